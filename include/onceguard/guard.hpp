@@ -26,6 +26,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
@@ -207,6 +208,8 @@ class guard {
   [[nodiscard]] onceguard::store& records() noexcept;
   /// The limit of answers that wait for the store.
   [[nodiscard]] byte_budget& budget() noexcept;
+  /// The loop of the guard's own thread, which nothing may block.
+  [[nodiscard]] boost::asio::io_context& loop() noexcept;
 
  private:
   struct state;

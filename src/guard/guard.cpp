@@ -13,6 +13,7 @@
 #include "core/request.hpp"
 #include "engine/background.hpp"
 #include "guard/blocking.hpp"
+#include "guard/one_thread.hpp"
 #include "store/registration.hpp"
 
 namespace onceguard {
@@ -103,11 +104,11 @@ struct guard::state {
   }
 
   asio::awaitable<claim_result> claim(operation made) {
-    auto got = co_await engine.claim(std::move(made));
+    auto got = co_await on_one_thread(io, engine.claim(std::move(made)));
     if (got.lease && got.lease->must_probe()) {
       effect_report report;
       if (params.probe) report = params.probe(got.lease->about(), got.lease->lease());
-      if (auto ended = co_await got.lease->conclude(std::move(report))) {
+      if (auto ended = co_await on_one_thread(io, got.lease->conclude(std::move(report)))) {
         got.outcome = std::move(*ended);
         got.lease.reset();
       }
@@ -116,8 +117,8 @@ struct guard::state {
     co_return got;
   }
 
-  static asio::awaitable<outcome> settle(lease_handle held, settle_terms terms) {
-    co_return co_await held.settle(std::move(terms));
+  asio::awaitable<outcome> settle(lease_handle held, settle_terms terms) {
+    co_return co_await on_one_thread(io, held.settle(std::move(terms)));
   }
 
   const guard_params params;
@@ -159,6 +160,7 @@ const route_policy& guard::policy() const noexcept { return state_->params.polic
 onceguard::engine& guard::engine() noexcept { return state_->engine; }
 store& guard::records() noexcept { return *state_->records; }
 byte_budget& guard::budget() noexcept { return state_->budget; }
+asio::io_context& guard::loop() noexcept { return state_->io; }
 
 claim_result guard::begin(const request& request, const route_policy& policy) {
   operation made;
@@ -183,11 +185,11 @@ asio::awaitable<claim_result> guard::async_claim(request request, const route_po
 }
 
 outcome guard::settle(lease_handle held, settle_terms terms) {
-  return run_here(state::settle(std::move(held), std::move(terms)));
+  return run_here(state_->settle(std::move(held), std::move(terms)));
 }
 
 asio::awaitable<outcome> guard::async_settle(lease_handle held, settle_terms terms) {
-  return state::settle(std::move(held), std::move(terms));
+  return state_->settle(std::move(held), std::move(terms));
 }
 
 void guard::begin_job(request request, const route_policy& policy,

@@ -5,6 +5,7 @@
 #include "base/field.hpp"
 #include "base/hash.hpp"
 #include "guard/blocking.hpp"
+#include "guard/one_thread.hpp"
 #include "middleware/state.hpp"
 
 namespace onceguard::http {
@@ -17,7 +18,7 @@ namespace {
 asio::awaitable<std::optional<response>> settle_by(exchange::state& run, settle_terms terms) {
   auto held = std::move(*run.held);
   run.held.reset();
-  const auto ended = co_await held.settle(terms);
+  const auto ended = co_await on_one_thread(run.owner->records->loop(), held.settle(terms));
   co_return run.reply_to_settle(terms, ended);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/field.hpp"
 #include "guard/blocking.hpp"
+#include "guard/one_thread.hpp"
 #include "http/target.hpp"
 #include "middleware/state.hpp"
 
@@ -58,18 +59,20 @@ asio::awaitable<beginning> refuse_late(exchange::state& run) {
   terms.kind = settle_kind::release;
   auto held = std::move(*run.held);
   run.held.reset();
-  static_cast<void>(co_await held.settle(std::move(terms)));
+  static_cast<void>(
+      co_await on_one_thread(run.owner->records->loop(), held.settle(std::move(terms))));
   co_return run.owner->refuse(*run.rule, &run.id, problem::overloaded,
                               problem_detail(milliseconds(1'000)));
 }
 
 asio::awaitable<beginning> claim(std::unique_ptr<exchange::state> run, operation wanted) {
   const auto& owner = *run->owner;
-  auto got = co_await owner.records->engine().claim(std::move(wanted));
+  auto& loop = owner.records->loop();
+  auto got = co_await on_one_thread(loop, owner.records->engine().claim(std::move(wanted)));
   if (got.lease && got.lease->must_probe()) {
     effect_report found;
     if (owner.params.probe) found = owner.params.probe(got.lease->about(), got.lease->lease());
-    if (auto ended = co_await got.lease->conclude(std::move(found))) {
+    if (auto ended = co_await on_one_thread(loop, got.lease->conclude(std::move(found)))) {
       got.outcome = std::move(*ended);
       got.lease.reset();
     }

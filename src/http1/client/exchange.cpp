@@ -57,8 +57,8 @@ result<endpoints> find_endpoints(const gateway::admin_address& address, millisec
 /// One exchange over a connection of its own.
 class connection {
  public:
-  connection(asio::io_context& io, const gateway::admin_address& address, const endpoints& found)
-      : address_(address), endpoints_(found), socket_(io) {}
+  connection(asio::io_context& io, const endpoints& found)
+      : endpoints_(found), socket_(io) {}
 
   asio::awaitable<void> run(std::string_view method, std::string_view request) {
     error_code failed;
@@ -126,7 +126,6 @@ class connection {
     for (const auto& one : source.fields) received.fields.emplace_back(one.name, one.value);
   }
 
-  const gateway::admin_address& address_;
   const endpoints& endpoints_;
   stream::socket socket_;
 };
@@ -142,7 +141,7 @@ result<answer> exchange(const gateway::admin_address& address, std::string_view 
   const auto found = find_endpoints(address, timeout);
   if (!found) return failed(found.error());
   asio::io_context io(1);
-  connection one(io, address, *found);
+  connection one(io, *found);
   asio::co_spawn(io, one.run(method, request), base::rethrow);
   io.run_for(until - base::boot_now());
   if (!one.outcome) return failed(one.outcome.error());
