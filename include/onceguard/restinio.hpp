@@ -95,8 +95,8 @@ boost::asio::awaitable<void> serve(const http::middleware* middleware,
   const bool upgrades = !running.guarded() && message->header().connection() ==
                                                   ::restinio::http_connection_header_t::upgrade;
   auto wanted = handler_request(*message, running.headers(), upgrades ? std::move(client) : gate);
-  co_await answer_gate::run(gate,
-                            [&] { return call_handler(*handler, std::move(wanted), running); });
+  auto call = [&] { return call_handler(*handler, std::move(wanted), running); };
+  co_await answer_gate::run(std::move(gate), std::move(call));
 }
 
 }  // namespace detail

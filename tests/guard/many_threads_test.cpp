@@ -32,7 +32,8 @@ class guard_on_many_threads : public ::testing::Test {
   asio::awaitable<std::string> work() { co_return "run " + std::to_string(++runs); }
   asio::awaitable<text_result> call(int key) {
     const request wanted{"tenant-1", "key-" + std::to_string(key), "EUR 20"};
-    co_return co_await guarded.async_execute(wanted, waits, [this] { return work(); });
+    auto counted = [this] { return work(); };
+    co_return co_await guarded.async_execute(wanted, waits, std::move(counted));
   }
 };
 
