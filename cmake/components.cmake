@@ -1,5 +1,10 @@
 # The library for other projects. A component is one archive, made of the rooms that cmake/rooms.ini
 # gives to it, and is onceguard::NAME for whoever uses it: installed, or as a part of the own build.
+# An adapter is a component without an archive, include/onceguard/NAME.hpp, for a server of somebody
+# else's, which only whoever uses it needs.
+set(onceguard_adapters restinio)
+set(component_restinio_links restinio::restinio)
+set(component_restinio_defines RESTINIO_USE_BOOST_ASIO) # the Asio that Onceguard has
 
 # Sets component_NAME_rooms, component_NAME_uses and component_NAME_links of each component;
 # `onceguard_known` are all, lowest first.
@@ -18,6 +23,10 @@ macro(onceguard_read_components)
         list(APPEND component_${component}_uses ${${other}_component})
       endforeach()
     endif()
+  endforeach()
+  foreach(adapter IN LISTS onceguard_adapters)
+    list(APPEND onceguard_known ${adapter})
+    set(component_${adapter}_uses http)
   endforeach()
   # Asio's headers are part of the public ones.
   list(PREPEND component_core_links Boost::headers Threads::Threads)
@@ -54,10 +63,23 @@ endmacro()
 
 function(onceguard_components)
   foreach(component IN LISTS ONCEGUARD_COMPONENTS)
-    onceguard_component(${component})
-    list(APPEND targets onceguard_${component})
+    if(component IN_LIST onceguard_adapters)
+      onceguard_adapter(${component})
+    else()
+      onceguard_component(${component})
+      list(APPEND targets onceguard_${component})
+    endif()
   endforeach()
   add_custom_target(onceguard_library DEPENDS ${targets})
+endfunction()
+
+function(onceguard_adapter name)
+  onceguard_find(${component_${name}_links} QUIET)
+  add_library(onceguard_${name} INTERFACE)
+  add_library(onceguard::${name} ALIAS onceguard_${name})
+  set_target_properties(onceguard_${name} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(onceguard_${name} INTERFACE onceguard_http ${component_${name}_links})
+  target_compile_definitions(onceguard_${name} INTERFACE ${component_${name}_defines})
 endfunction()
 
 function(onceguard_component name)
@@ -126,7 +148,12 @@ endfunction()
 function(onceguard_pkg_config name)
   set(requires ${component_${name}_uses})
   list(TRANSFORM requires PREPEND onceguard-)
-  set(libraries "-L\${libdir} -lonceguard_${name}")
+  set(flags ${component_${name}_defines})
+  list(TRANSFORM flags PREPEND " -D")
+  set(libraries "")
+  if(NOT name IN_LIST onceguard_adapters)
+    set(libraries "-L\${libdir} -lonceguard_${name}")
+  endif()
   foreach(room IN LISTS component_${name}_rooms)
     onceguard_registration(${room} ${${room}_folder} option)
     string(REPLACE "LINKER:" " -Wl," option "${option}")
@@ -147,6 +174,9 @@ function(onceguard_pkg_config name)
       list(APPEND requires hiredis)
     elseif(link STREQUAL "CURL::libcurl")
       list(APPEND requires libcurl)
+    elseif(link STREQUAL "restinio::restinio") # has no file of pkg-config's
+      list(APPEND requires fmt)
+      string(APPEND libraries " -lhttp_parser")
     elseif(link STREQUAL "nlohmann_json::nlohmann_json")
       list(APPEND requires nlohmann_json)
     elseif(NOT link STREQUAL "Boost::headers") # has no file of pkg-config's

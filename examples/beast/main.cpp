@@ -4,6 +4,7 @@
 //   curl -d 'EUR 20' -H 'Idempotency-Key: "order-17"' http://127.0.0.1:8080/payments
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@
 #include <onceguard/beast.hpp>
 #include <onceguard/http_config.hpp>
 
+#include "../conformance/service.hpp"
+
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::use_awaitable;
@@ -22,7 +25,22 @@ using response = beast::http::response<beast::http::string_body>;
 
 std::vector<std::string> payments;
 
+asio::awaitable<response> check_conformance(const request& message) {
+  auto work = conformance::begin(message.method_string(), message.target(),
+                                 message["Conformance-Counter"], message["Conformance-Work"]);
+  asio::steady_timer delay(co_await asio::this_coro::executor, work.delay);
+  co_await delay.async_wait(use_awaitable);
+  if (work.broken) throw std::runtime_error("the work ended without an answer");
+  response out(beast::http::int_to_status(work.answer.status), message.version());
+  out.keep_alive(message.keep_alive());
+  for (const auto& [name, value] : work.answer.headers) out.insert(name, value);
+  out.body() = std::move(work.answer.body);
+  out.prepare_payload();
+  co_return out;
+}
+
 asio::awaitable<response> handle(const request& message) {
+  if (conformance::is_work(message.target())) co_return co_await check_conformance(message);
   response out(beast::http::status::ok, message.version());
   out.keep_alive(message.keep_alive());
   if (message.method() == beast::http::verb::post && message.target() == "/payments") {
@@ -66,7 +84,7 @@ asio::awaitable<void> listen(unsigned short port, const onceguard::http::middlew
 int main(int count, char** words) {
   if (count < 3 || count > 4) return std::fputs("payments PORT STORE [ROUTES]\n", stderr), 2;
   auto guard = onceguard::guard::open(words[2]).value();
-  onceguard::http::middleware_params params;
+  auto params = conformance::params();
   if (count == 4) {
     auto config = onceguard::http::read_routes(words[3]);
     if (!config) return std::fprintf(stderr, "%s\n", config.error().detail.c_str()), 3;

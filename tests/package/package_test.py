@@ -170,6 +170,14 @@ def test_a_project_builds_the_library_as_a_part_of_itself(tmp_path):
     assert not {"onceguard_postgres", "onceguard_room_redis", "onceguard_room_cli"} & set(targets)
 
 
+def test_an_adapter_brings_its_server_along(installed, flags, tmp_path):
+    built(ROOT / "examples/restinio", tmp_path, "restinio_payments", CMAKE_PREFIX_PATH=installed)
+    assert any("http_parser" in name for name in needed(tmp_path / "restinio_payments"))
+    assert "-DRESTINIO_USE_BOOST_ASIO" in flags("--cflags", "onceguard-restinio")
+    libraries = flags("--libs", "onceguard-restinio")
+    assert {"-lonceguard_http", "-lhttp_parser", "-lfmt"} <= set(libraries)
+
+
 def version():
     header = (ROOT / "include/onceguard/version.hpp").read_text()
     return re.search(r'version = "([\d.]+)"', header).group(1)
@@ -192,6 +200,11 @@ PROBES = [
     ("find_package(onceguard CONFIG REQUIRED COMPONENTS postgres)",
      {"CMAKE_DISABLE_FIND_PACKAGE_PostgreSQL": "ON"},
      r"component\s+postgres\s+needs\s+PostgreSQL::PostgreSQL"),
+    ("find_package(onceguard CONFIG REQUIRED COMPONENTS restinio)",
+     {"CMAKE_DISABLE_FIND_PACKAGE_restinio": "ON"},
+     r"component\s+restinio\s+needs\s+restinio::restinio"),
+    ("find_package(onceguard CONFIG REQUIRED COMPONENTS http sqlite)",
+     {"CMAKE_DISABLE_FIND_PACKAGE_restinio": "ON"}, None),
 ]
 
 
