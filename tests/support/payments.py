@@ -1,4 +1,4 @@
-"""The payment servers of examples/beast and examples/beast-sqlite, which tests start and kill."""
+"""The payment servers of examples/, which tests start and kill."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""The servers of examples/beast and examples/beast-sqlite, as their clients meet them."""
+"""The payment servers of examples/, as their clients meet them."""
 
 import collections
 import http.client
@@ -10,7 +10,8 @@ from support.client import all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.payments import PaymentServer
 
-STORES = {"beast": "sqlite:{}/onceguard.db", "beast-sqlite": "{}/shop.db"}
+STORES = {"beast": "sqlite:{}/onceguard.db", "beast-sqlite": "{}/shop.db",
+          "httplib": "sqlite:{}/onceguard.db", "pistache": "sqlite:{}/onceguard.db"}
 
 
 @pytest.fixture(params=STORES)

@@ -1,0 +1,191 @@
+"""Each way of answering that a server has: what of it is kept for repeats."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from support.client import ask, fields_for
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.ports import Port
+from support.waiting import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+LONG = b"x" * 2000
+
+
+class AnsweringServer:
+    """tests/middleware/ADAPTER_answers.cpp on a port of its own."""
+
+    def __init__(self, adapter):
+        built = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard")
+        program = built.parent / "tests" / f"{adapter}_answers"
+        assert program.is_file(), f"no {program}: build it first"
+        self.port = Port()
+        self.address = ("127.0.0.1", self.port.number)
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "--", str(program), str(self.port.number)],
+            stdin=subprocess.DEVNULL)
+        wait_until(self.up, timeout=30, what=program.name)
+
+    def up(self):
+        assert self.process.poll() is None, f"ended with {self.process.returncode}"
+        try:
+            return self.runs() == 0
+        except OSError:
+            return False
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.port.close()
+
+    def runs(self):
+        return int(ask(self.address, "GET", "/runs").body)
+
+    def post(self, path, body=b"", fields=(), key='"k1"'):
+        return ask(self.address, "POST", path, fields_for(key, fields=fields), body)
+
+
+def server_of(adapter):
+    server = AnsweringServer(adapter)
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["httplib", "pistache"])
+def server(request):
+    yield from server_of(request.param)
+
+
+@pytest.fixture
+def httplib():
+    yield from server_of("httplib")
+
+
+@pytest.fixture
+def pistache():
+    yield from server_of("pistache")
+
+
+def assert_kept(server, path, status, body):
+    first = assert_first(server.post(path), status)
+    assert first.body == body
+    assert_replay_of(server.post(path), first)
+    assert server.runs() == 1
+    return first
+
+
+def assert_not_kept(server, path, body):
+    """The answer went out once; a repeat learns that the work is done."""
+    first = assert_first(server.post(path), 200)
+    assert first.body == body
+    assert_problem(server.post(path), 409, "answer-not-kept", False)
+    assert server.runs() == 1
+    return first
+
+
+def assert_unknown(server, path):
+    assert server.post(path).status == 500
+    assert_problem(server.post(path), 409, "outcome-unknown", False)
+    assert server.runs() == 1
+
+
+def test_an_answer_is_kept_with_all_its_fields(server):
+    first = assert_first(server.post("/whole"))
+    assert first.all("Set-Cookie") == ["a=1"] and not first.all("Idempotent-Replayed")
+    repeat = server.post("/whole")
+    assert repeat.replayed and not repeat.all("Set-Cookie")
+    for name in ("Content-Type", "Link", "X-Server"):
+        assert repeat.all(name) == first.all(name) != []
+    assert repeat.body == first.body == b"run 1"
+
+
+def test_a_handler_gets_the_fields_of_the_lease_and_no_forged_ones(server):
+    answer = server.post("/whole", fields=[("Onceguard-Attempt", "7")])
+    assert answer.all("X-Attempt") == ["1"]
+    unguarded = server.post("/whole", key=None, fields=[("Onceguard-Attempt", "7")])
+    assert unguarded.status == 201 and "7" not in unguarded.all("X-Attempt")
+
+
+def test_an_unguarded_request_gets_the_same_answer_each_time(server):
+    for run in (b"run 1", b"run 2"):
+        answer = server.post("/whole", key=None)
+        assert (answer.status, answer.body) == (201, run)
+        assert not answer.all("Idempotent-Replayed")
+        assert answer.all("Link")
+
+
+def test_a_stream_goes_out_once_and_is_not_kept(server):
+    first = assert_not_kept(server, "/stream", b"run 1")
+    assert first.framing == "chunked"
+
+
+def test_a_handler_that_throws_leaves_its_outcome_unknown(server):
+    assert_unknown(server, "/fails")
+
+
+def test_a_handler_that_did_nothing_frees_the_key(server):
+    for runs in (1, 2):
+        assert server.post("/not-done").status == 500
+        assert server.runs() == runs
+
+
+def test_a_handler_that_may_be_tried_later_is_backed_off(server):
+    assert server.post("/try-later").status == 500
+    assert_problem(server.post("/try-later"), 409, "backing-off", True)
+    assert server.runs() == 1
+
+
+@pytest.mark.parametrize("keys", [('"k1"', '"k2"'), ('"k1"', '"k1"')])
+def test_two_keys_are_refused(server, keys):
+    fields = [("Idempotency-Key", key) for key in keys]
+    answer = server.post("/whole", key=None, fields=fields)
+    assert_problem(answer, 400, "key-malformed", False)
+    assert server.runs() == 0
+
+
+def test_httplib_keeps_what_a_provider_of_a_known_length_gives(httplib):
+    first = assert_kept(httplib, "/provided", 200, b"run 1")
+    assert first.framing == "length"
+
+
+def test_httplib_does_not_keep_a_longer_one(httplib):
+    assert_not_kept(httplib, "/long-provided", b"run 1" + LONG)
+
+
+def test_httplib_does_not_keep_a_body_that_ends_with_its_connection(httplib):
+    assert_not_kept(httplib, "/until-end", b"run 1")
+
+
+def test_httplib_leaves_the_outcome_unknown_if_the_body_breaks_off(httplib):
+    assert_unknown(httplib, "/broken")
+
+
+def test_httplib_keeps_an_answer_without_a_status_and_a_redirect(httplib):
+    assert_kept(httplib, "/without-status", 200, b"run 1")
+    first = assert_first(httplib.post("/redirect", key='"k2"'), 303)
+    assert first.get("Location") == "/run 2"
+    assert_replay_of(httplib.post("/redirect", key='"k2"'), first)
+
+
+def multipart(boundary, what):
+    body = (f'--{boundary}\r\nContent-Disposition: form-data; name="what"\r\n\r\n'
+            f"{what}\r\n--{boundary}--\r\n").encode()
+    return body, [("Content-Type", f"multipart/form-data; boundary={boundary}")]
+
+
+def test_httplib_tells_multipart_bodies_apart(httplib):
+    body, fields = multipart("b", "twenty")
+    first = assert_first(httplib.post("/parts", body, fields), 200)
+    assert first.body == b"run 1twenty"
+    assert_replay_of(httplib.post("/parts", body, fields), first)
+    body, fields = multipart("b", "thirty")
+    assert_problem(httplib.post("/parts", body, fields), 422, "key-reused", False)
+
+
+def test_httplib_reads_a_key_with_its_percent_signs_decoded(httplib):
+    first = assert_first(httplib.post("/whole", key='"a%41"'))
+    assert httplib.post("/whole", key='"aA"').body == first.body
+    assert httplib.runs() == 1
