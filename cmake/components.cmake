@@ -1,8 +1,8 @@
 # The library for other projects. A component is one archive, made of the rooms that cmake/rooms.ini
 # gives to it, and is onceguard::NAME for whoever uses it: installed, or as a part of the own build.
-# An adapter is a component of one header, include/onceguard/NAME.hpp, for a server of somebody else's,
-# which only whoever uses it needs.
-set(onceguard_adapters httplib)
+# An adapter is a component of one header, include/onceguard/NAME.hpp, for a server of somebody
+# else's, which only whoever uses it needs.
+set(onceguard_adapters httplib pistache)
 set(component_httplib_links httplib::httplib)
 set(component_pistache_links onceguard::libpistache)
 

@@ -18,15 +18,15 @@ LONG = b"x" * 2000
 class AnsweringServer:
     """tests/middleware/ADAPTER_answers.cpp on a port of its own."""
 
-    def __init__(self, adapter):
+    def __init__(self, adapter, folder):
         built = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard")
         program = built.parent / "tests" / f"{adapter}_answers"
         assert program.is_file(), f"no {program}: build it first"
         self.port = Port()
         self.address = ("127.0.0.1", self.port.number)
         self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "--", str(program), str(self.port.number)],
-            stdin=subprocess.DEVNULL)
+            ["setpriv", "--pdeathsig", "KILL", "--", str(program), str(self.port.number),
+             str(folder)], stdin=subprocess.DEVNULL)
         wait_until(self.up, timeout=30, what=program.name)
 
     def up(self):
@@ -48,25 +48,25 @@ class AnsweringServer:
         return ask(self.address, "POST", path, fields_for(key, fields=fields), body)
 
 
-def server_of(adapter):
-    server = AnsweringServer(adapter)
+def server_of(adapter, folder):
+    server = AnsweringServer(adapter, folder)
     yield server
     server.close()
 
 
 @pytest.fixture(params=["httplib", "pistache"])
-def server(request):
-    yield from server_of(request.param)
+def server(request, tmp_path):
+    yield from server_of(request.param, tmp_path)
 
 
 @pytest.fixture
-def httplib():
-    yield from server_of("httplib")
+def httplib(tmp_path):
+    yield from server_of("httplib", tmp_path)
 
 
 @pytest.fixture
-def pistache():
-    yield from server_of("pistache")
+def pistache(tmp_path):
+    yield from server_of("pistache", tmp_path)
 
 
 def assert_kept(server, path, status, body):
@@ -189,3 +189,38 @@ def test_httplib_reads_a_key_with_its_percent_signs_decoded(httplib):
     first = assert_first(httplib.post("/whole", key='"a%41"'))
     assert httplib.post("/whole", key='"aA"').body == first.body
     assert httplib.runs() == 1
+
+
+def test_pistache_keeps_typed_fields_and_sets_a_cookie_once(pistache):
+    first = assert_first(pistache.post("/typed"))
+    assert first.all("Set-Cookie") == ["a=1"]
+    repeat = pistache.post("/typed")
+    assert repeat.replayed and not repeat.all("Set-Cookie")
+    for name in ("Location", "Content-Type"):
+        assert repeat.all(name) == first.all(name) != []
+
+
+def test_pistache_keeps_a_file_within_the_limit(pistache):
+    first = assert_kept(pistache, "/file", 200, b"run 1")
+    assert first.get("Content-Type") == "text/plain"
+
+
+def test_pistache_does_not_keep_a_longer_file(pistache):
+    assert_not_kept(pistache, "/long-file", b"run 1" + LONG)
+
+
+def test_pistache_leaves_the_outcome_unknown_if_the_file_is_missing(pistache):
+    assert_unknown(pistache, "/missing-file")
+
+
+def test_pistache_keeps_what_another_thread_answers(pistache):
+    assert_kept(pistache, "/another-thread", 201, b"run 1")
+
+
+def test_pistache_takes_a_thrown_status_for_an_answer(pistache):
+    for run in (b"run 1", b"run 2"):
+        answer = pistache.post("/refuses")
+        assert (answer.status, answer.body) == (400, run)
+    assert pistache.post("/breaks", key='"k2"').status == 500
+    assert_problem(pistache.post("/breaks", key='"k2"'), 409, "outcome-unknown", False)
+    assert pistache.runs() == 3
