@@ -1,10 +1,12 @@
 # The library for other projects. A component is one archive, made of the rooms that cmake/rooms.ini
 # gives to it, and is onceguard::NAME for whoever uses it: installed, or as a part of the own build.
-# An adapter is a component of one header, include/onceguard/NAME.hpp, for a server of somebody
+# An adapter is a component without an archive, include/onceguard/NAME.hpp, for a server of somebody
 # else's, which only whoever uses it needs.
-set(onceguard_adapters httplib pistache)
+set(onceguard_adapters httplib pistache restinio)
 set(component_httplib_links httplib::httplib)
 set(component_pistache_links onceguard::libpistache)
+set(component_restinio_links restinio::restinio)
+set(component_restinio_defines RESTINIO_USE_BOOST_ASIO) # the Asio that Onceguard has
 
 # Sets component_NAME_rooms, component_NAME_uses and component_NAME_links of each component;
 # `onceguard_known` are all, lowest first.
@@ -79,6 +81,7 @@ function(onceguard_adapter name)
   add_library(onceguard::${name} ALIAS onceguard_${name})
   set_target_properties(onceguard_${name} PROPERTIES EXPORT_NAME ${name})
   target_link_libraries(onceguard_${name} INTERFACE onceguard_http ${component_${name}_links})
+  target_compile_definitions(onceguard_${name} INTERFACE ${component_${name}_defines})
 endfunction()
 
 function(onceguard_component name)
@@ -147,6 +150,8 @@ endfunction()
 function(onceguard_pkg_config name)
   set(requires ${component_${name}_uses})
   list(TRANSFORM requires PREPEND onceguard-)
+  set(flags ${component_${name}_defines})
+  list(TRANSFORM flags PREPEND " -D")
   set(libraries "")
   if(NOT name IN_LIST onceguard_adapters)
     set(libraries "-L\${libdir} -lonceguard_${name}")
@@ -175,6 +180,9 @@ function(onceguard_pkg_config name)
       list(APPEND requires cpp-httplib)
     elseif(link STREQUAL "onceguard::libpistache")
       list(APPEND requires libpistache)
+    elseif(link STREQUAL "restinio::restinio") # has no file of pkg-config's
+      list(APPEND requires fmt)
+      string(APPEND libraries " -lhttp_parser")
     elseif(link STREQUAL "nlohmann_json::nlohmann_json")
       list(APPEND requires nlohmann_json)
     elseif(NOT link STREQUAL "Boost::headers") # has no file of pkg-config's

@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from support.gateway import Gateway
+from support.payments import PaymentServer
 from support.postgres import Postgres
 from support.redis import Redis
 from support.upstream import Upstream
@@ -106,6 +107,31 @@ def redis_server():
         yield running.start()
     finally:
         running.close()
+
+
+@pytest.fixture
+def start_payments(request, tmp_path):
+    """Starts payment servers of examples/, each with an empty shop."""
+    running = []
+
+    def shop(example):
+        if example.endswith("-sqlite"):
+            return tmp_path / "shop.db"
+        if not example.endswith("-postgres"):
+            return f"sqlite:{tmp_path}/onceguard.db"
+        server = request.getfixturevalue("postgres_server")
+        name = server.create_store()
+        with server.connect(name) as session:
+            session.execute("CREATE TABLE payments (id serial PRIMARY KEY, what text)")
+        return server.url(name)
+
+    def start(example):
+        running.append(PaymentServer(example, shop(example)))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "redis", "tiered"])

@@ -18,6 +18,8 @@
 #include <onceguard/beast.hpp>
 #include <onceguard/http_postgres.hpp>
 
+#include "../conformance/service.hpp"
+
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 using onceguard::http::request;
@@ -39,6 +41,7 @@ std::string run(const char* sql, const std::string& parameter = {}) {
 }
 
 response handle(const request& message) {
+  if (conformance::is_work(message.target)) return conformance::serve(message);
   if (message.target != "/payments") return {404, {}, ""};
   if (message.method != "POST") return {200, {}, run("SELECT what FROM payments")};
   if (message.body.empty()) return {400, {}, "what is to be paid?\n"};
@@ -70,7 +73,7 @@ void serve(asio::ip::tcp::socket client, const char* url,
 
 int main(int count, char** words) {
   if (count != 3) return std::fputs("payments PORT URL\n", stderr), 2;
-  const auto middleware = onceguard::http::middleware::make({}).value();
+  const auto middleware = onceguard::http::middleware::make(conformance::params()).value();
   asio::io_context io(1);
   const auto port = static_cast<unsigned short>(std::atoi(words[1]));
   asio::ip::tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), port});

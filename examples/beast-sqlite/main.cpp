@@ -15,6 +15,8 @@
 #include <onceguard/beast.hpp>
 #include <onceguard/http_sqlite.hpp>
 
+#include "../conformance/service.hpp"
+
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 using onceguard::http::request;
@@ -42,6 +44,7 @@ void open_shop(const char* file) {
 }
 
 response handle(const request& message) {
+  if (conformance::is_work(message.target)) return conformance::serve(message);
   if (message.target != "/payments") return {404, {}, ""};
   if (message.method != "POST") return {200, {}, run("SELECT what FROM payments")};
   if (message.body.empty()) return {400, {}, "what is to be paid?\n"};
@@ -74,7 +77,7 @@ int main(int count, char** words) {
   open_shop(words[2]);
   run("PRAGMA journal_mode = WAL");
   run("CREATE TABLE IF NOT EXISTS payments (id INTEGER PRIMARY KEY, what TEXT)");
-  const auto middleware = onceguard::http::middleware::make({}).value();
+  const auto middleware = onceguard::http::middleware::make(conformance::params()).value();
   asio::io_context io(1);
   const auto port = static_cast<unsigned short>(std::atoi(words[1]));
   asio::ip::tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), port});

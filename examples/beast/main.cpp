@@ -4,6 +4,7 @@
 //   curl -d 'EUR 20' -H 'Idempotency-Key: "order-17"' http://127.0.0.1:8080/payments
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include <boost/beast.hpp>
 
 #include <onceguard/beast.hpp>
+
+#include "../conformance/service.hpp"
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -20,7 +23,22 @@ using response = beast::http::response<beast::http::string_body>;
 
 std::vector<std::string> payments;
 
+asio::awaitable<response> check_conformance(const request& message) {
+  auto work = conformance::begin(message.method_string(), message.target(),
+                                 message["Conformance-Counter"], message["Conformance-Work"]);
+  asio::steady_timer delay(co_await asio::this_coro::executor, work.delay);
+  co_await delay.async_wait(use_awaitable);
+  if (work.broken) throw std::runtime_error("the work ended without an answer");
+  response out(beast::http::int_to_status(work.answer.status), message.version());
+  out.keep_alive(message.keep_alive());
+  for (const auto& [name, value] : work.answer.headers) out.insert(name, value);
+  out.body() = std::move(work.answer.body);
+  out.prepare_payload();
+  co_return out;
+}
+
 asio::awaitable<response> handle(const request& message) {
+  if (conformance::is_work(message.target())) co_return co_await check_conformance(message);
   response out(beast::http::status::ok, message.version());
   out.keep_alive(message.keep_alive());
   if (message.method() == beast::http::verb::post && message.target() == "/payments") {
@@ -64,7 +82,7 @@ asio::awaitable<void> listen(unsigned short port, const onceguard::http::middlew
 int main(int count, char** words) {
   if (count != 3) return std::fputs("payments PORT STORE\n", stderr), 2;
   auto guard = onceguard::guard::open(words[2]).value();
-  const auto middleware = onceguard::http::middleware::make(guard, {}).value();
+  const auto middleware = onceguard::http::middleware::make(guard, conformance::params()).value();
   asio::io_context io(1);
   asio::signal_set ends(io, SIGTERM, SIGINT);
   ends.async_wait([&io](auto, int) { io.stop(); });

@@ -44,6 +44,7 @@ int main(int count, char** words) {
   httplib::Server server;
   // Each connection occupies a thread, also between its requests.
   server.new_task_queue = [] { return new httplib::ThreadPool(64); };
+  server.set_keep_alive_timeout(1);
   server.Get("/payments", list);
   server.Post("/payments", onceguard::httplib::guarded(middleware, pay));
 

@@ -24,6 +24,7 @@
 namespace onceguard::httplib {
 inline namespace v1 {
 
+/// @cond
 namespace detail {
 
 /// The server's request, which handlers get as const. No request of a server is one.
@@ -156,6 +157,7 @@ void serve(const http::middleware& middleware, const Handler& handler,
 }
 
 }  // namespace detail
+/// @endcond
 
 /// A handler for Server::Post and its like, which runs `handler(const httplib::Request&,
 /// httplib::Response&)`, that may take an http::exchange& as well, once for each key. Its request

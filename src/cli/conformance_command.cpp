@@ -92,9 +92,11 @@ void add_conformance_command(command app) {
   added.add_option("--target", request->target, "Where the server with its test service is")
       .type("URL")
       .required();
-  added.add_option("--level", request->level, "draft (the Internet-Draft alone) or onceguard")
+  added
+      .add_option("--level", request->level,
+                  "draft (the Internet-Draft alone), onceguard or transaction")
       .type("LEVEL")
-      .one_of({"draft", "onceguard"});
+      .one_of({"draft", "onceguard", "transaction"});
   added.add_option("--only", request->names, "A case, or one with all its variants; again for more")
       .type("NAME")
       .one_at_a_time();

@@ -253,13 +253,14 @@ void add_cases(const json& source, const std::string& where, std::vector<test_ca
 }  // namespace
 
 std::optional<level> level_of(std::string_view name) noexcept {
-  if (name == "draft") return level::draft;
-  if (name == "onceguard") return level::onceguard;
+  for (const auto one : {level::draft, level::onceguard, level::transaction})
+    if (name == name_of(one)) return one;
   return std::nullopt;
 }
 
 std::string_view name_of(level level) noexcept {
-  return level == level::draft ? "draft" : "onceguard";
+  if (level == level::draft) return "draft";
+  return level == level::onceguard ? "onceguard" : "transaction";
 }
 
 result<table> read_table(std::string_view text) {

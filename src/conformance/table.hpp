@@ -16,8 +16,9 @@ inline constexpr std::uint64_t table_version = 1;
 
 /// How much of the contract a check covers.
 enum class level : std::uint8_t {
-  draft,      ///< what draft-ietf-httpapi-idempotency-key-header says
-  onceguard,  ///< the whole contract of Onceguard
+  draft,        ///< what draft-ietf-httpapi-idempotency-key-header says
+  onceguard,    ///< the whole contract of Onceguard
+  transaction,  ///< the same, where the work commits with its record, or not at all
 };
 [[nodiscard]] std::optional<level> level_of(std::string_view name) noexcept;
 [[nodiscard]] std::string_view name_of(level level) noexcept;

@@ -9,9 +9,11 @@ import pytest
 from support.client import all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.payments import PaymentServer
+from support.waiting import scaled
 
 STORES = {"beast": "sqlite:{}/onceguard.db", "beast-sqlite": "{}/shop.db",
-          "httplib": "sqlite:{}/onceguard.db", "pistache": "sqlite:{}/onceguard.db"}
+          "httplib": "sqlite:{}/onceguard.db", "pistache": "sqlite:{}/onceguard.db",
+          "restinio": "sqlite:{}/onceguard.db", "restinio-sqlite": "{}/shop.db"}
 
 
 @pytest.fixture(params=STORES)
@@ -63,6 +65,18 @@ def test_twins_at_the_same_time_have_one_effect(server):
     assert server.payments() == ["twenty"]
 
 
+def test_many_clients_at_once_make_each_payment_once(server):
+    names = [f"p{number}" for number in range(scaled(80, 20))]
+    for begin in range(0, len(names), 10):
+        requests = [request_bytes("POST", "/payments", fields_for(
+            name, fields=[("Authorization", "Bearer of-ada")]), name.encode())
+                    for name in names[begin:begin + 10] for _ in range(6)]
+        assert {answer.status for answer in all_at_once(server.address, requests)} <= {201, 409}
+        answers = all_at_once(server.address, requests)
+        assert {(answer.status, answer.replayed) for answer in answers} == {(201, True)}
+    assert collections.Counter(server.payments()) == {name: 1 for name in names}
+
+
 def test_a_chunked_request_is_the_same_request(server):
     first = assert_first(server.pay(b"twenty", "k1"))
     assert_replay_of(server.pay(b"twenty", "k1", chunked=True), first)
@@ -91,11 +105,9 @@ def test_curl_gets_the_replay_marked(server):
     assert first.splitlines()[-1] == second.splitlines()[-1]
 
 
-def test_what_is_refused_in_a_transaction_leaves_the_key_free(tmp_path):
-    server = PaymentServer("beast-sqlite", tmp_path / "shop.db")
-    try:
-        assert server.pay(b"", "k1").status == 400
-        assert_first(server.pay(b"twenty", "k1"))
-        assert server.payments() == ["twenty"]
-    finally:
-        server.close()
+@pytest.mark.parametrize("example", ["beast-sqlite", "restinio-sqlite"])
+def test_what_is_refused_in_a_transaction_leaves_the_key_free(start_payments, example):
+    server = start_payments(example)
+    assert server.pay(b"", "k1").status == 400
+    assert_first(server.pay(b"twenty", "k1"))
+    assert server.payments() == ["twenty"]

@@ -1,4 +1,4 @@
-"""The payment servers of examples/, which tests start and kill."""
+"""The payment servers of examples/ with the middleware in them, which tests start and kill."""
 
 import os
 import pathlib
@@ -9,6 +9,14 @@ from support.ports import Port
 from support.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# Those whose names end with a database pay in a transaction of it.
+SERVERS = ["beast", "beast-sqlite", "beast-postgres", "httplib", "pistache", "restinio",
+           "restinio-sqlite"]
+
+
+def level_of(example):
+    """What the server keeps of the contract: a level of the conformance kit."""
+    return "transaction" if example.endswith(("-sqlite", "-postgres")) else "onceguard"
 
 
 class PaymentServer:
