@@ -42,9 +42,10 @@ int main(int count, char** words) {
   auto guard = onceguard::guard::open(words[2]).value();
   const auto middleware = onceguard::http::middleware::make(guard, conformance::params()).value();
   httplib::Server server;
-  // Each connection occupies a thread, also between its requests.
+  // Each connection occupies a thread, also between its requests. Many that come at once are let in
+  // over seconds: the server listens with a backlog of 5.
   server.new_task_queue = [] { return new httplib::ThreadPool(64); };
-  server.set_keep_alive_timeout(1);
+  server.set_keep_alive_timeout(60);
   server.Get("/payments", list);
   server.Post("/payments", onceguard::httplib::guarded(middleware, pay));
 
