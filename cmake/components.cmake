@@ -2,7 +2,9 @@
 # gives to it, and is onceguard::NAME for whoever uses it: installed, or as a part of the own build.
 # An adapter is a component without an archive, include/onceguard/NAME.hpp, for a server of somebody
 # else's, which only whoever uses it needs.
-set(onceguard_adapters restinio)
+set(onceguard_adapters httplib pistache restinio)
+set(component_httplib_links httplib::httplib)
+set(component_pistache_links onceguard::libpistache)
 set(component_restinio_links restinio::restinio)
 set(component_restinio_defines RESTINIO_USE_BOOST_ASIO) # the Asio that Onceguard has
 
@@ -174,6 +176,10 @@ function(onceguard_pkg_config name)
       list(APPEND requires hiredis)
     elseif(link STREQUAL "CURL::libcurl")
       list(APPEND requires libcurl)
+    elseif(link STREQUAL "httplib::httplib")
+      list(APPEND requires cpp-httplib)
+    elseif(link STREQUAL "onceguard::libpistache")
+      list(APPEND requires libpistache)
     elseif(link STREQUAL "restinio::restinio") # has no file of pkg-config's
       list(APPEND requires fmt)
       string(APPEND libraries " -lhttp_parser")

@@ -33,6 +33,10 @@ macro(onceguard_find target)
     find_package(fmt 9 ${ARGN})
   elseif("${target}" STREQUAL "CURL::libcurl")
     find_package(CURL 7.85 ${ARGN})
+  elseif("${target}" STREQUAL "httplib::httplib") # a project may have it in its own build
+    onceguard_find_by_pkg_config(httplib::httplib cpp-httplib ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::libpistache")
+    onceguard_find_by_pkg_config(onceguard::libpistache libpistache ${ARGN})
   elseif("${target}" STREQUAL "restinio::restinio") # uses fmt, and does not look for it
     onceguard_find(fmt::fmt ${ARGN})
     if(TARGET fmt::fmt)
@@ -64,5 +68,18 @@ function(onceguard_find_files name)
     set_target_properties(onceguard::${name} PROPERTIES
       INTERFACE_INCLUDE_DIRECTORIES ${ONCEGUARD_${upper}_INCLUDE}
       INTERFACE_LINK_LIBRARIES "${ONCEGUARD_${upper}_LIBRARY}")
+  endif()
+endfunction()
+
+# A library that pkg-config knows, with the flags that it was compiled with.
+function(onceguard_find_by_pkg_config target name)
+  find_package(PkgConfig ${ARGN})
+  if(PkgConfig_FOUND)
+    string(MAKE_C_IDENTIFIER ONCEGUARD_${name} variable)
+    pkg_check_modules(${variable} ${ARGN} IMPORTED_TARGET GLOBAL ${name})
+  endif()
+  if(TARGET PkgConfig::${variable})
+    add_library(${target} INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(${target} INTERFACE PkgConfig::${variable})
   endif()
 endfunction()

@@ -178,6 +178,16 @@ def test_an_adapter_brings_its_server_along(installed, flags, tmp_path):
     assert {"-lonceguard_http", "-lhttp_parser", "-lfmt"} <= set(libraries)
 
 
+@pytest.mark.parametrize("adapter,library,package", [
+    ("httplib", "libcpp-httplib", "cpp-httplib"), ("pistache", "libpistache", "pistache")])
+def test_an_adapter_takes_the_server_that_pkg_config_knows(installed, flags, tmp_path, adapter,
+                                                           library, package):
+    built(ROOT / "examples" / adapter, tmp_path, f"{adapter}_payments", CMAKE_PREFIX_PATH=installed)
+    assert any(name.startswith(library) for name in needed(tmp_path / f"{adapter}_payments"))
+    libraries = flags("--libs", f"onceguard-{adapter}")
+    assert {"-lonceguard_http", f"-l{package}"} <= set(libraries)
+
+
 def version():
     header = (ROOT / "include/onceguard/version.hpp").read_text()
     return re.search(r'version = "([\d.]+)"', header).group(1)
@@ -203,8 +213,12 @@ PROBES = [
     ("find_package(onceguard CONFIG REQUIRED COMPONENTS restinio)",
      {"CMAKE_DISABLE_FIND_PACKAGE_restinio": "ON"},
      r"component\s+restinio\s+needs\s+restinio::restinio"),
+    ("find_package(onceguard CONFIG REQUIRED COMPONENTS pistache)",
+     {"PKG_CONFIG_EXECUTABLE": "/bin/false"},
+     r"component\s+pistache\s+needs\s+onceguard::libpistache"),
     ("find_package(onceguard CONFIG REQUIRED COMPONENTS http sqlite)",
-     {"CMAKE_DISABLE_FIND_PACKAGE_restinio": "ON"}, None),
+     {"CMAKE_DISABLE_FIND_PACKAGE_restinio": "ON", "PKG_CONFIG_EXECUTABLE": "/bin/false"},
+     None),
 ]
 
 

@@ -10,7 +10,8 @@ from support.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Those whose names end with a database pay in a transaction of it.
-SERVERS = ["beast", "beast-sqlite", "beast-postgres", "restinio", "restinio-sqlite"]
+SERVERS = ["beast", "beast-sqlite", "beast-postgres", "httplib", "pistache", "restinio",
+           "restinio-sqlite"]
 
 
 def level_of(example):

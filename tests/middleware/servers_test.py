@@ -12,6 +12,7 @@ from support.payments import ROOT, PaymentServer, program_of
 from support.waiting import scaled
 
 STORES = {"beast": "sqlite:{}/onceguard.db", "beast-sqlite": "{}/shop.db",
+          "httplib": "sqlite:{}/onceguard.db", "pistache": "sqlite:{}/onceguard.db",
           "restinio": "sqlite:{}/onceguard.db", "restinio-sqlite": "{}/shop.db"}
 
 
