@@ -3,7 +3,9 @@
 import pytest
 
 from support.answering import AnsweringServer
+from support.client import Connection
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.waiting import wait_until
 
 LONG = b"x" * 2000
 
@@ -175,6 +177,20 @@ def test_pistache_leaves_the_outcome_unknown_if_the_file_is_missing(pistache):
 
 def test_pistache_keeps_what_another_thread_answers(pistache):
     assert_kept(pistache, "/another-thread", 201, b"run 1")
+
+
+def test_pistache_leaves_the_outcome_unknown_if_nothing_is_answered(pistache):
+    with Connection(pistache.address) as client:
+        client.send_request("POST", "/drop", [("Idempotency-Key", '"k1"')], b"")
+        wait_until(lambda: pistache.runs() == 1, timeout=20, what="the run")
+        answer = wait_until(lambda: no_longer_runs(pistache.post("/drop")), timeout=20,
+                            what="the end of the run")
+    assert_problem(answer, 409, "outcome-unknown", False)
+    assert pistache.runs() == 1
+
+
+def no_longer_runs(answer):
+    return answer if answer.problem != "in-progress" else None
 
 
 def test_pistache_takes_a_thrown_status_for_an_answer(pistache):

@@ -68,6 +68,8 @@ void another_thread(const Request&, response_writer response) {
       [response = std::move(response)]() mutable { response.send(Code::Created, next_text()); });
 }
 
+void drop(const Request&, response_writer) { next_text(); }
+
 [[noreturn]] void refuses(const Request&, response_writer) {
   throw Pistache::Http::HttpError(Code::Bad_Request, next_text());
 }
@@ -106,6 +108,7 @@ int main(int, char** words) {
   post("/long-file", long_file);
   post("/missing-file", missing_file);
   post("/another-thread", another_thread);
+  post("/drop", drop);
   post("/refuses", refuses);
   post("/breaks", breaks);
   post("/fails", fails);
