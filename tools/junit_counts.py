@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints "TOTAL FAILED" of a JUnit report of ctest, then the name of each test that failed. What the
+"""Prints "TOTAL FAILED" of a JUnit report of ctest, then the name of each failed test. What the
 failed tests printed last is written to the file that the third argument names.
 
 One test of ctest may be a whole program of GoogleTest or a file of pytest: then their own last

@@ -3,7 +3,6 @@
 #include <thread>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
@@ -183,7 +182,9 @@ TEST_P(guard_executors, store_with_threads_of_its_own_serves_many_coroutines) {
     asio::any_io_executor executor = io.get_executor();
     if (which == kind_of_executor::pool) executor = pool.get_executor();
     if (which == kind_of_executor::strand) executor = asio::make_strand(pool);
-    asio::co_spawn(executor, call(number % operations), asio::detached);
+    asio::co_spawn(executor, call(number % operations), [](std::exception_ptr thrown) {
+      if (thrown) std::rethrow_exception(std::move(thrown));
+    });
   }
   std::vector<std::thread> loops;
   for (int i = 0; i < threads; ++i) loops.emplace_back([&io] { io.run(); });
