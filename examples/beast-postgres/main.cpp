@@ -5,12 +5,14 @@
 //   psql shop -c 'CREATE TABLE payments (id serial PRIMARY KEY, what text)'
 //   payments 8080 postgresql://localhost/shop
 //   curl -d 'EUR 20' -H 'Idempotency-Key: "order-17"' http://127.0.0.1:8080/payments
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <libpq-fe.h>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
@@ -78,8 +80,13 @@ int main(int count, char** words) {
   const auto port = static_cast<unsigned short>(std::atoi(words[1]));
   asio::ip::tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), port});
   asio::thread_pool workers(32);
-  for (;;) {
-    asio::post(workers, [&, client = acceptor.accept()]() mutable {
+  for (beast::error_code failed;;) {
+    auto client = acceptor.accept(failed);
+    if (failed) {  // no descriptor is left: clients that leave give theirs back
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      continue;
+    }
+    asio::post(workers, [&, client = std::move(client)]() mutable {
       serve(std::move(client), words[2], middleware);
     });
   }

@@ -2,6 +2,7 @@
 //
 //   payments 8080 sqlite:onceguard.db [routes.toml]
 //   curl -d 'EUR 20' -H 'Idempotency-Key: "order-17"' http://127.0.0.1:8080/payments
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -74,8 +75,13 @@ asio::awaitable<void> serve(asio::ip::tcp::socket client,
 asio::awaitable<void> listen(unsigned short port, const onceguard::http::middleware& middleware) {
   const auto io = co_await asio::this_coro::executor;
   asio::ip::tcp::acceptor acceptor(io, {asio::ip::make_address("127.0.0.1"), port});
-  for (;;) {
-    auto client = co_await acceptor.async_accept(use_awaitable);
+  for (asio::steady_timer pause(io);;) {
+    auto [failed, client] = co_await acceptor.async_accept(asio::as_tuple(use_awaitable));
+    if (failed) {  // no descriptor is left: clients that leave give theirs back
+      pause.expires_after(std::chrono::milliseconds(50));
+      co_await pause.async_wait(use_awaitable);
+      continue;
+    }
     asio::co_spawn(io, serve(std::move(client), middleware),
                    [](std::exception_ptr) {});  // the client is gone
   }

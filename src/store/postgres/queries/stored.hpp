@@ -32,7 +32,7 @@ inline constexpr std::int64_t by_application = 16;
 
 struct stored_record {
   onceguard::record record;
-  token first = 0;         ///< of its first claim, by which records are listed
+  token first = 0;                           ///< of its first claim, by which records are listed
   std::optional<recovery_point> recovery{};  ///< of work in steps
 };
 
@@ -86,7 +86,7 @@ struct row_to_write {
   bool grants = false;       ///< gives a lease: the database makes the token
   bool forgets = false;      ///< counts an answer that the store forgets
   bool drops_steps = false;  ///< the steps of the former operation do not count any more
-  std::optional<milliseconds> retention{};  ///< of the route; none: as it is
+  std::optional<milliseconds> retention{};   ///< of the route; none: as it is
   std::optional<recovery_point> recovery{};  ///< of work in steps that is imported
 };
 /// Appends id, lock, version and the columns, in the order of statement::replace.
