@@ -60,6 +60,13 @@ std::string period_fault(const std::string& text) {
   return read->count() > 0 ? std::string() : "expected more than 0";
 }
 
+/// What an unset variable of a shell leaves would pass for an option that was not given.
+argument filled(const argument& option) {
+  return option.check([](const std::string& text) {
+    return text.empty() ? std::string("expected a text, got an empty one") : std::string();
+  });
+}
+
 client::request request_of(const send_request& given) {
   client::request out;
   out.method = given.method;
@@ -161,9 +168,9 @@ int run_send(const send_request& given) {
 }
 
 void add_body_flags(const command& added, send_request& request) {
-  const auto json_body =
+  const auto json_body = filled(
       added.add_option("--json", request.json, "A JSON body; @FILE or - reads it")
-          .type("TEXT|@FILE|-");
+          .type("TEXT|@FILE|-"));
   added.add_option("--data", request.data, "Any other body; @FILE or - reads it")
       .type("TEXT|@FILE|-")
       .excludes(json_body);
@@ -172,13 +179,13 @@ void add_body_flags(const command& added, send_request& request) {
 
 void add_key_flags(const command& added, send_request& request) {
   const auto key =
-      added.add_option("--key", request.key, "The idempotency key; by default a new UUID")
-          .type("KEY");
-  added
-      .add_option("--key-file", request.key_file,
-                  "The key stands in this file, which is made before anything is sent")
-      .type("FILE")
-      .excludes(key);
+      filled(added.add_option("--key", request.key, "The idempotency key; by default a new UUID")
+                 .type("KEY"));
+  filled(added
+             .add_option("--key-file", request.key_file,
+                         "The key stands in this file, which is made before anything is sent")
+             .type("FILE")
+             .excludes(key));
 }
 
 }  // namespace

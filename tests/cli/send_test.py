@@ -138,6 +138,17 @@ def test_a_key_file_that_belongs_to_another_request_sends_nothing(run, gateway, 
     assert len(upstream.requests()) == before
 
 
+@pytest.mark.parametrize("option", ["--key", "--key-file", "--json"])
+@pytest.mark.parametrize("form", ["two words", "one word"])
+def test_an_option_with_an_empty_text_is_wrong_usage_and_sends_nothing(run, upstream, option, form):
+    words = [option, ""] if form == "two words" else [option + "="]
+    before = len(upstream.requests())
+    done = run("POST", upstream.url + "/charges", *words)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert option in done.stderr
+    assert len(upstream.requests()) == before
+
+
 @pytest.mark.parametrize("words", [
     ["--json", "{no json"], ["--json", "{}", "--data", "x"], ["--key", "a", "--key-file", "b"],
     ["--budget", "0s"], ["--timeout", "soon"], ["--attempts", "0"], ["-H", "no colon"],
