@@ -90,6 +90,9 @@ retry_decision after_fault(const retry_params& params, const attempt& made,
   if (made.sent && !state.repeatable) {
     return {ending::unknown, {}, "it may have arrived, and has no key"};
   }
+  if (made.permanent && made.sent) {
+    return {ending::unknown, {}, "it may have taken effect, and its answer can't be taken"};
+  }
   if (made.permanent) return {ending::refused, {}, "the fault lasts"};
   return another(params, state, {}, made.sent ? "no answer came" : "nothing was sent");
 }

@@ -123,6 +123,7 @@ TEST(retry_policy, sends_without_a_key_again_only_if_nothing_was_sent) {
   EXPECT_EQ(end_of(broken(true), false), ending::unknown);
   EXPECT_EQ(end_of(broken(true, true), false), ending::unknown);
   EXPECT_EQ(end_of(broken(false, true)), ending::refused);
+  EXPECT_EQ(end_of(broken(true, true)), ending::unknown);
 }
 
 TEST(retry_policy, takes_a_key_or_an_idempotent_method_for_repeatable) {
