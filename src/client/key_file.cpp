@@ -69,9 +69,9 @@ result<std::string> write_aside(const std::string& path, std::string_view text) 
 
 /// Where a symbolic link points, so that what it names is written and the link stays.
 std::string target_of(std::filesystem::path path) {
-  constexpr int links_max = 40;  // as the system follows
+  constexpr int depth_max = 40;  // as the system follows
   std::error_code none;
-  for (int i = 0; i < links_max && std::filesystem::is_symlink(path, none); ++i) {
+  for (int i = 0; i < depth_max && std::filesystem::is_symlink(path, none); ++i) {
     path = path.parent_path() / std::filesystem::read_symlink(path, none);
   }
   return path.string();

@@ -96,9 +96,9 @@ TEST_F(key_files, with_any_byte_changed_are_not_used) {
   auto file = key_file::open(path(), order).value();
   ASSERT_TRUE(file.mark_done(201));
   const auto whole = content();
-  for (std::size_t at = 0; at < whole.size(); ++at) {
+  for (std::size_t index = 0; index < whole.size(); ++index) {
     auto changed = whole;
-    changed[at] = changed[at] == '0' ? '1' : '0';
+    changed[index] = changed[index] == '0' ? '1' : '0';
     std::ofstream(path(), std::ios::trunc) << changed;
     const auto opened = key_file::open(path(), order);
     ASSERT_FALSE(opened) << changed;
