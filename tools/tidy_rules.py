@@ -138,6 +138,7 @@ ALLOWED = {
     "detached": {
         "src/gateway/upstream_pool.cpp": "getaddrinfo can't be called off, and may hang for ever",
         "src/http1/client/exchange.cpp": "getaddrinfo can't be called off, and may hang for ever",
+        "src/client/beast/name_lookup.cpp": "getaddrinfo can't be called off and may hang",
     },
     "blocking": {
         "src/store/sqlite/session.cpp": "the writer's own thread waits for another process's lock",

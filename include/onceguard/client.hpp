@@ -65,7 +65,7 @@ struct attempt {
 enum class ending : std::uint8_t {
   none,      ///< not yet: another attempt follows
   success,   ///< an answer of 2xx or 3xx, but 307 and 308, which are not followed
-  refused,   ///< another final answer, or a fault that lasts: the same request fails again
+  refused,   ///< another final answer, or a fault that lasts before anything was sent
   unknown,   ///< it may have taken effect, and sending it again may take effect twice or is no use
   gave_up,   ///< attempts or budget are used up: the same request with the same key is safe later
   canceled,  ///< by the caller; as gave_up

@@ -11,13 +11,13 @@ namespace onceguard::client {
 inline namespace v1 {
 
 /// One file holds the key of one request. Several processes may open the same file at once: all get
-/// the same key. Blocks for the disk.
+/// the same key. A symbolic link is followed, and stays. Blocks for the disk.
 class key_file {
  public:
   /// Reads the file, or makes it with a new key. When this returns, file and folder are synced.
   /// errc::conflict: the file belongs to another request (method, URL or body differ);
-  /// errc::record_unreadable: it is no key file; errc::store_unreachable: it can't be read or
-  /// written.
+  /// errc::record_unreadable: it is no key file, or a damaged one; errc::store_unreachable: it
+  /// can't be read or written.
   [[nodiscard]] static result<key_file> open(std::string path, const request& sent);
 
   /// The key in the file.
@@ -27,7 +27,8 @@ class key_file {
   [[nodiscard]] std::uint16_t done_status() const noexcept { return done_status_; }
 
   /// Records that the request succeeded. The file stays: whoever wants the operation a second time
-  /// removes it.
+  /// removes it. A file that is not this operation's any more stays as it is, or away:
+  /// errc::conflict, errc::not_found. Other errors are those of `open`.
   [[nodiscard]] result<void> mark_done(std::uint16_t status);
 
  private:

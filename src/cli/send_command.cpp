@@ -60,6 +60,13 @@ std::string period_fault(const std::string& text) {
   return read->count() > 0 ? std::string() : "expected more than 0";
 }
 
+/// What an unset variable of a shell leaves would pass for an option that was not given.
+argument filled(const argument& option) {
+  return option.check([](const std::string& text) {
+    return text.empty() ? std::string("expected a text, got an empty one") : std::string();
+  });
+}
+
 client::request request_of(const send_request& given) {
   client::request out;
   out.method = given.method;
@@ -94,8 +101,6 @@ void report_attempt(std::size_t number, const client::attempt& made,
 
 int report_end(const client::delivery& got, const std::string& key) {
   switch (got.end) {
-    case client::ending::success:
-      return exit_ok;
     case client::ending::refused:
       std::cerr << "onceguard: refused (" << got.why << "): the same request fails again\n";
       return exit_refused;
@@ -115,6 +120,17 @@ int exit_code_of(const error& why) {
   return why.code == errc::store_unreachable ? exit_failed : exit_configuration;
 }
 
+/// Records the success. Whoever removed the file, or replaced it, wants another operation.
+int mark_done(client::key_file& file, std::uint16_t status) {
+  const auto marked = file.mark_done(status);
+  if (marked) return exit_ok;
+  const auto& why = marked.error();
+  if (why.code != errc::conflict && why.code != errc::not_found) {
+    return wrong(exit_code_of(why), why.detail);
+  }
+  return wrong(exit_ok, why.detail + "; it was left as it is");
+}
+
 int deliver(const client::request& request, const client::retry_params& params,
             client::key_file* file) {
   if (!request.key.empty()) std::cerr << "onceguard: key " << terminal_text(request.key) << "\n";
@@ -122,12 +138,14 @@ int deliver(const client::request& request, const client::retry_params& params,
   const auto got = client::send(transport, request, params, report_attempt);
   if (!got) return wrong(exit_usage, got.error().detail);
   if (got->last.answer) std::cout << got->last.answer->body << std::flush;
-  if (file != nullptr && got->end == client::ending::success) {
-    if (const auto marked = file->mark_done(got->last.answer->status); !marked) {
-      return wrong(exit_failed, marked.error().detail);
-    }
+  if (got->end != client::ending::success) return report_end(*got, request.key);
+  const auto status = got->last.answer->status;
+  if (!std::cout) {
+    return wrong(exit_failed, fmt::format("it succeeded with {}, but the answer is not written; "
+                                          "the same command with the same key gets it again",
+                                          status));
   }
-  return report_end(*got, request.key);
+  return file == nullptr ? exit_ok : mark_done(*file, status);
 }
 
 int run_send(const send_request& given) {
@@ -162,8 +180,8 @@ int run_send(const send_request& given) {
 
 void add_body_flags(const command& added, send_request& request) {
   const auto json_body =
-      added.add_option("--json", request.json, "A JSON body; @FILE or - reads it")
-          .type("TEXT|@FILE|-");
+      filled(added.add_option("--json", request.json, "A JSON body; @FILE or - reads it")
+                 .type("TEXT|@FILE|-"));
   added.add_option("--data", request.data, "Any other body; @FILE or - reads it")
       .type("TEXT|@FILE|-")
       .excludes(json_body);
@@ -172,13 +190,13 @@ void add_body_flags(const command& added, send_request& request) {
 
 void add_key_flags(const command& added, send_request& request) {
   const auto key =
-      added.add_option("--key", request.key, "The idempotency key; by default a new UUID")
-          .type("KEY");
-  added
-      .add_option("--key-file", request.key_file,
-                  "The key stands in this file, which is made before anything is sent")
-      .type("FILE")
-      .excludes(key);
+      filled(added.add_option("--key", request.key, "The idempotency key; by default a new UUID")
+                 .type("KEY"));
+  filled(added
+             .add_option("--key-file", request.key_file,
+                         "The key stands in this file, which is made before anything is sent")
+             .type("FILE")
+             .excludes(key));
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +67,16 @@ result<std::string> write_aside(const std::string& path, std::string_view text) 
   return name;
 }
 
+/// Where a symbolic link points, so that what it names is written and the link stays.
+std::string target_of(std::filesystem::path path) {
+  constexpr int depth_max = 40;  // as the system follows
+  std::error_code none;
+  for (int i = 0; i < depth_max && std::filesystem::is_symlink(path, none); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, none);
+  }
+  return path.string();
+}
+
 /// The rest of the line behind `name`, cut off the text.
 std::string_view take_line(std::string_view& text, std::string_view name) {
   const auto end = text.find('\n');
@@ -79,7 +91,8 @@ std::string_view take_line(std::string_view& text, std::string_view name) {
 std::string key_file::text() const {
   std::string out(heading);
   out += "key " + key_ + "\nrequest " + fingerprint_ + "\n";
-  return out + "done " + std::to_string(done_status_) + "\n";
+  out += "done " + std::to_string(done_status_) + "\n";
+  return out + "sum " + base::digest_text(base::sha256_of(out)) + "\n";
 }
 
 result<void> key_file::read(const std::string& fingerprint) {
@@ -90,14 +103,15 @@ result<void> key_file::read(const std::string& fingerprint) {
   if (size < 0) return failed(path_, "read");
   // The process that made it may have crashed before it was on the disk.
   if (::fsync(file.get()) != 0) return failed(path_, "sync");
-  std::string_view text(bytes.data(), static_cast<std::size_t>(size));
-  const bool ours = text.starts_with(heading);
-  if (ours) text.remove_prefix(heading.size());
-  key_ = take_line(text, "key ");
-  fingerprint_ = take_line(text, "request ");
-  const auto status = take_line(text, "done ");
-  const auto parsed = std::from_chars(status.data(), status.data() + status.size(), done_status_);
-  if (!ours || key_.empty() || parsed.ec != std::errc() || !text.empty()) {
+  const std::string_view whole(bytes.data(), static_cast<std::size_t>(size));
+  auto rest = whole.substr(std::min(heading.size(), whole.size()));
+  key_ = take_line(rest, "key ");
+  fingerprint_ = take_line(rest, "request ");
+  const auto status = take_line(rest, "done ");
+  std::from_chars(status.data(), status.data() + status.size(), done_status_);
+  const bool possible = done_status_ == 0 || (done_status_ >= 200 && done_status_ < 400);
+  // What was read makes the same bytes, with their sum: else some of them were not understood.
+  if (key_.empty() || !possible || text() != whole) {
     return error(errc::record_unreadable, path_ + ": is no key file, or a damaged one");
   }
   if (fingerprint_ != fingerprint) {
@@ -109,7 +123,7 @@ result<void> key_file::read(const std::string& fingerprint) {
 
 result<key_file> key_file::open(std::string path, const request& sent) {
   key_file out;
-  out.path_ = std::move(path);
+  out.path_ = target_of(std::move(path));
   out.fingerprint_ = fingerprint_of(sent);
   out.key_ = make_key();
   if (::access(out.path_.c_str(), F_OK) != 0) {
@@ -128,14 +142,24 @@ result<key_file> key_file::open(std::string path, const request& sent) {
 }
 
 result<void> key_file::mark_done(std::uint16_t status) {
-  done_status_ = status;
-  const auto made = write_aside(path_, text());
+  if (::access(path_.c_str(), F_OK) != 0) {
+    return error(errc::not_found, path_ + ": was removed meanwhile");
+  }
+  key_file present;
+  present.path_ = path_;
+  const auto read = present.read(fingerprint_);
+  const bool other = read ? present.key_ != key_ : read.error().code == errc::conflict;
+  if (other) return error(errc::conflict, path_ + ": belongs to another operation by now");
+  if (!read) return read.error();
+  present.done_status_ = status;
+  const auto made = write_aside(path_, present.text());
   if (!made) return made.error();
   if (::rename(made->c_str(), path_.c_str()) != 0) {
     auto why = failed(path_, "replace");
     ::unlink(made->c_str());
     return why;
   }
+  done_status_ = status;
   return sync_folder(path_);
 }
 

@@ -25,7 +25,7 @@ struct advice {
 
 bool is_problem(const answer& got) {
   const auto type = field_of(got, "content-type").value_or("");
-  return type.substr(0, type.find(';')) == "application/problem+json";
+  return base::iequals(base::trim(type.substr(0, type.find(';'))), "application/problem+json");
 }
 
 /// 307 and 308 ask for the same request at another place: here it was not carried out.
@@ -38,7 +38,7 @@ bool may_pass(const answer& got) {
   const auto status = got.status;
   if (status == 409) return field_of(got, "retry-after").has_value();
   if (status == 408 || status == 425 || status == 429) return true;
-  return status >= 500 && status != 501 && status != 505;
+  return status >= 500 && status < 600 && status != 501 && status != 505;
 }
 
 advice advice_of(const answer& got) {
@@ -89,6 +89,9 @@ retry_decision after_fault(const retry_params& params, const attempt& made,
                            const retry_state& state) {
   if (made.sent && !state.repeatable) {
     return {ending::unknown, {}, "it may have arrived, and has no key"};
+  }
+  if (made.permanent && made.sent) {
+    return {ending::unknown, {}, "it may have taken effect, and its answer can't be taken"};
   }
   if (made.permanent) return {ending::refused, {}, "the fault lasts"};
   return another(params, state, {}, made.sent ? "no answer came" : "nothing was sent");

@@ -1,6 +1,7 @@
 """`onceguard send`: against servers that fail, through a gateway, and killed on its way."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -135,6 +136,59 @@ def test_a_key_file_that_belongs_to_another_request_sends_nothing(run, gateway, 
     (tmp_path / "b.key").write_text("a note")
     assert run("POST", url_of(gateway), "--json", BODY, "--key-file", "b.key").returncode == 3
     assert run("POST", url_of(gateway), "--json", BODY, "--key-file", "no/c.key").returncode == 1
+    assert len(upstream.requests()) == before
+
+
+def test_a_key_file_of_another_operation_is_left_as_it_is(onceguard, run, own_upstream, tmp_path):
+    own_upstream.plan("/charges", {"gate": "answer"})
+    url = own_upstream.url + "/charges"
+    client = subprocess.Popen(
+        send_command(onceguard, "POST", url, "--json", BODY, "--key-file", "a.key"), cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment())
+    own_upstream.arrived(1, whole=True)
+    (tmp_path / "a.key").unlink()
+    own_upstream.plan("/other", {"status": 503})
+    run("POST", own_upstream.url + "/other", "--key-file", "a.key", "--attempts", "1")
+    before = (tmp_path / "a.key").read_bytes()
+    own_upstream.open("answer")
+    _, said = client.communicate(timeout=30)
+    assert client.returncode == 0, said
+    assert "a.key: belongs to another operation by now; it was left as it is" in said
+    assert (tmp_path / "a.key").read_bytes() == before
+
+
+@pytest.mark.parametrize("output", ["full", "closed"])
+def test_an_answer_that_could_not_be_written_is_there_for_the_same_command_again(
+        onceguard, run, gateway, upstream, tmp_path, output):
+    words = ["POST", url_of(gateway), "--json", BODY, "--key-file", "a.key"]
+    if output == "full":
+        target = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, target = os.pipe()
+        os.close(reader)
+    try:
+        done = subprocess.run(send_command(onceguard, *words), cwd=tmp_path, stdout=target,
+                              stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+                              env=clean_environment())
+    finally:
+        os.close(target)
+    assert done.returncode == 1, done
+    assert "the answer is not written" in done.stderr
+    key = done.stderr.splitlines()[0].split()[-1]
+    again = run(*words)
+    assert again.returncode == 0, again
+    assert json.loads(again.stdout)["effect"]
+    assert len(upstream.requests(f'"{key}"')) == 1
+
+
+@pytest.mark.parametrize("option", ["--key", "--key-file", "--json"])
+@pytest.mark.parametrize("form", ["two words", "one word"])
+def test_an_option_with_an_empty_text_is_wrong_usage_and_sends_nothing(run, upstream, option, form):
+    words = [option, ""] if form == "two words" else [option + "="]
+    before = len(upstream.requests())
+    done = run("POST", upstream.url + "/charges", *words)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert option in done.stderr
     assert len(upstream.requests()) == before
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from support.names import Names
 from support.scripted_upstream import ScriptedUpstreams
 
 
@@ -11,3 +12,9 @@ def scripted():
     running = ScriptedUpstreams()
     yield running
     running.close()
+
+
+@pytest.fixture
+def names(tmp_path, onceguard):
+    """Host names whose look-ups a test lets hang."""
+    return Names(tmp_path, onceguard)

@@ -113,11 +113,57 @@ def test_an_answer_before_the_end_of_the_request_counts(driver, scripted, key):
     assert (got["end"], got["status"], got["attempts"]) == ("refused", 413, 1), got
 
 
-def test_an_answer_that_is_too_long_is_not_asked_for_again(driver, upstream, key):
-    upstream.plan("/long", {"size": 100_001})
+@pytest.mark.parametrize("framing", ["length", "chunked", "eof"])
+def test_an_answer_that_is_too_long_leaves_the_outcome_unknown_and_names_its_status(
+        driver, upstream, key, framing):
+    upstream.plan("/long", {"status": 201, "size": 100_001, "framing": framing})
     got = send_with(driver, "POST", upstream.url + "/long", key, "body")
-    assert (got["end"], got["attempts"]) == ("refused", 1)
-    assert "longer" in got["fault"]
+    assert (got["end"], got["attempts"]) == ("unknown", 1)
+    assert got["fault"] == "201 came, and its body is longer than 100000 bytes"
+
+
+def test_interim_answers_come_before_the_one_that_counts(driver, scripted, key):
+    server = scripted.add(*WHOLE, ("send", b"HTTP/1.1 103 Early\r\nX-Early: a\r\n\r\n" * 16),
+                          ("answer",))
+    got = send_with(driver, "POST", server.url + "/orders", key, "body")
+    assert (got["end"], got["status"], got["attempts"]) == ("success", 201, 1)
+    assert "X-Early" not in [name for name, _ in got["headers"]]
+
+
+def test_more_than_16_interim_answers_are_no_answer(driver, scripted, key):
+    server = scripted.add(*WHOLE, ("send", b"HTTP/1.1 103 Early\r\n\r\n" * 17), ("stall",),
+                          always=True)
+    got = send_with(driver, "POST", server.url + "/orders", key, "body")
+    assert (got["end"], got["attempts"], got["sent"]) == ("gave-up", 8, True)
+    assert got["fault"] == "more than 16 answers of 1xx came, and no other"
+
+
+def test_an_answer_without_an_end_ends_with_the_limit_of_the_attempt(driver, scripted, key):
+    head = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n"
+    server = scripted.add(*WHOLE, ("send", head), ("drip", b"1\r\nx\r\n"))
+    watch = Stopwatch()
+    got = send_with(driver, "POST", server.url + "/orders", key, "body", "", 1)
+    assert (got["end"], got["attempts"], got["sent"]) == ("gave-up", 1, True)
+    assert "in time" in got["fault"] or "timed out" in got["fault"]
+    assert 5 <= watch.seconds < 15
+
+
+def test_a_look_up_that_hangs_ends_with_the_limit_of_the_attempt(driver, names, key):
+    names.add("slow.test", hangs=True)
+    watch = Stopwatch()
+    got = send_with(driver, "POST", "http://slow.test:1/", key, "body", "", 1,
+                    environment=names.environment)
+    assert (got["end"], got["attempts"], got["sent"]) == ("gave-up", 1, False)
+    assert names.look_ups("slow.test") >= 1
+    assert 5 <= watch.seconds < 15
+
+
+def test_a_name_is_looked_up(driver, names, upstream, key):
+    names.add("shop.test")
+    url = upstream.url.replace("127.0.0.1", "shop.test")
+    got = send_with(driver, "POST", url + "/orders", key, "body", environment=names.environment)
+    assert (got["end"], got["attempts"]) == ("success", 1), got
+    assert names.look_ups("shop.test") >= 1
 
 
 class Created(http.server.BaseHTTPRequestHandler):

@@ -92,6 +92,71 @@ TEST_F(key_files, that_are_damaged_are_not_used_and_not_replaced) {
   }
 }
 
+TEST_F(key_files, with_any_byte_changed_are_not_used) {
+  auto file = key_file::open(path(), order).value();
+  ASSERT_TRUE(file.mark_done(201));
+  const auto whole = content();
+  for (std::size_t index = 0; index < whole.size(); ++index) {
+    auto changed = whole;
+    changed[index] = changed[index] == '0' ? '1' : '0';
+    std::ofstream(path(), std::ios::trunc) << changed;
+    const auto opened = key_file::open(path(), order);
+    ASSERT_FALSE(opened) << changed;
+    EXPECT_EQ(opened.error().code, errc::record_unreadable) << changed;
+  }
+}
+
+TEST_F(key_files, with_a_status_that_is_no_success_are_not_used) {
+  for (const int status : {1, 199, 400, 500}) {
+    std::filesystem::remove(path());
+    auto file = key_file::open(path(), order).value();
+    ASSERT_TRUE(file.mark_done(static_cast<std::uint16_t>(status)));
+    const auto opened = key_file::open(path(), order);
+    ASSERT_FALSE(opened) << status;
+    EXPECT_EQ(opened.error().code, errc::record_unreadable);
+  }
+}
+
+TEST_F(key_files, of_another_operation_are_left_as_they_are) {
+  const request other{"POST", order.url, {}, "another body"};
+  for (const auto& next : {order, other}) {
+    std::filesystem::remove(path());
+    auto file = key_file::open(path(), order).value();
+    std::filesystem::remove(path());
+    const auto replaced = key_file::open(path(), next).value();
+    const auto before = content();
+    const auto marked = file.mark_done(201);
+    ASSERT_FALSE(marked);
+    EXPECT_EQ(marked.error().code, errc::conflict);
+    EXPECT_EQ(content(), before);
+    EXPECT_EQ(file.done_status(), 0);
+    EXPECT_EQ(files(), 1);
+  }
+}
+
+TEST_F(key_files, that_were_removed_stay_away) {
+  auto file = key_file::open(path(), order).value();
+  std::filesystem::remove(path());
+  const auto marked = file.mark_done(201);
+  ASSERT_FALSE(marked);
+  EXPECT_EQ(marked.error().code, errc::not_found);
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(key_files, behind_symbolic_links_are_written_and_the_links_stay) {
+  const auto inner = folder.path() / "inner";
+  std::filesystem::create_directory(inner);
+  const auto chain = folder.path() / "chain";
+  std::filesystem::create_symlink("chain", path());
+  std::filesystem::create_symlink("inner/order.key", chain);
+  auto file = key_file::open(path(), order).value();
+  ASSERT_TRUE(file.mark_done(201));
+  EXPECT_TRUE(std::filesystem::is_symlink(path()));
+  EXPECT_TRUE(std::filesystem::is_symlink(chain));
+  EXPECT_TRUE(std::filesystem::is_regular_file(inner / "order.key"));
+  EXPECT_EQ(key_file::open((inner / "order.key").string(), order)->done_status(), 201);
+}
+
 TEST_F(key_files, in_a_folder_that_is_not_there_are_an_error) {
   const auto opened = key_file::open((folder.path() / "none" / "order.key").string(), order);
   ASSERT_FALSE(opened);

@@ -81,6 +81,9 @@ TEST(retry_policy, decides_by_the_status_the_advice_and_the_problem) {
       {503, "", R"({"retryable":"no"})", again, refused},
       {504, "", "", again, ending::unknown},
       {505, "", "", refused, refused},
+      {599, "", "", again, refused},
+      {600, "", "", refused, refused},
+      {999, "", "", refused, refused},
       {404, "same-key", "", again, refused},
   };
   for (const auto& [status, advice, body, keyed, keyless] : rows) {
@@ -103,6 +106,16 @@ TEST(retry_policy, obeys_a_problem_document_only_where_it_is_one) {
   EXPECT_EQ(end_of(made), ending::none);
 }
 
+TEST(retry_policy, knows_a_problem_document_by_its_media_type_in_any_case) {
+  for (const char* type : {"application/problem+json", "Application/Problem+JSON; charset=utf-8",
+                           "application/problem+json ;v=1", "APPLICATION/PROBLEM+JSON\t; v=1"}) {
+    auto made = answered(503);
+    made.answer->headers.emplace_back("content-type", type);
+    made.answer->body = R"({"retryable":false})";
+    EXPECT_EQ(end_of(made), ending::refused) << type;
+  }
+}
+
 TEST(retry_policy, sends_without_a_key_again_only_if_nothing_was_sent) {
   EXPECT_EQ(end_of(broken(true)), ending::none);
   EXPECT_EQ(end_of(broken(false)), ending::none);
@@ -110,6 +123,7 @@ TEST(retry_policy, sends_without_a_key_again_only_if_nothing_was_sent) {
   EXPECT_EQ(end_of(broken(true), false), ending::unknown);
   EXPECT_EQ(end_of(broken(true, true), false), ending::unknown);
   EXPECT_EQ(end_of(broken(false, true)), ending::refused);
+  EXPECT_EQ(end_of(broken(true, true)), ending::unknown);
 }
 
 TEST(retry_policy, takes_a_key_or_an_idempotent_method_for_repeatable) {

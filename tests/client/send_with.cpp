@@ -1,5 +1,5 @@
 // Sends one request through a driver and prints what came of it as JSON, for the black-box suites:
-//   send_with curl|beast|async METHOD URL KEY BODY [CA_FILE]
+//   send_with curl|beast|async METHOD URL KEY BODY [CA_FILE [ATTEMPTS]]
 // `async` sends on two threads, as a service does.
 #include <iostream>
 
@@ -28,8 +28,9 @@ onceguard::result<delivery> send_async(const request& sent, const retry_params& 
 }
 
 onceguard::result<delivery> send_by(const std::string& driver, const request& sent,
-                                    const transport_params& transport) {
+                                    const transport_params& transport, std::size_t attempts) {
   retry_params params;
+  params.attempts = attempts;
   params.first_wait = onceguard::milliseconds(20);
   params.attempt_timeout = onceguard::milliseconds(5'000);
   if (driver == "curl") {
@@ -51,7 +52,8 @@ int main(int argc, char** argv) {
   transport_params transport;
   transport.max_answer = 100'000;
   if (argc > 6) transport.ca_file = argv[6];
-  const auto got = send_by(argv[1], sent, transport);
+  const auto got =
+      send_by(argv[1], sent, transport, argc > 7 ? std::stoul(argv[7]) : retry_params().attempts);
   if (!got) {
     std::cerr << got.error().detail << "\n";
     return 1;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include <boost/asio/connect.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -12,11 +13,11 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
 
 #include "base/url.hpp"
+#include "client/answer_fields.hpp"
+#include "client/beast/name_lookup.hpp"
 #include "client/delivery_run.hpp"
 
 namespace onceguard::client {
@@ -28,7 +29,7 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
-using tls_stream = beast::ssl_stream<beast::tcp_stream>;
+using tls_stream = asio::ssl::stream<tcp::socket&>;
 using message = http::request<http::string_body>;
 
 constexpr std::uint32_t head_size_max = 64u << 10;
@@ -76,15 +77,6 @@ message message_of(const request& sent, const url_target& target) {
   return out;
 }
 
-std::string fault_text(const error_code& failed) {
-  if (failed == beast::error::timeout) return "no answer in time";
-  if (failed == http::error::end_of_stream || failed == http::error::partial_message ||
-      failed == asio::error::eof) {
-    return "the connection ended without a whole answer";
-  }
-  return failed.message();
-}
-
 class exchange {
  public:
   exchange(const request& sent, const transport_params& params)
@@ -92,39 +84,47 @@ class exchange {
 
   asio::awaitable<attempt> run(milliseconds timeout) {
     const auto executor = co_await asio::this_coro::executor;
-    // The stream's own limit does not reach the look-up of the name.
-    const auto resolver = std::make_shared<tcp::resolver>(executor);
-    asio::steady_timer limit(executor, timeout);
-    limit.async_wait([resolver](const error_code& canceled) {
-      if (!canceled) resolver->cancel();
-    });
-    beast::tcp_stream stream(executor);
-    stream.expires_after(timeout);
+    deadline_ = asio::steady_timer::clock_type::now() + timeout;
     error_code failed;
-    const auto found = co_await resolver->async_resolve(
-        target_.host, target_.port, asio::redirect_error(asio::use_awaitable, failed));
+    const auto found = co_await find_addresses(target_.host, target_.port, deadline_, failed);
     if (failed)
-      co_return fault(limit.expiry() <= asio::steady_timer::clock_type::now()
-                          ? "no address in time"
-                          : target_.host + ": " + failed.message());
-    co_await stream.async_connect(found, asio::redirect_error(asio::use_awaitable, failed));
-    if (failed)
-      co_return fault(failed == beast::error::timeout ? "no connection in time" : failed.message());
+      co_return fault(failed == asio::error::timed_out ? "no address in time"
+                                                       : target_.host + ": " + failed.message());
+    // A server that always has another byte ready keeps the limit of a Beast stream waiting.
+    const auto socket = std::make_shared<tcp::socket>(executor);
+    asio::steady_timer limit(executor, deadline_);
+    limit.async_wait([socket](const error_code& canceled) {
+      error_code ignored;
+      if (!canceled) socket->close(ignored);
+    });
+    co_await asio::async_connect(*socket, found, asio::redirect_error(asio::use_awaitable, failed));
+    if (failed) co_return fault(is_late() ? "no connection in time" : failed.message());
     if (target_.tls) {
-      co_await exchange_tls(std::move(stream));
+      co_await exchange_tls(*socket);
     } else {
-      co_await exchange_messages(stream);
+      co_await exchange_messages(*socket);
     }
     co_return std::move(out_);
   }
 
  private:
+  [[nodiscard]] bool is_late() const { return asio::steady_timer::clock_type::now() >= deadline_; }
+
+  [[nodiscard]] std::string fault_text(const error_code& failed) const {
+    if (is_late()) return "no answer in time";
+    if (failed == http::error::end_of_stream || failed == http::error::partial_message ||
+        failed == asio::error::eof) {
+      return "the connection ended without a whole answer";
+    }
+    return failed.message();
+  }
+
   attempt fault(std::string text) {
     out_.fault = std::move(text);
     return std::move(out_);
   }
 
-  asio::awaitable<void> exchange_tls(beast::tcp_stream plain) {
+  asio::awaitable<void> exchange_tls(tcp::socket& plain) {
     asio::ssl::context context(asio::ssl::context::tls_client);
     error_code failed;
     if (params_.ca_file.empty()) {
@@ -138,7 +138,7 @@ class exchange {
       co_return;
     }
     SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
-    tls_stream stream(std::move(plain), context);
+    tls_stream stream(plain, context);
     stream.set_verify_mode(asio::ssl::verify_peer);
     stream.set_verify_callback(asio::ssl::host_name_verification(target_.host));
     error_code no_address;
@@ -165,21 +165,24 @@ class exchange {
     // A server that refuses a long body answers and closes before it is all there.
     beast::flat_buffer buffer;
     error_code failed;
-    for (;;) {
+    for (int interim = 0; interim <= interim_answers_max && !is_late(); ++interim) {
       http::response_parser<http::string_body> parser;
       parser.header_limit(head_size_max);
       parser.body_limit(params_.max_answer);
       parser.skip(sent_.method == "HEAD");
       co_await http::async_read(stream, buffer, parser,
                                 asio::redirect_error(asio::use_awaitable, failed));
-      if (failed) break;
+      if (failed) {
+        out_.permanent = failed == http::error::body_limit;
+        out_.fault = out_.permanent ? too_long_text(parser.get().result_int(), params_.max_answer)
+                                    : fault_text(not_written ? not_written : failed);
+        co_return;
+      }
       if (parser.get().result_int() < 200) continue;
       take(parser.get());
       co_return;
     }
-    out_.permanent = failed == http::error::body_limit;
-    out_.fault = out_.permanent ? "the answer is longer than the limit"
-                                : fault_text(not_written ? not_written : failed);
+    out_.fault = is_late() ? "no answer in time" : interim_fault;
   }
 
   void take(http::response<http::string_body>& whole) {
@@ -194,6 +197,7 @@ class exchange {
   const request& sent_;
   const transport_params& params_;
   const url_target target_;
+  asio::steady_timer::time_point deadline_;
   attempt out_;
 };
 

@@ -7,6 +7,7 @@
 #include <onceguard/client_curl.hpp>
 
 #include "base/field.hpp"
+#include "client/answer_fields.hpp"
 #include "client/delivery_run.hpp"
 
 namespace onceguard::client {
@@ -26,12 +27,19 @@ struct reception {
   std::size_t max_answer;
   const std::stop_token& stop;
   bool too_long = false;
+  int interim_answers = 0;
 };
 
 std::size_t take_header(char* data, std::size_t, std::size_t size, void* target) {
-  auto& headers = static_cast<reception*>(target)->got.headers;
+  auto& received = *static_cast<reception*>(target);
+  auto& headers = received.got.headers;
   const std::string_view line(data, size);
-  if (line.starts_with("HTTP/")) headers.clear();  // of an answer that another one follows
+  if (line.starts_with("HTTP/")) {
+    headers.clear();  // of an answer that another one follows
+    const auto space = std::min(line.find(' '), line.size());
+    received.interim_answers += line.substr(space).starts_with(" 1") ? 1 : 0;
+    if (received.interim_answers > interim_answers_max) return 0;
+  }
   const auto colon = line.find(':');
   if (colon != line.npos && !line.starts_with("HTTP/")) {
     auto value = line.substr(colon + 1);
@@ -116,6 +124,7 @@ attempt curl_transport::send(const request& sent, milliseconds timeout,
   // On a connection that was used before, curl repeats by itself what found it closed.
   if (!is_repeatable(sent)) curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);  // without a wait for a look-up that hangs
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, fault);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
@@ -140,8 +149,13 @@ attempt curl_transport::send(const request& sent, milliseconds timeout,
     return out;
   }
   out.permanent = is_permanent(code) || received.too_long;
-  out.fault = received.too_long ? "the answer is longer than the limit"
-                                : (fault[0] != '\0' ? fault : curl_easy_strerror(code));
+  if (received.too_long) {
+    out.fault = too_long_text(static_cast<unsigned>(number), received.max_answer);
+  } else if (received.interim_answers > interim_answers_max) {
+    out.fault = interim_fault;
+  } else {
+    out.fault = fault[0] != '\0' ? fault : curl_easy_strerror(code);
+  }
   return out;
 }
 
