@@ -22,7 +22,8 @@ template <class T>
 boost::asio::awaitable<T> on_one_thread(boost::asio::io_context& loop,
                                         boost::asio::awaitable<T> call) {
   namespace asio = boost::asio;
-  if (is_of_one_thread(co_await asio::this_coro::executor)) co_return co_await std::move(call);
+  const auto executor = co_await asio::this_coro::executor;  // gcc 12 miscompiles it in a condition
+  if (is_of_one_thread(executor)) co_return co_await std::move(call);
   // A cancellation would come from another thread. It is not passed on.
   co_return co_await asio::co_spawn(
       loop, std::move(call),

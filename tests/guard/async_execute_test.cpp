@@ -30,7 +30,7 @@ class guard_async : public ::testing::Test {
  protected:
   testing::store_in_hand records;
   guard guarded = guard::open(records.open()).value();
-  asio::io_context io;
+  asio::io_context io{1};
   asio::steady_timer gate{io, asio::steady_timer::time_point::max()};
   route_policy waits;
   int runs = 0;
@@ -170,13 +170,13 @@ TEST_P(guard_executors, store_with_threads_of_its_own_serves_many_coroutines) {
   waits.on_busy = on_busy_rule::wait;
   std::atomic<int> runs{0}, right{0};
   const auto call = [&](int number) -> asio::awaitable<void> {
-    const auto text = std::to_string(number);
-    const auto got = co_await guarded.async_execute(
-        {"tenant", text}, waits, [&runs, text]() -> asio::awaitable<std::string> {
-          ++runs;
-          co_return text;
-        });
-    if (got && got->value == text) ++right;
+    const request wanted{"tenant", std::to_string(number)};
+    const auto work = [&]() -> asio::awaitable<std::string> {
+      ++runs;
+      co_return wanted.key;
+    };
+    const auto got = co_await guarded.async_execute(wanted, waits, work);
+    if (got && got->value == wanted.key) ++right;
   };
   for (int number = 0; number < operations * repeats; ++number) {
     asio::any_io_executor executor = io.get_executor();
