@@ -1,5 +1,6 @@
 """Customers of a gateway whose store breaks while they are served."""
 
+import collections
 import concurrent.futures
 import threading
 
@@ -17,6 +18,7 @@ class Customers:
     def __init__(self, gateway, fresh_key, count=8, plan=None):
         self.gateway, self.fresh_key, self.plan, self.count = gateway, fresh_key, plan, count
         self.answered, self.given_up, self.refusals = {}, [], []
+        self.refused = collections.Counter()  # keys
         self.ending = threading.Event()
         self.pool = concurrent.futures.ThreadPoolExecutor(count)
         self.each = []
@@ -40,6 +42,7 @@ class Customers:
             key = self.fresh_key()
             while (answer := self._ask(key)).status != 201:
                 self.refusals.append(answer)
+                self.refused[key] += 1
                 if self.ending.wait(0.05):
                     self.given_up.append(key)
                     return
