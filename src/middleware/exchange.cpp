@@ -31,6 +31,13 @@ bool end(exchange::state* run) {
   return run->held.has_value();
 }
 
+/// The same for an answer.
+bool end_with(exchange::state* run, const answer_view& made) {
+  const bool held = end(run);
+  if (run != nullptr && run->observed) run->observed->answered(made);
+  return held;
+}
+
 }  // namespace
 
 bool is_onceguard_field(std::string_view name) noexcept { return is_reserved_field(name); }
@@ -90,13 +97,12 @@ asio::awaitable<response> exchange::async_finish(response made) {
 }
 
 std::optional<response> exchange::finish(const answer_view& made) {
-  return run_here(async_finish(made));
+  if (!end_with(state_.get(), made)) return std::nullopt;
+  return run_here(settle_by(*state_, state_->terms_of(made)));
 }
 
 asio::awaitable<std::optional<response>> exchange::async_finish(answer_view made) {
-  const bool held = end(state_.get());
-  if (state_ && state_->observed) state_->observed->answered(made);
-  if (!held) co_return std::nullopt;
+  if (!end_with(state_.get(), made)) co_return std::nullopt;
   co_return co_await settle_by(*state_, state_->terms_of(made));
 }
 
