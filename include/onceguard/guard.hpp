@@ -171,9 +171,9 @@ class guard {
 
   /// For a coroutine on any executor, which `work` runs on too; `work` returns an awaitable of the
   /// result. Where the executor is that of an io_context(1), the store is called from there, else
-  /// from the guard's own thread. A cancellation of
-  /// the awaiting coroutine ends a wait for a running twin, and reaches the work; before the work,
-  /// the key is released, and boost::system::system_error (operation_aborted) is thrown.
+  /// from the guard's own thread. A cancellation of the awaiting coroutine ends a wait for a
+  /// running twin, and reaches the work; before the work, the key is released, and
+  /// boost::system::system_error (operation_aborted) is thrown.
   template <awaitable_work Work>
   [[nodiscard]] boost::asio::awaitable<execution<awaited_result_of<Work>>> async_execute(
       request request, const route_policy& policy, Work work);

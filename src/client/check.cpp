@@ -6,6 +6,7 @@
 #include <onceguard/key.hpp>
 
 #include "base/field.hpp"
+#include "base/octets.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::client {
@@ -13,20 +14,6 @@ inline namespace v1 {
 namespace {
 
 error wrong(std::string detail) { return {errc::invalid_argument, std::move(detail)}; }
-
-bool is_token(std::string_view text) {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           marks.find(c) != marks.npos;
-  });
-}
-
-bool is_field_value(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) {
-    return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
-  });
-}
 
 result<void> check_url(std::string_view url) {
   if (!std::ranges::all_of(url, [](char c) { return c > 0x20 && c < 0x7f; })) {
@@ -47,8 +34,8 @@ result<void> check_url(std::string_view url) {
 }
 
 result<void> check_header(std::string_view name, std::string_view value) {
-  if (!is_token(name)) return wrong("a header's name is no token");
-  if (!is_field_value(value)) {
+  if (!base::is_token(name)) return wrong("a header's name is no token");
+  if (!base::is_field_value(value)) {
     return wrong("the value of the header " + std::string(name) + " has a control character");
   }
   for (const std::string_view added :
@@ -65,7 +52,7 @@ result<void> check_header(std::string_view name, std::string_view value) {
 }  // namespace
 
 result<void> check(const request& sent) {
-  if (!is_token(sent.method)) return wrong("the method is no token");
+  if (!base::is_token(sent.method)) return wrong("the method is no token");
   if (auto checked = check_url(sent.url); !checked) return checked;
   for (const auto& [name, value] : sent.headers) {
     if (auto checked = check_header(name, value); !checked) return checked;

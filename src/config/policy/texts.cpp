@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/field.hpp"
+#include "base/octets.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -26,14 +27,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
-
-bool is_token(std::string_view text) noexcept {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           marks.find(c) != std::string_view::npos;
-  });
-}
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
   constexpr std::size_t word_max = 64;  // longer words are no typing errors
@@ -91,7 +84,7 @@ std::string_view path_fault(std::string_view path) {
 
 result<scope_rule> parse_named_scope(scope_source source, std::string_view name,
                                      std::string_view text) {
-  if (!is_token(name)) {
+  if (!base::is_token(name)) {
     return refusal(std::string("expected the name of a ") +
                    (source == scope_source::header ? "header field after \"header:\""
                                                    : "cookie after \"cookie:\"") +
@@ -177,7 +170,8 @@ result<scope_rule> parse_scope(std::string_view text) {
 }
 
 result<std::string> parse_method(std::string_view text) {
-  if (!is_token(text)) return refusal("expected a method such as \"POST\", got " + quoted(text));
+  if (!base::is_token(text))
+    return refusal("expected a method such as \"POST\", got " + quoted(text));
   if (std::any_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
     return refusal("methods are in capitals, got " + quoted(text));
   }

@@ -42,9 +42,6 @@ template <auto Reader>
 /// A request method in capitals.
 [[nodiscard]] result<std::string> parse_method(std::string_view text);
 
-/// A `token` of RFC 9110.
-[[nodiscard]] bool is_token(std::string_view text) noexcept;
-
 /// The known word that a mistyped word most likely means; empty if none is similar.
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> known);
