@@ -22,7 +22,8 @@ void whole(const Request& request, Response& response) {
   response.set_header("Link", "<b>");
   response.set_header("Set-Cookie", "a=1");
   response.set_header("Idempotent-Replayed", "true");
-  response.set_header("X-Attempt", request.get_header_value("Onceguard-Attempt"));
+  const auto attempt = request.get_header_value("Onceguard-Attempt");
+  response.set_header("X-Attempt", attempt.empty() ? "none" : attempt);
   response.set_content(next_text(), "text/plain");
 }
 

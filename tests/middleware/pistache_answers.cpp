@@ -30,7 +30,7 @@ void whole(const Request& request, response_writer response) {
                                            {"X-Server", "one"},
                                            {"Link", "<b>"},
                                            {"Idempotent-Replayed", "true"},
-                                           {"X-Attempt", attempt ? attempt->value() : ""}},
+                                           {"X-Attempt", attempt ? attempt->value() : "none"}},
                                           next_text()});
 }
 

@@ -15,6 +15,7 @@ class AnsweringServer:
     """tests/middleware/ADAPTER_answers.cpp on a port of its own."""
 
     def __init__(self, adapter, *words):
+        self.adapter = adapter
         built = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard")
         program = built.parent / "tests" / f"{adapter}_answers"
         assert program.is_file(), f"no {program}: build it first"
