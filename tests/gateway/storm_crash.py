@@ -122,6 +122,6 @@ def test_nothing_runs_twice_when_disturbances_meet(start_gateway, request, engin
                       if (what := customer.complaint(answer, upstream.effects[customer.key]))]
         assert not complaints, "\n".join(complaints)
         assert sum(upstream.effects.values()) > len(customers) // 3
-        assert {answer.problem for answer in last} > {None, "outcome-unknown"}
+        assert {answer.problem for answer in last} >= {None, "outcome-unknown"}
 
     asyncio.run(storm())
