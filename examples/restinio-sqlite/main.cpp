@@ -5,65 +5,26 @@
 //   curl -d 'EUR 20' -H 'Idempotency-Key: "order-17"' http://127.0.0.1:8080/payments
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
+#include <exception>
 #include <restinio/all.hpp>
-#include <stdexcept>
-#include <string>
-
-#include <sqlite3.h>
 
 #include <onceguard/http_sqlite.hpp>
 #include <onceguard/restinio.hpp>
 
-#include "../conformance/service.hpp"
+#include "../shop/shop.hpp"
 
 using onceguard::http::request;
 using onceguard::http::response;
 
-using shop_handle = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
-
-shop_handle open_shop(const char* file) {
-  sqlite3* opened = nullptr;
-  const bool failed = sqlite3_open(file, &opened) != SQLITE_OK;
-  shop_handle shop(opened, sqlite3_close);
-  if (failed) throw std::runtime_error(sqlite3_errmsg(opened));
-  sqlite3_busy_timeout(opened, 10'000);
-  return shop;
-}
-
-std::string run(sqlite3* shop, const char* sql, std::string_view parameter = {}) {
-  sqlite3_stmt* statement = nullptr;
-  sqlite3_prepare_v2(shop, sql, -1, &statement, nullptr);
-  sqlite3_bind_text(statement, 1, parameter.data(), static_cast<int>(parameter.size()),
-                    SQLITE_TRANSIENT);
-  std::string out;
-  while (sqlite3_step(statement) == SQLITE_ROW) {
-    const auto* text = sqlite3_column_text(statement, 0);
-    out.append(reinterpret_cast<const char*>(text)) += '\n';
-  }
-  if (sqlite3_finalize(statement) != SQLITE_OK) throw std::runtime_error(sqlite3_errmsg(shop));
-  return out;
-}
-
-response handle(sqlite3* shop, const request& message) {
-  if (conformance::is_work(message.target)) return conformance::serve(message);
-  if (message.target != "/payments") return {404, {}, ""};
-  if (message.method != "POST") return {200, {}, run(shop, "SELECT what FROM payments")};
-  if (message.body.empty()) return {400, {}, "what is to be paid?\n"};
-  return {201, {}, run(shop, "INSERT INTO payments (what) VALUES (?) RETURNING id", message.body)};
-}
-
 int main(int count, char** words) {
   if (count != 3) return std::fputs("payments PORT FILE\n", stderr), 2;
-  const auto shop = open_shop(words[2]);
-  run(shop.get(), "PRAGMA journal_mode = WAL");
-  run(shop.get(), "CREATE TABLE IF NOT EXISTS payments (id INTEGER PRIMARY KEY, what TEXT)");
+  shop::create(words[2]);
   const auto middleware = onceguard::http::middleware::make(conformance::params()).value();
   const auto serve = [&](const request& message) -> response {
-    thread_local const auto shop = open_shop(words[2]);
+    thread_local const auto payments = shop::open(words[2]);
     try {
-      return onceguard::sqlite::serve(middleware, shop.get(), message,
-                                      [&] { return handle(shop.get(), message); });
+      return onceguard::sqlite::serve(middleware, payments.get(), message,
+                                      [&] { return shop::handle(payments.get(), message); });
     } catch (const std::exception& thrown) {
       return {500, {}, thrown.what()};
     }

@@ -208,21 +208,37 @@ class response_writer {
 /// @cond
 namespace detail {
 
+/// The message as the middleware takes it, without what only Onceguard may set, and the room for
+/// its views.
+struct shown_request {
+  explicit shown_request(::Pistache::Rest::Request& message)
+      : target(message.resource() + std::as_const(message).query().as_str()),
+        address(message.address().host()),
+        body(message.body()) {
+    drop_reserved(message.headers());
+    const auto& raw = std::as_const(message).headers().rawList();
+    values.reserve(raw.size());
+    for (const auto& [name, line] : raw) {
+      fields.push_back({name, values.emplace_back(line.value())});
+    }
+    view = {server::methodString(message.method()), target, fields, address, body};
+  }
+  shown_request(const shown_request&) = delete;
+  shown_request& operator=(const shown_request&) = delete;
+
+  // Pistache gives copies.
+  std::string target;
+  std::string address;
+  std::string body;
+  std::vector<std::string> values;
+  std::vector<field> fields;
+  http::request view;
+};
+
 template <class Handler>
 void serve(const http::middleware& middleware, const Handler& handler,
            ::Pistache::Rest::Request& message, server::ResponseWriter writer) {
-  drop_reserved(message.headers());
-  const auto& shown = std::as_const(message);
-  std::vector<field> fields;
-  std::vector<std::string> values;  // Pistache gives copies
-  values.reserve(shown.headers().rawList().size());
-  for (const auto& [name, raw] : shown.headers().rawList()) {
-    fields.push_back({name, values.emplace_back(raw.value())});
-  }
-  const auto target = shown.resource() + shown.query().as_str();
-  const auto address = shown.address().host();
-  auto begun = middleware.begin(
-      {server::methodString(shown.method()), target, fields, address, shown.body()});
+  auto begun = middleware.begin(shown_request(message).view);
   if (auto* known = std::get_if<http::response>(&begun)) {
     send(std::move(*known), writer);
     return;
@@ -233,7 +249,7 @@ void serve(const http::middleware& middleware, const Handler& handler,
   }
   const auto run = std::make_shared<running_handler>(std::move(running), std::move(writer));
   try {
-    handler(shown, response_writer(run));
+    handler(std::as_const(message), response_writer(run));
   } catch (const server::HttpError& thrown) {
     if (run->finish(thrown)) throw;
   } catch (...) {
@@ -336,6 +352,16 @@ template <class Handler>
     detail::serve(middleware, handler, message, std::move(writer));
     return ::Pistache::Rest::Route::Result::Ok;
   };
+}
+
+/// Serves a request by a function of plain messages, such as sqlite::serve; blocks a thread of the
+/// endpoint's. `http::response serve(const http::request&)`; the request's views are of `message`.
+template <class Serve>
+::Pistache::Rest::Route::Result served(::Pistache::Rest::Request message,
+                                       ::Pistache::Http::ResponseWriter writer, Serve serve) {
+  const detail::shown_request shown(message);
+  detail::send(serve(shown.view), writer);
+  return ::Pistache::Rest::Route::Result::Ok;
 }
 
 /// The endpoint's handler over that of a router, or another one: requests have all their fields,

@@ -8,12 +8,11 @@ import pytest
 
 from support.client import all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.payments import ROOT, PaymentServer, program_of
+from support.payments import IN_SQLITE, ROOT, PaymentServer, program_of
 from support.waiting import scaled
 
-STORES = {"beast": "sqlite:{}/onceguard.db", "beast-sqlite": "{}/shop.db",
-          "httplib": "sqlite:{}/onceguard.db", "pistache": "sqlite:{}/onceguard.db",
-          "restinio": "sqlite:{}/onceguard.db", "restinio-sqlite": "{}/shop.db"}
+STORES = {**dict.fromkeys(("beast", "httplib", "pistache", "restinio"), "sqlite:{}/onceguard.db"),
+          **dict.fromkeys(IN_SQLITE, "{}/shop.db")}
 
 
 @pytest.fixture(params=STORES)
@@ -127,7 +126,7 @@ def test_curl_gets_the_replay_marked(server):
     assert first.splitlines()[-1] == second.splitlines()[-1]
 
 
-@pytest.mark.parametrize("example", ["beast-sqlite", "restinio-sqlite"])
+@pytest.mark.parametrize("example", IN_SQLITE)
 def test_what_is_refused_in_a_transaction_leaves_the_key_free(start_payments, example):
     server = start_payments(example)
     assert server.pay(b"", "k1").status == 400

@@ -10,8 +10,8 @@ from support.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Those whose names end with a database pay in a transaction of it.
-SERVERS = ["beast", "beast-sqlite", "beast-postgres", "httplib", "pistache", "restinio",
-           "restinio-sqlite"]
+IN_SQLITE = ["beast-sqlite", "httplib-sqlite", "pistache-sqlite", "restinio-sqlite"]
+SERVERS = ["beast", "beast-postgres", "httplib", "pistache", "restinio", *IN_SQLITE]
 
 
 def level_of(example):

@@ -3,11 +3,10 @@
 import pytest
 
 from support.killed_payments import assert_paid_once_amid_kills, payments_amid_kills
+from support.payments import IN_SQLITE
 
-EXAMPLES = ["beast-sqlite", "restinio-sqlite"]
 
-
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("example", IN_SQLITE)
 def test_each_payment_is_made_once_whenever_the_server_is_killed(start_payments, example):
     assert_paid_once_amid_kills(start_payments(example))
 
