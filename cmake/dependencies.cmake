@@ -18,6 +18,10 @@ macro(onceguard_find target)
     find_package(PostgreSQL 15 ${ARGN})
   elseif("${target}" STREQUAL "onceguard::hiredis") # its reader of replies only
     onceguard_find_files(hiredis HEADER hiredis/read.h LIBRARY hiredis ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::librabbitmq")
+    onceguard_find_files(librabbitmq HEADER amqp.h LIBRARY rabbitmq ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::libnats")
+    onceguard_find_files(libnats HEADER nats/nats.h LIBRARY nats ${ARGN})
   elseif("${target}" STREQUAL "onceguard::xxhash") # compiled in
     onceguard_find_files(xxhash HEADER xxhash.h ${ARGN})
   elseif("${target}" STREQUAL "onceguard::toml") # compiled in

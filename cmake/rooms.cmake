@@ -84,12 +84,12 @@ function(onceguard_room name folder folders)
   add_library(onceguard::room::${name} ALIAS ${target})
 endfunction()
 
-# The option by which the linker takes in the registration of a store, of which nothing is called by
-# name: guard::open knows the stores that a program was linked with. Empty for other rooms.
+# The option by which the linker takes in the registration of a store or a broker, of which nothing is
+# called by name: a program knows those that it was linked with. Empty for other rooms.
 function(onceguard_registration room folder result)
   set(option "")
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/registration.cpp AND NOT room STREQUAL "store")
-    set(option LINKER:--undefined=onceguard_${room}_store)
+    set(option LINKER:--undefined=onceguard_${room}_registration)
   endif()
   set(${result} ${option} PARENT_SCOPE)
 endfunction()

@@ -23,6 +23,7 @@ enum class errc : std::uint8_t {
   overloaded,         ///< a limit of this process is reached
   stopped,            ///< the store or the process is shutting down
   write_conflict,     ///< another transaction conflicted: run this transaction again from its begin
+  broker_unreachable,  ///< the broker did not answer within its timeout, or refused the connection
 };
 
 /// What is known of a failed operation's effect on the store.
@@ -47,7 +48,7 @@ struct error {
   [[nodiscard]] bool retryable() const noexcept {
     return code == errc::store_unreachable || code == errc::store_full ||
            code == errc::store_lost || code == errc::overloaded || code == errc::stopped ||
-           code == errc::write_conflict;
+           code == errc::write_conflict || code == errc::broker_unreachable;
   }
 };
 

@@ -1,8 +1,9 @@
-// The one place that cuts URLs into their parts. It allocates nothing, as each request in absolute
-// form passes through it; what the parts may hold is checked where they are used.
+// The one place that cuts URLs into their parts. The cutting allocates nothing, as each request in
+// absolute form passes through it; what the parts may hold is checked where they are used.
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace onceguard::base {
@@ -50,6 +51,9 @@ struct url_parts {
   out.path = text;
   return out;
 }
+
+/// The text with each %XX decoded; empty: an escape is malformed.
+[[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
 
 /// The text up to the authority of a URL that stands anywhere in it. What follows may hold a
 /// password, and is not shown. The whole text, if no URL is in it.

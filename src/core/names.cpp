@@ -32,6 +32,8 @@ std::string_view name_of(errc code) noexcept {
       return "overloaded";
     case errc::write_conflict:
       return "write_conflict";
+    case errc::broker_unreachable:
+      return "broker_unreachable";
     case errc::stopped:
       return "stopped";
   }

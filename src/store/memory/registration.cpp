@@ -5,8 +5,8 @@
 
 // The linker takes this file in by the name (cmake/rooms.cmake).
 extern "C" {
-extern const char onceguard_memory_store;
-const char onceguard_memory_store = 1;
+extern const char onceguard_memory_registration;
+const char onceguard_memory_registration = 1;
 }
 
 namespace onceguard {

@@ -5,8 +5,8 @@
 
 // The linker takes this file in by the name (cmake/rooms.cmake).
 extern "C" {
-extern const char onceguard_postgres_store;
-const char onceguard_postgres_store = 1;
+extern const char onceguard_postgres_registration;
+const char onceguard_postgres_registration = 1;
 }
 
 namespace onceguard {

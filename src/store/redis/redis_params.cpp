@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/hash.hpp"
+#include "base/url.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -14,23 +14,6 @@ error wrong_url(const std::string& description) {
                    "; expected redis://[user:password@]host[:port][/database][?prefix=…], "
                    "redis+sentinel://…/MASTER_NAME or redis+cluster://…, with special characters "
                    "as %XX");
-}
-
-/// Decodes %XX. Empty: an escape is malformed.
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    if (text.front() != '%') {
-      out += text.front();
-      text.remove_prefix(1);
-      continue;
-    }
-    unsigned char byte[1];
-    if (text.size() < 3 || !base::from_hex(text.substr(1, 2), byte)) return std::nullopt;
-    out += static_cast<char>(byte[0]);
-    text.remove_prefix(3);
-  }
-  return out;
 }
 
 std::optional<bool> yes_or_no(std::string_view text) {
@@ -81,7 +64,7 @@ std::optional<error> read_parameters(address& out, std::string_view query) {
     query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
     const auto name = cut_off(value, '=');
     if (!name) return wrong_url("a parameter without a value");
-    const auto text = decoded(value);
+    const auto text = base::percent_decoded(value);
     if (!text) return wrong_url("a broken % in the parameter " + std::string(*name));
     const auto good = set_parameter(out, *name, *text);
     if (!good) return wrong_url("there is no parameter \"" + std::string(*name) + "\" here");
@@ -103,7 +86,8 @@ std::optional<error> read_parameters(address& out, std::string_view query) {
 std::optional<error> read_credentials(address& out, std::string_view text) {
   const auto user = cut_off(text, ':');
   if (!user) return wrong_url("a user without a password");
-  if (!assign(out.login.user, decoded(*user)) || !assign(out.login.password, decoded(text))) {
+  if (!assign(out.login.user, base::percent_decoded(*user)) ||
+      !assign(out.login.password, base::percent_decoded(text))) {
     return wrong_url("a broken % in the user or the password");
   }
   return std::nullopt;
@@ -146,7 +130,7 @@ std::optional<error> read_hosts(address& out, std::string_view text) {
 std::optional<error> read_path(address& out, std::string_view path) {
   if (out.servers == deployment::sentinel) {
     const auto name = cut_off(path, '/');
-    if (!assign(out.master, decoded(name.value_or(path))))
+    if (!assign(out.master, base::percent_decoded(name.value_or(path))))
       return wrong_url("a broken % in the path");
     if (out.master.empty()) return wrong_url("the name of the master is missing");
     if (!name) path = {};

@@ -5,8 +5,8 @@
 
 // The linker takes this file in by the name (cmake/rooms.cmake).
 extern "C" {
-extern const char onceguard_redis_store;
-const char onceguard_redis_store = 1;
+extern const char onceguard_redis_registration;
+const char onceguard_redis_registration = 1;
 }
 
 namespace onceguard {

@@ -5,8 +5,8 @@
 
 // The linker takes this file in by the name (cmake/rooms.cmake).
 extern "C" {
-extern const char onceguard_sqlite_store;
-const char onceguard_sqlite_store = 1;
+extern const char onceguard_sqlite_registration;
+const char onceguard_sqlite_registration = 1;
 }
 
 namespace onceguard {

@@ -1,0 +1,91 @@
+#include "messaging/broker_kind.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/url.hpp"
+
+namespace onceguard {
+namespace messaging {
+namespace {
+
+std::vector<const broker_kind*>& registered() {
+  static std::vector<const broker_kind*> all;
+  return all;
+}
+
+bool same_letters(std::string_view left, std::string_view right) noexcept {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [&](char a, char b) { return lower(a) == lower(b); });
+}
+
+std::string examples(broker_role role) {
+  std::string out;
+  for (const auto* kind : registered()) {
+    if (!out.empty()) out += ", ";
+    out += role == broker_role::consumer ? kind->consumer_example : kind->publisher_example;
+  }
+  return out.empty() ? "this program was linked with no broker" : "try " + out;
+}
+
+}  // namespace
+
+broker_registration::broker_registration(const broker_kind& kind) { registered().push_back(&kind); }
+
+std::span<const broker_kind* const> linked_brokers() { return registered(); }
+
+const broker_kind* broker_of(std::string_view url) noexcept {
+  const auto scheme = base::scheme_of(url);
+  for (const auto* kind : registered()) {
+    if (std::find(kind->schemes.begin(), kind->schemes.end(), scheme) != kind->schemes.end()) {
+      return kind;
+    }
+  }
+  return nullptr;
+}
+
+std::string url_fault(std::string_view url, broker_role role) {
+  const auto* kind = broker_of(url);
+  if (kind != nullptr) return kind->url_fault(url, role);
+  const auto scheme = base::scheme_of(url);
+  if (scheme.empty()) return "a broker's URL has a scheme; " + examples(role);
+  return "no broker has the scheme " + std::string(scheme) + "; " + examples(role);
+}
+
+}  // namespace messaging
+
+inline namespace v1 {
+namespace messaging {
+
+const std::string* header_of(const message& sent, std::string_view name) noexcept {
+  for (const auto& [header, value] : sent.headers) {
+    if (onceguard::messaging::same_letters(header, name)) return &value;
+  }
+  return nullptr;
+}
+
+const std::string* property_of(const message& sent, std::string_view name) noexcept {
+  for (const auto& [property, value] : sent.properties) {
+    if (property == name) return &value;
+  }
+  return nullptr;
+}
+
+result<std::unique_ptr<consumer>> open_consumer(const broker_params& params) {
+  if (auto fault = url_fault(params.url, broker_role::consumer); !fault.empty()) {
+    return error(errc::invalid_argument, std::move(fault));
+  }
+  return broker_of(params.url)->open_consumer(params);
+}
+
+result<std::unique_ptr<publisher>> open_publisher(const broker_params& params) {
+  if (auto fault = url_fault(params.url, broker_role::publisher); !fault.empty()) {
+    return error(errc::invalid_argument, std::move(fault));
+  }
+  return broker_of(params.url)->open_publisher(params);
+}
+
+}  // namespace messaging
+}  // namespace v1
+}  // namespace onceguard

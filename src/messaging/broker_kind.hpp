@@ -1,0 +1,42 @@
+// Brokers by URL. Each adapter describes itself, and registers its description in the programs
+// that link its component.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <onceguard/broker.hpp>
+
+namespace onceguard::messaging {
+
+enum class broker_role : std::uint8_t { consumer, publisher };
+
+/// What an adapter is. All texts and pointers are constants.
+struct broker_kind {
+  std::span<const std::string_view> schemes;  ///< of its URLs, without the colon
+  std::string_view consumer_example;          ///< a URL, for people
+  std::string_view publisher_example;
+  /// Why the URL can't be right in this role; empty: it may be. Never repeats the URL, which may
+  /// hold a password.
+  std::string (*url_fault)(std::string_view url, broker_role role) = nullptr;
+  result<std::unique_ptr<consumer>> (*open_consumer)(const broker_params& params) = nullptr;
+  result<std::unique_ptr<publisher>> (*open_publisher)(const broker_params& params) = nullptr;
+};
+
+class broker_registration {
+ public:
+  /// Before main(). `kind` must live as long as the program.
+  explicit broker_registration(const broker_kind& kind);
+};
+
+/// The brokers that the program was linked with. From main() on, from any thread.
+[[nodiscard]] std::span<const broker_kind* const> linked_brokers();
+
+/// The broker that the URL's scheme names; null: none that this program was linked with.
+[[nodiscard]] const broker_kind* broker_of(std::string_view url) noexcept;
+/// Why the URL can't be right in this role; empty: it may be.
+[[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
+
+}  // namespace onceguard::messaging

@@ -1,0 +1,396 @@
+// The contract of onceguard/broker.hpp, the same for every broker.
+#include <chrono>
+#include <map>
+#include <set>
+#include <signal.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <onceguard/broker.hpp>
+
+#include "base/clock.hpp"
+#include "messaging/contract/broker_server.hpp"
+#include "support/free_port.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using messaging::consumer;
+using messaging::delivery;
+using messaging::message;
+using messaging::publisher;
+
+constexpr milliseconds long_wait{20'000};
+constexpr milliseconds short_wait{50};
+
+/// One server of each kind for the whole process: some take seconds to start.
+broker_server& server_of(const tested_broker& broker) {
+  static std::map<std::string, std::unique_ptr<broker_server>> all;
+  auto& found = all[broker.name];
+  if (!found) found = broker.begin();
+  return *found;
+}
+
+message text(std::string payload, std::string id = {}) {
+  message out;
+  out.payload = std::move(payload);
+  if (!id.empty()) out.properties.emplace_back("message_id", std::move(id));
+  return out;
+}
+
+messaging::broker_params at(const std::string& url, std::size_t in_flight = 64) {
+  messaging::broker_params out;
+  out.url = url;
+  out.in_flight = in_flight;
+  return out;
+}
+
+class consumer_contract : public ::testing::TestWithParam<tested_broker> {
+ protected:
+  [[nodiscard]] broker_server& server() const { return server_of(GetParam()); }
+
+  [[nodiscard]] std::unique_ptr<consumer> connect(std::size_t in_flight = 64) const {
+    auto out = messaging::open_consumer(at(queue_.consumer_url, in_flight));
+    if (!out) throw std::runtime_error("open_consumer: " + out.error().detail);
+    return std::move(*out);
+  }
+
+  void publish(const std::vector<message>& batch) const {
+    auto sender = messaging::open_publisher(at(queue_.publisher_url));
+    if (!sender) throw std::runtime_error("open_publisher: " + sender.error().detail);
+    const auto sent = (*sender)->publish(batch);
+    if (!sent) throw std::runtime_error("publish: " + sent.error().detail);
+  }
+  void publish_numbers(int count) const {
+    std::vector<message> batch;
+    for (int i = 0; i < count; ++i) batch.push_back(text(std::to_string(i), std::to_string(i)));
+    publish(batch);
+  }
+
+  static std::vector<delivery> take(consumer& from, std::size_t most, milliseconds wait) {
+    auto got = from.receive(most, wait);
+    if (!got) throw std::runtime_error("receive: " + got.error().detail);
+    return std::move(*got);
+  }
+  /// The next delivery, which must come.
+  static delivery take_one(consumer& from) {
+    auto got = take(from, 1, long_wait);
+    if (got.size() != 1) throw std::runtime_error("no delivery came");
+    return std::move(got.front());
+  }
+  /// As many deliveries, which must come.
+  static std::vector<delivery> take_all(consumer& from, std::size_t count) {
+    std::vector<delivery> out;
+    const auto until = base::boot_now() + long_wait;
+    while (out.size() < count && base::boot_now() < until) {
+      for (auto& one : take(from, count - out.size(), 1s)) out.push_back(std::move(one));
+    }
+    if (out.size() != count) throw std::runtime_error("too few deliveries came");
+    return out;
+  }
+  static void expect_none(consumer& from, milliseconds wait = 500ms) {
+    EXPECT_TRUE(take(from, 1, wait).empty());
+  }
+  static void acknowledge(consumer& holder, const delivery& done) {
+    const auto reply = holder.acknowledge(done.tag);
+    if (!reply) throw std::runtime_error("acknowledge: " + reply.error().detail);
+  }
+
+  const test_queue queue_ = server().make_queue();
+};
+
+TEST_P(consumer_contract, a_message_arrives_as_it_was_sent) {
+  auto sent = text(std::string("\0\xff payload\r\n", 11), "order-17");
+  sent.headers = {{"trace", "abc"}, {"Content", "text/plain"}};
+  publish({sent});
+  const auto receiver = connect();
+  const auto got = take_one(*receiver);
+  EXPECT_EQ(got.received.payload, sent.payload);
+  ASSERT_NE(messaging::property_of(got.received, "message_id"), nullptr);
+  EXPECT_EQ(*messaging::property_of(got.received, "message_id"), "order-17");
+  ASSERT_NE(messaging::header_of(got.received, "TRACE"), nullptr);
+  EXPECT_EQ(*messaging::header_of(got.received, "TRACE"), "abc");
+  EXPECT_EQ(got.count, 1u);
+  acknowledge(*receiver, got);
+}
+
+TEST_P(consumer_contract, an_empty_payload_and_a_large_one_arrive) {
+  const std::string large(300'000, 'x');
+  publish({text("", "a"), text(large, "b")});
+  const auto receiver = connect();
+  const auto got = take_all(*receiver, 2);
+  EXPECT_EQ(got[0].received.payload, "");
+  EXPECT_EQ(got[1].received.payload, large);
+}
+
+TEST_P(consumer_contract, a_message_without_an_id_has_none) {
+  publish({text("x")});
+  const auto receiver = connect();
+  EXPECT_EQ(messaging::property_of(take_one(*receiver).received, "message_id"), nullptr);
+}
+
+TEST_P(consumer_contract, what_was_acknowledged_never_comes_again) {
+  publish_numbers(3);
+  {
+    const auto receiver = connect();
+    for (const auto& got : take_all(*receiver, 3)) acknowledge(*receiver, got);
+  }
+  const auto second = connect();
+  expect_none(*second, GetParam().hold + 500ms);
+}
+
+TEST_P(consumer_contract, what_was_not_acknowledged_comes_again_when_the_consumer_is_gone) {
+  publish_numbers(2);
+  {
+    const auto receiver = connect();
+    const auto got = take_all(*receiver, 2);
+    acknowledge(*receiver, got[0]);
+  }
+  const auto second = connect();
+  const auto again = take_one(*second);
+  EXPECT_EQ(again.received.payload, "1");
+  if (second->traits().counts) EXPECT_GE(again.count, 2u);
+  acknowledge(*second, again);
+  expect_none(*second);
+}
+
+TEST_P(consumer_contract, a_consumer_that_is_killed_loses_nothing) {
+  publish_numbers(5);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    try {
+      const auto receiver = connect();
+      const auto got = take_all(*receiver, 5);
+      acknowledge(*receiver, got[2]);
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto second = connect();
+  std::set<std::string> rest;
+  for (const auto& got : take_all(*second, 4)) rest.insert(got.received.payload);
+  EXPECT_EQ(rest, (std::set<std::string>{"0", "1", "3", "4"}));
+}
+
+TEST_P(consumer_contract, what_is_given_back_comes_again) {
+  publish({text("x", "1")});
+  const auto receiver = connect();
+  const auto first = take_one(*receiver);
+  ASSERT_TRUE(receiver->give_back(first.tag, 0ms).has_value());
+  const auto again = take_one(*receiver);
+  EXPECT_EQ(again.received.payload, "x");
+  EXPECT_NE(again.tag, first.tag);
+  if (receiver->traits().counts) EXPECT_EQ(again.count, 2u);
+  acknowledge(*receiver, again);
+}
+
+TEST_P(consumer_contract, what_is_given_back_comes_after_the_delay) {
+  publish({text("x", "1")});
+  const auto receiver = connect();
+  if (!receiver->traits().delays) return;
+  const auto first = take_one(*receiver);
+  const auto given_back = base::boot_now();
+  ASSERT_TRUE(receiver->give_back(first.tag, 700ms).has_value());
+  const auto again = take_one(*receiver);
+  EXPECT_GE(base::boot_now() - given_back, 650ms);
+  acknowledge(*receiver, again);
+}
+
+TEST_P(consumer_contract, a_dead_letter_leaves_the_queue) {
+  publish({text("x", "1"), text("y", "2")});
+  const auto receiver = connect();
+  const auto got = take_all(*receiver, 2);
+  const auto moved = receiver->dead_letter(got[0].tag);
+  EXPECT_EQ(moved.has_value(), receiver->traits().dead_letters);
+  if (!moved) {
+    EXPECT_EQ(moved.error().code, errc::invalid_argument);
+    acknowledge(*receiver, got[0]);  // still held
+    return;
+  }
+  acknowledge(*receiver, got[1]);
+  expect_none(*receiver);
+  auto dead = messaging::open_consumer(at(queue_.dead_letters_url)).value();
+  const auto found = take_one(*dead);
+  EXPECT_EQ(found.received.payload, "x");
+  EXPECT_EQ(*messaging::property_of(found.received, "message_id"), "1");
+}
+
+TEST_P(consumer_contract, no_more_are_held_than_allowed) {
+  publish_numbers(5);
+  const auto receiver = connect(2);
+  auto got = take_all(*receiver, 2);
+  EXPECT_TRUE(take(*receiver, 10, short_wait).empty());
+  acknowledge(*receiver, got[0]);
+  EXPECT_EQ(take(*receiver, 10, long_wait).size(), 1u);
+}
+
+TEST_P(consumer_contract, receive_waits_for_a_message_and_no_longer_than_told) {
+  const auto receiver = connect();
+  const auto begin = base::boot_now();
+  EXPECT_TRUE(take(*receiver, 1, 300ms).empty());
+  EXPECT_GE(base::boot_now() - begin, 250ms);
+  EXPECT_LT(base::boot_now() - begin, 10s);
+  std::jthread later([this] { publish({text("x", "1")}); });
+  EXPECT_EQ(take_one(*receiver).received.payload, "x");
+}
+
+TEST_P(consumer_contract, two_consumers_share_the_messages) {
+  const auto one = connect(3);
+  const auto other = connect(3);
+  publish_numbers(6);
+  std::multiset<std::string> all;
+  for (const auto& got : take_all(*one, 3)) all.insert(got.received.payload);
+  for (const auto& got : take_all(*other, 3)) all.insert(got.received.payload);
+  EXPECT_EQ(all, (std::multiset<std::string>{"0", "1", "2", "3", "4", "5"}));
+}
+
+TEST_P(consumer_contract, a_delivery_that_is_held_for_too_long_goes_to_another) {
+  if (GetParam().hold == 0ms) return;
+  publish({text("x", "1")});
+  const auto slow = connect();
+  EXPECT_EQ(slow->traits().hold, GetParam().hold);
+  const auto first = take_one(*slow);
+  const auto other = connect();
+  const auto again = take_one(*other);
+  EXPECT_EQ(again.received.payload, "x");
+  acknowledge(*other, again);
+  const auto late = slow->acknowledge(first.tag);
+  if (!late) EXPECT_EQ(late.error().code, errc::not_found);
+}
+
+TEST_P(consumer_contract, a_delivery_that_is_extended_stays) {
+  if (GetParam().hold == 0ms) return;
+  publish({text("x", "1")});
+  const auto receiver = connect();
+  const auto got = take_one(*receiver);
+  const auto other = connect();
+  const auto until = base::boot_now() + 3 * GetParam().hold;
+  while (base::boot_now() < until) {
+    ASSERT_TRUE(receiver->extend(got.tag).has_value());
+    EXPECT_TRUE(take(*other, 1, GetParam().hold / 4).empty());
+  }
+  acknowledge(*receiver, got);
+  expect_none(*other, GetParam().hold + 500ms);
+}
+
+TEST_P(consumer_contract, what_is_not_held_can_not_be_settled) {
+  publish({text("x", "1")});
+  const auto receiver = connect();
+  const auto got = take_one(*receiver);
+  acknowledge(*receiver, got);
+  for (const auto tag : {got.tag, got.tag + 1'000}) {
+    EXPECT_EQ(receiver->acknowledge(tag).error().code, errc::not_found);
+    EXPECT_EQ(receiver->extend(tag).error().code, errc::not_found);
+    EXPECT_EQ(receiver->give_back(tag, 0ms).error().code, errc::not_found);
+  }
+  publish({text("y", "2")});  // and the connection is as good as before
+  EXPECT_EQ(take_one(*receiver).received.payload, "y");
+}
+
+TEST_P(consumer_contract, a_queue_that_is_missing_is_an_error) {
+  const auto opened = messaging::open_consumer(at(server().missing_url()));
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code, errc::not_found) << opened.error().detail;
+}
+
+TEST_P(consumer_contract, messages_of_one_key_arrive_in_order) {
+  const auto receiver = connect(1'000);
+  if (!receiver->traits().ordered) return;
+  std::vector<message> batch;
+  for (int i = 0; i < 200; ++i) {
+    batch.push_back(text(std::to_string(i), std::to_string(i)));
+    batch.back().order_key = "key";
+  }
+  publish(batch);
+  const auto got = take_all(*receiver, 200);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].received.payload, std::to_string(i));
+  }
+}
+
+TEST_P(consumer_contract, the_backlog_counts_what_waits) {
+  publish_numbers(7);
+  const auto receiver = connect();
+  wait_until("the backlog", [&] {
+    const auto waiting = receiver->backlog();
+    return waiting && (!*waiting || **waiting <= 7u);
+  });
+  for (const auto& got : take_all(*receiver, 7)) acknowledge(*receiver, got);
+  wait_until("an empty queue", [&] {
+    const auto waiting = receiver->backlog();
+    return waiting && waiting->value_or(0) == 0u;
+  });
+}
+
+TEST_P(consumer_contract, a_crash_of_the_broker_loses_nothing_that_was_confirmed) {
+  publish_numbers(20);
+  const auto receiver = connect();
+  const auto got = take_all(*receiver, 10);
+  for (std::size_t i = 0; i < 5; ++i) acknowledge(*receiver, got[i]);
+  server().stop();
+  const auto broken = [&] {
+    const auto reply = receiver->receive(100, short_wait);
+    return !reply && reply.error().code == errc::broker_unreachable;
+  };
+  wait_until("the consumer to notice", broken);
+  EXPECT_EQ(receiver->acknowledge(got[7].tag).error().code, errc::broker_unreachable);
+  const auto refused = messaging::open_consumer(at(queue_.consumer_url));
+  EXPECT_EQ(refused.error().code, errc::broker_unreachable);
+  server().start();
+  const auto second = connect();
+  std::set<std::string> rest;
+  const auto complete = [&] {
+    for (const auto& one : take(*second, 100, 1s)) {
+      rest.insert(one.received.payload);
+      acknowledge(*second, one);
+    }
+    return rest.size() >= 15;
+  };
+  wait_until("the rest", complete);
+  for (int i = 5; i < 20; ++i) EXPECT_TRUE(rest.contains(std::to_string(i))) << i;
+}
+
+TEST_P(consumer_contract, a_broker_that_hangs_is_out_of_reach) {
+  publish_numbers(1);
+  const auto receiver = connect();
+  auto params = at(queue_.publisher_url);
+  params.timeout = 700ms;
+  const auto sender = messaging::open_publisher(params).value();
+  server().pause();
+  const auto begin = base::boot_now();
+  const std::vector<message> batch{text("x", "1")};
+  const auto sent = sender->publish(batch);
+  const auto took = base::boot_now() - begin;
+  server().go_on();
+  ASSERT_FALSE(sent.has_value());
+  EXPECT_EQ(sent.error().code, errc::broker_unreachable);
+  EXPECT_EQ(sent.error().effect, effect::unknown);
+  EXPECT_LT(took, 10s);
+}
+
+TEST_P(consumer_contract, where_nobody_listens_there_is_an_error) {
+  auto url = queue_.consumer_url;
+  const auto begin = url.rfind("127.0.0.1:") + 10;
+  const auto end = url.find('/', begin);
+  url.replace(begin, end - begin, std::to_string(free_port()));
+  const auto opened = messaging::open_consumer(at(url));
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code, errc::broker_unreachable) << opened.error().detail;
+}
+
+INSTANTIATE_TEST_SUITE_P(brokers, consumer_contract, ::testing::ValuesIn(tested_brokers()),
+                         [](const auto& info) { return info.param.name; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(consumer_contract);
+
+}  // namespace
+}  // namespace onceguard::testing
