@@ -18,11 +18,9 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-namespace onceguard {
-inline namespace v1 {
-
 /// Brokers, their consumers and their publishers.
-namespace messaging {
+namespace onceguard::messaging {
+inline namespace v1 {
 
 /// A name and its value, as bytes.
 using attribute = std::pair<std::string, std::string>;
@@ -147,6 +145,5 @@ struct broker_params {
 /// Connects a publisher; errors as for open_consumer.
 [[nodiscard]] result<std::unique_ptr<publisher>> open_publisher(const broker_params& params);
 
-}  // namespace messaging
 }  // namespace v1
-}  // namespace onceguard
+}  // namespace onceguard::messaging

@@ -1,23 +1,16 @@
 #include "messaging/broker_kind.hpp"
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/field.hpp"
 #include "base/url.hpp"
 
-namespace onceguard {
-namespace messaging {
+namespace onceguard::messaging {
 namespace {
 
 std::vector<const broker_kind*>& registered() {
   static std::vector<const broker_kind*> all;
   return all;
-}
-
-bool same_letters(std::string_view left, std::string_view right) noexcept {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                    [&](char a, char b) { return lower(a) == lower(b); });
 }
 
 std::string examples(broker_role role) {
@@ -53,14 +46,11 @@ std::string url_fault(std::string_view url, broker_role role) {
   return "no broker has the scheme " + std::string(scheme) + "; " + examples(role);
 }
 
-}  // namespace messaging
-
 inline namespace v1 {
-namespace messaging {
 
 const std::string* header_of(const message& sent, std::string_view name) noexcept {
   for (const auto& [header, value] : sent.headers) {
-    if (onceguard::messaging::same_letters(header, name)) return &value;
+    if (base::iequals(header, name)) return &value;
   }
   return nullptr;
 }
@@ -86,6 +76,5 @@ result<std::unique_ptr<publisher>> open_publisher(const broker_params& params) {
   return broker_of(params.url)->open_publisher(params);
 }
 
-}  // namespace messaging
 }  // namespace v1
-}  // namespace onceguard
+}  // namespace onceguard::messaging

@@ -154,7 +154,9 @@ TEST_P(consumer_contract, what_was_not_acknowledged_comes_again_when_the_consume
   const auto second = connect();
   const auto again = take_one(*second);
   EXPECT_EQ(again.received.payload, "1");
-  if (second->traits().counts) EXPECT_GE(again.count, 2u);
+  if (second->traits().counts) {
+    EXPECT_GE(again.count, 2u);
+  }
   acknowledge(*second, again);
   expect_none(*second);
 }
@@ -190,7 +192,9 @@ TEST_P(consumer_contract, what_is_given_back_comes_again) {
   const auto again = take_one(*receiver);
   EXPECT_EQ(again.received.payload, "x");
   EXPECT_NE(again.tag, first.tag);
-  if (receiver->traits().counts) EXPECT_EQ(again.count, 2u);
+  if (receiver->traits().counts) {
+    EXPECT_EQ(again.count, 2u);
+  }
   acknowledge(*receiver, again);
 }
 
@@ -265,7 +269,9 @@ TEST_P(consumer_contract, a_delivery_that_is_held_for_too_long_goes_to_another) 
   EXPECT_EQ(again.received.payload, "x");
   acknowledge(*other, again);
   const auto late = slow->acknowledge(first.tag);
-  if (!late) EXPECT_EQ(late.error().code, errc::not_found);
+  if (!late) {
+    EXPECT_EQ(late.error().code, errc::not_found);
+  }
 }
 
 TEST_P(consumer_contract, a_delivery_that_is_extended_stays) {
@@ -389,7 +395,7 @@ TEST_P(consumer_contract, where_nobody_listens_there_is_an_error) {
 }
 
 INSTANTIATE_TEST_SUITE_P(brokers, consumer_contract, ::testing::ValuesIn(tested_brokers()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& broker) { return broker.param.name; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(consumer_contract);
 
 }  // namespace
