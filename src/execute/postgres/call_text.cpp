@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto select_claim =
     "SELECT verdict, token, attempt, encode(outcome, 'hex'), retry_after, retention_left, since,"
-    " why, why_status, encode(progress, 'hex') FROM onceguard.claim_now(";
+    " why, why_status, encode(progress, 'hex') FROM ";
 
 enum column : std::size_t {
   at_verdict,
@@ -112,12 +112,34 @@ std::string subject_text(const request& request) {
          bytes(std::string_view(request.scope)) + ',' + bytes(std::string_view(request.key));
 }
 
+std::string terms_text(const claim& wanted) {
+  return bytes(wanted.about->print.value) + ',' + bytes(wanted.claim_id) + ',' +
+         number(wanted.lease) + "::bigint," + number(wanted.retention) + "::bigint," +
+         (wanted.unknown == unknown_policy::rerun ? "true" : "false");
+}
+
+std::string claim_call(const request& request, const claim& wanted) {
+  return "onceguard.claim_now(" + subject_text(request) + ',' + terms_text(wanted) + ",false)";
+}
+
 }  // namespace
 
 std::string claim_text(const request& request, const claim& wanted) {
-  return select_claim + subject_text(request) + ',' + bytes(wanted.about->print.value) + ',' +
-         bytes(wanted.claim_id) + ',' + number(wanted.lease) + ',' + number(wanted.retention) +
-         ',' + (wanted.unknown == unknown_policy::rerun ? "true" : "false") + ",false)";
+  return select_claim + claim_call(request, wanted);
+}
+
+std::string claims_text(std::span<const request> requests, std::span<const claim> wanted) {
+  std::string out = select_claim;
+  out += "(VALUES ";
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (i > 0) out += ',';
+    out += '(' + std::to_string(i) + ',' + subject_text(requests[i]) + ',' + terms_text(wanted[i]) +
+           ')';
+  }
+  return out +
+         ") AS m(position, kind, scope, key, print, id, lease, retention, rerun)"
+         " CROSS JOIN LATERAL onceguard.claim_now(m.kind, m.scope, m.key, m.print, m.id, m.lease,"
+         " m.retention, m.rerun, false) ORDER BY m.position";
 }
 
 claimed read_claimed(const sql_transaction::row& row, const claim& wanted) {
@@ -163,6 +185,12 @@ std::string progress_text(const record_id& id, const lease& held, std::string_vi
                           std::string_view progress, milliseconds lease_length) {
   return "SELECT onceguard.save_progress(" + lease_text(id, held) + ",convert_from(" + bytes(step) +
          ",'UTF8')," + bytes(progress) + ',' + interval(lease_length) + ')';
+}
+
+std::string fail_text(const record_id& id, const lease& held, milliseconds backoff,
+                      milliseconds backoff_max) {
+  return "SELECT onceguard.fail(" + lease_text(id, held) + ',' + interval(backoff) + ',' +
+         interval(backoff_max) + ')';
 }
 
 std::string abandon_text(const record_id& id, const lease& held) {

@@ -1,6 +1,7 @@
 // The calls that `execute` makes to the SQL functions, as text. Every value is a number or in hex,
 // so that nothing needs quoting and any client library can send the text.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,10 @@ struct claimed {
 };
 
 [[nodiscard]] std::string claim_text(const request& request, const claim& wanted);
-/// Throws statement_failed if the row is not one of `claim_text`.
+/// The claims of several requests in one statement, which has a row for each, in their order.
+[[nodiscard]] std::string claims_text(std::span<const request> requests,
+                                      std::span<const claim> wanted);
+/// Throws statement_failed if the row is not one of `claim_text` or `claims_text`.
 [[nodiscard]] claimed read_claimed(const sql_transaction::row& row, const claim& wanted);
 
 [[nodiscard]] std::string wait_text(const request& request, milliseconds at_most);
@@ -26,6 +30,8 @@ struct claimed {
 [[nodiscard]] std::string progress_text(const record_id& id, const lease& held,
                                         std::string_view step, std::string_view progress,
                                         milliseconds lease_length);
+[[nodiscard]] std::string fail_text(const record_id& id, const lease& held, milliseconds backoff,
+                                    milliseconds backoff_max);
 [[nodiscard]] std::string abandon_text(const record_id& id, const lease& held);
 
 }  // namespace onceguard::postgres

@@ -1,0 +1,106 @@
+// A subscription: the loop between the consumer of a broker and an inbox. Receives, hands the
+// messages to workers, extends their hold meanwhile, and tells the broker what became of each:
+// acknowledge, give back after a pause, or dead-letter. Connects again after the broker was away.
+//
+//   subscription_params params;
+//   params.from.url = "amqp://127.0.0.1/orders?dead_letters=yes";
+//   run_subscription(params, stop, [] {
+//     auto on = std::make_shared<connection>();           // a worker's own
+//     return [on](std::span<const delivered> batch) {
+//       return postgres::inbox(on->get(), "billing").process(messages_of(batch), handler);
+//     };
+//   });
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <onceguard/broker.hpp>
+#include <onceguard/inbox.hpp>
+
+namespace onceguard::messaging {
+inline namespace v1 {
+
+/// What happens to the later messages of an order key while one of them waits for another attempt.
+enum class order_rule : std::uint8_t {
+  skip,  ///< they go on: only messages that succeed at once keep their order
+  stop,  ///< they wait until the failed one is handled or dead
+};
+
+/// A delivery whose message has an id.
+struct delivered {
+  const delivery* from = nullptr;  ///< never null
+  std::string id;                  ///< of the message
+};
+
+/// The views that an inbox takes.
+[[nodiscard]] std::vector<inbox_message> messages_of(std::span<const delivered> batch);
+
+/// Something happened to a subscription. The views end with the call.
+struct subscription_event {
+  /// What it was.
+  enum class kind : std::uint8_t {
+    received,       ///< a delivery
+    settled,        ///< an outcome was told to the broker
+    dead_lettered,  ///< the same, and the message is stored among the dead letters
+    not_settled,    ///< the broker did not take the outcome: it delivers the message again
+    connected,      ///< to the broker
+    broker_away,    ///< the connection broke, or none could be made; `text` says why
+    store_away,     ///< a worker failed with an error; `text` says why
+  };
+  kind what = kind::received;              ///< says which members count
+  const delivery* message = nullptr;       ///< received, settled, dead_lettered, not_settled
+  const inbox_outcome* outcome = nullptr;  ///< settled, dead_lettered, not_settled
+  std::string_view id;                     ///< of the message, where it has one
+  std::string_view text;                   ///< for people
+  std::uint64_t backlog = 0;               ///< connected: messages that wait, if the broker tells
+};
+
+/// How a subscription works.
+struct subscription_params {
+  /// The queue. `in_flight` bounds what is received and not yet settled.
+  broker_params from;
+  /// Where dead letters are published, with their reason in the header `onceguard-reason`. Empty:
+  /// the broker's own destination (consumer_traits::dead_letters).
+  std::optional<broker_params> dead_letters;
+  /// Without a destination for dead letters: acknowledge them, which drops their payload.
+  bool drop_dead_letters = false;
+  /// Threads, each with a worker of its own.
+  std::size_t workers = 1;
+  /// Messages that a worker gets at once, at most.
+  std::size_t batch = 64;
+  /// For messages with an order key.
+  order_rule order = order_rule::skip;
+  /// The id of a message; nullopt: there is none, and the message is dead. Default: the property
+  /// `message_id`.
+  std::function<std::optional<std::string>(const message&)> id_of;
+  /// How long the end waits for workers.
+  milliseconds drain{25'000};
+  /// The first pause after an error of the broker or of the store; doubles up to 30 seconds.
+  milliseconds retry{200};
+  /// Called on the subscription's thread; must not throw.
+  std::function<void(const subscription_event&)> on_event;
+};
+
+/// Handles the messages of a batch, in their order. An error: none of them is known to be handled;
+/// all are given back, and the worker is made anew.
+using batch_worker =
+    std::function<result<std::vector<inbox_outcome>>(std::span<const delivered> batch)>;
+
+/// Runs until a stop is requested; then finishes what runs, and gives back the rest. Blocks.
+/// `make_worker` is called on each worker's thread; what it throws counts as an error of the store.
+///
+/// Errors: nothing was received yet. errc::invalid_argument, errc::not_found: as for open_consumer;
+/// errc::conflict: there is no destination for dead letters, or `retention` of the inbox (0: not
+/// checked) does not exceed the time for which the broker may redeliver.
+[[nodiscard]] result<void> run_subscription(const subscription_params& params, std::stop_token stop,
+                                            const std::function<batch_worker()>& make_worker,
+                                            milliseconds retention = milliseconds(0));
+
+}  // namespace v1
+}  // namespace onceguard::messaging

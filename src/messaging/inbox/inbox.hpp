@@ -1,0 +1,57 @@
+// What all inboxes share: how a message is a request, and what verdicts and failures come to.
+#pragma once
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <onceguard/decide.hpp>
+#include <onceguard/inbox.hpp>
+#include <onceguard/request.hpp>
+
+namespace onceguard::messaging {
+
+/// Why a message with an id that can't be a key is dead.
+inline constexpr const char* id_fault = "the id of a message has 1 to 255 bytes";
+
+/// Throws std::invalid_argument if a member is not positive, or the subscriber is empty.
+void check(std::string_view subscriber, const inbox_policy& policy);
+
+/// The message as an operation of its subscriber.
+[[nodiscard]] request request_of(std::string_view subscriber, const inbox_message& message,
+                                 const inbox_policy& policy);
+
+/// The outcome of a claim that did not grant a lease.
+[[nodiscard]] inbox_outcome outcome_of(const verdict& refused);
+/// The outcome that a completed record remembers: a message that was handled, or is dead.
+[[nodiscard]] inbox_outcome remembered(const answer_ptr& stored);
+
+/// The answers that complete a record: of a message that was handled, and of one that is dead.
+[[nodiscard]] answer handled_answer();
+[[nodiscard]] answer dead_answer(std::string_view reason);
+
+/// The outcome of the exception that is being handled: failed, or dead if no attempt is left.
+[[nodiscard]] inbox_outcome failure_of(std::uint32_t attempt, const inbox_policy& policy);
+/// The same of a failure without an exception.
+[[nodiscard]] inbox_outcome failure_of(std::string reason, std::uint32_t attempt,
+                                       const inbox_policy& policy);
+
+/// A batch in which each id stands once: `first[i]` is the position of the first message with the
+/// id of the message i. Messages whose id can't be one have an outcome at once.
+struct batch_plan {
+  std::vector<std::size_t> first;
+  std::vector<std::size_t> to_claim;  ///< positions
+  std::vector<std::optional<inbox_outcome>> outcomes;
+
+  batch_plan(std::span<const inbox_message> batch, const inbox_policy& policy);
+  /// All outcomes, when those of `to_claim` are there.
+  [[nodiscard]] std::vector<inbox_outcome> finish(std::span<const inbox_message> batch) &&;
+
+ private:
+  bool compare_;
+};
+
+}  // namespace onceguard::messaging

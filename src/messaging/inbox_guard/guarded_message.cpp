@@ -1,0 +1,118 @@
+#include "messaging/inbox_guard/guarded_message.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <onceguard/key.hpp>
+
+#include "messaging/inbox/inbox.hpp"
+
+namespace onceguard::messaging {
+namespace {
+
+constexpr milliseconds soon{1'000};
+
+inbox_outcome outcome_of(handling work, std::uint32_t attempt, const inbox_policy& policy) {
+  if (work.kind == inbox_result::failed) {
+    return failure_of(std::move(work.reason), attempt, policy);
+  }
+  inbox_outcome out;
+  out.kind = work.kind;
+  out.attempt = attempt;
+  out.reason = std::move(work.reason);
+  return out;
+}
+
+settle_terms terms_of(const inbox_outcome& outcome, const handling& work,
+                      const inbox_policy& policy) {
+  settle_terms out;
+  out.retention = policy.retention;
+  switch (outcome.kind) {
+    case inbox_result::failed:
+      out.kind = settle_kind::fail;
+      out.backoff = policy.backoff;
+      out.backoff_max = policy.backoff_max;
+      break;
+    case inbox_result::unknown:
+      out.kind = settle_kind::abandon;
+      out.why = work.why;
+      out.why_status = work.why_status;
+      break;
+    case inbox_result::handled:
+      out.answer = std::make_shared<const answer>(handled_answer());
+      break;
+    default:
+      out.answer = std::make_shared<const answer>(dead_answer(outcome.reason));
+  }
+  return out;
+}
+
+inbox_outcome again_after(milliseconds wait) {
+  inbox_outcome out;
+  out.kind = inbox_result::busy;
+  out.retry_after = std::max(wait, milliseconds(1));
+  return out;
+}
+
+/// The outcome of a claim without a lease, or of a settle that does not count.
+result<inbox_outcome> without_lease(const outcome& got) {
+  inbox_outcome out;
+  switch (got.kind) {
+    case outcome_kind::replay:
+      return remembered(got.answer);
+    case outcome_kind::mismatch: {
+      verdict refused;
+      refused.kind = verdict_kind::mismatch;
+      return messaging::outcome_of(refused);
+    }
+    case outcome_kind::unknown:
+      out.kind = inbox_result::unknown;
+      out.reason = "an earlier attempt may have taken effect";
+      return out;
+    case outcome_kind::store_failed:
+      return got.failure;
+    case outcome_kind::no_room:
+      return error(errc::overloaded, "inbox: no memory is left");
+    case outcome_kind::unrecorded:
+      return error(errc::store_unreachable, "inbox: the store does not know the outcome yet",
+                   effect::unknown);
+    case outcome_kind::superseded:
+      return again_after(soon);  // the attempt that has the record now tells
+    default:
+      return again_after(got.retry_after);
+  }
+}
+
+}  // namespace
+
+route_policy rules_of(const inbox_policy& policy) {
+  route_policy out;
+  out.lease = policy.lease;
+  out.retention = policy.retention;
+  out.backoff = policy.backoff;
+  out.backoff_max = policy.backoff_max;
+  return out;
+}
+
+result<inbox_outcome> process_guarded(guard& records, std::string_view subscriber,
+                                      const inbox_message& message, const inbox_policy& policy,
+                                      const route_policy& rules, const message_work& work) {
+  if (message.id.empty() || message.id.size() > key_size_max) {
+    inbox_outcome out;
+    out.kind = inbox_result::dead;
+    out.reason = id_fault;
+    return out;
+  }
+  auto begun = records.claim(request_of(subscriber, message, policy), rules);
+  if (!begun.lease) return without_lease(begun.outcome);
+  auto held = std::move(*begun.lease);
+  running run(held);
+  const auto attempt = held.lease().attempt;
+  const auto done = work(run);
+  auto out = outcome_of(done, attempt, policy);
+  const auto ended = records.settle(std::move(held), terms_of(out, done, policy));
+  if (ended.kind != outcome_kind::ran) return without_lease(ended);
+  return out;
+}
+
+}  // namespace onceguard::messaging

@@ -1,0 +1,34 @@
+// One message under a lease: claimed, handled, settled.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include <onceguard/guard.hpp>
+#include <onceguard/inbox.hpp>
+
+namespace onceguard::messaging {
+
+/// What the work on a message came to.
+struct handling {
+  /// handled, failed (provably nothing happened), dead (the same, for good) or unknown.
+  inbox_result kind = inbox_result::handled;
+  std::string reason;                              ///< of all but handled
+  unknown_reason why = unknown_reason::abandoned;  ///< unknown
+  std::uint16_t why_status = 0;                    ///< unknown: the status that is the reason
+};
+
+using message_work = std::function<handling(running&)>;
+
+/// The rules of the record of a message.
+[[nodiscard]] route_policy rules_of(const inbox_policy& policy);
+
+/// Claims the message, calls the work, and settles. `rules` are those of `policy`. The work must
+/// not throw. Blocks. Errors as for guarded_inbox::process.
+[[nodiscard]] result<inbox_outcome> process_guarded(guard& records, std::string_view subscriber,
+                                                    const inbox_message& message,
+                                                    const inbox_policy& policy,
+                                                    const route_policy& rules,
+                                                    const message_work& work);
+
+}  // namespace onceguard::messaging

@@ -1,0 +1,67 @@
+// The messages that a subscription holds: in order, running, or waiting for another attempt. Pure:
+// the time comes from outside.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <onceguard/subscription.hpp>
+
+#include "base/clock.hpp"
+
+namespace onceguard::messaging {
+
+class message_queue {
+ public:
+  using time_point = base::boot_clock::time_point;
+
+  explicit message_queue(order_rule order) : order_(order) {}
+
+  struct held {
+    delivery message;
+    std::string id;
+    time_point extend_at{};
+    bool running = false;
+    std::optional<time_point> retry_at;  ///< waits for another attempt
+  };
+
+  /// A delivery that was received.
+  void add(delivery message, std::string id, time_point extend_at);
+  /// The next batch of up to `most` messages, which run from now on; empty: none may run now.
+  /// Messages with the same order key stand in their order, and in one batch at a time.
+  [[nodiscard]] std::vector<const held*> next_batch(std::size_t most, time_point now);
+  /// The message that ran is settled with the broker. Null: it is not held.
+  [[nodiscard]] std::optional<held> remove(std::uint64_t tag);
+  /// The message that ran waits for another attempt, before all later ones of its key.
+  void retry(std::uint64_t tag, time_point due);
+  /// Forgets everything: the connection is gone.
+  void clear();
+
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }
+  [[nodiscard]] bool knows(std::uint64_t tag) const { return all_.contains(tag); }
+  /// When the first of the messages that wait is due.
+  [[nodiscard]] std::optional<time_point> first_retry() const;
+  /// The message that waits for longest; nullopt: none waits.
+  [[nodiscard]] std::optional<std::uint64_t> last_retry() const;
+  /// The messages that are to be extended, which are noted as extended until `next`.
+  [[nodiscard]] std::vector<std::uint64_t> to_extend(time_point now, time_point next);
+  /// The tags of all that do not run.
+  [[nodiscard]] std::vector<std::uint64_t> idle() const;
+
+ private:
+  [[nodiscard]] bool may_run(const held& one, time_point now) const;
+
+  const order_rule order_;
+  std::unordered_map<std::uint64_t, held> all_;
+  std::deque<std::uint64_t> order_of_arrival_;  ///< of those that do not run
+  std::unordered_map<std::string, std::size_t> running_keys_;
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace onceguard::messaging

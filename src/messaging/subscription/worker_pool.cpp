@@ -1,0 +1,92 @@
+#include "messaging/subscription/worker_pool.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace onceguard::messaging {
+namespace {
+
+constexpr milliseconds retry_max{30'000};
+
+error thrown() {
+  try {
+    throw;
+  } catch (const std::exception& why) {
+    return {errc::store_unreachable, std::string("the worker of a subscription: ") + why.what(),
+            effect::unknown};
+  } catch (...) {
+    return {errc::store_unreachable, "the worker of a subscription threw what is no std::exception",
+            effect::unknown};
+  }
+}
+
+std::vector<delivered> views_of(const batch_job& job) {
+  std::vector<delivered> out;
+  for (std::size_t i = 0; i < job.deliveries.size(); ++i) {
+    out.push_back({&job.deliveries[i], job.ids[i]});
+  }
+  return out;
+}
+
+}  // namespace
+
+worker_pool::worker_pool(std::size_t workers, const std::function<batch_worker()>& make_worker,
+                         milliseconds retry)
+    : make_worker_(make_worker), retry_(retry) {
+  for (std::size_t i = 0; i < workers; ++i) {
+    threads_.emplace_back([this](std::stop_token stop) { run(std::move(stop)); });
+  }
+}
+
+worker_pool::~worker_pool() {
+  for (auto& thread : threads_) thread.request_stop();
+  threads_.clear();
+}
+
+void worker_pool::give(batch_job job) {
+  {
+    const std::lock_guard locked(mutex_);
+    waiting_.push_back(std::move(job));
+  }
+  work_.notify_one();
+}
+
+std::vector<batch_job> worker_pool::take_done(milliseconds wait) {
+  std::unique_lock locked(mutex_);
+  finished_.wait_for(locked, wait, [this] { return !done_.empty(); });
+  return std::exchange(done_, {});
+}
+
+void worker_pool::run(std::stop_token stop) {
+  batch_worker worker;
+  auto pause = retry_;
+  while (true) {
+    std::unique_lock locked(mutex_);
+    if (!work_.wait(locked, stop, [this] { return !waiting_.empty(); })) return;
+    auto job = std::move(waiting_.front());
+    waiting_.pop_front();
+    locked.unlock();
+    try {
+      if (!worker) worker = make_worker_();
+      job.outcomes = worker(views_of(job));
+    } catch (...) {
+      job.outcomes = thrown();
+    }
+    const bool good = job.outcomes.has_value();
+    locked.lock();
+    done_.push_back(std::move(job));
+    finished_.notify_one();
+    if (good) {
+      pause = retry_;
+      continue;
+    }
+    // Whatever the worker holds may be broken. The others may be luckier meanwhile.
+    worker = nullptr;
+    std::condition_variable_any never;
+    never.wait_for(locked, stop, pause, [] { return false; });
+    pause = std::min(2 * pause, retry_max);
+  }
+}
+
+}  // namespace onceguard::messaging

@@ -1,0 +1,49 @@
+// The threads of a subscription. Each takes one batch at a time.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <onceguard/subscription.hpp>
+
+namespace onceguard::messaging {
+
+/// A batch on its way to a worker, and back with its outcomes.
+struct batch_job {
+  std::vector<delivery> deliveries;
+  std::vector<std::string> ids;
+  std::uint64_t connection = 0;  ///< counts the consumers of the subscription
+  result<std::vector<inbox_outcome>> outcomes{std::vector<inbox_outcome>()};
+};
+
+/// Thread-safe. The destructor waits for the workers.
+class worker_pool {
+ public:
+  worker_pool(std::size_t workers, const std::function<batch_worker()>& make_worker,
+              milliseconds retry);
+  worker_pool(const worker_pool&) = delete;
+  worker_pool& operator=(const worker_pool&) = delete;
+  ~worker_pool();
+
+  void give(batch_job job);
+  /// The jobs that are done by now. Waits for one, for at most `wait`, if none is.
+  [[nodiscard]] std::vector<batch_job> take_done(milliseconds wait);
+
+ private:
+  void run(std::stop_token stop);
+
+  const std::function<batch_worker()>& make_worker_;
+  const milliseconds retry_;
+  std::mutex mutex_;
+  std::condition_variable_any work_;
+  std::condition_variable_any finished_;
+  std::deque<batch_job> waiting_;
+  std::vector<batch_job> done_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace onceguard::messaging

@@ -1,0 +1,57 @@
+// A till of the shop of `execute`, which charges customers for messages of an inbox.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <onceguard/inbox.hpp>
+#include <onceguard/inbox_postgres.hpp>
+#include <onceguard/inbox_sqlite.hpp>
+
+#include "execute/execute_shop.hpp"
+
+namespace onceguard::testing {
+
+using inbox_outcomes = std::vector<inbox_outcome>;
+
+/// A connection with an inbox on it.
+class inbox_till {
+ public:
+  explicit inbox_till(std::unique_ptr<till> on) : till_(std::move(on)) {}
+
+  result<inbox_outcomes> process(const std::string& subscriber, const inbox_policy& policy,
+                                 std::span<const inbox_message> batch,
+                                 const message_handler& handler) {
+    if (auto* const libpq = dynamic_cast<libpq_till*>(till_.get())) {
+      return postgres::inbox(libpq->on(), subscriber, policy).process(batch, handler);
+    }
+    auto& sqlite = dynamic_cast<sqlite_till&>(*till_);
+    return sqlite::inbox(sqlite.on(), subscriber, policy).process(batch, handler);
+  }
+  void charge(const std::string& customer) { till_->charge(customer); }
+  void run(const std::string& statement) {
+    if (auto* const libpq = dynamic_cast<libpq_till*>(till_.get())) {
+      libpq->run(statement);
+    } else {
+      dynamic_cast<sqlite_till&>(*till_).run(statement);
+    }
+  }
+
+ private:
+  std::unique_ptr<till> till_;
+};
+
+/// The policy of the suites: nobody wants to wait for a back-off.
+inline inbox_policy impatient() {
+  inbox_policy out;
+  out.attempts = 3;
+  out.backoff = milliseconds(1);
+  out.backoff_max = milliseconds(1);
+  return out;
+}
+
+}  // namespace onceguard::testing
