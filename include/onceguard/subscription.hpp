@@ -41,6 +41,9 @@ struct delivered {
 /// The views that an inbox takes.
 [[nodiscard]] std::vector<inbox_message> messages_of(std::span<const delivered> batch);
 
+/// The header of a dead letter that says why the message is dead.
+inline constexpr const char* reason_header = "onceguard-reason";
+
 /// Something happened to a subscription. The views end with the call.
 struct subscription_event {
   /// What it was.
@@ -56,8 +59,8 @@ struct subscription_event {
   kind what = kind::received;              ///< says which members count
   const delivery* message = nullptr;       ///< received, settled, dead_lettered, not_settled
   const inbox_outcome* outcome = nullptr;  ///< settled, dead_lettered, not_settled
-  std::string_view id;                     ///< of the message, where it has one
-  std::string_view text;                   ///< for people
+  std::string_view id{};                   ///< of the message, where it has one
+  std::string_view text{};                 ///< for people
   std::uint64_t backlog = 0;               ///< connected: messages that wait, if the broker tells
 };
 
@@ -79,8 +82,6 @@ struct subscription_params {
   /// The id of a message; nullopt: there is none, and the message is dead. Default: the property
   /// `message_id`.
   std::function<std::optional<std::string>(const message&)> id_of;
-  /// How long the end waits for workers.
-  milliseconds drain{25'000};
   /// The first pause after an error of the broker or of the store; doubles up to 30 seconds.
   milliseconds retry{200};
   /// Called on the subscription's thread; must not throw.
@@ -92,7 +93,8 @@ struct subscription_params {
 using batch_worker =
     std::function<result<std::vector<inbox_outcome>>(std::span<const delivered> batch)>;
 
-/// Runs until a stop is requested; then finishes what runs, and gives back the rest. Blocks.
+/// Runs until a stop is requested; then waits for the batches that run, and gives back the rest.
+/// Blocks. An error of the broker ends nothing: the subscription connects again.
 /// `make_worker` is called on each worker's thread; what it throws counts as an error of the store.
 ///
 /// Errors: nothing was received yet. errc::invalid_argument, errc::not_found: as for open_consumer;

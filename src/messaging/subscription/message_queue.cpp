@@ -48,7 +48,7 @@ std::vector<const message_queue::held*> message_queue::next_batch(std::size_t mo
   return out;
 }
 
-std::optional<message_queue::held> message_queue::remove(std::uint64_t tag) {
+std::optional<message_queue::held> message_queue::take(std::uint64_t tag) {
   const auto found = all_.find(tag);
   if (found == all_.end()) return std::nullopt;
   auto out = std::move(found->second);
@@ -64,7 +64,7 @@ std::optional<message_queue::held> message_queue::remove(std::uint64_t tag) {
 }
 
 void message_queue::retry(std::uint64_t tag, time_point due) {
-  auto taken = remove(tag);
+  auto taken = take(tag);
   if (!taken) return;
   taken->running = false;
   taken->retry_at = due;

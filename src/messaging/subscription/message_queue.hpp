@@ -35,8 +35,8 @@ class message_queue {
   /// The next batch of up to `most` messages, which run from now on; empty: none may run now.
   /// Messages with the same order key stand in their order, and in one batch at a time.
   [[nodiscard]] std::vector<const held*> next_batch(std::size_t most, time_point now);
-  /// The message that ran is settled with the broker. Null: it is not held.
-  [[nodiscard]] std::optional<held> remove(std::uint64_t tag);
+  /// The message is not held any more.
+  void remove(std::uint64_t tag) { static_cast<void>(take(tag)); }
   /// The message that ran waits for another attempt, before all later ones of its key.
   void retry(std::uint64_t tag, time_point due);
   /// Forgets everything: the connection is gone.
@@ -44,7 +44,10 @@ class message_queue {
 
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }
-  [[nodiscard]] bool knows(std::uint64_t tag) const { return all_.contains(tag); }
+  [[nodiscard]] bool runs(std::uint64_t tag) const {
+    const auto found = all_.find(tag);
+    return found != all_.end() && found->second.running;
+  }
   /// When the first of the messages that wait is due.
   [[nodiscard]] std::optional<time_point> first_retry() const;
   /// The message that waits for longest; nullopt: none waits.
@@ -55,6 +58,8 @@ class message_queue {
   [[nodiscard]] std::vector<std::uint64_t> idle() const;
 
  private:
+  /// Nullopt: the message is not held.
+  std::optional<held> take(std::uint64_t tag);
   [[nodiscard]] bool may_run(const held& one, time_point now) const;
 
   const order_rule order_;

@@ -7,8 +7,6 @@
 namespace onceguard::messaging {
 namespace {
 
-constexpr milliseconds retry_max{30'000};
-
 error thrown() {
   try {
     throw;

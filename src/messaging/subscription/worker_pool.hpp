@@ -12,6 +12,9 @@
 
 namespace onceguard::messaging {
 
+/// The longest pause after errors of the broker or of the store.
+inline constexpr milliseconds retry_max{30'000};
+
 /// A batch on its way to a worker, and back with its outcomes.
 struct batch_job {
   std::vector<delivery> deliveries;

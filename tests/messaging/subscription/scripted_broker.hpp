@@ -1,0 +1,42 @@
+// A broker in memory, whose faults a test decides: the scheme `test`. Each name in a URL is a
+// queue.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <onceguard/broker.hpp>
+
+namespace onceguard::testing {
+
+/// What a queue of this broker knows; guarded by its mutex.
+struct scripted_queue {
+  std::mutex mutex;
+  std::deque<messaging::delivery> waiting;
+  std::map<std::uint64_t, messaging::delivery> held;
+  std::vector<messaging::message> published;
+  std::vector<std::string> acknowledged;  ///< payloads
+  std::vector<std::string> given_back;
+  std::vector<std::string> dead;
+  std::size_t extended = 0;
+  std::size_t held_most = 0;
+  std::size_t connections = 0;
+  std::uint64_t next_tag = 1;
+  messaging::consumer_traits traits;
+  /// Errors of the next calls of acknowledge, publish and open.
+  std::deque<error> refuse_acknowledge;
+  std::deque<error> refuse_publish;
+  std::deque<error> refuse_open;
+
+  void put(const std::string& payload, const std::string& id, const std::string& key = {});
+  [[nodiscard]] std::size_t settled();
+};
+
+/// The queue of this name, made when first asked for.
+[[nodiscard]] std::shared_ptr<scripted_queue> scripted_queue_of(const std::string& name);
+
+}  // namespace onceguard::testing

@@ -1,0 +1,325 @@
+// The loop between a consumer and an inbox, on a broker whose faults the test decides.
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <onceguard/subscription.hpp>
+
+#include "messaging/subscription/scripted_broker.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using messaging::batch_worker;
+using messaging::delivered;
+using messaging::run_subscription;
+using messaging::subscription_event;
+using messaging::subscription_params;
+using outcomes = std::vector<inbox_outcome>;
+
+inbox_outcome one_of(inbox_result kind, milliseconds retry_after = milliseconds(0)) {
+  inbox_outcome out;
+  out.kind = kind;
+  out.retry_after = retry_after;
+  out.reason = "because";
+  return out;
+}
+
+class subscription_test : public ::testing::Test {
+ protected:
+  subscription_test() {
+    const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+    const std::string name = test->name();
+    queue_ = scripted_queue_of(name);
+    dead_ = scripted_queue_of(name + "_dead");
+    params_.from.url = "test://broker/" + name;
+    params_.from.in_flight = 8;
+    params_.retry = milliseconds(5);
+    params_.batch = 4;
+    params_.dead_letters.emplace();
+    params_.dead_letters->url = "test://broker/" + name + "_dead";
+    params_.on_event = [this](const subscription_event& happened) {
+      const std::lock_guard locked(mutex_);
+      events_.push_back(happened.what);
+    };
+  }
+
+  /// A worker that asks `answer` for each message.
+  static std::function<batch_worker()> answering(
+      std::function<inbox_outcome(const delivered&)> answer) {
+    return [answer = std::move(answer)]() -> batch_worker {
+      return [answer](std::span<const delivered> batch) -> result<outcomes> {
+        outcomes out;
+        for (const auto& one : batch) out.push_back(answer(one));
+        return out;
+      };
+    };
+  }
+
+  /// Runs until the condition comes true, and once more after that.
+  result<void> run(const std::function<batch_worker()>& worker,
+                   const std::function<bool()>& condition) {
+    std::stop_source stop;
+    result<void> ended;
+    std::jthread loop([&] { ended = run_subscription(params_, stop.get_token(), worker); });
+    wait_until("the subscription", condition);
+    stop.request_stop();
+    loop.join();
+    return ended;
+  }
+  [[nodiscard]] std::size_t count(subscription_event::kind what) {
+    const std::lock_guard locked(mutex_);
+    return static_cast<std::size_t>(std::count(events_.begin(), events_.end(), what));
+  }
+
+  std::shared_ptr<scripted_queue> queue_;
+  std::shared_ptr<scripted_queue> dead_;
+  subscription_params params_;
+  std::mutex mutex_;
+  std::vector<subscription_event::kind> events_;
+};
+
+TEST_F(subscription_test, every_message_is_handled_and_acknowledged) {
+  for (int i = 0; i < 30; ++i) queue_->put(std::to_string(i), "m" + std::to_string(i));
+  std::set<std::string> seen;
+  const auto done = run(answering([&](const delivered& one) {
+                          seen.insert(one.id);
+                          return one_of(inbox_result::handled);
+                        }),
+                        [&] { return queue_->settled() == 30; });
+  EXPECT_TRUE(done.has_value());
+  EXPECT_EQ(seen.size(), 30u);
+  EXPECT_LE(queue_->held_most, 8u);
+  EXPECT_EQ(count(subscription_event::kind::received), 30u);
+  EXPECT_EQ(count(subscription_event::kind::settled), 30u);
+}
+
+TEST_F(subscription_test, duplicates_and_unknown_ones_are_acknowledged) {
+  queue_->put("a", "1");
+  queue_->put("b", "2");
+  run(answering([](const delivered& one) {
+        return one_of(one.id == "1" ? inbox_result::duplicate : inbox_result::unknown);
+      }),
+      [&] { return queue_->settled() == 2; })
+      .value();
+  EXPECT_TRUE(dead_->published.empty());
+}
+
+TEST_F(subscription_test, a_dead_letter_is_published_with_its_reason_and_then_acknowledged) {
+  queue_->put("a", "1");
+  run(answering([](const delivered&) { return one_of(inbox_result::dead); }), [&] {
+    return queue_->settled() == 1;
+  }).value();
+  ASSERT_EQ(dead_->published.size(), 1u);
+  EXPECT_EQ(dead_->published[0].payload, "a");
+  EXPECT_EQ(*messaging::property_of(dead_->published[0], "message_id"), "1");
+  EXPECT_EQ(*messaging::header_of(dead_->published[0], messaging::reason_header), "because");
+  EXPECT_EQ(count(subscription_event::kind::dead_lettered), 1u);
+}
+
+TEST_F(subscription_test, a_dead_letter_that_can_not_be_published_is_not_lost) {
+  queue_->traits.delays = true;
+  dead_->refuse_publish = {error(errc::broker_unreachable, "away")};
+  queue_->put("a", "1");
+  run(answering([](const delivered&) { return one_of(inbox_result::dead); }), [&] {
+    return queue_->settled() == 1;
+  }).value();
+  EXPECT_EQ(dead_->published.size(), 1u);
+  EXPECT_EQ(queue_->given_back.size(), 1u);
+  EXPECT_EQ(count(subscription_event::kind::not_settled), 1u);
+}
+
+TEST_F(subscription_test, the_brokers_own_destination_for_dead_letters_will_do) {
+  queue_->traits.dead_letters = true;
+  params_.dead_letters.reset();
+  queue_->put("a", "1");
+  run(answering([](const delivered&) { return one_of(inbox_result::dead); }), [&] {
+    return queue_->settled() == 1;
+  }).value();
+  EXPECT_EQ(queue_->dead, std::vector<std::string>{"a"});
+}
+
+TEST_F(subscription_test, without_a_destination_for_dead_letters_it_does_not_start) {
+  params_.dead_letters.reset();
+  const auto done = run_subscription(
+      params_, {}, answering([](const delivered&) { return one_of(inbox_result::handled); }));
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().code, errc::conflict);
+}
+
+TEST_F(subscription_test, an_inbox_that_forgets_too_early_does_not_start) {
+  queue_->traits.redelivery = milliseconds(60'000);
+  const auto worker = answering([](const delivered&) { return one_of(inbox_result::handled); });
+  const auto done = run_subscription(params_, {}, worker, milliseconds(60'000));
+  ASSERT_FALSE(done.has_value());
+  EXPECT_NE(done.error().detail.find("60 seconds"), std::string::npos);
+}
+
+TEST_F(subscription_test, a_failed_message_waits_here_where_the_broker_has_no_delay) {
+  queue_->put("a", "1");
+  std::atomic<int> runs = 0;
+  base::boot_clock::time_point first{};
+  base::boot_clock::time_point second{};
+  run(answering([&](const delivered&) {
+        if (++runs == 1) {
+          first = base::boot_now();
+          return one_of(inbox_result::failed, milliseconds(60));
+        }
+        second = base::boot_now();
+        return one_of(inbox_result::handled);
+      }),
+      [&] { return queue_->settled() == 1; })
+      .value();
+  EXPECT_GE(second - first, milliseconds(60));
+  EXPECT_TRUE(queue_->given_back.empty());
+}
+
+TEST_F(subscription_test, messages_that_wait_do_not_keep_others_from_coming) {
+  for (int i = 0; i < 20; ++i) queue_->put("poison", "p" + std::to_string(i));
+  queue_->put("good", "g");
+  run(answering([](const delivered& one) {
+        const bool good = one.from->received.payload == "good";
+        return good ? one_of(inbox_result::handled)
+                    : one_of(inbox_result::failed, milliseconds(3'600'000));
+      }),
+      [&] { return queue_->settled() == 1; })
+      .value();
+  EXPECT_EQ(queue_->acknowledged, std::vector<std::string>{"good"});
+}
+
+TEST_F(subscription_test, order_stop_waits_for_the_failed_message_of_a_key) {
+  params_.order = messaging::order_rule::stop;
+  queue_->put("a1", "1", "a");
+  queue_->put("a2", "2", "a");
+  queue_->put("b1", "3", "b");
+  std::atomic<int> failures = 0;
+  run(answering([&](const delivered& one) {
+        if (one.id == "1" && ++failures < 3) return one_of(inbox_result::failed, milliseconds(10));
+        return one_of(inbox_result::handled);
+      }),
+      [&] { return queue_->settled() == 3; })
+      .value();
+  const auto& order = queue_->acknowledged;
+  EXPECT_LT(std::find(order.begin(), order.end(), "a1"),
+            std::find(order.begin(), order.end(), "a2"));
+}
+
+TEST_F(subscription_test, a_slow_message_is_extended) {
+  queue_->traits.hold = milliseconds(60);
+  queue_->put("a", "1");
+  run(answering([&](const delivered&) {
+        wait_until("an extension", [&] {
+          const std::lock_guard locked(queue_->mutex);
+          return queue_->extended >= 3;
+        });
+        return one_of(inbox_result::handled);
+      }),
+      [&] { return queue_->settled() == 1; })
+      .value();
+}
+
+TEST_F(subscription_test, an_error_of_the_store_gives_the_batch_back_and_makes_the_worker_anew) {
+  queue_->put("a", "1");
+  std::atomic<int> made = 0;
+  const auto worker = [&]() -> batch_worker {
+    const bool broken = ++made < 3;
+    if (made == 2) throw std::runtime_error("no connection");
+    return [broken](std::span<const delivered> batch) -> result<outcomes> {
+      if (broken) return error(errc::store_unreachable, "away");
+      return outcomes(batch.size(), one_of(inbox_result::handled));
+    };
+  };
+  run(worker, [&] { return queue_->settled() == 1; }).value();
+  EXPECT_EQ(made, 3);
+  EXPECT_EQ(count(subscription_event::kind::store_away), 2u);
+}
+
+TEST_F(subscription_test, it_connects_again_after_the_broker_was_away) {
+  queue_->refuse_open = {error(errc::broker_unreachable, "away")};
+  queue_->refuse_acknowledge = {error(errc::broker_unreachable, "away")};
+  queue_->put("a", "1");
+  std::atomic<int> runs = 0;
+  run(answering([&](const delivered&) {
+        ++runs;
+        return one_of(inbox_result::handled);
+      }),
+      [&] { return queue_->settled() == 1; })
+      .value();
+  EXPECT_EQ(queue_->connections, 2u);
+  EXPECT_EQ(runs, 2) << "the broker delivers it again";
+  EXPECT_EQ(count(subscription_event::kind::broker_away), 2u);
+}
+
+TEST_F(subscription_test, a_queue_that_is_missing_at_the_start_is_an_error) {
+  queue_->refuse_open = {error(errc::not_found, "no queue")};
+  const auto done = run_subscription(
+      params_, {}, answering([](const delivered&) { return one_of(inbox_result::handled); }));
+  EXPECT_EQ(done.error().code, errc::not_found);
+}
+
+TEST_F(subscription_test, the_end_finishes_what_runs_and_gives_back_the_rest) {
+  params_.batch = 1;
+  for (int i = 0; i < 5; ++i) queue_->put(std::to_string(i), std::to_string(i));
+  std::stop_source stop;
+  result<void> ended;
+  std::atomic<bool> running = false;
+  std::atomic<bool> go = false;
+  std::jthread loop([&] {
+    ended = run_subscription(params_, stop.get_token(), answering([&](const delivered&) {
+                               running = true;
+                               go.wait(false);
+                               return one_of(inbox_result::handled);
+                             }));
+  });
+  wait_until("the first", [&] { return running.load(); });
+  wait_until("the others", [&] {
+    const std::lock_guard locked(queue_->mutex);
+    return queue_->held.size() == 5;
+  });
+  stop.request_stop();
+  wait_until("the others to be given back", [&] {
+    const std::lock_guard locked(queue_->mutex);
+    return queue_->given_back.size() == 4;
+  });
+  go = true;
+  go.notify_all();
+  loop.join();
+  EXPECT_EQ(queue_->acknowledged, std::vector<std::string>{"0"});
+}
+
+TEST_F(subscription_test, several_workers_work_at_once) {
+  params_.workers = 3;
+  params_.batch = 1;
+  for (int i = 0; i < 3; ++i) queue_->put(std::to_string(i), std::to_string(i));
+  std::mutex mutex;
+  std::condition_variable together;
+  int inside = 0;
+  run(answering([&](const delivered&) {
+        std::unique_lock locked(mutex);
+        ++inside;
+        together.notify_all();
+        together.wait(locked, [&] { return inside == 3; });
+        return one_of(inbox_result::handled);
+      }),
+      [&] { return queue_->settled() == 3; })
+      .value();
+}
+
+TEST_F(subscription_test, a_message_without_an_id_reaches_the_inbox_without_one) {
+  params_.id_of = [](const messaging::message&) { return std::nullopt; };
+  queue_->put("a", "1");
+  run(answering([](const delivered& one) {
+        EXPECT_EQ(one.id, "");
+        return one_of(inbox_result::dead);
+      }),
+      [&] { return queue_->settled() == 1; })
+      .value();
+}
+
+}  // namespace
+}  // namespace onceguard::testing
