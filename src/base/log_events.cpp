@@ -12,6 +12,7 @@ constexpr bool recurring = true;
 
 constexpr std::string_view about_program = "The program";
 constexpr std::string_view about_requests = "Requests";
+constexpr std::string_view about_messages = "Messages";
 constexpr std::string_view about_leases = "Leases and settles";
 constexpr std::string_view about_store = "The store";
 constexpr std::string_view about_accelerator = "The accelerator";
@@ -160,6 +161,46 @@ constexpr std::array table{
                "The application was asked whether an operation took effect.", about_requests},
     event_info{event::probe_failed, "probe-failed", warning, recurring, "why",
                "The application could not be asked, or its answer is not clear.", about_requests},
+    event_info{event::consuming, "consuming", info, once, "subscriber store",
+               "A subscriber takes messages.", about_messages},
+    event_info{event::consumed, "consumed", info, once,
+               "subscriber received handled duplicates failed unknown dead_lettered",
+               "A subscriber has ended, and what it did since its start.", about_messages},
+    event_info{event::broker_connected, "broker-connected", info, once, "subscriber backlog",
+               "The queue is there. So many messages wait in it, if the broker tells.",
+               about_messages},
+    event_info{event::broker_away, "broker-away", warning, recurring, "subscriber why",
+               "The connection to the broker broke, or none could be made. It is tried again; what "
+               "was not acknowledged is delivered again.",
+               about_messages},
+    event_info{
+        event::message, "message", debug, recurring, "subscriber message outcome attempt reason",
+        "A delivery is settled: handled, a duplicate, or busy (it comes again).", about_messages},
+    event_info{event::message_failed, "message-failed", warning, recurring,
+               "subscriber message outcome attempt reason",
+               "An attempt failed, and provably nothing happened. The message is tried again after "
+               "its back-off.",
+               about_messages},
+    event_info{event::message_unknown, "message-unknown", warning, once,
+               "subscriber message outcome attempt reason",
+               "It is unknown whether the message took effect. It is acknowledged, and never "
+               "handled again by itself. Find out, and then `onceguard keys complete` or "
+               "`onceguard keys release`; a released message has to be sent again.",
+               about_messages},
+    event_info{event::message_dead, "message-dead", error, once,
+               "subscriber message outcome attempt reason",
+               "The message failed for good, has no id, or has the id of another message. It is "
+               "among the dead letters, with the reason.",
+               about_messages},
+    event_info{event::message_not_settled, "message-not-settled", warning, recurring,
+               "subscriber message why",
+               "The broker did not take what became of the message, and delivers it again; the "
+               "inbox knows it then.",
+               about_messages},
+    event_info{event::messages_given_back, "messages-given-back", warning, recurring,
+               "subscriber why",
+               "The store failed, so messages are given back to the broker and come again.",
+               about_messages},
     event_info{event::lease_not_renewed, "lease-not-renewed", warning, recurring, "why",
                "A renewal failed. It is repeated until the lease is over.", about_leases},
     event_info{event::lease_dropped, "lease-dropped", warning, once, "record",

@@ -56,6 +56,17 @@ enum class event : std::uint8_t {
   record_unreadable,
   probed,
   probe_failed,
+  // Messages
+  consuming,
+  consumed,
+  broker_connected,
+  broker_away,
+  message,
+  message_failed,
+  message_unknown,
+  message_dead,
+  message_not_settled,
+  messages_given_back,
   // Leases and settles
   lease_not_renewed,
   lease_dropped,

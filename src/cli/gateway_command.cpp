@@ -61,15 +61,6 @@ void allow_descriptors(std::size_t connections) {
   }
 }
 
-void log_remarks(const config::remarks& remarks) {
-  for (const auto& r : remarks) {
-    if (r.weight == config::remark::grade::note) continue;
-    const bool fault = r.weight == config::remark::grade::fault;
-    base::log(base::event::configuration, fault ? log_level::error : log_level::warning,
-              {{"at", r.position.text()}, {"remark", r.message}});
-  }
-}
-
 /// The signals of the gateway, on the main thread. What comes before somebody waits is kept.
 struct signal_queue {
   signal_queue() {
@@ -343,34 +334,21 @@ int run_gateway(const given_flags& given) {
   // SIGUSR1 and SIGUSR2 are ignored until the gateway handles them. SIGTTOU is always ignored, so
   // that writing to a terminal never stops the gateway.
   for (const int other : {SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
-  auto read = config::load(sources_of(given, true));
-  if (!read.ok()) {
-    for (const auto& r : read.remarks) {
-      if (r.weight == config::remark::grade::fault) std::cerr << r.text() << "\n";
-    }
-    return exit_configuration;
-  }
-  int descriptor = STDERR_FILENO;
-  if (const auto& path = read.values.log.file; !path.empty()) {
-    const auto opened = open_log_file(path);
-    if (!opened) {
-      std::cerr << "onceguard: [gateway] log_file " << path << ": " << opened.error().detail
-                << "\n";
-      return exit_failed;
-    }
-    descriptor = *opened;
-  }
+  auto read = load_config(given, true);
+  if (!read) return exit_configuration;
+  const auto descriptor = log_descriptor(read->values.log);
+  if (!descriptor) return exit_failed;
   // Before the first attempt on the store, which may take long: a signal drains the gateway instead
   // of killing it.
   signal_queue queue;
-  log_lines lines(read.values.log, descriptor);
+  log_lines lines(read->values.log, *descriptor);
   base::set_log_sink(&lines);
-  log_remarks(read.remarks);
-  allow_descriptors(read.values.gateway.max_connections);
+  log_remarks(read->remarks);
+  allow_descriptors(read->values.gateway.max_connections);
   int exit_code = exit_configuration;
-  auto records = config::open_store(read.values);
+  auto records = config::open_store(read->values);
   if (records) {
-    exit_code = serve(given, read.values, queue, **records, lines);
+    exit_code = serve(given, read->values, queue, **records, lines);
     (*records)->stop();
   } else {
     base::log(base::event::store_not_opened, {{"why", records.error().detail}});

@@ -146,8 +146,14 @@ config::sources sources_of(const given_flags& given, bool need_upstream) {
 }
 
 std::optional<config::settings> load_settings(const given_flags& given, bool need_upstream) {
+  auto read = load_config(given, need_upstream);
+  if (!read) return std::nullopt;
+  return std::move(read->values);
+}
+
+std::optional<config::loaded> load_config(const given_flags& given, bool need_upstream) {
   auto read = config::load(sources_of(given, need_upstream));
-  if (read.ok()) return std::move(read.values);
+  if (read.ok()) return read;
   for (const auto& r : read.remarks) {
     if (r.weight == config::remark::grade::fault) std::cerr << r.text() << "\n";
   }

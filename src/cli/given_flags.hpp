@@ -53,5 +53,8 @@ using given_flags_ptr = std::shared_ptr<given_flags>;
 /// exit_configuration.
 [[nodiscard]] std::optional<config::settings> load_settings(const given_flags& given,
                                                             bool need_upstream);
+/// The same with what the check had to say.
+[[nodiscard]] std::optional<config::loaded> load_config(const given_flags& given,
+                                                        bool need_upstream);
 
 }  // namespace onceguard::cli

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "config/consume.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/policy/table_reader.hpp"
 #include "config/policy/texts.hpp"
@@ -34,6 +35,9 @@ class loader {
     read_fixed(document, "log", log_rows());
     read_defaults(document);
     read_routing(document);
+    result_.values.consumers =
+        read_consumers(source_, find_table(source_, document, "consume", true, result_.remarks),
+                       defaults_, result_.remarks);
     check_accelerator();
     check_reconcile();
     check_admin();

@@ -1,5 +1,7 @@
 #include "config/options.hpp"
 
+#include "config/consume.hpp"
+
 namespace onceguard::config {
 namespace {
 
@@ -89,6 +91,11 @@ const std::vector<section>& sections() {
        "path wins; at equal length one with a host, then one with methods. Requests that match "
        "none go to the first upstream by the policy of [defaults]. SIGHUP takes changes over.",
        specs_of(route_rows()), true},
+      {"[[consume]]",
+       "A queue whose messages `onceguard consume` hands to an endpoint or a command, once per "
+       "message id. Of the policy, `lease`, `backoff`, `backoff_max`, `retention` (7 days unless "
+       "given) and `outcome` count. See [messages](messages.md).",
+       specs_of(consume_rows()), true},
   };
   return all;
 }

@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "config/policy/option.hpp"
+#include "consume/consume_params.hpp"
 #include "gateway/params/admin_params.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "http/access_log.hpp"
@@ -46,7 +47,8 @@ struct settings {
   accelerator_params accelerator;
   query_params query;  ///< gateway.reconcile_interval sets how often the query runs
   log_params log;
-  route_policy defaults;  ///< for routes that don't set their own values
+  std::vector<consume::consume_params> consumers;  ///< for `onceguard consume`
+  route_policy defaults;                           ///< for routes that don't set their own values
 
   /// The settings that can't change while the gateway runs, as written in the file: "[gateway]
   /// listen" → "\"127.0.0.1:8080\"".

@@ -1,0 +1,177 @@
+#include <csignal>
+#include <deque>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <onceguard/guard.hpp>
+
+#include "base/log.hpp"
+#include "cli/command.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/log_file.hpp"
+#include "cli/log_lines.hpp"
+#include "config/stores.hpp"
+#include "consume/consume.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+constexpr milliseconds store_retry{1'000};
+
+/// Opens the store, again and again until it opens or a stop is requested. Nullopt: the latter.
+result<std::optional<guard>> open_guard(const config::settings& settings,
+                                        const std::stop_token& stop) {
+  guard_params params;
+  params.store_timeout = settings.store.timeout;
+  params.engine.state_dir = settings.gateway.state_dir;
+  std::mutex mutex;
+  std::unique_lock locked(mutex);
+  std::condition_variable_any never;
+  while (!stop.stop_requested()) {
+    auto store = config::open_store(settings);
+    if (!store) return store.error();
+    auto opened = guard::open(std::unique_ptr<onceguard::store>(std::move(*store)), params);
+    if (opened) return std::optional(std::move(*opened));
+    if (!opened.error().retryable()) return opened.error();
+    base::log(base::event::store_not_opened,
+              {{"store", settings.store.url.substr(0, settings.store.url.find(':'))},
+               {"why", opened.error().detail}});
+    never.wait_for(locked, stop, store_retry, [] { return false; });
+  }
+  return std::optional<guard>();
+}
+
+/// All subscribers of the configuration, until one fails or a stop is requested.
+class consumers {
+ public:
+  consumers(const config::settings& settings, guard& records, std::stop_source stop)
+      : settings_(settings), records_(records), stop_(std::move(stop)) {}
+
+  /// Blocks. Returns the exit code.
+  int run() {
+    std::vector<std::jthread> threads;
+    for (const auto& each : settings_.consumers) {
+      auto& counters = counters_.emplace_back();
+      base::log(base::event::consuming, {{"subscriber", std::string_view(each.subscriber)},
+                                         {"store", records_.records().traits().name}});
+      threads.emplace_back([this, &each, &counters] { consume_from(each, counters); });
+    }
+    threads.clear();
+    for (std::size_t i = 0; i < counters_.size(); ++i) report(i);
+    return exit_code_;
+  }
+
+ private:
+  void consume_from(const consume::consume_params& params, consume::consume_counters& counters) {
+    const auto done = consume::run(params, records_, counters, stop_.get_token());
+    if (done) return;
+    const auto& why = done.error();
+    base::log(base::event::start_failed,
+              {{"why", "[[consume]] " + params.subscriber + ": " + why.detail}});
+    const bool configured_wrongly = why.code == errc::invalid_argument ||
+                                    why.code == errc::conflict || why.code == errc::not_found;
+    exit_code_ = configured_wrongly ? exit_configuration : exit_failed;
+    stop_.request_stop();
+  }
+
+  void report(std::size_t index) const {
+    const auto& counters = counters_[index];
+    const auto of = [&](inbox_result kind) {
+      return counters.settled[static_cast<std::size_t>(kind)].load();
+    };
+    base::log(base::event::consumed,
+              {{"subscriber", std::string_view(settings_.consumers[index].subscriber)},
+               {"received", counters.received.load()},
+               {"handled", of(inbox_result::handled)},
+               {"duplicates", of(inbox_result::duplicate)},
+               {"failed", of(inbox_result::failed)},
+               {"unknown", of(inbox_result::unknown)},
+               {"dead_lettered", counters.dead_lettered.load()}});
+  }
+
+  const config::settings& settings_;
+  guard& records_;
+  std::stop_source stop_;
+  std::deque<consume::consume_counters> counters_;
+  std::atomic<int> exit_code_{exit_ok};
+};
+
+/// Requests a stop at SIGTERM or SIGINT.
+class stop_signals {
+ public:
+  explicit stop_signals(std::stop_source stop) : stop_(std::move(stop)) {
+    signals_.async_wait([this](const boost::system::error_code& failed, int signal) {
+      if (failed) return;
+      base::log(base::event::draining, {{"by", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+      stop_.request_stop();
+    });
+    thread_ = std::jthread([this] { io_.run(); });
+  }
+  stop_signals(const stop_signals&) = delete;
+  stop_signals& operator=(const stop_signals&) = delete;
+  ~stop_signals() { io_.stop(); }
+
+ private:
+  std::stop_source stop_;
+  boost::asio::io_context io_{1};
+  boost::asio::signal_set signals_{io_, SIGTERM, SIGINT};
+  std::jthread thread_;
+};
+
+int consume_until(const config::settings& settings, const std::stop_source& stop) {
+  auto records = open_guard(settings, stop.get_token());
+  if (!records) {
+    base::log(base::event::start_failed, {{"why", records.error().detail}});
+    return records.error().code == errc::invalid_argument ? exit_configuration : exit_store;
+  }
+  if (!records->has_value()) return exit_ok;
+  return consumers(settings, **records, stop).run();
+}
+
+int run_consumers(const given_flags& given) {
+  const auto read = load_config(given, false);
+  if (!read) return exit_configuration;
+  const auto& settings = read->values;
+  if (settings.consumers.empty()) {
+    std::cerr << "onceguard: the configuration has no [[consume]]: which queue, and to whom?\n";
+    return exit_configuration;
+  }
+  for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
+  const auto descriptor = log_descriptor(settings.log);
+  if (!descriptor) return exit_failed;
+  std::stop_source stop;
+  const stop_signals signals(stop);
+  log_lines lines(settings.log, *descriptor);
+  base::set_log_sink(&lines);
+  log_remarks(read->remarks);
+  const int code = consume_until(settings, stop);
+  base::log(base::event::stopped);
+  lines.flush();
+  base::set_log_sink(nullptr);
+  return code;
+}
+
+}  // namespace
+
+void add_consume_command(command app) {
+  const auto added = app.add_command(
+      "consume", "Hand the messages of a broker to an endpoint or a command, once per message id");
+  const auto given = add_store_flags(added, {"log-level", "log-format", "log-file"});
+  added.footer(
+      "Reads the tables [[consume]] of the configuration: queue, endpoint or command, attempts,\n"
+      "dead letters. The store keeps which messages were handled. SIGTERM and SIGINT finish what\n"
+      "runs and give back the rest.\n\n"
+      "Example:\n"
+      "  onceguard consume --config onceguard.toml");
+  added.runs([=] { return run_consumers(*given); });
+}
+
+}  // namespace onceguard::cli

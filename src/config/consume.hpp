@@ -1,0 +1,27 @@
+// Makes the parameters of `onceguard consume` from the file's tables [[consume]].
+#pragma once
+#include <span>
+#include <vector>
+
+#include "config/policy/document.hpp"
+#include "config/policy/option.hpp"
+#include "config/policy/policy_options.hpp"
+#include "config/policy/table_reader.hpp"
+#include "consume/consume_params.hpp"
+
+namespace onceguard::config {
+
+struct consume_draft {
+  consume::consume_params params;
+};
+
+[[nodiscard]] std::span<const row<consume_draft>> consume_rows();
+
+/// `tables` is the array [[consume]]; null: there is none. What a table does not say of its policy
+/// is said by `defaults`.
+[[nodiscard]] std::vector<consume::consume_params> read_consumers(const reading& source,
+                                                                  const node* tables,
+                                                                  const policy_draft& defaults,
+                                                                  remarks& out);
+
+}  // namespace onceguard::config

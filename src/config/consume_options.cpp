@@ -1,0 +1,260 @@
+// The options of [[consume]], besides those of its policy.
+#include <algorithm>
+
+#include "config/consume.hpp"
+#include "config/options.hpp"
+#include "config/policy/option.hpp"
+#include "config/policy/policy_check.hpp"
+#include "config/texts.hpp"
+#include "messaging/broker_kind.hpp"
+
+namespace onceguard::config {
+
+using namespace values;
+
+namespace {
+
+using messaging::broker_role;
+
+constexpr std::string_view dropped = "drop";
+
+// A broker's URL may hold a password: messages never repeat the URL.
+std::string source_complaint(std::string_view url) {
+  return messaging::url_fault(url, broker_role::consumer);
+}
+std::string dead_letter_complaint(std::string_view url) {
+  return url == dropped ? std::string() : messaging::url_fault(url, broker_role::publisher);
+}
+std::string subscriber_complaint(std::string_view name) {
+  const bool plain = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+                       return c > 0x20 && c < 0x7f && c != '"' && c != '\\';
+                     });
+  return plain ? std::string()
+               : "expected a name of up to 64 printable characters without spaces, got " +
+                     quoted(name);
+}
+
+constexpr std::array<std::string_view, 2> order_words{"skip", "stop"};
+
+const std::array consume_table{
+    row<consume_draft>{
+        {.name = "subscriber",
+         .example = "billing",
+         .text = "Who handles the messages. With a message's id it is the key: each subscriber "
+                 "handles each message once. Never rename it: the inbox would know no message.",
+         .complaint = subscriber_complaint},
+        [](consume_draft& d, const option_value& v) { d.params.subscriber = text(v); }},
+    row<consume_draft>{{.name = "from",
+                        .example = "amqp://127.0.0.1/orders?dead_letters=yes",
+                        .text = "The queue. docs/messages.md has the URLs of each broker.",
+                        .complaint = source_complaint},
+                       [](consume_draft& d, const option_value& v) { d.params.from = text(v); }},
+    row<consume_draft>{
+        {.name = "id",
+         .fallback = "property:message_id",
+         .example = "json:/event/id",
+         .text = "Where the id of a message stands: `property:NAME` of the broker's protocol, "
+                 "`header:NAME`, `json:/pointer` into the payload (RFC 6901), or `body-hash`, the "
+                 "hash of the payload: two honest messages with the same content are then one. A "
+                 "message without an id is dead.",
+         .complaint = refusal_of<consume::parse_id_rule>},
+        [](consume_draft& d, const option_value& v) {
+          d.params.id = *consume::parse_id_rule(text(v));
+        }},
+    row<consume_draft>{
+        {.name = "to",
+         .example = "http://127.0.0.1:9000/events",
+         .text = "Each message is POSTed there, with `Idempotency-Key`. 2xx is done; 3xx, 4xx, 501 "
+                 "and 503 are failed attempts; any other 5xx, a timeout and a broken answer are "
+                 "unknown. `outcome` may say otherwise for a status.",
+         .complaint = refusal_of<parse_http_url>},
+        [](consume_draft& d, const option_value& v) {
+          d.params.endpoint = *parse_http_url(text(v));
+        }},
+    row<consume_draft>{
+        {.name = "command",
+         .kind = value_kind::list,
+         .example = "./handle,--json",
+         .text = "In place of `to`: a command and its arguments, started for each message, which "
+                 "gets the payload on its standard input, and `ONCEGUARD_MESSAGE_ID`, "
+                 "`ONCEGUARD_IDEMPOTENCY_KEY`, `ONCEGUARD_ATTEMPT` and `ONCEGUARD_SUBSCRIBER` in "
+                 "its environment. Exit code 0 is done, 75 a failed attempt, 65 says that the "
+                 "message is dead; anything else is unknown."},
+        [](consume_draft& d, const option_value& v) { d.params.command = list(v); }},
+    row<consume_draft>{
+        {.name = "timeout",
+         .kind = value_kind::duration,
+         .fallback = "60s",
+         .text = "How long the endpoint or the command may take. Then the outcome is unknown.",
+         .min = 1,
+         .max = day},
+        [](consume_draft& d, const option_value& v) { d.params.timeout = duration(v); }},
+    row<consume_draft>{
+        {.name = "concurrency",
+         .kind = value_kind::integer,
+         .fallback = "16",
+         .text = "How many messages are handled at the same time.",
+         .min = 1,
+         .max = 1'000},
+        [](consume_draft& d, const option_value& v) { d.params.concurrency = size(v); }},
+    row<consume_draft>{
+        {.name = "order",
+         .kind = value_kind::choice,
+         .fallback = "skip",
+         .text =
+             "Messages with the same order key, where the broker has one, are handled in their "
+             "order. While one of them waits for another attempt, the later ones go on (`skip`) "
+             "or wait for it (`stop`).",
+         .choices = order_words},
+        [](consume_draft& d, const option_value& v) {
+          d.params.order = static_cast<messaging::order_rule>(number(v));
+        }},
+    row<consume_draft>{{.name = "attempts",
+                        .kind = value_kind::integer,
+                        .fallback = "8",
+                        .text = "So often a message is tried before it is dead.",
+                        .min = 1,
+                        .max = 1'000'000},
+                       [](consume_draft& d, const option_value& v) {
+                         d.params.inbox.attempts = static_cast<std::uint32_t>(number(v));
+                       }},
+    row<consume_draft>{
+        {.name = "dead_letter",
+         .example = "amqp://127.0.0.1/orders.dead",
+         .text = "Where dead messages are published, with the reason in the header "
+                 "`onceguard-reason`. Empty: to the broker's own destination, which `from` must "
+                 "have then. `drop`: nowhere; the inbox keeps id and reason, and the payload is "
+                 "gone.",
+         .may_be_empty = true,
+         .complaint = dead_letter_complaint},
+        [](consume_draft& d, const option_value& v) {
+          d.params.drop_dead_letters = text(v) == dropped;
+          if (!d.params.drop_dead_letters) d.params.dead_letter = text(v);
+        }},
+    row<consume_draft>{
+        {.name = "secret_file",
+         .example = "/etc/onceguard/webhook.secret",
+         .text = "A file with the key by which requests to `to` are signed as Standard Webhooks "
+                 "has it (`webhook-id`, `webhook-timestamp`, `webhook-signature`): `whsec_` and "
+                 "base64, or any other bytes. Empty: no signature.",
+         .may_be_empty = true},
+        [](consume_draft& d, const option_value& v) { d.params.secret_file = text(v); }},
+    row<consume_draft>{
+        {.name = "compare_payloads",
+         .kind = value_kind::boolean,
+         .fallback = "true",
+         .text =
+             "A message with the id of an earlier one and another payload is a sender's "
+             "mistake, and dead. `false`: only the id counts, for senders whose payload differs "
+             "from delivery to delivery."},
+        [](consume_draft& d, const option_value& v) {
+          d.params.inbox.compare_payloads = std::get<bool>(v);
+        }},
+};
+
+class consume_reader {
+ public:
+  consume_reader(const reading& source, const policy_draft& defaults, remarks& out)
+      : source_(source), defaults_(defaults), out_(out) {}
+
+  std::optional<consume::consume_params> read(const node& table) {
+    auto known = specs_of(consume_rows());
+    const auto policies = specs_of(policy_rows());
+    known.insert(known.end(), policies.begin(), policies.end());
+    const auto before = faults();
+    const auto found = read_table(source_, known, table, "[[consume]]", layer::route, out_);
+    consume_draft draft;
+    apply(consume_rows(), default_settings(source_, specs_of(consume_rows())), draft);
+    apply(consume_rows(), found, draft);
+    auto policy = defaults_;
+    apply(policy_rows(), found, policy);
+    for (const auto& one : found) policy.origins[one.spec->name] = one.position;
+    table_ = &table;
+    check_target(draft.params);
+    take_policy(draft.params, policy);
+    if (faults() != before) return std::nullopt;
+    return std::move(draft.params);
+  }
+
+ private:
+  [[nodiscard]] std::ptrdiff_t faults() const {
+    return std::count_if(out_.begin(), out_.end(),
+                         [](const auto& one) { return one.weight == remark::grade::fault; });
+  }
+  void say(remark::grade weight, std::string description) {
+    out_.push_back({weight,
+                    {layer::route, source_.file, table_->line, table_->column},
+                    "[[consume]] " + std::move(description)});
+  }
+  void fault(std::string description) { say(remark::grade::fault, std::move(description)); }
+
+  void check_target(const consume::consume_params& params) {
+    if (params.subscriber.empty()) fault("subscriber: missing");
+    if (params.from.empty()) fault("from: missing");
+    if (params.endpoint && !params.command.empty()) fault("has both to and command; choose one");
+    if (!params.endpoint && params.command.empty()) fault("needs to, or command");
+    if (!params.secret_file.empty() && !params.endpoint) {
+      say(remark::grade::warning, "secret_file: not used without to");
+    }
+    if (params.id.from == consume::id_rule::source::body_hash) {
+      say(remark::grade::warning,
+          "id: two honest messages with the same payload are handled as one; a sender's id is "
+          "better");
+    }
+    if (params.drop_dead_letters) {
+      say(remark::grade::warning, "dead_letter: the payload of a dead message is lost");
+    }
+  }
+
+  void take_policy(consume::consume_params& params, const policy_draft& draft) {
+    const auto& policy = draft.policy;
+    params.inbox.lease = policy.lease;
+    params.inbox.backoff = policy.backoff;
+    params.inbox.backoff_max = std::max(policy.backoff, policy.backoff_max);
+    params.outcome_status = policy.outcome_status;
+    params.outcome_class = policy.outcome_class;
+    // A broker may redeliver for longer than a client repeats its request.
+    const auto given = draft.origins.find("retention");
+    const bool is_given = given != draft.origins.end() && given->second.where != layer::fallback;
+    if (is_given) params.inbox.retention = policy.retention;
+    const auto longest = longest_backoff(params.inbox);
+    if (params.inbox.retention <= longest) {
+      fault("retention: must exceed " + duration_text(longest) +
+            ", the sum of the back-offs of all attempts, or the inbox forgets a message that still "
+            "comes");
+    }
+  }
+
+  static milliseconds longest_backoff(const inbox_policy& policy) {
+    constexpr milliseconds enough{365LL * 24 * 3'600'000};
+    milliseconds sum{0};
+    auto next = policy.backoff;
+    for (std::uint32_t i = 1; i < policy.attempts && sum < enough; ++i) {
+      sum += next;
+      next = std::min(2 * next, policy.backoff_max);
+    }
+    return sum;
+  }
+
+  const reading& source_;
+  const policy_draft& defaults_;
+  remarks& out_;
+  const node* table_ = nullptr;
+};
+
+}  // namespace
+
+std::span<const row<consume_draft>> consume_rows() { return consume_table; }
+
+std::vector<consume::consume_params> read_consumers(const reading& source, const node* tables,
+                                                    const policy_draft& defaults, remarks& out) {
+  std::vector<consume::consume_params> all;
+  if (tables == nullptr) return all;
+  consume_reader reader(source, defaults, out);
+  for (const auto& table : tables->items) {
+    if (auto made = reader.read(table)) all.push_back(std::move(*made));
+  }
+  return all;
+}
+
+}  // namespace onceguard::config

@@ -1,0 +1,144 @@
+#include "consume/consume.hpp"
+
+#include <memory>
+
+#include "base/log.hpp"
+#include "consume/message_id.hpp"
+#include "consume/receiver.hpp"
+#include "messaging/inbox_guard/guarded_message.hpp"
+
+namespace onceguard::consume {
+namespace {
+
+using messaging::batch_worker;
+using messaging::delivered;
+using messaging::subscription_event;
+
+class consumption {
+ public:
+  consumption(const consume_params& params, guard& records, consume_counters& counters,
+              std::unique_ptr<receiver> target)
+      : params_(params),
+        records_(records),
+        counters_(counters),
+        target_(std::move(target)),
+        rules_(messaging::rules_of(params.inbox)) {}
+
+  result<void> run(std::stop_token stop) {
+    messaging::subscription_params to;
+    to.from.url = params_.from;
+    to.from.name = params_.subscriber;
+    to.from.in_flight = 2 * params_.concurrency;
+    to.workers = params_.concurrency;
+    to.batch = 1;
+    to.order = params_.order;
+    to.drop_dead_letters = params_.drop_dead_letters;
+    if (!params_.dead_letter.empty()) {
+      to.dead_letters.emplace();
+      to.dead_letters->url = params_.dead_letter;
+    }
+    to.id_of = [this](const messaging::message& received) { return id_of(params_.id, received); };
+    to.on_event = [this](const subscription_event& happened) { note(happened); };
+    const auto worker = [this]() -> batch_worker {
+      return [this](std::span<const delivered> batch) { return process(batch); };
+    };
+    return messaging::run_subscription(to, std::move(stop), worker, params_.inbox.retention);
+  }
+
+ private:
+  result<std::vector<inbox_outcome>> process(std::span<const delivered> batch) {
+    std::vector<inbox_outcome> out;
+    for (const auto& one : batch) {
+      auto done = process(one);
+      if (!done) return done.error();
+      out.push_back(std::move(*done));
+    }
+    return out;
+  }
+
+  result<inbox_outcome> process(const delivered& one) {
+    const auto& received = one.from->received;
+    const auto work = [&](running& run) {
+      return target_->take({&received, one.id, run.key_for("message"), run.attempt()});
+    };
+    return messaging::process_guarded(records_, params_.subscriber, {one.id, received.payload},
+                                      params_.inbox, rules_, work);
+  }
+
+  void note(const subscription_event& happened) {
+    using enum subscription_event::kind;
+    const std::string_view subscriber = params_.subscriber;
+    switch (happened.what) {
+      case received:
+        ++counters_.received;
+        return;
+      case dead_lettered:
+        ++counters_.dead_lettered;
+        [[fallthrough]];
+      case settled:
+        ++counters_.settled[static_cast<std::size_t>(happened.outcome->kind)];
+        return note(happened, *happened.outcome);
+      case not_settled:
+        ++counters_.not_settled;
+        base::log(base::event::message_not_settled,
+                  {{"subscriber", subscriber}, {"message", happened.id}, {"why", happened.text}});
+        return;
+      case connected:
+        counters_.connected = true;
+        counters_.backlog = happened.backlog;
+        base::log(base::event::broker_connected,
+                  {{"subscriber", subscriber}, {"backlog", happened.backlog}});
+        return;
+      case broker_away:
+        counters_.connected = false;
+        base::log(base::event::broker_away, {{"subscriber", subscriber}, {"why", happened.text}});
+        return;
+      case store_away:
+        base::log(base::event::messages_given_back,
+                  {{"subscriber", subscriber}, {"why", happened.text}});
+        return;
+    }
+  }
+
+  void note(const subscription_event& happened, const inbox_outcome& outcome) const {
+    auto event = base::event::message;
+    if (outcome.kind == inbox_result::failed) event = base::event::message_failed;
+    if (outcome.kind == inbox_result::unknown) event = base::event::message_unknown;
+    if (outcome.kind == inbox_result::dead || outcome.kind == inbox_result::reused) {
+      event = base::event::message_dead;
+    }
+    base::log(event, {{"subscriber", std::string_view(params_.subscriber)},
+                      {"message", happened.id},
+                      {"outcome", name_of(outcome.kind)},
+                      {"attempt", outcome.attempt},
+                      {"reason", std::string_view(outcome.reason)}});
+  }
+
+  const consume_params& params_;
+  guard& records_;
+  consume_counters& counters_;
+  const std::unique_ptr<receiver> target_;
+  const route_policy rules_;
+};
+
+result<std::unique_ptr<receiver>> target_of(const consume_params& params) {
+  if (!params.endpoint) return make_command(params);
+  std::string secret;
+  if (!params.secret_file.empty()) {
+    auto read = read_secret(params.secret_file);
+    if (!read) return read.error();
+    secret = std::move(*read);
+  }
+  return make_endpoint(params, std::move(secret));
+}
+
+}  // namespace
+
+result<void> run(const consume_params& params, guard& records, consume_counters& counters,
+                 std::stop_token stop) {
+  auto target = target_of(params);
+  if (!target) return target.error();
+  return consumption(params, records, counters, std::move(*target)).run(std::move(stop));
+}
+
+}  // namespace onceguard::consume

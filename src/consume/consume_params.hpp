@@ -1,0 +1,48 @@
+// What `onceguard consume` does with the messages of one queue. The configuration fills the
+// parameters in and has checked them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <onceguard/inbox.hpp>
+#include <onceguard/policy.hpp>
+#include <onceguard/subscription.hpp>
+
+#include "gateway/params/http_url.hpp"
+
+namespace onceguard::consume {
+
+/// Where the id of a message stands.
+struct id_rule {
+  enum class source : std::uint8_t { property, header, json, body_hash };
+  source from = source::property;
+  /// Of the property or the header; the JSON Pointer.
+  std::string name = "message_id";
+};
+
+/// "property:NAME", "header:NAME", "json:/pointer", "body-hash". The error says what was expected.
+[[nodiscard]] result<id_rule> parse_id_rule(std::string_view text);
+
+struct consume_params {
+  std::string subscriber;
+  std::string from;  ///< the queue's URL; may hold a password
+  id_rule id;
+  std::optional<gateway::http_url> endpoint;  ///< or:
+  std::vector<std::string> command;
+  std::size_t concurrency = 16;
+  std::string dead_letter;  ///< a URL; empty: the broker's own destination
+  bool drop_dead_letters = false;
+  messaging::order_rule order = messaging::order_rule::skip;
+  milliseconds timeout{60'000};  ///< of the endpoint or the command
+  std::string secret_file;       ///< the key of the signature; empty: no signature
+  inbox_policy inbox;
+  /// How a status of the endpoint counts, where that was changed: by status, then by class.
+  std::map<std::uint16_t, outcome_rule> outcome_status;
+  std::map<std::uint16_t, outcome_rule> outcome_class;
+};
+
+}  // namespace onceguard::consume

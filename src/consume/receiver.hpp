@@ -1,0 +1,52 @@
+// What a message is handed to: an HTTP endpoint, or a command.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <onceguard/broker.hpp>
+
+#include "consume/consume_params.hpp"
+#include "messaging/inbox_guard/guarded_message.hpp"
+
+namespace onceguard::consume {
+
+/// One attempt to hand a message over.
+struct handover {
+  const messaging::message* received = nullptr;
+  std::string id;
+  std::string key;  ///< the same in each attempt: an idempotency key for whoever gets the message
+  std::uint32_t attempt = 0;
+};
+
+/// Thread-safe.
+class receiver {
+ public:
+  receiver() = default;
+  receiver(const receiver&) = delete;
+  receiver& operator=(const receiver&) = delete;
+  virtual ~receiver() = default;
+  /// Blocks until the message is handled, for at most the timeout. Never throws.
+  [[nodiscard]] virtual messaging::handling take(const handover& given) = 0;
+};
+
+/// POST to the endpoint of the parameters. A 2xx is handled; 3xx, 4xx, 501, 503 and an address that
+/// takes no connection are failed attempts; any other status, a timeout and a broken answer are
+/// unknown. `secret`: the bytes of the key of the signature; empty: none.
+[[nodiscard]] std::unique_ptr<receiver> make_endpoint(const consume_params& params,
+                                                      std::string secret);
+
+/// The command of the parameters, with the payload on its standard input. Exit code 0 is handled;
+/// 75 (EX_TEMPFAIL) and a command that can't be started are failed attempts; 65 (EX_DATAERR) says
+/// that the message is dead; any other end, and a timeout, is unknown.
+[[nodiscard]] std::unique_ptr<receiver> make_command(const consume_params& params);
+
+/// The key in a file as Standard Webhooks writes it, `whsec_` and base64, or any other bytes, less
+/// a final newline.
+[[nodiscard]] result<std::string> read_secret(const std::string& path);
+
+/// "v1," and the HMAC-SHA256 of "ID.TIMESTAMP.PAYLOAD" in base64 (standardwebhooks.com).
+[[nodiscard]] std::string signature_of(std::string_view secret, std::string_view id,
+                                       std::int64_t timestamp, std::string_view payload);
+
+}  // namespace onceguard::consume

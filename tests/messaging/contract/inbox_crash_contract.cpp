@@ -1,0 +1,183 @@
+// Consumers of every broker are killed amid their messages, again and again. The effects are counted
+// in the database.
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <signal.h>
+#include <string>
+#include <sys/wait.h>
+
+#include <gtest/gtest.h>
+
+#include <onceguard/broker.hpp>
+
+#include "base/clock.hpp"
+#include "messaging/contract/broker_server.hpp"
+#include "store/postgres/database.hpp"
+#include "support/server_process.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// ONCEGUARD_MESSAGES, or 20,000.
+int messages_to_send() {
+  const char* const text = std::getenv("ONCEGUARD_MESSAGES");
+  return text == nullptr ? 20'000 : std::stoi(text);
+}
+
+std::string sibling(const std::string& name) {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+/// A consumer that is killed, and begun again.
+class doomed_consumer {
+ public:
+  doomed_consumer(const std::string& mode, const std::string& queue, const std::string& database,
+                  std::string log)
+      : words_{sibling("inbox_consumer"), mode, queue, database}, log_(std::move(log)) {
+    begin();
+  }
+  doomed_consumer(const doomed_consumer&) = delete;
+  doomed_consumer& operator=(const doomed_consumer&) = delete;
+  ~doomed_consumer() { end(SIGKILL); }
+
+  void kill_and_begin_again() {
+    end(SIGKILL);
+    begin();
+  }
+  void freeze() const { ::kill(child_, SIGSTOP); }
+  void thaw() const { ::kill(child_, SIGCONT); }
+
+ private:
+  void begin() { child_ = begin_program({}, words_, log_); }
+  void end(int signal) const {
+    ::kill(child_, SIGCONT);
+    ::kill(child_, signal);
+    wait_for_end(child_);
+  }
+
+  const std::vector<std::string> words_;
+  const std::string log_;
+  pid_t child_ = -1;
+};
+
+class inbox_crash : public ::testing::TestWithParam<tested_broker> {
+ protected:
+  inbox_crash() : broker_(GetParam().begin()) {
+    database_.admin().run(
+        "DROP TABLE IF EXISTS effects; CREATE TABLE effects (message text NOT NULL)");
+    queue_ = broker_->make_queue();
+  }
+
+  void publish(int count) const {
+    messaging::broker_params to;
+    to.url = queue_.publisher_url;
+    to.timeout = milliseconds(30'000);
+    const auto sender = messaging::open_publisher(to).value();
+    for (int sent = 0; sent < count;) {
+      std::vector<messaging::message> batch;
+      for (; batch.size() < 500 && sent < count; ++sent) {
+        auto& one = batch.emplace_back();
+        one.payload = "message " + std::to_string(sent);
+        one.properties.emplace_back("message_id", "m" + std::to_string(sent));
+      }
+      sender->publish(batch).value();
+    }
+  }
+
+  int number(const std::string& statement) {
+    return std::stoi(database_.admin().value(statement));
+  }
+  int distinct() { return number("SELECT count(DISTINCT message) FROM effects"); }
+  int total() { return number("SELECT count(*) FROM effects"); }
+
+  /// Nothing is left at the broker, neither waiting nor held.
+  void expect_empty_queue() const {
+    messaging::broker_params from;
+    from.url = queue_.consumer_url;
+    const auto last = messaging::open_consumer(from).value();
+    const auto rest = last->receive(10, GetParam().hold + 2s);
+    ASSERT_TRUE(rest.has_value()) << rest.error().detail;
+    EXPECT_TRUE(rest->empty());
+  }
+
+  postgres_database database_;
+  temporary_folder folder_;
+  const std::unique_ptr<broker_server> broker_;
+  test_queue queue_;
+};
+
+TEST_P(inbox_crash, each_message_takes_effect_once_though_consumers_are_killed) {
+  const int count = messages_to_send();
+  doomed_consumer one("inbox", queue_.consumer_url, database_.url(), folder_.file("one"));
+  doomed_consumer other("inbox", queue_.consumer_url, database_.url(), folder_.file("other"));
+  publish(count);
+  int kills = 0;
+  auto next = base::boot_now() + 300ms;
+  const auto done = [&] {
+    // As long as anything is left; the pace follows what a second of this machine is.
+    if (base::boot_now() >= next && distinct() < count) {
+      (++kills % 2 == 0 ? one : other).kill_and_begin_again();
+      next = base::boot_now() + (GetParam().hold > 0ms ? 1'000ms : 500ms);
+    }
+    return distinct() == count;
+  };
+  wait_until("all effects", done, 240s);
+  EXPECT_EQ(total(), count) << "each of them once";
+  // What was handled and not acknowledged is a duplicate now.
+  wait_until("an empty queue", [&] {
+    messaging::broker_params from;
+    from.url = queue_.consumer_url;
+    const auto waiting = messaging::open_consumer(from).value()->backlog();
+    return waiting && waiting->value_or(0) == 0;
+  });
+  EXPECT_EQ(total(), count);
+  EXPECT_GT(kills, 0);
+  std::cout << GetParam().name << ": " << count << " messages, " << kills << " kills\n";
+}
+
+TEST_P(inbox_crash, without_the_inbox_there_are_doubles) {
+  constexpr int count = 2'000;
+  publish(count);
+  {
+    doomed_consumer one("naive", queue_.consumer_url, database_.url(), folder_.file("one"));
+    const auto killed_amid = [&] {
+      if (total() > distinct()) return true;
+      one.kill_and_begin_again();
+      const int before = total();
+      // Amid a batch: some of its effects are there, and nothing of it is acknowledged.
+      wait_until("some effects", [&] { return total() > before || distinct() == count; });
+      return distinct() == count;
+    };
+    wait_until("doubles", killed_amid, 120s);
+  }
+  EXPECT_GT(total(), distinct());
+}
+
+TEST_P(inbox_crash, a_frozen_consumer_that_wakes_up_repeats_nothing) {
+  constexpr int count = 500;
+  doomed_consumer frozen("inbox", queue_.consumer_url, database_.url(), folder_.file("frozen"));
+  publish(count / 2);
+  wait_until("the first effects", [&] { return total() > 0; });
+  frozen.freeze();
+  doomed_consumer other("inbox", queue_.consumer_url, database_.url(), folder_.file("other"));
+  publish(count / 2);
+  if (GetParam().hold > 0ms) {
+    wait_until("the other's effects", [&] { return distinct() == count / 2; }, 60s);
+  }
+  frozen.thaw();
+  wait_until("all effects", [&] { return distinct() == count / 2; }, 60s);
+  EXPECT_EQ(total(), count / 2) << "both halves have the same ids";
+}
+
+INSTANTIATE_TEST_SUITE_P(brokers, inbox_crash, ::testing::ValuesIn(tested_brokers()),
+                         [](const auto& broker) { return broker.param.name; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(inbox_crash);
+
+}  // namespace
+}  // namespace onceguard::testing
