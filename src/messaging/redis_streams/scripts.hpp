@@ -11,7 +11,7 @@
 // So a delay outlives the consumer that asked for it. A program in the same group that takes
 // entries over by their idle time alone would not observe the delays that are longer than the hold.
 //
-// A delivery is told from later ones of the same entry by the counter of deliveries, so that two
+// The counter of deliveries keeps a delivery apart from later ones of the same entry, so that two
 // processes with one consumer name, of which one was thought to be dead, are no danger.
 #pragma once
 #include <string_view>
