@@ -171,12 +171,12 @@ TEST(redis_streams_settings, urls_are_read) {
         "redis://h/s?group=g&hold=0s", "redis://h/s?group=g&hold=9999d",
         "redis://h/s?group=g&consumer=onceguard:returned", "redis://h/s?group=g&consumer=",
         "redis://h/s?group=g&create=1", "redis://h/s?group=g&max_length=1"}) {
-    EXPECT_FALSE(url_fault(wrong, messaging::broker_role::consumer).empty()) << wrong;
+    EXPECT_FALSE(messaging::url_fault(wrong, messaging::broker_role::consumer).empty()) << wrong;
   }
   EXPECT_EQ(read_publisher_url("redis://h/s?max_length=100")->max_length, 100u);
   for (const std::string wrong : {"redis://h/s?group=g", "redis://h/s?max_length=0",
                                   "redis://h/s?max_length=-1", "redis://h/s?max_length=1k"}) {
-    EXPECT_FALSE(url_fault(wrong, messaging::broker_role::publisher).empty()) << wrong;
+    EXPECT_FALSE(messaging::url_fault(wrong, messaging::broker_role::publisher).empty()) << wrong;
   }
 }
 
