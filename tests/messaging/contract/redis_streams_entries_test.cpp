@@ -126,6 +126,22 @@ TEST_F(redis_streams_entries, a_replica_is_no_broker) {
   EXPECT_EQ(got.error().code, errc::broker_unreachable);
 }
 
+TEST_F(redis_streams_entries, a_server_that_is_gone_is_out_of_reach_and_raises_no_signal) {
+  const auto sender = messaging::open_publisher(params_of(queue_.publisher_url)).value();
+  server().stop();
+  // More than one write: the first one learns nothing, the next one would raise SIGPIPE.
+  const std::vector batch(100, text_message(std::string(200'000, 'x')));
+  const auto sent = sender->publish(batch);
+  const auto again = sender->publish(batch);
+  server().start();
+  ASSERT_FALSE(sent.has_value());
+  EXPECT_EQ(sent.error().code, errc::broker_unreachable);
+  EXPECT_EQ(sent.error().effect, effect::unknown);
+  EXPECT_EQ(again.error().code, errc::broker_unreachable);
+  EXPECT_EQ(again.error().effect, effect::none);
+  EXPECT_EQ(run({"XLEN", stream_}), "0");
+}
+
 TEST_F(redis_streams_entries, who_may_not_enter_finds_the_broker_out_of_reach) {
   run({"XADD", stream_, "*", "payload", "x"});
   run({"ACL", "SETUSER", "worker", "on", ">secret-1", "~*", "+@all"});

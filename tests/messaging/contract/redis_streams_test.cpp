@@ -79,6 +79,16 @@ TEST_F(redis_streams_holds, one_that_has_the_same_name_takes_over_as_any_other) 
   EXPECT_EQ(pending(), "1");
 }
 
+TEST_F(redis_streams_holds, a_delivery_is_lost_when_its_hold_is_over_also_where_nobody_took_it) {
+  publish_text("x");
+  const auto receiver = open("&hold=200ms");
+  const auto got = take_one(*receiver);
+  const auto end = base::boot_now() + 200ms;
+  wait_until("the end of the hold", [&] { return base::boot_now() >= end; });
+  expect_lost(*receiver, got.tag);
+  EXPECT_EQ(take_one(*receiver).count, 2u);
+}
+
 TEST_F(redis_streams_holds, a_consumer_takes_over_what_it_held_for_too_long_itself) {
   publish_text("x");
   const auto receiver = open("&hold=200ms");
@@ -220,12 +230,12 @@ TEST_F(redis_streams_holds, a_name_for_which_something_is_pending_stays) {
 }
 
 TEST_F(redis_streams_holds, names_of_killed_consumers_are_forgotten_and_no_others) {
+  publish_text("x");
+  receive_as("onceguard.host.18.0a1b");  // something is pending for it
   for (const std::string name :
        {"onceguard.host.17.0a1b", "onceguard.other", "other.host.17.0a1b"}) {
     run({"XGROUP", "CREATECONSUMER", stream_, "workers", name});
   }
-  publish_text("x");
-  receive_as("onceguard.host.18.0a1b");  // something is pending for it
   wait_until("the name to go", [&] {
     open("&hold=20ms&consumer=visitor").reset();
     return !has_consumer("onceguard.host.17.0a1b");
