@@ -250,7 +250,7 @@ TEST_F(redis_streams_holds, a_consumer_at_its_limit_notices_that_the_connection_
   publish_text("x");
   const auto receiver = open("&hold=1m", 1);
   static_cast<void>(take_one(*receiver));
-  std::jthread later([this] { run({"CLIENT", "KILL", "TYPE", "normal"}); });
+  std::jthread later([] { run({"CLIENT", "KILL", "TYPE", "normal"}); });
   const auto got = receiver->receive(1, patience);
   ASSERT_FALSE(got.has_value());
   EXPECT_EQ(got.error().code, errc::broker_unreachable);
