@@ -1,10 +1,11 @@
 // The brokers that the contract suite runs on.
 #include "messaging/contract/broker_server.hpp"
+#include "messaging/contract/redis_streams_broker.hpp"
 
 namespace onceguard::testing {
 
 const std::vector<tested_broker>& tested_brokers() {
-  static const std::vector<tested_broker> all{};
+  static const std::vector<tested_broker> all{redis_streams_broker()};
   return all;
 }
 

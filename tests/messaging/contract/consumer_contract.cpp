@@ -170,10 +170,10 @@ TEST_P(consumer_contract, a_consumer_that_is_killed_loses_nothing) {
       const auto receiver = connect();
       const auto got = take_all(*receiver, 5);
       acknowledge(*receiver, got[2]);
+      ::kill(::getpid(), SIGKILL);  // before the consumer is closed
     } catch (...) {
       ::_exit(1);
     }
-    ::kill(::getpid(), SIGKILL);
   }
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -1,0 +1,56 @@
+// Replies of the server, with checked access.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <hiredis/hiredis.h>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "messaging/redis_streams/failure.hpp"
+
+namespace onceguard::messaging::redis_streams {
+
+struct free_reply {
+  void operator()(redisReply* parsed) const noexcept { freeReplyObject(parsed); }
+};
+using reply_ptr = std::unique_ptr<redisReply, free_reply>;
+
+/// A view; the data belong to a reply_ptr. What has another form than expected throws `failed`: the
+/// server is none that this room knows.
+class reply {
+ public:
+  explicit reply(const redisReply& parsed) noexcept : parsed_(&parsed) {}
+
+  [[nodiscard]] bool is_nil() const noexcept { return parsed_->type == REDIS_REPLY_NIL; }
+  [[nodiscard]] bool is_integer() const noexcept { return parsed_->type == REDIS_REPLY_INTEGER; }
+  [[nodiscard]] std::size_t size() const {
+    if (parsed_->type != REDIS_REPLY_ARRAY) refuse("an array");
+    return parsed_->elements;
+  }
+  [[nodiscard]] reply at(std::size_t i) const {
+    if (i >= size()) refuse("a longer array");
+    return reply(*parsed_->element[i]);
+  }
+  [[nodiscard]] std::string_view text() const {
+    if (parsed_->type != REDIS_REPLY_STRING && parsed_->type != REDIS_REPLY_STATUS) {
+      refuse("a text");
+    }
+    return {parsed_->str, static_cast<std::size_t>(parsed_->len)};
+  }
+  [[nodiscard]] std::int64_t integer() const {
+    if (!is_integer()) refuse("an integer");
+    return parsed_->integer;
+  }
+
+ private:
+  [[noreturn]] static void refuse(const char* expected) {
+    throw failed{error(errc::broker_unreachable,
+                       std::string("the server's reply is none of Redis: expected ") + expected,
+                       effect::unknown)};
+  }
+
+  const redisReply* parsed_;
+};
+
+}  // namespace onceguard::messaging::redis_streams
