@@ -19,18 +19,11 @@ namespace onceguard::consume {
 namespace {
 
 using messaging::handling;
+using messaging::not_handled;
 using time_point = base::boot_clock::time_point;
 
 constexpr int exit_temporary = 75;  // EX_TEMPFAIL of sysexits.h
 constexpr int exit_bad_data = 65;   // EX_DATAERR
-
-handling outcome(inbox_result kind, std::string reason, unknown_reason why = unknown_reason::none) {
-  handling out;
-  out.kind = kind;
-  out.reason = std::move(reason);
-  out.why = why;
-  return out;
-}
 
 /// A file descriptor that closes itself.
 class descriptor {
@@ -166,7 +159,7 @@ class command final : public receiver {
   handling take(const handover& given) override {
     const auto end = base::boot_now() + params_.timeout;
     child running(params_.command, environment_for(given));
-    if (!running.fault().empty()) return outcome(inbox_result::failed, running.fault());
+    if (!running.fault().empty()) return not_handled(inbox_result::failed, running.fault());
     if (!running.feed(given.received->payload, end)) return timed_out();
     const auto status = running.wait(end);
     return status ? outcome_of(*status) : timed_out();
@@ -186,24 +179,24 @@ class command final : public receiver {
   }
 
   [[nodiscard]] handling timed_out() const {
-    return outcome(inbox_result::unknown,
-                   params_.command.front() + " did not end within its timeout, and was killed",
-                   unknown_reason::upstream_timeout);
+    return not_handled(inbox_result::unknown,
+                       params_.command.front() + " did not end within its timeout, and was killed",
+                       unknown_reason::upstream_timeout);
   }
 
   [[nodiscard]] handling outcome_of(int status) const {
     const auto& name = params_.command.front();
     if (WIFSIGNALED(status)) {
-      return outcome(inbox_result::unknown,
-                     name + " ended by signal " + std::to_string(WTERMSIG(status)),
-                     unknown_reason::upstream_broken);
+      return not_handled(inbox_result::unknown,
+                         name + " ended by signal " + std::to_string(WTERMSIG(status)),
+                         unknown_reason::upstream_broken);
     }
     const int code = WEXITSTATUS(status);
     const auto text = name + " ended with " + std::to_string(code);
     if (code == 0) return {};
-    if (code == exit_temporary) return outcome(inbox_result::failed, text);
-    if (code == exit_bad_data) return outcome(inbox_result::dead, text);
-    return outcome(inbox_result::unknown, text, unknown_reason::upstream_status);
+    if (code == exit_temporary) return not_handled(inbox_result::failed, text);
+    if (code == exit_bad_data) return not_handled(inbox_result::dead, text);
+    return not_handled(inbox_result::unknown, text, unknown_reason::upstream_status);
   }
 
   const consume_params params_;

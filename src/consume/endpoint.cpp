@@ -10,16 +10,7 @@ namespace onceguard::consume {
 namespace {
 
 using messaging::handling;
-
-handling outcome(inbox_result kind, std::string reason, unknown_reason why = unknown_reason::none,
-                 std::uint16_t status = 0) {
-  handling out;
-  out.kind = kind;
-  out.reason = std::move(reason);
-  out.why = why;
-  out.why_status = status;
-  return out;
-}
+using messaging::not_handled;
 
 outcome_rule usual_rule(std::uint16_t status) {
   if (status >= 200 && status < 300) return outcome_rule::complete;
@@ -43,8 +34,8 @@ class endpoint final : public receiver {
     const auto answer = http1::exchange(address_, "POST", request_of(given), params_.timeout);
     if (!answer) {
       const auto& why = answer.error();
-      if (why.effect == effect::none) return outcome(inbox_result::failed, why.detail);
-      return outcome(inbox_result::unknown, why.detail, unknown_reason::upstream_broken);
+      if (why.effect == effect::none) return not_handled(inbox_result::failed, why.detail);
+      return not_handled(inbox_result::unknown, why.detail, unknown_reason::upstream_broken);
     }
     return outcome_of(answer->status);
   }
@@ -57,11 +48,11 @@ class endpoint final : public receiver {
         return {};
       case outcome_rule::fail:
       case outcome_rule::release:
-        return outcome(inbox_result::failed, text);
+        return not_handled(inbox_result::failed, text);
       case outcome_rule::unknown:
         break;
     }
-    return outcome(inbox_result::unknown, text, unknown_reason::upstream_status, status);
+    return not_handled(inbox_result::unknown, text, unknown_reason::upstream_status, status);
   }
 
   [[nodiscard]] outcome_rule rule_of(std::uint16_t status) const {

@@ -85,6 +85,16 @@ result<inbox_outcome> without_lease(const outcome& got) {
 
 }  // namespace
 
+handling not_handled(inbox_result kind, std::string reason, unknown_reason why,
+                     std::uint16_t why_status) {
+  handling out;
+  out.kind = kind;
+  out.reason = std::move(reason);
+  out.why = why;
+  out.why_status = why_status;
+  return out;
+}
+
 route_policy rules_of(const inbox_policy& policy) {
   route_policy out;
   out.lease = policy.lease;

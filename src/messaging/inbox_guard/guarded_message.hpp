@@ -18,6 +18,11 @@ struct handling {
   std::uint16_t why_status = 0;                    ///< unknown: the status that is the reason
 };
 
+/// Of work that did not succeed.
+[[nodiscard]] handling not_handled(inbox_result kind, std::string reason,
+                                   unknown_reason why = unknown_reason::abandoned,
+                                   std::uint16_t why_status = 0);
+
 using message_work = std::function<handling(running&)>;
 
 /// The rules of the record of a message.
