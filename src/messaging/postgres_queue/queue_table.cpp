@@ -8,17 +8,17 @@ namespace onceguard::messaging::postgres_queue {
 namespace {
 
 // Makers of queues wait for one another.
-constexpr auto lock = "SELECT pg_catalog.pg_advisory_xact_lock(7308613716)";
+constexpr auto wait_for_makers = "SELECT pg_catalog.pg_advisory_xact_lock(7308613716)";
 
 // The trigger is made last.
-constexpr std::string_view found =
+constexpr std::string_view state_question =
     "SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger WHERE tgname = 'onceguard_queue_insert'"
     " AND tgrelid = pg_catalog.to_regclass({name})),"
     " pg_catalog.to_regprocedure({function}) IS NOT NULL";
 
 // `first`: the first message of the key that does not wait for a delay. Those before it come too:
 // their delays end. The lock keeps the row from going meanwhile, which would put in nobody.
-constexpr std::string_view function = R"sql(
+constexpr std::string_view function_text = R"sql(
 CREATE FUNCTION {f}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $f$
 DECLARE
   queue text := TG_RELID::regclass;
@@ -82,24 +82,24 @@ constexpr std::array<std::string_view, 11> makers{
 std::string replaced(std::string_view text, std::string_view mark, std::string_view with_text) {
   std::string out;
   for (;;) {
-    const auto found_mark = text.find(mark);
-    out += text.substr(0, found_mark);
-    if (found_mark == text.npos) return out;
+    const auto position = text.find(mark);
+    out += text.substr(0, position);
+    if (position == text.npos) return out;
     out += with_text;
-    text.remove_prefix(found_mark + mark.size());
+    text.remove_prefix(position + mark.size());
   }
 }
 
 result<void> create_alone(connection& server, const queue_url& url) {
   const auto function_name =
       (url.schema.empty() ? std::string() : url.schema + '.') + "onceguard_queue_1";
-  const auto question = replaced(replaced(found, "{name}", quoted_literal(url.table)), "{function}",
-                                 quoted_literal(function_name + "()"));
+  const auto question = replaced(replaced(state_question, "{name}", quoted_literal(url.table)),
+                                 "{function}", quoted_literal(function_name + "()"));
   auto state = server.run(question);
   if (!state) return state.error();
   if (state->boolean(0, 0)) return {};
   if (!state->boolean(0, 1)) {
-    if (auto done = server.run(replaced(function, "{f}", function_name)); !done)
+    if (auto done = server.run(replaced(function_text, "{f}", function_name)); !done)
       return done.error();
   }
   for (const auto maker : makers) {
@@ -116,7 +116,7 @@ result<void> create_queue(const std::string& url, milliseconds timeout) {
   if (!parsed) return parsed.error();
   auto server = connection::open(*parsed, timeout, "onceguard");
   if (!server) return server.error();
-  for (const auto* statement : {"BEGIN", lock}) {
+  for (const auto* statement : {"BEGIN", wait_for_makers}) {
     if (auto done = (*server)->run(statement); !done) return done.error();
   }
   // Without a commit, the end of the connection undoes it.

@@ -20,11 +20,11 @@
 namespace onceguard::messaging::postgres_queue {
 namespace {
 
-constexpr std::string_view due = R"sql(
+constexpr std::string_view due_rows = R"sql(
   FROM {t} q WHERE q.in_front AND q.dead_since IS NULL AND q.visible_at <= now()
     AND ((q.order_key <> '') IS NOT TRUE OR q.held_by IS NOT NULL OR ({free})))sql";
 
-constexpr std::string_view fresh = R"sql(
+constexpr std::string_view fresh_rows = R"sql(
   FROM {t} q WHERE q.in_front AND q.dead_since IS NULL AND q.visible_at IS NULL
     AND q.id <= (SELECT max(w.id) FROM (
       SELECT id FROM {t} WHERE in_front AND dead_since IS NULL AND visible_at IS NULL
@@ -54,14 +54,14 @@ UPDATE {t} m SET held_by = $2, deliveries = m.deliveries + 1,
 FROM taken WHERE m.id = taken.id
 RETURNING m.id, m.message_id, m.order_key, m.payload, m.headers, m.deliveries)sql";
 
-constexpr std::string_view free = R"sql(
+constexpr std::string_view nothing_before = R"sql(
   NOT EXISTS (SELECT FROM {t} o WHERE o.order_key = q.order_key AND o.order_key <> ''
               AND o.dead_since IS NULL AND o.id < q.id{awake})
   AND NOT EXISTS (SELECT FROM {t} h WHERE h.order_key = q.order_key AND h.order_key <> ''
                   AND h.dead_since IS NULL AND h.held_by IS NOT NULL))sql";
 
 // What a consumer that skips does not let pass.
-constexpr std::string_view awake =
+constexpr std::string_view no_delay =
     " AND (o.held_by IS NOT NULL OR o.visible_at IS NULL OR o.visible_at <= now())";
 
 constexpr std::string_view clear_live = R"sql(
@@ -114,11 +114,11 @@ std::string filled(std::string text, std::string_view mark, std::string_view par
 
 /// `window`: the parameter that says how many rows are read.
 std::string complete(std::string text, const queue_url& url, std::string_view window = {}) {
-  text = filled(std::move(text), "{due}", due);
-  text = filled(std::move(text), "{fresh}", fresh);
+  text = filled(std::move(text), "{due}", due_rows);
+  text = filled(std::move(text), "{fresh}", fresh_rows);
   text = filled(std::move(text), "{window}", window);
-  text = filled(std::move(text), "{free}", free);
-  text = filled(std::move(text), "{awake}", url.skips ? awake : std::string_view());
+  text = filled(std::move(text), "{free}", nothing_before);
+  text = filled(std::move(text), "{awake}", url.skips ? no_delay : std::string_view());
   return about_table(text, url.table);
 }
 
