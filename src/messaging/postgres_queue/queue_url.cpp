@@ -76,8 +76,8 @@ std::string quoted_identifier(const std::string& name) {
   return out + '"';
 }
 
-void read_queue(queue_url& out, const divided_url& from) {
-  const auto given = from.find("queue");
+void read_queue(queue_url& out, const divided_url& url) {
+  const auto given = url.find("queue");
   if (!given) throw fault{"the parameter queue is missing"};
   const auto dot = given->find('.');
   if (dot != given->npos && given->find('.', dot + 1) != given->npos) {
@@ -97,9 +97,9 @@ void read_queue(queue_url& out, const divided_url& from) {
 }
 
 /// Whether the parameter has the second of two values; without it, it has the first.
-bool second_of(const divided_url& from, const char* name, std::string_view first,
+bool second_of(const divided_url& url, const char* name, std::string_view first,
                std::string_view second) {
-  const auto given = from.find(name);
+  const auto given = url.find(name);
   if (given && *given != first && *given != second) {
     throw fault{std::string("the parameter ") + name + " takes " + std::string(first) + " or " +
                 std::string(second)};
@@ -107,8 +107,8 @@ bool second_of(const divided_url& from, const char* name, std::string_view first
   return given == second;
 }
 
-void read_hold(queue_url& out, const divided_url& from) {
-  const auto given = from.find("hold");
+void read_hold(queue_url& out, const divided_url& url) {
+  const auto given = url.find("hold");
   if (!given) return;
   const auto read = base::parse_duration(*given);
   if (!read || read->count() <= 0) throw fault{"the parameter hold takes a duration such as 30s"};

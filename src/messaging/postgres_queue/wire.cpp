@@ -14,7 +14,7 @@ void append(std::string& out, std::uint64_t value, int size) {
 /// Reads from the front; past the end it reads zeros and nothing.
 class reader {
  public:
-  explicit reader(std::string_view from) : rest_(from) {}
+  explicit reader(std::string_view whole) : rest_(whole) {}
   std::int64_t number(std::size_t size) {
     std::uint64_t out = 0;
     const auto bytes = part(size);
@@ -109,13 +109,13 @@ bool rows::boolean(int row, int column) const noexcept { return integer(row, col
 
 std::vector<std::string> rows::array(int row, int column) const {
   std::vector<std::string> out;
-  reader from(bytes(row, column));
-  const auto dimensions = from.number(4);
-  from.part(8);  // whether there are nulls, and the elements' type
-  for (std::int64_t i = 0; i < dimensions; ++i) from.part(8);
-  while (!from.empty()) {
-    const auto size = from.number(4);
-    out.emplace_back(size < 0 ? std::string_view() : from.part(static_cast<std::size_t>(size)));
+  reader source(bytes(row, column));
+  const auto dimensions = source.number(4);
+  source.part(8);  // whether there are nulls, and the elements' type
+  for (std::int64_t i = 0; i < dimensions; ++i) source.part(8);
+  while (!source.empty()) {
+    const auto size = source.number(4);
+    out.emplace_back(size < 0 ? std::string_view() : source.part(static_cast<std::size_t>(size)));
   }
   return out;
 }

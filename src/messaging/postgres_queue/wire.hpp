@@ -62,7 +62,7 @@ using result_ptr = std::unique_ptr<PGresult, clear_result>;
 class rows {
  public:
   rows() = default;
-  explicit rows(result_ptr from) : result_(std::move(from)) {}
+  explicit rows(result_ptr owned) : result_(std::move(owned)) {}
 
   [[nodiscard]] int size() const noexcept { return result_ ? PQntuples(result_.get()) : 0; }
   /// How many rows the statement changed, where it returns none.
