@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <poll.h>
 #include <string_view>
@@ -54,6 +55,11 @@ errc code_of(std::string_view sqlstate) noexcept {
                                                                    : errc::conflict;
 }
 
+/// Milliseconds as the server and libpq take them; zero would be no limit.
+std::int64_t as_setting(std::int64_t duration) {
+  return std::clamp<std::int64_t>(duration, 1, std::numeric_limits<std::int32_t>::max());
+}
+
 /// What the URL leaves open.
 std::map<std::string, std::string> complete(const queue_url& url, milliseconds timeout,
                                             const std::string& name) {
@@ -70,7 +76,7 @@ std::map<std::string, std::string> complete(const queue_url& url, milliseconds t
   otherwise("keepalives_count", "3");
   // Of a host that does not answer at all, too: the next one is tried within the timeout.
   const auto hosts = static_cast<std::int64_t>(url.hosts);
-  otherwise("tcp_user_timeout", std::to_string(std::max<std::int64_t>(timeout.count() / hosts, 1)));
+  otherwise("tcp_user_timeout", std::to_string(as_setting(timeout.count() / hosts)));
   return out;
 }
 
@@ -118,7 +124,7 @@ result<void> connection::connect(const queue_url& url, const std::string& name) 
 /// The plans follow the indexes whatever the statistics say: those of a queue, which is empty now
 /// and has a million rows in a minute, are never right.
 result<void> connection::set_up() {
-  const auto most = std::max<std::int64_t>(timeout_.count() - timeout_.count() / 10, 1);
+  const auto most = as_setting(timeout_.count() - timeout_.count() / 10);
   const std::string settings =
       "SELECT pg_catalog.set_config(n, v, false) FROM (VALUES ('synchronous_commit', 'on'),"
       "('default_transaction_isolation', 'read committed'), ('default_transaction_read_only', "

@@ -1,5 +1,6 @@
 // A connection of a queue's consumer or publisher: one statement at a time, and nothing that waits
-// for longer than the timeout. Only the resolution of a host's name blocks, in libpq.
+// for longer than the timeout. Only the resolution of a host's name blocks, in libpq. The session
+// is this connection's: a pooler must pool by session, as notifications and settings belong to it.
 #pragma once
 #include <memory>
 #include <string>

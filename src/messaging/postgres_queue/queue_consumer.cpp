@@ -109,8 +109,7 @@ result<void> queue_consumer::wait_full(instant until) {
 result<std::vector<delivery>> queue_consumer::take(std::size_t most) {
   const auto holder = random_holder();
   parameters values;
-  // Never for longer than the window is wide, or the rest of it would stay unread.
-  const auto count = std::min<std::int64_t>(static_cast<std::int64_t>(most), window_);
+  const auto count = static_cast<std::int64_t>(std::min<std::size_t>(most, window_usual));
   values.int8(count).bytes(holder);
   values.int8(std::min(traits_.hold, duration_max).count()).int8(window_);
   auto taken = server_->run(statements_.take, values, races::with_unique);

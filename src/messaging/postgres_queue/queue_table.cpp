@@ -29,11 +29,11 @@ BEGIN
     RETURN NEW;
   END IF;
   IF TG_OP <> 'INSERT' THEN
-    EXECUTE 'SELECT id FROM ' || queue || ' WHERE order_key = $1 AND dead_since IS NULL'
-            ' AND (held_by IS NOT NULL OR visible_at IS NULL OR visible_at <= now())'
+    EXECUTE 'SELECT id FROM ' || queue || ' WHERE order_key = $1 AND order_key <> '''''
+            ' AND dead_since IS NULL AND (held_by IS NOT NULL OR visible_at IS NULL OR visible_at <= now())'
             ' ORDER BY id LIMIT 1 FOR NO KEY UPDATE' INTO first USING OLD.order_key;
     EXECUTE 'UPDATE ' || queue || ' SET in_front = true WHERE order_key = $1'
-            ' AND dead_since IS NULL AND NOT in_front AND id <= $2'
+            ' AND order_key <> '''' AND dead_since IS NULL AND NOT in_front AND id <= $2'
       USING OLD.order_key, coalesce(first, 9223372036854775807);
   END IF;
   PERFORM pg_notify('onceguard_' || TG_RELID::bigint, '');

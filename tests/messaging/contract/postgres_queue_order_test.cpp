@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -136,6 +137,27 @@ TEST_F(postgres_queue_order, no_key_is_held_twice_whatever_comes_late) {
     EXPECT_EQ(all.acknowledged, each * keys) << more;
     EXPECT_EQ(all.twice_held, 0) << more;
   }
+}
+
+// Another consumer's statement is under way, and nobody can see it yet.
+TEST_F(postgres_queue_order, a_hold_that_is_not_committed_yet_counts) {
+  publish({text("1", "k"), text("2", "k")});
+  sql_session other(server().url());
+  other.run("BEGIN; UPDATE " + table() +
+            " SET held_by = 'x', visible_at = now() + interval '1 h' WHERE payload = '2'");
+  const auto receiver = connect();
+  auto got = std::async(std::launch::async, [&] { return checked(receiver->receive(1, 300ms)); });
+  sql_session activity(server().url());
+  const auto waiting =
+      "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%" +
+      table() + "%'";
+  wait_until("the consumer to wait for it", [&] {
+    return activity.value(waiting) == "1" || got.wait_for(0s) == std::future_status::ready;
+  });
+  other.run("COMMIT");
+  EXPECT_TRUE(got.get().empty());
+  other.run("DELETE FROM " + table() + " WHERE payload = '2'");
+  EXPECT_EQ(take_one(*receiver).received.payload, "1");
 }
 
 TEST_F(postgres_queue_order, one_of_a_key_is_held_at_a_time) {
