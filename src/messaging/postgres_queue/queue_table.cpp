@@ -30,7 +30,8 @@ BEGIN
   END IF;
   IF TG_OP <> 'INSERT' THEN
     EXECUTE 'SELECT id FROM ' || queue || ' WHERE order_key = $1 AND order_key <> '''''
-            ' AND dead_since IS NULL AND (held_by IS NOT NULL OR visible_at IS NULL OR visible_at <= now())'
+            ' AND dead_since IS NULL'
+            ' AND (held_by IS NOT NULL OR visible_at IS NULL OR visible_at <= now())'
             ' ORDER BY id LIMIT 1 FOR NO KEY UPDATE' INTO first USING OLD.order_key;
     EXECUTE 'UPDATE ' || queue || ' SET in_front = true WHERE order_key = $1'
             ' AND order_key <> '''' AND dead_since IS NULL AND NOT in_front AND id <= $2'
