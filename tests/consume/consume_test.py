@@ -34,7 +34,7 @@ def consume(onceguard, tmp_path, stream):
 
     def begin(started=True, ready="broker-connected", store=None, **table):
         table = {"subscriber": "billing", "from": stream.url, "dead_letter": stream.dead_url,
-                 "backoff": "50ms", "backoff_max": "100ms", "attempts": 3, **table}
+                 "backoff": "100ms", "backoff_max": "200ms", "attempts": 3, **table}
         consumer = Consumer(onceguard, tmp_path, [table], store)
         made.append(consumer)
         return consumer.start(ready) if started else consumer

@@ -70,7 +70,10 @@ class Consumer:
                 [self.onceguard, "consume", "--config", self.config], cwd=self.folder,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment())
         if ready:
-            wait_until(lambda: self.events(ready) or self.process.poll() is not None, 30, ready)
+            def there():
+                assert self.process.poll() is None, (self.folder / "log").read_text()
+                return self.events(ready)
+            wait_until(there, 30, ready)
         return self
 
     def events(self, name=None):

@@ -1,11 +1,16 @@
 // The brokers that the contract suite runs on.
 #include "messaging/contract/broker_server.hpp"
+#include "messaging/contract/postgres_queue_server.hpp"
 #include "messaging/contract/redis_streams_broker.hpp"
 
 namespace onceguard::testing {
 
 const std::vector<tested_broker>& tested_brokers() {
-  static const std::vector<tested_broker> all{redis_streams_broker()};
+  static const std::vector<tested_broker> all{
+      redis_streams_broker(),
+      {"postgres_queue", postgres_queue_server::hold,
+       [] { return std::make_unique<postgres_queue_server>(); }},
+  };
   return all;
 }
 

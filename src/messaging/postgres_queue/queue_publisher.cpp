@@ -1,0 +1,84 @@
+#include "messaging/postgres_queue/queue_publisher.hpp"
+
+#include <set>
+
+#include "base/hash.hpp"
+#include "base/value_text.hpp"
+#include "messaging/postgres_queue/statements.hpp"
+
+namespace onceguard::messaging::postgres_queue {
+namespace {
+
+/// The columns of a batch.
+struct columns {
+  array_value ids{type::text};
+  array_value keys{type::text};
+  array_value payloads{type::bytes};
+  array_value headers{type::text};
+  array_value in_front{type::boolean};
+};
+
+/// An array of bytes as text: arrays of arrays can't be taken apart.
+std::string headers_text(const std::vector<attribute>& headers) {
+  std::string out = "{";
+  const auto add = [&](const std::string& value) {
+    if (out.size() > 1) out += ',';
+    out += "\"\\\\x";
+    base::append_hex(out,
+                     std::span(reinterpret_cast<const unsigned char*>(value.data()), value.size()));
+    out += '"';
+  };
+  for (const auto& [name, value] : headers) {
+    add(name);
+    add(value);
+  }
+  return out + '}';
+}
+
+}  // namespace
+
+result<std::unique_ptr<publisher>> queue_publisher::open(const broker_params& params) {
+  auto url = parse_queue_url(params.url);
+  if (!url) return url.error();
+  auto server = connection::open(*url, params.timeout, params.name);
+  if (!server) return server.error();
+  auto checked = (*server)->run(check_statement(*url));
+  if (!checked) return checked.error();
+  if (!checked->boolean(0, 0)) {
+    return error(errc::conflict, url->name + ": the table is no queue of this version");
+  }
+  return std::unique_ptr<publisher>(
+      new queue_publisher(std::move(*server), publish_batch_statement(*url)));
+}
+
+result<void> queue_publisher::publish(std::span<const message> batch) {
+  if (batch.empty()) return {};
+  columns all;
+  std::set<std::string_view> seen;
+  for (const auto& one : batch) {
+    for (const auto& [name, value] : one.properties) {
+      if (name != "message_id") {
+        return error(errc::conflict, server_->name() + ": a table has no column for the property " +
+                                         base::quoted(name));
+      }
+    }
+    const auto* const id = property_of(one, "message_id");
+    const bool keyed = !one.order_key.empty();
+    all.ids.add(id == nullptr ? std::optional<std::string_view>() : *id);
+    all.keys.add(keyed ? std::optional<std::string_view>(one.order_key) : std::nullopt);
+    all.payloads.add(one.payload);
+    all.headers.add(one.headers.empty() ? std::optional<std::string_view>()
+                                        : headers_text(one.headers));
+    // Behind one of the same batch, and so of the same transaction, it is never the first.
+    all.in_front.add_boolean(!keyed || seen.insert(one.order_key).second);
+  }
+  parameters values;
+  values.array(type::text_array, all.ids).array(type::text_array, all.keys);
+  values.array(type::bytes_array, all.payloads).array(type::text_array, all.headers);
+  values.array(type::boolean_array, all.in_front);
+  auto sent = server_->run(statement_, values);
+  if (!sent) return sent.error();
+  return {};
+}
+
+}  // namespace onceguard::messaging::postgres_queue

@@ -1,0 +1,34 @@
+// Makes the broker known to open_consumer and open_publisher, in programs that link its component.
+#include <array>
+
+#include "messaging/broker_kind.hpp"
+#include "messaging/postgres_queue/queue_consumer.hpp"
+#include "messaging/postgres_queue/queue_publisher.hpp"
+
+// The linker takes this file in by the name (cmake/rooms.cmake).
+extern "C" {
+extern const char onceguard_postgres_queue_registration;
+const char onceguard_postgres_queue_registration = 1;
+}
+
+namespace onceguard::messaging::postgres_queue {
+namespace {
+
+constexpr std::array<std::string_view, 2> schemes{"postgresql", "postgres"};
+
+std::string fault_of(std::string_view url, broker_role role) {
+  const auto parsed = parse_queue_url(url);
+  if (!parsed) return parsed.error().detail;
+  if (role == broker_role::publisher && parsed->dead) {
+    return "the broker's URL: nobody publishes dead letters; leave out dead=yes";
+  }
+  return {};
+}
+
+const broker_kind kind{schemes,  consumer_example,     publisher_example,
+                       fault_of, queue_consumer::open, queue_publisher::open};
+
+const broker_registration registration(kind);
+
+}  // namespace
+}  // namespace onceguard::messaging::postgres_queue
