@@ -1,0 +1,95 @@
+// A NATS server of the tests' own, with JetStream: on a free port of this machine, in a temporary
+// folder, gone with the tests. What its streams have stored is there again when it is started anew.
+#pragma once
+#include <arpa/inet.h>
+#include <fstream>
+#include <netinet/in.h>
+#include <optional>
+#include <poll.h>
+#include <signal.h>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "support/free_port.hpp"
+#include "support/server_process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace onceguard::testing {
+
+class nats_server {
+ public:
+  /// Starts it; `settings` are lines of its configuration.
+  explicit nats_server(const std::string& settings = {}) {
+    std::ofstream(folder_.file("settings")) << settings << '\n';
+    start();
+  }
+  nats_server(const nats_server&) = delete;
+  nats_server& operator=(const nats_server&) = delete;
+  ~nats_server() { stop(SIGKILL); }
+
+  [[nodiscard]] int port() const noexcept { return port_; }
+  /// `login`: "user:password@", or nothing.
+  [[nodiscard]] std::string url(const std::string& path = {}, const std::string& login = {}) const {
+    return "nats://" + login + "127.0.0.1:" + std::to_string(port_) + path;
+  }
+
+  /// Starts it and waits until it answers.
+  void start() {
+    if (server_) return;
+    server_ =
+        begin_program({},
+                      {"/usr/sbin/nats-server", "-c", folder_.file("settings"), "-js", "-sd",
+                       folder_.file("streams"), "-a", "127.0.0.1", "-p", std::to_string(port_)},
+                      folder_.file("log"));
+    while (!answers()) {
+      if (::waitpid(*server_, nullptr, WNOHANG) != 0) {
+        server_.reset();
+        throw std::runtime_error("nats-server does not start: " + output());
+      }
+      ::poll(nullptr, 0, 5);
+    }
+  }
+  /// SIGTERM ends it orderly, SIGKILL as a crash does.
+  void stop(int signal = SIGTERM) {
+    if (!server_) return;
+    go_on();
+    ::kill(*server_, signal);
+    wait_for_end(*server_);
+    server_.reset();
+  }
+  void pause() const { ::kill(server_.value(), SIGSTOP); }
+  void go_on() const { ::kill(server_.value(), SIGCONT); }
+
+  [[nodiscard]] std::string output() const {
+    std::ostringstream out;
+    out << std::ifstream(folder_.file("log")).rdbuf();
+    return out.str();
+  }
+
+ private:
+  /// It greets whoever connects, once its streams are there.
+  [[nodiscard]] bool answers() const {
+    const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in where{};
+    where.sin_family = AF_INET;
+    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    where.sin_port = htons(static_cast<std::uint16_t>(port_));
+    char greeting[4]{};
+    pollfd readable{client, POLLIN, 0};
+    const bool greeted =
+        ::connect(client, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0 &&
+        ::poll(&readable, 1, 1'000) == 1 && ::recv(client, greeting, sizeof greeting, 0) == 4 &&
+        std::string(greeting, 4) == "INFO";
+    ::close(client);
+    return greeted;
+  }
+
+  temporary_folder folder_;
+  const int port_ = free_port();
+  std::optional<pid_t> server_;
+};
+
+}  // namespace onceguard::testing
