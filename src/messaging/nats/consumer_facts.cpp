@@ -24,7 +24,7 @@ class questions {
     const auto status = js_GetStreamInfo(&found, context_.get(), name.c_str(), &options_, &code_);
     stream_handle out(found);
     if (status == NATS_OK && out && out->Config != nullptr) return out;
-    return fault_of(status, "there is no stream " + base::quoted(name));
+    return error_of(status, "there is no stream " + base::quoted(name));
   }
   result<consumer_handle> consumer(const std::string& stream, const std::string& name) {
     if (auto fault = prepare()) return *std::move(fault);
@@ -33,7 +33,7 @@ class questions {
         js_GetConsumerInfo(&found, context_.get(), stream.c_str(), name.c_str(), &options_, &code_);
     consumer_handle out(found);
     if (status == NATS_OK && out && out->Config != nullptr) return out;
-    return fault_of(
+    return error_of(
         status, "the stream " + base::quoted(stream) + " has no consumer " + base::quoted(name));
   }
 
@@ -48,7 +48,7 @@ class questions {
     if (status == NATS_OK) return std::nullopt;
     return server_.failure(status, "use JetStream");
   }
-  error fault_of(natsStatus status, const std::string& missing) {
+  error error_of(natsStatus status, const std::string& missing) {
     if (status == NATS_NOT_FOUND || code_ == JSStreamNotFoundErr ||
         code_ == JSConsumerNotFoundErr) {
       return server_.refusal(errc::not_found, missing);
@@ -68,7 +68,7 @@ class questions {
 };
 
 /// Why the consumer does not suit; empty: it does.
-std::string fault_of(const jsConsumerConfig& config) {
+std::string mismatch_of(const jsConsumerConfig& config) {
   const auto given = [](const char* text) { return text != nullptr && *text != '\0'; };
   if (given(config.DeliverSubject)) return "it is a push consumer; a pull consumer is needed";
   if (config.AckPolicy != js_AckExplicit) {
@@ -97,7 +97,7 @@ result<consumer_facts> read_facts(connection& server, const std::string& stream,
   const auto found = ask.consumer(stream, consumer);
   if (!found) return found.error();
   const auto& config = *(*found)->Config;
-  if (const auto fault = fault_of(config); !fault.empty()) {
+  if (const auto fault = mismatch_of(config); !fault.empty()) {
     return server.refusal(errc::invalid_argument,
                           "the consumer " + base::quoted(consumer) + " does not suit: " + fault);
   }
