@@ -63,6 +63,29 @@ class nats_server {
   void pause() const { ::kill(server_.value(), SIGSTOP); }
   void go_on() const { ::kill(server_.value(), SIGCONT); }
 
+  /// Publishes without any library, with headers as they are, and waits until it was read.
+  void send_raw(const std::string& subject, const std::string& headers,
+                const std::string& payload) const {
+    const int client = connected();
+    const auto bytes = "CONNECT {\"headers\":true,\"verbose\":false}\r\nHPUB " + subject + ' ' +
+                       std::to_string(headers.size()) + ' ' +
+                       std::to_string(headers.size() + payload.size()) + "\r\n" + headers +
+                       payload + "\r\nPING\r\n";
+    bool done = client >= 0 && ::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+                                   static_cast<ssize_t>(bytes.size());
+    std::string answer;
+    while (done && answer.find("PONG") == answer.npos) {
+      char part[4'096];
+      const auto size = ::recv(client, part, sizeof part, 0);
+      done = size > 0;
+      if (done) answer.append(part, static_cast<std::size_t>(size));
+    }
+    ::close(client);
+    if (!done || answer.find("-ERR") != answer.npos) {
+      throw std::runtime_error("nats-server refused a message: " + answer);
+    }
+  }
+
   [[nodiscard]] std::string output() const {
     std::ostringstream out;
     out << std::ifstream(folder_.file("log")).rdbuf();
@@ -72,19 +95,26 @@ class nats_server {
  private:
   /// It greets whoever connects, once its streams are there.
   [[nodiscard]] bool answers() const {
+    const int client = connected();
+    if (client < 0) return false;
+    char greeting[4]{};
+    pollfd readable{client, POLLIN, 0};
+    const bool greeted = ::poll(&readable, 1, 1'000) == 1 &&
+                         ::recv(client, greeting, sizeof greeting, 0) == 4 &&
+                         std::string(greeting, 4) == "INFO";
+    ::close(client);
+    return greeted;
+  }
+  /// A socket; below zero: nobody listens.
+  [[nodiscard]] int connected() const {
     const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in where{};
     where.sin_family = AF_INET;
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     where.sin_port = htons(static_cast<std::uint16_t>(port_));
-    char greeting[4]{};
-    pollfd readable{client, POLLIN, 0};
-    const bool greeted =
-        ::connect(client, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0 &&
-        ::poll(&readable, 1, 1'000) == 1 && ::recv(client, greeting, sizeof greeting, 0) == 4 &&
-        std::string(greeting, 4) == "INFO";
+    if (::connect(client, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0) return client;
     ::close(client);
-    return greeted;
+    return -1;
   }
 
   temporary_folder folder_;

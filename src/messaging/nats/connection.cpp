@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <netdb.h>
 
 namespace onceguard::messaging::nats {
 namespace {
@@ -17,8 +18,24 @@ void keep_silent(natsConnection* /*connection*/, natsSubscription* /*subscriptio
 std::string words_of(natsStatus status) {
   natsStatus last = NATS_OK;
   const char* const text = nats_GetLastError(&last);
-  if (last == status && text != nullptr && *text != '\0') return text;
-  return natsStatus_GetText(status);
+  if (last != status || text == nullptr || *text == '\0') return natsStatus_GetText(status);
+  // "(conn.c:2088): No server …"
+  const std::string_view words = text;
+  const auto begin = words.starts_with('(') ? words.find("): ") : words.npos;
+  return std::string(begin == words.npos ? words : words.substr(begin + 3));
+}
+
+/// Why there is no connection. libnats tells no two reasons apart but a refused login.
+std::string why_unreachable(natsStatus status, const std::string& host) {
+  if (status == NATS_CONNECTION_AUTH_FAILED) {
+    return "the user or the password is wrong: " + words_of(status);
+  }
+  if (status != NATS_NO_SERVER) return words_of(status);
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(host.c_str(), nullptr, nullptr, &found);
+  if (failed != 0) return "the host's name has no address: " + std::string(::gai_strerror(failed));
+  ::freeaddrinfo(found);
+  return "the connection was refused, or not accepted in time";
 }
 
 /// That the server, or libnats in its place, answered with a refusal.
@@ -86,11 +103,8 @@ result<std::unique_ptr<connection>> connection::open(const broker_url& url,
   natsConnection* opened = nullptr;
   status = natsConnection_Connect(&opened, options.get());
   if (status != NATS_OK) {
-    return error(
-        errc::broker_unreachable,
-        url.name() + ": can't connect: " +
-            (status == NATS_CONNECTION_AUTH_FAILED ? "the user or the password is wrong: " : "") +
-            words_of(status));
+    return error(errc::broker_unreachable,
+                 url.name() + ": can't connect: " + why_unreachable(status, url.host));
   }
   return std::unique_ptr<connection>(
       new connection(connection_handle(opened), url.name(), params.timeout));

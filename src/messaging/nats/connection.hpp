@@ -62,6 +62,8 @@ class inbox {
   [[nodiscard]] std::string subject() const { return name_.get(); }
   /// The next message; NATS_TIMEOUT: there was none until then.
   [[nodiscard]] natsStatus next(time_point until, message_handle& out) const;
+  /// From now on, `next` gives what the server had sent so far, and then no NATS_OK any more.
+  [[nodiscard]] natsStatus end() const { return natsSubscription_Drain(subscription_.get()); }
 
  private:
   inbox_handle name_;

@@ -104,6 +104,7 @@ result<consumer_facts> read_facts(connection& server, const std::string& stream,
   consumer_facts out;
   out.stream = stream;
   out.consumer = consumer;
+  out.pending_max = static_cast<std::size_t>(std::max<std::int64_t>(config.MaxAckPending, 0));
   out.batch_max = static_cast<std::size_t>(std::max<std::int64_t>(config.MaxRequestBatch, 0));
   out.expires_max = milliseconds_of(std::max<std::int64_t>(config.MaxRequestExpires, 0));
   out.traits.hold = hold_of(config);
@@ -117,8 +118,8 @@ result<consumer_facts> read_facts(connection& server, const std::string& stream,
 }
 
 result<std::uint64_t> count_pending(connection& server, const std::string& stream,
-                                    const std::string& consumer) {
-  questions ask(server, server.deadline());
+                                    const std::string& consumer, time_point until) {
+  questions ask(server, until);
   const auto found = ask.consumer(stream, consumer);
   if (!found) return found.error();
   return (*found)->NumPending;

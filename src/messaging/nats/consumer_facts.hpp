@@ -13,6 +13,7 @@ struct consumer_facts {
   std::string stream;
   std::string consumer;
   consumer_traits traits;
+  std::size_t pending_max = 0;  ///< held by all of its clients together; zero: any number
   std::size_t batch_max = 0;    ///< of one request; zero: any
   milliseconds expires_max{0};  ///< of one request; zero: any
 };
@@ -24,6 +25,6 @@ struct consumer_facts {
 /// How many messages of the stream were never delivered to the consumer. errc::not_found: the
 /// consumer is gone.
 [[nodiscard]] result<std::uint64_t> count_pending(connection& server, const std::string& stream,
-                                                  const std::string& consumer);
+                                                  const std::string& consumer, time_point until);
 
 }  // namespace onceguard::messaging::nats

@@ -42,6 +42,8 @@ class nats_consumer final : public consumer {
  private:
   using held_deliveries = std::map<std::uint64_t, held_delivery>;
 
+  /// How many messages to ask for.
+  [[nodiscard]] std::size_t batch_of(std::size_t most) const;
   void forget_late();
   /// Adds the delivery, unless its hold is over already: then another consumer may have it.
   [[nodiscard]] result<void> take(pulled from, std::vector<delivery>& out);
@@ -67,8 +69,7 @@ result<std::vector<delivery>> nats_consumer::receive(std::size_t most, milliseco
   do {
     if (auto why = server_->broken()) return *std::move(why);
     forget_late();
-    const auto batch =
-        std::min({most, in_flight_ - std::min(in_flight_, held_.size()), largest_batch});
+    const auto batch = batch_of(most);
     if (batch == 0) {
       if (auto done = puller_.wait(until); !done) return done.error();
       return out;
@@ -80,6 +81,14 @@ result<std::vector<delivery>> nats_consumer::receive(std::size_t most, milliseco
     }
   } while (out.empty() && base::boot_now() < until);
   return out;
+}
+
+std::size_t nats_consumer::batch_of(std::size_t most) const {
+  const auto held = held_.size();
+  const auto batch = std::min({most, in_flight_ - std::min(in_flight_, held), largest_batch});
+  if (facts_.pending_max == 0) return batch;
+  // A request for more than the server can send would only end by its timeout.
+  return std::min(batch, facts_.pending_max > held ? facts_.pending_max - held : 1);
 }
 
 void nats_consumer::forget_late() {
@@ -175,7 +184,7 @@ result<void> nats_consumer::give_back(std::uint64_t tag, milliseconds delay) {
 
 result<std::optional<std::uint64_t>> nats_consumer::backlog() {
   if (auto why = server_->broken()) return *std::move(why);
-  const auto counted = count_pending(*server_, facts_.stream, facts_.consumer);
+  const auto counted = count_pending(*server_, facts_.stream, facts_.consumer, server_->deadline());
   if (!counted) return counted.error();
   return std::optional(*counted);
 }

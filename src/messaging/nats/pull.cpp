@@ -8,7 +8,7 @@ namespace {
 constexpr milliseconds shortest_request{5};
 /// For the next message of a request that has delivered some: it ends by itself where the consumer
 /// has no more, but not where others hold as many as its max_ack_pending allows.
-constexpr milliseconds patience{100};
+constexpr milliseconds patience{20};
 
 bool is_delivery(const natsMsg* got) {
   const char* const reply = natsMsg_GetReply(got);
@@ -81,7 +81,7 @@ natsStatus puller::send(const request& next) {
 
 result<void> puller::collect(request& running) {
   // The server answers each request in the end, if only that there is no message.
-  const auto answered = running.begin + running.expires + server_.timeout();
+  const auto answered = running.begin + running.expires + server_.timeout() / 2;
   auto sent = running.begin;
   while (running.got.size() < running.batch) {
     const auto begin = base::boot_now();
@@ -89,11 +89,8 @@ result<void> puller::collect(request& running) {
     message_handle got;
     const auto status = inbox_->next(until, got);
     if (status == NATS_TIMEOUT) {
-      if (!running.got.empty()) {
-        inbox_.reset();
-        return {};
-      }
-      if (base::boot_now() >= answered) return server_.failure(status, "ask for messages");
+      if (!running.got.empty()) return abandon(running);
+      if (base::boot_now() >= answered) return unanswered();
       sent = begin;  // nothing had been sent until then, as far as was read
       continue;
     }
@@ -107,6 +104,19 @@ result<void> puller::collect(request& running) {
     if (!ended) return ended.error();
     if (*ended) return {};
   }
+  return {};
+}
+
+result<void> puller::abandon(request& running) {
+  const auto until = server_.deadline();
+  const auto sent = running.got.back().sent;
+  auto status = inbox_->end();
+  while (status == NATS_OK) {
+    message_handle got;
+    status = inbox_->next(until, got);
+    if (status == NATS_OK && is_delivery(got.get())) running.got.push_back({std::move(got), sent});
+  }
+  inbox_.reset();
   return {};
 }
 
@@ -129,10 +139,10 @@ result<bool> puller::read_status(natsMsg* got) {
 }
 
 error puller::unanswered() {
-  const auto counted = count_pending(server_, facts_.stream, facts_.consumer);
+  const auto until = base::boot_now() + server_.timeout() / 2;
+  const auto counted = count_pending(server_, facts_.stream, facts_.consumer, until);
   if (!counted) return counted.error();
-  auto out =
-      server_.refusal(errc::broker_unreachable, "nobody answers for the consumer at the moment");
+  auto out = server_.refusal(errc::broker_unreachable, "the consumer does not answer");
   server_.give_up(out);
   return out;
 }

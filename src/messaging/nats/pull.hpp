@@ -41,13 +41,15 @@ class puller {
   [[nodiscard]] result<void> collect(request& running);
   /// Reads a message that is no delivery; true: the request has ended.
   [[nodiscard]] result<bool> read_status(natsMsg* got);
+  /// Ends the request, and collects what was sent for it in the meantime.
+  [[nodiscard]] result<void> abandon(request& running);
+  /// Finds out why there is no answer.
   [[nodiscard]] error unanswered();
   [[nodiscard]] time_point slice_end() const;
 
   connection& server_;
   const consumer_facts& facts_;
-  /// Empty before the first request, and after one that was abandoned: what the server may still
-  /// send for it must not reach the next one.
+  /// Empty before the first request, and after one that was abandoned.
   std::optional<inbox> inbox_;
 };
 

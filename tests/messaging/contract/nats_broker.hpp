@@ -65,7 +65,19 @@ class nats_session {
     jsStreamInfo_Destroy(info);
     return out;
   }
-  [[nodiscard]] natsConnection* connection() const noexcept { return connection_; }
+  /// How many requests wait at the consumer of this URL.
+  [[nodiscard]] std::int64_t waiting_at(const std::string& url) const {
+    const auto second = url.rfind('/');
+    const auto first = url.rfind('/', second - 1);
+    const auto stream = url.substr(first + 1, second - first - 1);
+    jsConsumerInfo* info = nullptr;
+    require(js_GetConsumerInfo(&info, context_, stream.c_str(), url.c_str() + second + 1, nullptr,
+                               nullptr),
+            "read a consumer");
+    const auto out = info->NumWaiting;
+    jsConsumerInfo_Destroy(info);
+    return out;
+  }
 
  private:
   static void require(natsStatus status, const std::string& action) {
