@@ -152,14 +152,14 @@ error connection::refusal(errc code, std::string_view text) const {
   return {code, name_ + ": " + std::string(text)};
 }
 
-natsStatus inbox::subscribe(const connection& on, std::string_view below) {
+natsStatus inbox::subscribe(const connection& server, std::string_view below) {
   natsInbox* name = nullptr;
   auto status = natsInbox_Create(&name);
   name_.reset(name);
   natsSubscription* made = nullptr;
   if (status == NATS_OK) {
     const auto all = subject() + std::string(below);
-    status = natsConnection_SubscribeSync(&made, on.raw(), all.c_str());
+    status = natsConnection_SubscribeSync(&made, server.raw(), all.c_str());
   }
   subscription_.reset(made);
   // The callers bound what is sent to them. libnats would drop what is above its usual limits.

@@ -1,5 +1,5 @@
-// A connection to one server. It never connects again by itself: what libnats would buffer and send
-// later, nobody would be told of.
+// A connection to one server. It never connects again by itself: nobody would learn what became of
+// the calls that libnats buffers meanwhile.
 #pragma once
 #include <memory>
 #include <optional>
@@ -57,7 +57,7 @@ class connection {
 class inbox {
  public:
   /// NATS_OK: it may be used.
-  [[nodiscard]] natsStatus subscribe(const connection& on, std::string_view below = {});
+  [[nodiscard]] natsStatus subscribe(const connection& server, std::string_view below = {});
   /// Without what stands below it.
   [[nodiscard]] std::string subject() const { return name_.get(); }
   /// The next message; NATS_TIMEOUT: there was none until then.

@@ -67,6 +67,13 @@ class questions {
   jsErrCode code_{};
 };
 
+/// The shortest time after which the server may deliver a message again.
+milliseconds hold_of(const jsConsumerConfig& config) {
+  auto shortest = config.AckWait;
+  for (int i = 0; i < config.BackOffLen; ++i) shortest = std::min(shortest, config.BackOff[i]);
+  return milliseconds_of(shortest);
+}
+
 /// Why the consumer does not suit; empty: it does.
 std::string mismatch_of(const jsConsumerConfig& config) {
   const auto given = [](const char* text) { return text != nullptr && *text != '\0'; };
@@ -76,22 +83,16 @@ std::string mismatch_of(const jsConsumerConfig& config) {
            "; explicit is needed";
   }
   if (!given(config.Durable)) return "it is ephemeral; a durable one is needed";
+  if (hold_of(config) < milliseconds(1)) return "its ack_wait is below one millisecond";
   if (config.HeadersOnly) return "it delivers the headers alone (headers_only)";
   return {};
-}
-
-/// The shortest time after which the server may deliver a message again.
-milliseconds hold_of(const jsConsumerConfig& config) {
-  auto shortest = config.AckWait;
-  for (int i = 0; i < config.BackOffLen; ++i) shortest = std::min(shortest, config.BackOff[i]);
-  return milliseconds_of(shortest);
 }
 
 }  // namespace
 
 result<consumer_facts> read_facts(connection& server, const std::string& stream,
-                                  const std::string& consumer) {
-  questions ask(server, server.deadline());
+                                  const std::string& consumer, time_point until) {
+  questions ask(server, until);
   const auto found_stream = ask.stream(stream);
   if (!found_stream) return found_stream.error();
   const auto found = ask.consumer(stream, consumer);

@@ -21,7 +21,7 @@ struct consumer_facts {
 /// errc::not_found: there is no such stream, or no such consumer. errc::invalid_argument says what
 /// about the consumer does not suit.
 [[nodiscard]] result<consumer_facts> read_facts(connection& server, const std::string& stream,
-                                                const std::string& consumer);
+                                                const std::string& consumer, time_point until);
 /// How many messages of the stream were never delivered to the consumer. errc::not_found: the
 /// consumer is gone.
 [[nodiscard]] result<std::uint64_t> count_pending(connection& server, const std::string& stream,

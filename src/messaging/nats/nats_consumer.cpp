@@ -46,13 +46,14 @@ class nats_consumer final : public consumer {
   [[nodiscard]] std::size_t batch_of(std::size_t most) const;
   void forget_late();
   /// Adds the delivery, unless its hold is over already: then another consumer may have it.
-  [[nodiscard]] result<void> take(pulled from, std::vector<delivery>& out);
-  [[nodiscard]] result<void> read_stored_headers(std::uint64_t sequence, message& out);
+  [[nodiscard]] result<void> take(pulled next, std::vector<delivery>& out);
+  /// False: the message has left the stream.
+  [[nodiscard]] result<bool> read_stored_headers(std::uint64_t sequence, message& out);
   [[nodiscard]] result<held_deliveries::iterator> find(std::uint64_t tag);
   /// Sends it, and waits until the server knows of it.
-  [[nodiscard]] result<void> send(held_deliveries::iterator found, const std::string& what,
+  [[nodiscard]] result<void> send(held_deliveries::iterator found, const std::string& order,
                                   std::string_view action);
-  [[nodiscard]] result<void> settle(std::uint64_t tag, const std::string& what,
+  [[nodiscard]] result<void> settle(std::uint64_t tag, const std::string& order,
                                     std::string_view action);
 
   const std::unique_ptr<connection> server_;
@@ -96,10 +97,10 @@ void nats_consumer::forget_late() {
   std::erase_if(held_, [now](const auto& one) { return one.second.until <= now; });
 }
 
-result<void> nats_consumer::take(pulled from, std::vector<delivery>& out) {
-  const auto until = from.sent + facts_.traits.hold;
+result<void> nats_consumer::take(pulled next, std::vector<delivery>& out) {
+  const auto until = next.sent + facts_.traits.hold;
   if (until <= base::boot_now()) return {};
-  auto* const raw = from.message.get();
+  auto* const raw = next.message.get();
   jsMsgMetaData* found = nullptr;
   if (const auto status = natsMsg_GetMetaData(&found, raw); status != NATS_OK) {
     return server_->failure(status, "read a delivery");
@@ -113,7 +114,9 @@ result<void> nats_consumer::take(pulled from, std::vector<delivery>& out) {
   received.payload.assign(natsMsg_GetData(raw),
                           static_cast<std::size_t>(natsMsg_GetDataLength(raw)));
   if (!read_headers(raw, received)) {
-    if (auto done = read_stored_headers(metadata->Sequence.Stream, received); !done) return done;
+    const auto found_all = read_stored_headers(metadata->Sequence.Stream, received);
+    if (!found_all) return found_all.error();
+    if (!*found_all) return {};
   }
   received.properties.emplace_back("sequence", std::to_string(metadata->Sequence.Stream));
   received.properties.emplace_back("subject", natsMsg_GetSubject(raw));
@@ -122,7 +125,7 @@ result<void> nats_consumer::take(pulled from, std::vector<delivery>& out) {
   return {};
 }
 
-result<void> nats_consumer::read_stored_headers(std::uint64_t sequence, message& out) {
+result<bool> nats_consumer::read_stored_headers(std::uint64_t sequence, message& out) {
   message_handle reply;
   const auto status =
       server_->request("$JS.API.STREAM.MSG.GET." + facts_.stream,
@@ -132,9 +135,8 @@ result<void> nats_consumer::read_stored_headers(std::uint64_t sequence, message&
       {natsMsg_GetData(reply.get()), static_cast<std::size_t>(natsMsg_GetDataLength(reply.get()))});
   out.headers.clear();
   out.properties.clear();
-  // A message that left the stream meanwhile, or one that no program can read: it has no headers.
-  if (bytes) static_cast<void>(read_headers(*bytes, out));
-  return {};
+  if (bytes) read_header_lines(*bytes, out);
+  return bytes.has_value();
 }
 
 result<nats_consumer::held_deliveries::iterator> nats_consumer::find(std::uint64_t tag) {
@@ -145,10 +147,10 @@ result<nats_consumer::held_deliveries::iterator> nats_consumer::find(std::uint64
   return server_->refusal(errc::not_found, "the delivery is not held, or not any more");
 }
 
-result<void> nats_consumer::send(held_deliveries::iterator found, const std::string& what,
+result<void> nats_consumer::send(held_deliveries::iterator found, const std::string& order,
                                  std::string_view action) {
   message_handle reply;
-  const auto status = server_->request(found->second.reply, what, server_->deadline(), reply);
+  const auto status = server_->request(found->second.reply, order, server_->deadline(), reply);
   if (status == NATS_OK) return {};
   if (status != NATS_NO_RESPONDERS) return server_->failure(status, action, effect::unknown);
   held_.erase(found);
@@ -160,26 +162,31 @@ result<void> nats_consumer::extend(std::uint64_t tag) {
   if (!found) return found.error();
   const auto begin = base::boot_now();
   if (auto done = send(*found, "+WPI", "extend a delivery"); !done) return done;
-  (*found)->second.until = begin + facts_.traits.hold;
-  return {};
+  auto& until = (*found)->second.until;
+  const bool in_time = base::boot_now() < until;
+  until = begin + facts_.traits.hold;
+  if (in_time) return {};
+  // The server answers also where it has delivered the message again before.
+  held_.erase(*found);
+  return server_->refusal(errc::not_found, "the delivery was not held any more");
 }
 
-result<void> nats_consumer::settle(std::uint64_t tag, const std::string& what,
+result<void> nats_consumer::settle(std::uint64_t tag, const std::string& order,
                                    std::string_view action) {
   const auto found = find(tag);
   if (!found) return found.error();
-  if (auto done = send(*found, what, action); !done) return done;
+  if (auto done = send(*found, order, action); !done) return done;
   held_.erase(*found);
   return {};
 }
 
 result<void> nats_consumer::give_back(std::uint64_t tag, milliseconds delay) {
-  std::string what = "-NAK";
+  std::string order = "-NAK";
   if (delay > milliseconds(0)) {
     const auto nanoseconds = std::chrono::nanoseconds(std::min(delay, longest_delay)).count();
-    what += R"( {"delay":)" + std::to_string(nanoseconds) + '}';
+    order += R"( {"delay":)" + std::to_string(nanoseconds) + '}';
   }
-  return settle(tag, what, "give a delivery back");
+  return settle(tag, order, "give a delivery back");
 }
 
 result<std::optional<std::uint64_t>> nats_consumer::backlog() {
@@ -194,9 +201,10 @@ result<std::optional<std::uint64_t>> nats_consumer::backlog() {
 result<std::unique_ptr<consumer>> open_nats_consumer(const broker_params& params) {
   const auto url = parse_consumer_url(params.url);
   if (!url) return url.error();
+  const auto until = base::boot_now() + params.timeout;
   auto server = connection::open(*url, params);
   if (!server) return server.error();
-  auto facts = read_facts(**server, url->segments[0], url->segments[1]);
+  auto facts = read_facts(**server, url->segments[0], url->segments[1], until);
   if (!facts) return facts.error();
   return std::unique_ptr<consumer>(
       new nats_consumer(*std::move(server), *std::move(facts), params.in_flight));

@@ -103,9 +103,9 @@ result<void> nats_publisher::settle(publication& running) {
 }
 
 void nats_publisher::read_answer(const natsMsg* answer, publication& running) {
-  const std::string_view to = natsMsg_GetSubject(answer);
+  const std::string_view target = natsMsg_GetSubject(answer);
   std::uint64_t number = 0;
-  const auto digits = to.substr(to.rfind('.') + 1);
+  const auto digits = target.substr(target.rfind('.') + 1);
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (running.unanswered.erase(number) == 0) return;
   const auto why = refusal_in(

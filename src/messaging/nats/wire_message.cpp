@@ -161,19 +161,15 @@ bool read_headers(natsMsg* received, message& out) {
   return true;
 }
 
-bool read_headers(std::string_view bytes, message& out) {
-  auto end = bytes.find("\r\n");
-  if (!bytes.starts_with("NATS/1.0") || end == bytes.npos) return false;
-  for (bytes.remove_prefix(end + 2); !bytes.empty(); bytes.remove_prefix(end + 2)) {
-    end = bytes.find("\r\n");
-    if (end == bytes.npos) return false;
-    if (end == 0) return true;
-    const auto line = bytes.substr(0, end);
+void read_header_lines(std::string_view bytes, message& out) {
+  bytes.remove_prefix(std::min(first_line.size(), bytes.size()));
+  while (!bytes.empty()) {
+    const auto line = bytes.substr(0, bytes.find("\r\n"));
+    bytes.remove_prefix(std::min(line.size() + 2, bytes.size()));
     const auto colon = line.find(':');
-    if (colon == line.npos) return false;
+    if (colon == line.npos || colon == 0) continue;
     take_header(line.substr(0, colon), trimmed(line.substr(colon + 1)), out);
   }
-  return true;
 }
 
 }  // namespace onceguard::messaging::nats

@@ -26,7 +26,7 @@ struct unsendable {
 /// False: libnats can't read the headers, or may have read them wrongly: an empty value makes it
 /// take the next line as the value.
 [[nodiscard]] bool read_headers(natsMsg* received, message& out);
-/// The headers from the bytes as the stream has them. False: they are malformed.
-[[nodiscard]] bool read_headers(std::string_view bytes, message& out);
+/// The same from the bytes as the stream has them. Lines that are no headers are left out.
+void read_header_lines(std::string_view bytes, message& out);
 
 }  // namespace onceguard::messaging::nats
