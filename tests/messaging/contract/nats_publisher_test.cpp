@@ -103,17 +103,18 @@ TEST_F(nats_publisher, the_bytes_of_headers_arrive) {
 }
 
 TEST_F(nats_publisher, a_subject_that_no_stream_takes_is_an_error) {
-  const auto lonely = sender(broker().server().url("/nobody.takes.this"));
+  nats_broker empty;
+  const auto lonely = sender(empty.server().url("/nobody.takes.this"));
   const std::vector<message> batch(3, text("x"));
   for (int i = 0; i < 2; ++i) {
     const auto out = lonely->publish(batch);
     ASSERT_FALSE(out.has_value());
     EXPECT_EQ(out.error().code, errc::conflict);
   }
-  broker().session().add_stream("nobody");
+  empty.session().add_stream("nobody");
   const auto later = lonely->publish(batch);
   EXPECT_TRUE(later.has_value()) << later.error().detail;
-  EXPECT_EQ(broker().session().messages_in("nobody"), 3u);
+  EXPECT_EQ(empty.session().messages_in("nobody"), 3u);
 }
 
 TEST_F(nats_publisher, nothing_overtakes_a_refused_message_of_its_key) {
