@@ -60,7 +60,12 @@ class nats_server {
     wait_for_end(*server_);
     server_.reset();
   }
-  void pause() const { ::kill(server_.value(), SIGSTOP); }
+  /// None of its threads runs any more when this returns.
+  void pause() const {
+    ::kill(server_.value(), SIGSTOP);
+    int status = 0;
+    ::waitpid(*server_, &status, WUNTRACED);
+  }
   void go_on() const { ::kill(server_.value(), SIGCONT); }
 
   /// Publishes without any library, with headers as they are, and waits until it was read.
