@@ -69,8 +69,11 @@ void message_queue::retry(std::uint64_t tag, time_point due) {
   taken->running = false;
   taken->retry_at = due;
   ++waiting_;
-  // Before the later ones of its key: at the front of all is before those, too.
-  order_of_arrival_.push_front(tag);
+  if (order_ == order_rule::stop) {
+    order_of_arrival_.push_front(tag);  // and so before the later ones of its key
+  } else {
+    order_of_arrival_.push_back(tag);  // a new message is not to wait for one that fails
+  }
   all_.insert_or_assign(tag, std::move(*taken));
 }
 

@@ -37,7 +37,8 @@ class message_queue {
   [[nodiscard]] std::vector<const held*> next_batch(std::size_t most, time_point now);
   /// The message is not held any more.
   void remove(std::uint64_t tag) { static_cast<void>(take(tag)); }
-  /// The message that ran waits for another attempt, before all later ones of its key.
+  /// The message that ran waits for another attempt: where order is kept, before all later ones of
+  /// its key.
   void retry(std::uint64_t tag, time_point due);
   /// Forgets everything: the connection is gone.
   void clear();

@@ -1,0 +1,16 @@
+// The server's answers in JSON, where libnats has no call that reads them.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace onceguard::messaging::nats {
+
+/// Why a publication was refused; nullopt: a stream has stored the message, now or before.
+[[nodiscard]] std::optional<std::string> refusal_in(std::string_view publish_answer);
+
+/// The headers of a stored message as bytes, from the answer to a STREAM.MSG.GET; nullopt: the
+/// answer has none.
+[[nodiscard]] std::optional<std::string> stored_headers_in(std::string_view get_answer);
+
+}  // namespace onceguard::messaging::nats

@@ -1,0 +1,133 @@
+#include "messaging/nats/nats_publisher.hpp"
+
+#include <charconv>
+#include <set>
+
+#include "messaging/nats/api_answer.hpp"
+#include "messaging/nats/connection.hpp"
+#include "messaging/nats/nats_url.hpp"
+#include "messaging/nats/wire_message.hpp"
+
+namespace onceguard::messaging::nats {
+namespace {
+
+/// How many messages are on their way at a time.
+constexpr std::size_t window = 256;
+
+class nats_publisher final : public publisher {
+ public:
+  nats_publisher(std::unique_ptr<connection> server, std::string subject)
+      : server_(std::move(server)), subject_(std::move(subject)) {}
+
+  [[nodiscard]] natsStatus prepare() { return answers_.subscribe(*server_, ".*"); }
+  [[nodiscard]] result<void> publish(std::span<const message> batch) override;
+
+ private:
+  /// Of one call of publish.
+  struct publication {
+    time_point until;
+    std::set<std::uint64_t> unanswered;
+    std::set<std::string_view> keys;  ///< of the messages on their way
+    std::optional<error> refused;     ///< the first refusal
+  };
+
+  [[nodiscard]] result<void> check(std::span<const message> batch) const;
+  [[nodiscard]] result<void> send(const message& next, publication& running);
+  /// Waits for all answers that are to come.
+  [[nodiscard]] result<void> settle(publication& running);
+  void read_answer(const natsMsg* answer, publication& running);
+
+  const std::unique_ptr<connection> server_;
+  const std::string subject_;
+  inbox answers_;
+  std::uint64_t last_ = 0;
+};
+
+result<void> nats_publisher::publish(std::span<const message> batch) {
+  if (auto why = server_->broken()) return *std::move(why);
+  if (auto checked = check(batch); !checked) return checked;
+  publication running{server_->deadline(), {}, {}, {}};
+  for (const auto& next : batch) {
+    // A message is not sent before an earlier one of its key is stored: that one may be refused,
+    // and come behind this one when the batch is published again.
+    if (running.unanswered.size() == window || running.keys.contains(next.order_key)) {
+      if (auto settled = settle(running); !settled) return settled;
+      if (running.refused) break;
+    }
+    if (auto sent = send(next, running); !sent) return sent;
+  }
+  if (auto settled = settle(running); !settled) return settled;
+  if (!running.refused) return {};
+  if (batch.size() > 1) running.refused->effect = effect::unknown;
+  return *std::move(running.refused);
+}
+
+result<void> nats_publisher::check(std::span<const message> batch) const {
+  const auto bytes_max = natsConnection_GetMaxPayload(server_->raw());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto fault = fault_of(batch[i], bytes_max);
+    if (fault.why.empty()) continue;
+    return server_->refusal(fault.code, "message " + std::to_string(i) + ": " + fault.why);
+  }
+  return {};
+}
+
+result<void> nats_publisher::send(const message& next, publication& running) {
+  const auto number = ++last_;
+  const auto made = to_wire(next, subject_, answers_.subject() + '.' + std::to_string(number));
+  if (!made) return server_->failure(NATS_NO_MEMORY, "publish", effect::unknown);
+  const auto status = natsConnection_PublishMsg(server_->raw(), made.get());
+  if (status != NATS_OK) return server_->failure(status, "publish", effect::unknown);
+  running.unanswered.insert(number);
+  if (!next.order_key.empty()) running.keys.insert(next.order_key);
+  return {};
+}
+
+result<void> nats_publisher::settle(publication& running) {
+  while (!running.unanswered.empty()) {
+    message_handle answer;
+    const auto status = answers_.next(running.until, answer);
+    if (status == NATS_NO_RESPONDERS) {
+      // libnats does not tell to which message; each message gets this answer then.
+      running.unanswered.erase(running.unanswered.begin());
+      if (!running.refused) {
+        running.refused = server_->refusal(errc::conflict, "no stream takes the subject");
+      }
+      continue;
+    }
+    if (status != NATS_OK) return server_->failure(status, "publish", effect::unknown);
+    read_answer(answer.get(), running);
+  }
+  running.keys.clear();
+  return {};
+}
+
+void nats_publisher::read_answer(const natsMsg* answer, publication& running) {
+  const std::string_view target = natsMsg_GetSubject(answer);
+  std::uint64_t number = 0;
+  const auto digits = target.substr(target.rfind('.') + 1);
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (running.unanswered.erase(number) == 0) return;
+  const auto why = refusal_in(
+      {natsMsg_GetData(answer), static_cast<std::size_t>(natsMsg_GetDataLength(answer))});
+  if (why && !running.refused) {
+    running.refused = server_->refusal(errc::conflict, "a message was refused: " + *why);
+  }
+}
+
+}  // namespace
+
+result<std::unique_ptr<publisher>> open_nats_publisher(const broker_params& params) {
+  const auto url = parse_publisher_url(params.url);
+  if (!url) return url.error();
+  auto server = connection::open(*url, params);
+  if (!server) return server.error();
+  auto& opened = **server;
+  auto out = std::make_unique<nats_publisher>(*std::move(server), url->segments[0]);
+  if (const auto status = out->prepare(); status != NATS_OK) {
+    return opened.failure(status, "wait for answers");
+  }
+  return std::unique_ptr<publisher>(std::move(out));
+}
+
+}  // namespace onceguard::messaging::nats
