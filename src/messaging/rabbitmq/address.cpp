@@ -1,7 +1,10 @@
 #include "messaging/rabbitmq/address.hpp"
 
 #include <array>
+#include <tuple>
 #include <utility>
+
+#include "messaging/rabbitmq/frames.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 namespace {
@@ -20,15 +23,12 @@ constexpr broker_url_form publisher_form{default_port, 1, 2, publisher_parameter
 constexpr milliseconds default_heartbeat{300'000};
 constexpr milliseconds longest_heartbeat{65'535'000};  // 16 bits of seconds
 
-/// Names of AMQP have one byte for their length.
-constexpr std::size_t longest_name = 255;
-
 error fault(const std::string& description) {
   return {errc::invalid_argument, "the broker's URL: " + description};
 }
 
 result<void> check_name(std::string_view kind, const std::string& name) {
-  if (name.size() <= longest_name) return {};
+  if (name.size() <= longest_text) return {};
   return fault("the name of the " + std::string(kind) + " is longer than 255 bytes");
 }
 

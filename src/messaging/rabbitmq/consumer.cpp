@@ -12,7 +12,6 @@ namespace onceguard::messaging::rabbitmq {
 namespace {
 
 constexpr std::size_t most_in_flight = 65'535;  // basic.qos has 16 bits for it
-constexpr std::size_t longest_tag = 255;
 
 /// What RabbitMQ does, for consumers of one queue:
 /// - A delivery belongs to the consumer as long as its channel is open. RabbitMQ closes a channel
@@ -54,7 +53,7 @@ class queue_consumer final : public messaging::consumer, private channel_listene
     }
     amqp_basic_consume_t consume{};
     consume.queue = bytes_of(where_.queue);
-    consume.consumer_tag = bytes_of(std::string_view(params_.name).substr(0, longest_tag));
+    consume.consumer_tag = bytes_of(std::string_view(params_.name).substr(0, longest_text));
     return connection_.call(AMQP_BASIC_CONSUME_METHOD, &consume, AMQP_BASIC_CONSUME_OK_METHOD,
                             until);
   }
@@ -189,9 +188,12 @@ class queue_consumer final : public messaging::consumer, private channel_listene
     }
     held_.erase(tag);
     static_cast<void>(connection_.flush(deadline()));
-    auto usable = check();
-    if (!usable) usable.error().effect = effect::unknown;
-    return usable;
+    if (auto usable = check(); !usable) {
+      auto why = usable.error();
+      why.effect = effect::unknown;
+      return why;
+    }
+    return {};
   }
 
   [[nodiscard]] std::vector<delivery> take_arrived(std::size_t most) {

@@ -8,29 +8,27 @@
 namespace onceguard::messaging::rabbitmq {
 namespace {
 
-using head = amqp_basic_properties_t;
+using basic_head = amqp_basic_properties_t;
 
 struct text_property {
   std::string_view name;
   amqp_flags_t flag;
-  amqp_bytes_t head::*field;
+  amqp_bytes_t basic_head::*field;
 };
 
 constexpr std::array<text_property, 7> text_properties{{
-    {"message_id", AMQP_BASIC_MESSAGE_ID_FLAG, &head::message_id},
-    {"correlation_id", AMQP_BASIC_CORRELATION_ID_FLAG, &head::correlation_id},
-    {"type", AMQP_BASIC_TYPE_FLAG, &head::type},
-    {"content_type", AMQP_BASIC_CONTENT_TYPE_FLAG, &head::content_type},
-    {"content_encoding", AMQP_BASIC_CONTENT_ENCODING_FLAG, &head::content_encoding},
-    {"app_id", AMQP_BASIC_APP_ID_FLAG, &head::app_id},
-    {"reply_to", AMQP_BASIC_REPLY_TO_FLAG, &head::reply_to},
+    {"message_id", AMQP_BASIC_MESSAGE_ID_FLAG, &basic_head::message_id},
+    {"correlation_id", AMQP_BASIC_CORRELATION_ID_FLAG, &basic_head::correlation_id},
+    {"type", AMQP_BASIC_TYPE_FLAG, &basic_head::type},
+    {"content_type", AMQP_BASIC_CONTENT_TYPE_FLAG, &basic_head::content_type},
+    {"content_encoding", AMQP_BASIC_CONTENT_ENCODING_FLAG, &basic_head::content_encoding},
+    {"app_id", AMQP_BASIC_APP_ID_FLAG, &basic_head::app_id},
+    {"reply_to", AMQP_BASIC_REPLY_TO_FLAG, &basic_head::reply_to},
 }};
 
 constexpr std::string_view timestamp = "timestamp";
 /// Quorum queues add it to messages that they deliver again.
 constexpr std::string_view count_header = "x-delivery-count";
-/// Texts of properties, and names of headers, have one byte for their length.
-constexpr std::size_t longest_text = 255;
 constexpr std::size_t frame_overhead = 64;  // of a frame with a head, generously
 
 std::optional<std::int64_t> integer_of(const amqp_field_value_t& field) {
@@ -54,7 +52,7 @@ std::optional<std::int64_t> integer_of(const amqp_field_value_t& field) {
   }
 }
 
-std::string text_of(double value) {
+std::string number_text(double value) {
   std::array<char, 32> out{};
   const auto end = std::to_chars(out.data(), out.data() + out.size(), value).ptr;
   return {out.data(), end};
@@ -66,16 +64,16 @@ std::optional<std::string> field_text(const amqp_field_value_t& field) {
   switch (field.kind) {
     case AMQP_FIELD_KIND_UTF8:
     case AMQP_FIELD_KIND_BYTES:
-      return std::string(rabbitmq::text_of(field.value.bytes));
+      return std::string(text_of(field.value.bytes));
     case AMQP_FIELD_KIND_U64:
     case AMQP_FIELD_KIND_TIMESTAMP:
       return std::to_string(field.value.u64);
     case AMQP_FIELD_KIND_BOOLEAN:
       return field.value.boolean != 0 ? "true" : "false";
     case AMQP_FIELD_KIND_F32:
-      return text_of(static_cast<double>(field.value.f32));
+      return number_text(static_cast<double>(field.value.f32));
     case AMQP_FIELD_KIND_F64:
-      return text_of(field.value.f64);
+      return number_text(field.value.f64);
     default:
       return std::nullopt;
   }
@@ -84,7 +82,7 @@ std::optional<std::string> field_text(const amqp_field_value_t& field) {
 void read_headers(const amqp_table_t& table, received_content& out) {
   for (int i = 0; i < table.num_entries; ++i) {
     const auto& entry = table.entries[i];
-    const auto name = rabbitmq::text_of(entry.key);
+    const auto name = text_of(entry.key);
     const auto count = integer_of(entry.value);
     if (name == count_header && count && *count >= 0) {
       // No header of the sender's: the message is the same as at its first delivery.
@@ -99,7 +97,7 @@ error not_carried(const std::string& why) {
   return {errc::conflict, "AMQP can't carry the message: " + why};
 }
 
-result<void> set_timestamp(head& out, const std::string& value) {
+result<void> set_timestamp(basic_head& out, const std::string& value) {
   const auto* const end = value.data() + value.size();
   const auto read = std::from_chars(value.data(), end, out.timestamp);
   if (read.ec != std::errc() || read.ptr != end) {
@@ -109,7 +107,7 @@ result<void> set_timestamp(head& out, const std::string& value) {
   return {};
 }
 
-result<void> set_property(head& out, const attribute& property) {
+result<void> set_property(basic_head& out, const attribute& property) {
   const auto& [name, value] = property;
   if (name == timestamp) return set_timestamp(out, value);
   const auto known = [&](const text_property& one) { return one.name == name; };
@@ -135,7 +133,7 @@ received_content read_head(const amqp_basic_properties_t& sent) {
   received_content out;
   for (const auto& property : text_properties) {
     if ((sent._flags & property.flag) == 0) continue;
-    out.received.properties.emplace_back(property.name, rabbitmq::text_of(sent.*property.field));
+    out.received.properties.emplace_back(property.name, text_of(sent.*property.field));
   }
   if ((sent._flags & AMQP_BASIC_TIMESTAMP_FLAG) != 0) {
     out.received.properties.emplace_back(timestamp, std::to_string(sent.timestamp));
@@ -146,7 +144,7 @@ received_content read_head(const amqp_basic_properties_t& sent) {
 
 result<void> append_message_head(std::string& out, amqp_channel_t channel, const message& sent,
                                  std::size_t frame_max) {
-  head fields{};
+  basic_head fields{};
   fields._flags = AMQP_BASIC_DELIVERY_MODE_FLAG;
   fields.delivery_mode = AMQP_DELIVERY_PERSISTENT;
   for (const auto& property : sent.properties) {

@@ -18,6 +18,8 @@ namespace onceguard::messaging::rabbitmq {
                         : std::string_view{static_cast<char*>(bytes.bytes), bytes.len};
 }
 
+/// Of names, and of most properties: one byte has their length.
+inline constexpr std::size_t longest_text = 255;
 /// The room for a method without long texts.
 inline constexpr std::size_t method_size = 4'096;
 

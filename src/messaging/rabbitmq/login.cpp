@@ -10,7 +10,6 @@ namespace {
 constexpr std::string_view protocol_header{"AMQP\0\0\x09\x01", 8};
 constexpr std::uint32_t wanted_frame_max = 131'072;
 constexpr std::uint32_t least_frame_max = 4'096;  // of the protocol
-constexpr std::size_t longest_name = 255;
 /// Two in the time after which the broker wants to have got one.
 constexpr int beats_per_interval = 2;
 
@@ -70,7 +69,7 @@ bool connection::append_start_ok(const std::string& name) {
   capabilities.value.value.table = {static_cast<int>(abilities.size()), abilities.data()};
   std::array properties{
       text_entry("product", "Onceguard"),
-      text_entry("connection_name", std::string_view(name).substr(0, longest_name)), capabilities};
+      text_entry("connection_name", std::string_view(name).substr(0, longest_text)), capabilities};
   std::string login;
   login += '\0';
   login += where_.user;
