@@ -1,7 +1,6 @@
 // RabbitMQ for the contract suite: quorum queues, each with a queue for its dead letters.
 #pragma once
 #include <string>
-#include <vector>
 
 #include "messaging/contract/broker_server.hpp"
 #include "support/rabbitmq_server.hpp"
@@ -10,6 +9,9 @@ namespace onceguard::testing {
 
 class rabbitmq_broker final : public broker_server {
  public:
+  /// `settings` are lines for rabbitmq.conf.
+  explicit rabbitmq_broker(const std::string& settings = {}) : server_(settings) {}
+
   [[nodiscard]] test_queue make_queue() override {
     const auto name = "queue-" + std::to_string(++made_);
     const auto dead = name + "-dead";
@@ -39,6 +41,8 @@ class rabbitmq_broker final : public broker_server {
   void pause() override { server_.pause(); }
   void go_on() override { server_.go_on(); }
 
+  /// The name of the queue that make_queue has made last.
+  [[nodiscard]] const std::string& last_queue() const noexcept { return last_; }
   [[nodiscard]] const rabbitmq_server& server() const noexcept { return server_; }
 
  private:
