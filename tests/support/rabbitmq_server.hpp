@@ -22,11 +22,12 @@ class rabbitmq_server {
  public:
   static constexpr const char* programs = "/usr/lib/rabbitmq/bin/";
 
-  /// Starts it; `settings` are lines for rabbitmq.conf.
+  /// Starts it; `settings` are those of the application `rabbit`, as Erlang writes them.
   explicit rabbitmq_server(const std::string& settings = {}) {
     ::chmod(folder_.path().c_str(), 0777);  // the server's user puts its files there
     std::ofstream(file("plugins")) << "[].\n";
-    std::ofstream(file("rabbitmq.conf")) << settings;
+    std::ofstream(file("rabbitmq.conf")) << "";
+    std::ofstream(file("advanced.config")) << "[{rabbit, [" << settings << "]}].\n";
     // Erlang's list of nodes. If there were none, the server would start one that outlives it.
     names_ = begin_program(
         as_, {"/usr/bin/epmd", "-port", std::to_string(names_port_), "-address", "127.0.0.1"},

@@ -45,8 +45,8 @@ bool again(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == E
 
 /// Zero: it stands; EINPROGRESS: not yet.
 int connection_state(int descriptor) {
-  pollfd asked{descriptor, POLLOUT, 0};
-  if (::poll(&asked, 1, 0) != 1) return EINPROGRESS;
+  pollfd waiting{descriptor, POLLOUT, 0};
+  if (::poll(&waiting, 1, 0) != 1) return EINPROGRESS;
   int code = 0;
   socklen_t size = sizeof code;
   if (::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) != 0) return errno;

@@ -9,7 +9,7 @@ namespace onceguard::testing {
 
 class rabbitmq_broker final : public broker_server {
  public:
-  /// `settings` are lines for rabbitmq.conf.
+  /// `settings` as for the server.
   explicit rabbitmq_broker(const std::string& settings = {}) : server_(settings) {}
 
   [[nodiscard]] test_queue make_queue() override {

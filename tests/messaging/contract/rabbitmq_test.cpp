@@ -9,7 +9,7 @@
 #include "messaging/contract/rabbitmq_broker.hpp"
 #include "support/waiting.hpp"
 
-namespace onceguard::testing {
+namespace onceguard::testing::rabbitmq {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,9 +21,7 @@ constexpr milliseconds long_wait{20'000};
 /// With limits so low that the tests can reach them.
 rabbitmq_broker& broker() {
   static rabbitmq_broker shared(
-      "max_message_size = 1000000\n"
-      "consumer_timeout = 3000\n"
-      "channel_tick_interval = 500\n");
+      "{max_message_size, 1000000}, {consumer_timeout, 3000}, {channel_tick_interval, 500}");
   return shared;
 }
 
@@ -326,4 +324,4 @@ TEST(rabbitmq, a_consumer_that_waits_gives_signs_of_life) {
 }
 
 }  // namespace
-}  // namespace onceguard::testing
+}  // namespace onceguard::testing::rabbitmq
