@@ -108,7 +108,8 @@ result<void> set_timestamp(basic_head& out, const std::string& value) {
 }
 
 result<void> set_property(basic_head& out, const attribute& property) {
-  const auto& [name, value] = property;
+  const auto& name = property.first;
+  const auto& value = property.second;
   if (name == timestamp) return set_timestamp(out, value);
   const auto known = [&](const text_property& one) { return one.name == name; };
   const auto found = std::find_if(text_properties.begin(), text_properties.end(), known);

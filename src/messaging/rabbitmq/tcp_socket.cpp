@@ -12,6 +12,8 @@
 
 #include <climits>
 
+#include <onceguard/record.hpp>
+
 namespace onceguard::messaging::rabbitmq {
 namespace {
 
