@@ -1,15 +1,17 @@
-// The brokers that the contract suite runs on.
+// The brokers that the contract suites run on.
 #include "messaging/contract/broker_server.hpp"
 #include "messaging/contract/nats_broker.hpp"
 #include "messaging/contract/postgres_queue_server.hpp"
+#include "messaging/contract/rabbitmq_broker.hpp"
 #include "messaging/contract/redis_streams_broker.hpp"
 
 namespace onceguard::testing {
 
 const std::vector<tested_broker>& tested_brokers() {
   static const std::vector<tested_broker> all{
-      redis_streams_broker(),
+      {"rabbitmq", milliseconds(0), [] { return std::make_unique<rabbitmq_broker>(); }},
       {"nats", nats_broker::hold, [] { return std::make_unique<nats_broker>(); }},
+      redis_streams_broker(),
       {"postgres_queue", postgres_queue_server::hold,
        [] { return std::make_unique<postgres_queue_server>(); }},
   };

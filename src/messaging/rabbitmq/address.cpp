@@ -1,0 +1,72 @@
+#include "messaging/rabbitmq/address.hpp"
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "messaging/rabbitmq/frames.hpp"
+
+namespace onceguard::messaging::rabbitmq {
+namespace {
+
+constexpr std::uint16_t default_port = 5672;
+constexpr std::array<std::string_view, 2> consumer_parameters{"dead_letters", "heartbeat"};
+constexpr std::array<std::string_view, 2> publisher_parameters{"exchange", "key"};
+constexpr broker_url_form consumer_form{default_port, 1, 2, consumer_parameters, consumer_example};
+constexpr broker_url_form publisher_form{default_port, 1, 2, publisher_parameters,
+                                         publisher_example};
+
+/// RabbitMQ closes the connection of a consumer from which nothing came for two to three
+/// intervals, and only calls of the consumer send something. So the interval decides how long the
+/// consumer's thread may work without a call: ten minutes. A process that dies is noticed at once
+/// all the same, as its socket closes; a machine that dies is noticed after 10 to 15 minutes.
+constexpr milliseconds default_heartbeat{300'000};
+constexpr milliseconds longest_heartbeat{65'535'000};  // 16 bits of seconds
+
+error fault(const std::string& description) {
+  return {errc::invalid_argument, "the broker's URL: " + description};
+}
+
+result<void> check_name(std::string_view kind, const std::string& name) {
+  if (name.size() <= longest_text) return {};
+  return fault("the name of the " + std::string(kind) + " is longer than 255 bytes");
+}
+
+result<void> read_consumer(address& out) {
+  const auto dead_letters = flag_of(out.url, "dead_letters", false);
+  if (!dead_letters) return dead_letters.error();
+  out.dead_letters = *dead_letters;
+  const auto heartbeat = duration_of(out.url, "heartbeat", default_heartbeat);
+  if (!heartbeat) return heartbeat.error();
+  if (*heartbeat > longest_heartbeat) return fault("the heartbeat is longer than 65535 seconds");
+  out.heartbeat = std::chrono::ceil<std::chrono::seconds>(*heartbeat);
+  return {};
+}
+
+result<void> read_publisher(address& out) {
+  out.key = out.queue;
+  if (const auto* const exchange = out.url.parameter("exchange")) out.exchange = *exchange;
+  if (const auto* const key = out.url.parameter("key")) out.key = *key;
+  if (auto named = check_name("exchange", out.exchange); !named) return named;
+  return check_name("routing key", out.key);
+}
+
+}  // namespace
+
+result<address> read_address(std::string_view url, broker_role role) {
+  const bool consumes = role == broker_role::consumer;
+  auto parsed = parse_broker_url(url, consumes ? consumer_form : publisher_form);
+  if (!parsed) return parsed.error();
+  address out;
+  out.url = std::move(*parsed);
+  if (out.url.login) std::tie(out.user, out.password) = *out.url.login;
+  out.queue = out.url.segments.back();
+  if (out.url.segments.size() > 1) out.vhost = out.url.segments.front();
+  if (auto named = check_name("virtual host", out.vhost); !named) return named.error();
+  if (auto named = check_name("queue", out.queue); !named) return named.error();
+  const auto rest = consumes ? read_consumer(out) : read_publisher(out);
+  if (!rest) return rest.error();
+  return out;
+}
+
+}  // namespace onceguard::messaging::rabbitmq

@@ -1,0 +1,35 @@
+// Where a RabbitMQ queue is, and how it is used: what a URL says.
+#pragma once
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "messaging/broker_kind.hpp"
+#include "messaging/broker_url.hpp"
+
+namespace onceguard::messaging::rabbitmq {
+
+inline constexpr std::string_view consumer_example =
+    "amqp://user:password@host/queue?dead_letters=yes";
+inline constexpr std::string_view publisher_example = "amqp://user:password@host/queue";
+
+struct address {
+  broker_url url;
+  std::string user{"guest"};
+  std::string password{"guest"};
+  std::string vhost{"/"};
+  std::string queue;
+  /// Of consumers. RabbitMQ does not announce whether a queue has a dead-letter exchange. Where the
+  /// URL says yes and there is none, RabbitMQ drops what dead_letter rejects.
+  bool dead_letters = false;
+  /// Of consumers: the interval that is agreed with the broker.
+  std::chrono::seconds heartbeat{0};
+  /// Of publishers. Empty: the default exchange, whose routing keys are names of queues.
+  std::string exchange;
+  std::string key;
+};
+
+/// errc::invalid_argument describes the fault.
+[[nodiscard]] result<address> read_address(std::string_view url, broker_role role);
+
+}  // namespace onceguard::messaging::rabbitmq

@@ -1,0 +1,277 @@
+#include "messaging/rabbitmq/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace onceguard::messaging::rabbitmq {
+namespace {
+
+constexpr std::size_t read_size = 65'536;
+/// The body of a message grows with what arrives, whatever size its head promises.
+constexpr std::uint64_t reserved_at_once = 1'048'576;
+
+}  // namespace
+
+connection::connection(const address& where, channel_listener& listener)
+    : where_(where), listener_(listener), decoder_(amqp_new_connection()) {}
+
+connection::~connection() = default;
+
+error connection::fault(errc code, std::string_view why) const {
+  return {code, where_.url.name() + ": " + std::string(why)};
+}
+
+void connection::end(error why) {
+  if (!broken_) broken_ = std::move(why);
+  socket_.close();
+  outgoing_.clear();
+  written_ = 0;
+}
+
+error connection::give_up() {
+  if (!broken_) {
+    const auto why =
+        blocked_.empty() ? "no answer in time" : "the broker takes no messages now: " + blocked_;
+    end(fault(errc::broker_unreachable, why));
+  }
+  return *broken_;
+}
+
+result<void> connection::state() const {
+  if (broken_) return *broken_;
+  if (channel_closed_) return *channel_closed_;
+  return {};
+}
+
+std::size_t connection::frame_max() const {
+  return static_cast<std::size_t>(amqp_get_frame_max(decoder_.get()));
+}
+
+result<void> connection::open(const std::string& name, moment until) {
+  if (!decoder_) return fault(errc::broker_unreachable, "no memory");
+  last_arrival_ = last_sent_ = base::boot_now();
+  if (auto done = socket_.connect(where_.url.host, where_.url.port, until); !done) {
+    end(fault(done.error().code, done.error().detail));
+    return state();
+  }
+  return log_in(name, until);
+}
+
+result<void> connection::open_channel(moment until) {
+  channel_closed_.reset();
+  amqp_channel_open_t fields{amqp_empty_bytes};
+  return call(AMQP_CHANNEL_OPEN_METHOD, &fields, AMQP_CHANNEL_OPEN_OK_METHOD, until);
+}
+
+void connection::close(moment until) {
+  if (broken_ || !logged_in_) return;
+  closing_ = true;
+  amqp_connection_close_t fields{AMQP_REPLY_SUCCESS, bytes_of("done"), 0, 0};
+  if (!append_method(outgoing_, 0, AMQP_CONNECTION_CLOSE_METHOD, &fields)) return;
+  // Without this wait the system would reset a connection from which not everything was read, and
+  // the broker might never see the last acknowledgements.
+  while (!broken_ && base::boot_now() < until) static_cast<void>(wait(until));
+  end(fault(errc::broker_unreachable, "the connection is closed"));
+}
+
+result<void> connection::call(amqp_method_number_t id, void* fields, amqp_method_number_t answer,
+                              moment until) {
+  if (auto usable = state(); !usable) return usable;
+  if (!append_method(outgoing_, the_channel, id, fields)) {
+    return fault(errc::conflict, "AMQP can't carry the request");
+  }
+  return await(answer, until);
+}
+
+result<void> connection::await(amqp_method_number_t answer, moment until) {
+  awaited_ = answer;
+  while (awaited_ != 0) {
+    if (auto usable = state(); !usable) return usable;
+    if (base::boot_now() >= until) return give_up();
+    static_cast<void>(wait(until));
+  }
+  return state();
+}
+
+result<void> connection::flush(moment until) {
+  static_cast<void>(advance());
+  while (!outgoing_.empty()) {
+    if (auto usable = state(); !usable) return usable;
+    if (base::boot_now() >= until) return give_up();
+    static_cast<void>(wait(until));
+  }
+  return state();
+}
+
+result<void> connection::advance() {
+  read_arrived();
+  write_outgoing();
+  return state();
+}
+
+result<void> connection::wait(moment until) {
+  write_outgoing();
+  if (!broken_) socket_.wait(!outgoing_.empty(), until);
+  return advance();
+}
+
+void connection::write_outgoing() {
+  while (!broken_ && written_ < outgoing_.size()) {
+    const auto count = socket_.write(std::string_view(outgoing_).substr(written_));
+    if (!count) {
+      // The broker may have said why before it closed the connection.
+      read_arrived();
+      end(fault(errc::broker_unreachable, count.error().detail));
+      return;
+    }
+    if (*count == 0) return;
+    written_ += *count;
+    last_sent_ = base::boot_now();
+  }
+  outgoing_.clear();
+  written_ = 0;
+}
+
+void connection::read_arrived() {
+  std::array<char, read_size> buffer;
+  while (!broken_) {
+    const auto count = socket_.read(buffer);
+    if (!count) {
+      const bool refused = login_sent_ && !logged_in_;
+      end(fault(errc::broker_unreachable,
+                count.error().detail + (refused ? " amid the login: wrong password?" : "")));
+      return;
+    }
+    if (*count == 0) return;
+    last_arrival_ = base::boot_now();
+    decode({buffer.data(), *count});
+    if (*count < buffer.size()) return;
+  }
+}
+
+void connection::decode(std::string_view bytes) {
+  while (!bytes.empty() && !broken_) {
+    amqp_frame_t frame{};
+    const int used = amqp_handle_input(decoder_.get(), bytes_of(bytes), &frame);
+    if (used <= 0) {
+      end(fault(errc::broker_unreachable,
+                std::string("an answer that is not of AMQP: ") + amqp_error_string2(used)));
+      return;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(used));
+    if (frame.frame_type != 0) take(frame);
+    // The decoder keeps what it has decoded until it may reuse the memory.
+    amqp_maybe_release_buffers(decoder_.get());
+  }
+}
+
+void connection::take(const amqp_frame_t& frame) {
+  switch (frame.frame_type) {
+    case AMQP_FRAME_METHOD:
+      if (frame.channel == 0) return take_connection_method(frame.payload.method);
+      if (frame.channel == the_channel) take_channel_method(frame.payload.method);
+      return;
+    case AMQP_FRAME_HEADER: {
+      const auto& head = frame.payload.properties;
+      content_ = read_head(*static_cast<const amqp_basic_properties_t*>(head.decoded));
+      missing_ = head.body_size;
+      content_->received.payload.reserve(std::min(missing_, reserved_at_once));
+      if (missing_ == 0) finish_content();
+      return;
+    }
+    case AMQP_FRAME_BODY:
+      return take_body(text_of(frame.payload.body_fragment));
+    case AMQP_FRAME_HEARTBEAT:
+      return;
+    default:
+      end(fault(errc::broker_unreachable, "the broker's protocol is not AMQP 0-9-1"));
+  }
+}
+
+void connection::take_body(std::string_view part) {
+  if (!content_ || part.size() > missing_) {
+    end(fault(errc::broker_unreachable, "an answer that is not of AMQP: a body without a head"));
+    return;
+  }
+  content_->received.payload += part;
+  missing_ -= part.size();
+  if (missing_ == 0) finish_content();
+}
+
+void connection::finish_content() {
+  auto complete = std::move(*content_);
+  content_.reset();
+  listener_.take_content(std::move(complete));
+}
+
+void connection::take_channel_method(const amqp_method_t& method) {
+  if (method.id == AMQP_CHANNEL_CLOSE_METHOD) {
+    return take_channel_close(*static_cast<const amqp_channel_close_t*>(method.decoded));
+  }
+  if (method.id == awaited_) awaited_ = 0;
+  listener_.take_method(method);
+}
+
+void connection::take_channel_close(const amqp_channel_close_t& closed) {
+  const auto code = closed.reply_code == AMQP_NOT_FOUND ? errc::not_found : errc::conflict;
+  channel_closed_ = fault(code, broker_words(closed.reply_text));
+  content_.reset();
+  amqp_channel_close_ok_t fields{};
+  static_cast<void>(append_method(outgoing_, the_channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &fields));
+}
+
+void connection::take_connection_method(const amqp_method_t& method) {
+  if (method.id == awaited_) awaited_ = 0;
+  switch (method.id) {
+    case AMQP_CONNECTION_START_METHOD:
+      return take_start(*static_cast<const amqp_connection_start_t*>(method.decoded));
+    case AMQP_CONNECTION_TUNE_METHOD:
+      return take_tune(*static_cast<const amqp_connection_tune_t*>(method.decoded));
+    case AMQP_CONNECTION_OPEN_OK_METHOD:
+      logged_in_ = true;
+      return;
+    case AMQP_CONNECTION_CLOSE_METHOD:
+      return take_connection_close(*static_cast<const amqp_connection_close_t*>(method.decoded));
+    case AMQP_CONNECTION_CLOSE_OK_METHOD:
+      if (closing_) end(fault(errc::broker_unreachable, "the connection is closed"));
+      return;
+    case AMQP_CONNECTION_BLOCKED_METHOD:
+      blocked_ = text_of(static_cast<const amqp_connection_blocked_t*>(method.decoded)->reason);
+      if (blocked_.empty()) blocked_ = "it does not say why";
+      return;
+    case AMQP_CONNECTION_UNBLOCKED_METHOD:
+      blocked_.clear();
+      return;
+    default:
+      return;
+  }
+}
+
+void connection::take_connection_close(const amqp_connection_close_t& closed) {
+  amqp_connection_close_ok_t fields{};
+  if (append_method(outgoing_, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &fields)) {
+    // As much as the system takes: the connection ends in any case.
+    static_cast<void>(socket_.write(std::string_view(outgoing_).substr(written_)));
+  }
+  auto code = errc::broker_unreachable;
+  std::string why = "the broker closed the connection: " + broker_words(closed.reply_text);
+  if (!logged_in_ && closed.reply_code == AMQP_ACCESS_REFUSED) {
+    why = "the broker refuses the user or the password: " + broker_words(closed.reply_text);
+  } else if (!logged_in_ && closed.reply_code != AMQP_CONNECTION_FORCED) {
+    code = errc::conflict;  // such as a virtual host that is missing
+  }
+  end(fault(code, why));
+}
+
+/// RabbitMQ names the user where it refuses something; details of errors do not.
+std::string connection::broker_words(amqp_bytes_t text) const {
+  std::string out(text_of(text));
+  const auto named = "user '" + where_.user + "'";
+  if (const auto begin = out.find(named); begin != out.npos) {
+    out.replace(begin, named.size(), "the user");
+  }
+  return out;
+}
+
+}  // namespace onceguard::messaging::rabbitmq

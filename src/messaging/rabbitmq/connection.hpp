@@ -1,0 +1,131 @@
+// A connection to RabbitMQ with one channel. One thread at a time.
+//
+// librabbitmq decodes what arrives and encodes what is sent. What waits, and for how long, is
+// decided here (tcp_socket.hpp).
+#pragma once
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <onceguard/error.hpp>
+
+#include "messaging/rabbitmq/address.hpp"
+#include "messaging/rabbitmq/content.hpp"
+#include "messaging/rabbitmq/tcp_socket.hpp"
+
+namespace onceguard::messaging::rabbitmq {
+
+inline constexpr amqp_channel_t the_channel = 1;
+
+/// Gets what arrives on the channel, answers to calls included. Called amid calls of the
+/// connection; calls none of it.
+class channel_listener {
+ public:
+  channel_listener() = default;
+  channel_listener(const channel_listener&) = delete;
+  channel_listener& operator=(const channel_listener&) = delete;
+  virtual ~channel_listener() = default;
+
+  /// The fields live no longer than the call.
+  virtual void take_method(const amqp_method_t& method) = 0;
+  /// The message that belongs to the last method that has one.
+  virtual void take_content(received_content content) = 0;
+};
+
+class connection {
+ public:
+  /// Connects nothing yet. The address and the listener must outlive it.
+  connection(const address& where, channel_listener& listener);
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+  ~connection();
+
+  /// Connects and logs in; the operators see the name. errc::broker_unreachable: also a wrong
+  /// password; errc::conflict: the broker refuses something else.
+  [[nodiscard]] result<void> open(const std::string& name, moment until);
+  /// For the first time, or after the broker has closed the channel.
+  [[nodiscard]] result<void> open_channel(moment until);
+  /// Says goodbye: what was sent before is certain to have been read.
+  void close(moment until);
+
+  /// The error that ended the connection (errc::broker_unreachable, amid the login also
+  /// errc::conflict) or the channel
+  /// (errc::not_found: what was named does not exist; errc::conflict: another refusal). The calls
+  /// below return it, too.
+  [[nodiscard]] result<void> state() const;
+  [[nodiscard]] bool connected() const noexcept { return !broken_; }
+
+  /// Sends a request on the channel, and waits for the answer.
+  [[nodiscard]] result<void> call(amqp_method_number_t id, void* fields,
+                                  amqp_method_number_t answer, moment until);
+  /// What is sent next: frames.
+  [[nodiscard]] std::string& outgoing() noexcept { return outgoing_; }
+  /// Until everything is sent.
+  [[nodiscard]] result<void> flush(moment until);
+  /// Sends and takes what is possible without a wait.
+  [[nodiscard]] result<void> advance();
+  /// Waits until that may do something, or the time is over; and does it.
+  [[nodiscard]] result<void> wait(moment until);
+  /// Ends the connection since the broker does not answer in time; returns the error.
+  error give_up();
+  /// What is wrong, and where.
+  [[nodiscard]] error fault(errc code, std::string_view why) const;
+
+  [[nodiscard]] std::size_t frame_max() const;
+  [[nodiscard]] moment last_arrival() const noexcept { return last_arrival_; }
+  /// When the broker wants to get a sign of life; far away where none was agreed.
+  [[nodiscard]] moment next_heartbeat() const noexcept;
+  /// Makes a heartbeat outgoing when it is due.
+  void beat();
+
+ private:
+  struct state_deleter {
+    void operator()(amqp_connection_state_t state) const noexcept {
+      amqp_destroy_connection(state);
+    }
+  };
+  using decoder = std::unique_ptr<amqp_connection_state_t_, state_deleter>;
+
+  void end(error why);
+  [[nodiscard]] result<void> await(amqp_method_number_t answer, moment until);
+  [[nodiscard]] result<void> log_in(const std::string& name, moment until);
+  [[nodiscard]] bool append_start_ok(const std::string& name);
+  void read_arrived();
+  void write_outgoing();
+  void decode(std::string_view bytes);
+  void take(const amqp_frame_t& frame);
+  void take_connection_method(const amqp_method_t& method);
+  void take_channel_method(const amqp_method_t& method);
+  void take_start(const amqp_connection_start_t& start);
+  void take_tune(const amqp_connection_tune_t& tune);
+  void take_connection_close(const amqp_connection_close_t& closed);
+  void take_channel_close(const amqp_channel_close_t& closed);
+  void take_body(std::string_view part);
+  void finish_content();
+  [[nodiscard]] std::string broker_words(amqp_bytes_t text) const;
+
+  const address& where_;
+  channel_listener& listener_;
+  tcp_socket socket_;
+  decoder decoder_;
+  std::optional<error> broken_;
+  std::optional<error> channel_closed_;
+  bool login_sent_ = false;
+  bool logged_in_ = false;
+  bool closing_ = false;
+  std::string blocked_;  ///< why the broker takes no messages now; empty: it does
+  std::string outgoing_;
+  std::size_t written_ = 0;  ///< of outgoing_
+  amqp_method_number_t awaited_ = 0;
+  std::optional<received_content> content_;
+  std::uint64_t missing_ = 0;  ///< bytes of content_
+  moment last_arrival_{};
+  moment last_sent_{};
+};
+
+}  // namespace onceguard::messaging::rabbitmq

@@ -1,0 +1,260 @@
+#include "messaging/rabbitmq/consumer.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include "messaging/rabbitmq/connection.hpp"
+
+namespace onceguard::messaging::rabbitmq {
+namespace {
+
+constexpr std::size_t most_in_flight = 65'535;  // basic.qos has 16 bits for it
+
+/// What RabbitMQ does, for consumers of one queue:
+/// - A delivery belongs to the consumer as long as its channel is open. RabbitMQ closes a channel
+///   that does not acknowledge a delivery for `consumer_timeout` (30 minutes, if its operators have
+///   not changed it): the consumer's calls then fail, and everything is delivered again. The time
+///   begins when RabbitMQ sends the delivery, which may be before receive returns it.
+/// - The order is that of the publication on one channel, through one exchange to one queue, at one
+///   consumer; only what is delivered again comes late (a quorum queue puts it at its begin or its
+///   end, a classic queue at the old position if it can). With several consumers on the queue each
+///   gets a part of the messages, and so of a key, unless the queue has x-single-active-consumer.
+/// - Only quorum queues count deliveries. A classic queue has one mark for "delivered before".
+consumer_traits traits_of(const address& where) {
+  consumer_traits out;
+  out.dead_letters = where.dead_letters;
+  out.counts = true;
+  out.ordered = true;
+  return out;
+}
+
+class queue_consumer final : public messaging::consumer, private channel_listener {
+ public:
+  queue_consumer(const broker_params& params, address where)
+      : params_(params),
+        where_(std::move(where)),
+        traits_(traits_of(where_)),
+        connection_(where_, *this) {}
+  ~queue_consumer() override { connection_.close(deadline()); }
+
+  [[nodiscard]] result<void> open() {
+    const auto until = deadline();
+    if (auto done = connection_.open(params_.name, until); !done) return done;
+    if (auto done = connection_.open_channel(until); !done) return done;
+    if (auto done = declare(until); !done) return done;
+    // What receive has not returned yet counts, too: all of it belongs to this consumer.
+    amqp_basic_qos_t qos = prefetch();
+    if (auto done = connection_.call(AMQP_BASIC_QOS_METHOD, &qos, AMQP_BASIC_QOS_OK_METHOD, until);
+        !done) {
+      return done;
+    }
+    amqp_basic_consume_t consume{};
+    consume.queue = bytes_of(where_.queue);
+    consume.consumer_tag = bytes_of(std::string_view(params_.name).substr(0, longest_text));
+    return connection_.call(AMQP_BASIC_CONSUME_METHOD, &consume, AMQP_BASIC_CONSUME_OK_METHOD,
+                            until);
+  }
+
+  [[nodiscard]] const consumer_traits& traits() const noexcept override { return traits_; }
+
+  [[nodiscard]] result<std::vector<delivery>> receive(std::size_t most,
+                                                      milliseconds wait) override {
+    const auto until = base::boot_now() + wait;
+    static_cast<void>(connection_.advance());
+    for (;;) {
+      if (auto usable = check(); !usable) return usable.error();
+      if (!arrived_.empty() || base::boot_now() >= until) return take_arrived(most);
+      if (auto alive = keep_alive(); !alive) return alive.error();
+      static_cast<void>(connection_.wait(std::min(until, next_duty())));
+    }
+  }
+
+  [[nodiscard]] result<void> extend(std::uint64_t tag) override {
+    if (auto held = check_held(tag); !held) return held;
+    connection_.beat();
+    static_cast<void>(connection_.advance());
+    return check();
+  }
+
+  [[nodiscard]] result<void> acknowledge(std::uint64_t tag) override {
+    amqp_basic_ack_t fields{tag, 0};
+    return settle(tag, AMQP_BASIC_ACK_METHOD, &fields);
+  }
+
+  [[nodiscard]] result<void> give_back(std::uint64_t tag, milliseconds /*delay*/) override {
+    amqp_basic_reject_t fields{tag, 1};
+    return settle(tag, AMQP_BASIC_REJECT_METHOD, &fields);
+  }
+
+  [[nodiscard]] result<void> dead_letter(std::uint64_t tag) override {
+    if (auto held = check_held(tag); !held) return held;
+    if (!traits_.dead_letters) {
+      return connection_.fault(errc::invalid_argument,
+                               "the URL does not say dead_letters=yes for this queue");
+    }
+    amqp_basic_reject_t fields{tag, 0};
+    return settle(tag, AMQP_BASIC_REJECT_METHOD, &fields);
+  }
+
+  [[nodiscard]] result<std::optional<std::uint64_t>> backlog() override {
+    static_cast<void>(connection_.advance());
+    if (auto usable = check(); !usable) return usable.error();
+    if (auto done = declare(deadline()); !done) return lost(done.error());
+    return std::optional<std::uint64_t>(waiting_);
+  }
+
+ private:
+  void take_method(const amqp_method_t& method) override {
+    switch (method.id) {
+      case AMQP_BASIC_DELIVER_METHOD: {
+        const auto& fields = *static_cast<const amqp_basic_deliver_t*>(method.decoded);
+        coming_.tag = fields.delivery_tag;
+        coming_.count = fields.redelivered != 0 ? 2 : 1;
+        return;
+      }
+      case AMQP_QUEUE_DECLARE_OK_METHOD:
+        waiting_ = static_cast<const amqp_queue_declare_ok_t*>(method.decoded)->message_count;
+        return;
+      case AMQP_BASIC_CANCEL_METHOD:
+        cancelled_ = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  void take_content(received_content content) override {
+    if (content.deliveries_before) {
+      coming_.count = std::max(coming_.count, *content.deliveries_before + 1);
+    }
+    coming_.received = std::move(content.received);
+    arrived_.push_back(std::exchange(coming_, {}));
+  }
+
+  [[nodiscard]] moment deadline() const { return base::boot_now() + params_.timeout; }
+
+  [[nodiscard]] amqp_basic_qos_t prefetch() const {
+    const auto count = std::min(params_.in_flight, most_in_flight);
+    return {0, static_cast<std::uint16_t>(count), 0};
+  }
+
+  /// Asks for the queue without making one.
+  [[nodiscard]] result<void> declare(moment until) {
+    amqp_queue_declare_t fields{};
+    fields.queue = bytes_of(where_.queue);
+    fields.passive = 1;
+    return connection_.call(AMQP_QUEUE_DECLARE_METHOD, &fields, AMQP_QUEUE_DECLARE_OK_METHOD,
+                            until);
+  }
+
+  /// Whoever closed the channel of a consumer that worked before: everything is delivered again,
+  /// and another consumer may go on.
+  [[nodiscard]] static error lost(error why) {
+    if (why.code == errc::conflict) why.code = errc::broker_unreachable;
+    return why;
+  }
+
+  /// Whether the consumer is as it was opened.
+  [[nodiscard]] result<void> check() {
+    if (ended_) return *ended_;
+    if (cancelled_ && connection_.state()) {
+      // The queue was deleted, or its node is gone: the broker does not say which.
+      if (declare(deadline())) {
+        ended_ = connection_.fault(errc::broker_unreachable, "the broker ended the consumer");
+      }
+    }
+    if (auto usable = connection_.state(); !usable) ended_ = lost(usable.error());
+    if (!ended_) return {};
+    arrived_.clear();
+    held_.clear();
+    return *ended_;
+  }
+
+  [[nodiscard]] result<void> check_held(std::uint64_t tag) {
+    static_cast<void>(connection_.advance());
+    if (auto usable = check(); !usable) return usable;
+    if (held_.contains(tag)) return {};
+    return connection_.fault(errc::not_found, "the consumer does not hold this delivery");
+  }
+
+  /// AMQP has no answer to these methods. An unknown tag would make the broker close the channel.
+  [[nodiscard]] result<void> settle(std::uint64_t tag, amqp_method_number_t id, void* fields) {
+    if (auto held = check_held(tag); !held) return held;
+    if (!append_method(connection_.outgoing(), the_channel, id, fields)) {
+      return connection_.fault(errc::conflict, "AMQP can't carry the request");
+    }
+    held_.erase(tag);
+    static_cast<void>(connection_.flush(deadline()));
+    if (auto usable = check(); !usable) {
+      auto why = usable.error();
+      why.effect = effect::unknown;
+      return why;
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<delivery> take_arrived(std::size_t most) {
+    std::vector<delivery> out;
+    while (!arrived_.empty() && out.size() < most) {
+      held_.insert(arrived_.front().tag);
+      out.push_back(std::move(arrived_.front()));
+      arrived_.pop_front();
+    }
+    return out;
+  }
+
+  /// The time of the next sign of life that is owed, either way.
+  [[nodiscard]] moment next_duty() const {
+    const auto probe = (probed_ ? *probed_ : connection_.last_arrival()) + params_.timeout;
+    return std::min(connection_.next_heartbeat(), probe);
+  }
+
+  /// Sends signs of life, and asks for one where nothing arrived for as long as the timeout. (The
+  /// heartbeats that are agreed with the broker are too slow for that.)
+  [[nodiscard]] result<void> keep_alive() {
+    const auto now = base::boot_now();
+    connection_.beat();
+    if (probed_ && connection_.last_arrival() >= *probed_) probed_.reset();
+    if (probed_) {
+      if (now < *probed_ + params_.timeout) return {};
+      static_cast<void>(connection_.give_up());
+      return check();
+    }
+    if (now < connection_.last_arrival() + params_.timeout) return {};
+    auto same = prefetch();  // changes nothing, and is answered by the channel alone
+    if (append_method(connection_.outgoing(), the_channel, AMQP_BASIC_QOS_METHOD, &same)) {
+      probed_ = now;
+    }
+    return {};
+  }
+
+  const broker_params params_;
+  const address where_;
+  const consumer_traits traits_;
+  connection connection_;
+  delivery coming_{};             ///< its content has not arrived yet
+  std::deque<delivery> arrived_;  ///< not returned by receive yet
+  std::unordered_set<std::uint64_t> held_;
+  std::uint64_t waiting_ = 0;
+  bool cancelled_ = false;
+  std::optional<moment> probed_;
+  std::optional<error> ended_;
+};
+
+}  // namespace
+
+result<std::unique_ptr<messaging::consumer>> open_consumer(const broker_params& params) {
+  auto where = read_address(params.url, broker_role::consumer);
+  if (!where) return where.error();
+  if (params.in_flight == 0) {
+    return error(errc::invalid_argument, where->url.name() + ": in_flight is 0");
+  }
+  auto out = std::make_unique<queue_consumer>(params, std::move(*where));
+  if (auto opened = out->open(); !opened) return opened.error();
+  return out;
+}
+
+}  // namespace onceguard::messaging::rabbitmq

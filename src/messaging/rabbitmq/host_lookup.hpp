@@ -1,0 +1,26 @@
+// The addresses of a host, within a time.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <netdb.h>
+#include <string>
+
+#include <onceguard/error.hpp>
+
+#include "base/clock.hpp"
+
+namespace onceguard::messaging::rabbitmq {
+
+using moment = base::boot_clock::time_point;
+
+struct address_list_deleter {
+  void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
+};
+using address_list = std::unique_ptr<addrinfo, address_list_deleter>;
+
+/// At least one address. errc::broker_unreachable: there is none, or the answer did not come in
+/// time.
+[[nodiscard]] result<address_list> find_host(const std::string& host, std::uint16_t port,
+                                             moment until);
+
+}  // namespace onceguard::messaging::rabbitmq

@@ -1,0 +1,121 @@
+// The begin of a connection: both sides say who they are, and agree on limits.
+#include <algorithm>
+#include <array>
+
+#include "messaging/rabbitmq/connection.hpp"
+
+namespace onceguard::messaging::rabbitmq {
+namespace {
+
+constexpr std::string_view protocol_header{"AMQP\0\0\x09\x01", 8};
+constexpr std::uint32_t wanted_frame_max = 131'072;
+constexpr std::uint32_t least_frame_max = 4'096;  // of the protocol
+/// Two in the time after which the broker wants to have got one.
+constexpr int beats_per_interval = 2;
+
+amqp_table_entry_t text_entry(std::string_view name, std::string_view value) {
+  amqp_table_entry_t out{};
+  out.key = bytes_of(name);
+  out.value.kind = AMQP_FIELD_KIND_UTF8;
+  out.value.value.bytes = bytes_of(value);
+  return out;
+}
+
+amqp_table_entry_t ability(std::string_view name) {
+  amqp_table_entry_t out{};
+  out.key = bytes_of(name);
+  out.value.kind = AMQP_FIELD_KIND_BOOLEAN;
+  out.value.value.boolean = 1;
+  return out;
+}
+
+bool holds_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const auto end = std::min(list.find(' '), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+result<void> connection::log_in(const std::string& name, moment until) {
+  outgoing_ = protocol_header;
+  if (auto done = await(AMQP_CONNECTION_START_METHOD, until); !done) return done;
+  if (!append_start_ok(name)) return fault(errc::conflict, "AMQP can't carry the login");
+  login_sent_ = true;
+  if (auto done = await(AMQP_CONNECTION_TUNE_METHOD, until); !done) return done;
+  amqp_connection_tune_ok_t tune{};
+  tune.channel_max = the_channel;
+  tune.frame_max = static_cast<std::uint32_t>(frame_max());
+  tune.heartbeat = static_cast<std::uint16_t>(where_.heartbeat.count());
+  amqp_connection_open_t fields{bytes_of(where_.vhost), amqp_empty_bytes, 0};
+  if (!append_method(outgoing_, 0, AMQP_CONNECTION_TUNE_OK_METHOD, &tune) ||
+      !append_method(outgoing_, 0, AMQP_CONNECTION_OPEN_METHOD, &fields)) {
+    return fault(errc::conflict, "AMQP can't carry the login");
+  }
+  return await(AMQP_CONNECTION_OPEN_OK_METHOD, until);
+}
+
+bool connection::append_start_ok(const std::string& name) {
+  // Without the first, a wrong password would look like a connection that broke.
+  std::array abilities{ability("authentication_failure_close"), ability("consumer_cancel_notify"),
+                       ability("connection.blocked"), ability("publisher_confirms"),
+                       ability("basic.nack")};
+  amqp_table_entry_t capabilities{};
+  capabilities.key = bytes_of("capabilities");
+  capabilities.value.kind = AMQP_FIELD_KIND_TABLE;
+  capabilities.value.value.table = {static_cast<int>(abilities.size()), abilities.data()};
+  std::array properties{
+      text_entry("product", "Onceguard"),
+      text_entry("connection_name", std::string_view(name).substr(0, longest_text)), capabilities};
+  std::string login;
+  login += '\0';
+  login += where_.user;
+  login += '\0';
+  login += where_.password;
+  amqp_connection_start_ok_t fields{};
+  fields.client_properties = {static_cast<int>(properties.size()), properties.data()};
+  fields.mechanism = bytes_of("PLAIN");
+  fields.response = bytes_of(login);
+  fields.locale = bytes_of("en_US");
+  return append_method(outgoing_, 0, AMQP_CONNECTION_START_OK_METHOD, &fields,
+                       method_size + login.size());
+}
+
+void connection::take_start(const amqp_connection_start_t& start) {
+  if (start.version_major != AMQP_PROTOCOL_VERSION_MAJOR ||
+      start.version_minor != AMQP_PROTOCOL_VERSION_MINOR) {
+    end(fault(errc::broker_unreachable, "the broker's protocol is not AMQP 0-9-1"));
+  } else if (!holds_word(text_of(start.mechanisms), "PLAIN")) {
+    end(fault(errc::conflict, "the broker takes no login by a password (PLAIN)"));
+  }
+}
+
+void connection::take_tune(const amqp_connection_tune_t& tune) {
+  auto most = wanted_frame_max;
+  if (tune.frame_max != 0) most = std::min(most, tune.frame_max);
+  if (most < least_frame_max || logged_in_) {
+    end(fault(errc::broker_unreachable, "an answer that is not of AMQP: its limits"));
+    return;
+  }
+  // The decoder is idle: it has just completed a frame.
+  const int failed = amqp_tune_connection(decoder_.get(), the_channel, static_cast<int>(most), 0);
+  if (failed != AMQP_STATUS_OK) {
+    end(fault(errc::broker_unreachable, amqp_error_string2(failed)));
+  }
+}
+
+moment connection::next_heartbeat() const noexcept {
+  if (where_.heartbeat.count() == 0) return moment::max();
+  return last_sent_ + milliseconds(where_.heartbeat) / beats_per_interval;
+}
+
+void connection::beat() {
+  if (!broken_ && outgoing_.empty() && base::boot_now() >= next_heartbeat()) {
+    append_heartbeat(outgoing_);
+  }
+}
+
+}  // namespace onceguard::messaging::rabbitmq
