@@ -1,108 +1,17 @@
 // The contract of onceguard/broker.hpp, the same for every broker.
-#include <chrono>
-#include <map>
 #include <set>
 #include <signal.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
-#include <gtest/gtest.h>
-
-#include <onceguard/broker.hpp>
-
-#include "base/clock.hpp"
-#include "messaging/contract/broker_server.hpp"
-#include "support/free_port.hpp"
+#include "messaging/contract/consumer_fixture.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
 
-using namespace std::chrono_literals;
-using messaging::consumer;
-using messaging::delivery;
-using messaging::message;
-using messaging::publisher;
-
-constexpr milliseconds long_wait{20'000};
-constexpr milliseconds short_wait{50};
-
-/// One server of each kind for the whole process: some take seconds to start.
-broker_server& server_of(const tested_broker& broker) {
-  static std::map<std::string, std::unique_ptr<broker_server>> all;
-  auto& found = all[broker.name];
-  if (!found) found = broker.begin();
-  return *found;
-}
-
-message text(std::string payload, std::string id = {}) {
-  message out;
-  out.payload = std::move(payload);
-  if (!id.empty()) out.properties.emplace_back("message_id", std::move(id));
-  return out;
-}
-
-messaging::broker_params at(const std::string& url, std::size_t in_flight = 64) {
-  messaging::broker_params out;
-  out.url = url;
-  out.in_flight = in_flight;
-  return out;
-}
-
-class consumer_contract : public ::testing::TestWithParam<tested_broker> {
- protected:
-  [[nodiscard]] broker_server& server() const { return server_of(GetParam()); }
-
-  [[nodiscard]] std::unique_ptr<consumer> connect(std::size_t in_flight = 64) const {
-    auto out = messaging::open_consumer(at(queue_.consumer_url, in_flight));
-    if (!out) throw std::runtime_error("open_consumer: " + out.error().detail);
-    return std::move(*out);
-  }
-
-  void publish(const std::vector<message>& batch) const {
-    auto sender = messaging::open_publisher(at(queue_.publisher_url));
-    if (!sender) throw std::runtime_error("open_publisher: " + sender.error().detail);
-    const auto sent = (*sender)->publish(batch);
-    if (!sent) throw std::runtime_error("publish: " + sent.error().detail);
-  }
-  void publish_numbers(int count) const {
-    std::vector<message> batch;
-    for (int i = 0; i < count; ++i) batch.push_back(text(std::to_string(i), std::to_string(i)));
-    publish(batch);
-  }
-
-  static std::vector<delivery> take(consumer& from, std::size_t most, milliseconds wait) {
-    auto got = from.receive(most, wait);
-    if (!got) throw std::runtime_error("receive: " + got.error().detail);
-    return std::move(*got);
-  }
-  /// The next delivery, which must come.
-  static delivery take_one(consumer& from) {
-    auto got = take(from, 1, long_wait);
-    if (got.size() != 1) throw std::runtime_error("no delivery came");
-    return std::move(got.front());
-  }
-  /// As many deliveries, which must come.
-  static std::vector<delivery> take_all(consumer& from, std::size_t count) {
-    std::vector<delivery> out;
-    const auto until = base::boot_now() + long_wait;
-    while (out.size() < count && base::boot_now() < until) {
-      for (auto& one : take(from, count - out.size(), 1s)) out.push_back(std::move(one));
-    }
-    if (out.size() != count) throw std::runtime_error("too few deliveries came");
-    return out;
-  }
-  static void expect_none(consumer& from, milliseconds wait = 500ms) {
-    EXPECT_TRUE(take(from, 1, wait).empty());
-  }
-  static void acknowledge(consumer& holder, const delivery& done) {
-    const auto reply = holder.acknowledge(done.tag);
-    if (!reply) throw std::runtime_error("acknowledge: " + reply.error().detail);
-  }
-
-  const test_queue queue_ = server().make_queue();
-};
+class consumer_contract : public consumer_fixture {};
 
 TEST_P(consumer_contract, a_message_arrives_as_it_was_sent) {
   auto sent = text(std::string("\0\xff payload\r\n", 11), "order-17");
@@ -341,62 +250,6 @@ TEST_P(consumer_contract, the_backlog_counts_what_waits) {
     const auto waiting = receiver->backlog();
     return waiting && waiting->value_or(0) == 0u;
   });
-}
-
-TEST_P(consumer_contract, a_crash_of_the_broker_loses_nothing_that_was_confirmed) {
-  publish_numbers(20);
-  const auto receiver = connect();
-  const auto got = take_all(*receiver, 10);
-  for (std::size_t i = 0; i < 5; ++i) acknowledge(*receiver, got[i]);
-  server().stop();
-  const auto broken = [&] {
-    const auto reply = receiver->receive(100, short_wait);
-    return !reply && reply.error().code == errc::broker_unreachable;
-  };
-  wait_until("the consumer to notice", broken);
-  EXPECT_EQ(receiver->acknowledge(got[7].tag).error().code, errc::broker_unreachable);
-  const auto refused = messaging::open_consumer(at(queue_.consumer_url));
-  EXPECT_EQ(refused.error().code, errc::broker_unreachable);
-  server().start();
-  const auto second = connect();
-  std::set<std::string> rest;
-  const auto complete = [&] {
-    for (const auto& one : take(*second, 100, 1s)) {
-      rest.insert(one.received.payload);
-      acknowledge(*second, one);
-    }
-    return rest.size() >= 15;
-  };
-  wait_until("the rest", complete);
-  for (int i = 5; i < 20; ++i) EXPECT_TRUE(rest.contains(std::to_string(i))) << i;
-}
-
-TEST_P(consumer_contract, a_broker_that_hangs_is_out_of_reach) {
-  publish_numbers(1);
-  const auto receiver = connect();
-  auto params = at(queue_.publisher_url);
-  params.timeout = 700ms;
-  const auto sender = messaging::open_publisher(params).value();
-  server().pause();
-  const auto begin = base::boot_now();
-  const std::vector<message> batch{text("x", "1")};
-  const auto sent = sender->publish(batch);
-  const auto took = base::boot_now() - begin;
-  server().go_on();
-  ASSERT_FALSE(sent.has_value());
-  EXPECT_EQ(sent.error().code, errc::broker_unreachable);
-  EXPECT_EQ(sent.error().effect, effect::unknown);
-  EXPECT_LT(took, 10s);
-}
-
-TEST_P(consumer_contract, where_nobody_listens_there_is_an_error) {
-  auto url = queue_.consumer_url;
-  const auto begin = url.rfind("127.0.0.1:") + 10;
-  const auto end = url.find('/', begin);
-  url.replace(begin, end - begin, std::to_string(free_port()));
-  const auto opened = messaging::open_consumer(at(url));
-  ASSERT_FALSE(opened.has_value());
-  EXPECT_EQ(opened.error().code, errc::broker_unreachable) << opened.error().detail;
 }
 
 INSTANTIATE_TEST_SUITE_P(brokers, consumer_contract, ::testing::ValuesIn(tested_brokers()),

@@ -58,8 +58,7 @@ batch_worker with_inbox(const std::string& url) {
 
 batch_worker without_inbox(const std::string& url) {
   auto on = connect(url);
-  return [on](std::span<const delivered> batch)
-             -> onceguard::result<std::vector<inbox_outcome>> {
+  return [on](std::span<const delivered> batch) -> onceguard::result<std::vector<inbox_outcome>> {
     std::vector<inbox_outcome> out;
     for (const auto& message : onceguard::messaging::messages_of(batch)) {
       run(on.get(), effect, message);
@@ -92,7 +91,9 @@ int main(int count, char** words) {
   params.from.in_flight = 200;
   params.batch = 100;
   params.drop_dead_letters = true;
-  const auto worker = [&] { return mode == "inbox" ? with_inbox(database) : without_inbox(database); };
+  const auto worker = [&] {
+    return mode == "inbox" ? with_inbox(database) : without_inbox(database);
+  };
   const auto done = onceguard::messaging::run_subscription(params, stop.get_token(), worker);
   if (done) return 0;
   std::cerr << done.error().detail << "\n";

@@ -1,0 +1,74 @@
+// Brokers that crash, hang, or are not there.
+#include <set>
+
+#include "messaging/contract/consumer_fixture.hpp"
+#include "support/free_port.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+class broker_away_contract : public consumer_fixture {};
+
+TEST_P(broker_away_contract, a_crash_of_the_broker_loses_nothing_that_was_confirmed) {
+  publish_numbers(20);
+  const auto receiver = connect();
+  const auto got = take_all(*receiver, 10);
+  for (std::size_t i = 0; i < 5; ++i) acknowledge(*receiver, got[i]);
+  server().stop();
+  const auto broken = [&] {
+    const auto reply = receiver->receive(100, short_wait);
+    return !reply && reply.error().code == errc::broker_unreachable;
+  };
+  wait_until("the consumer to notice", broken);
+  EXPECT_EQ(receiver->acknowledge(got[7].tag).error().code, errc::broker_unreachable);
+  const auto refused = messaging::open_consumer(at(queue_.consumer_url));
+  EXPECT_EQ(refused.error().code, errc::broker_unreachable);
+  server().start();
+  const auto second = connect();
+  std::set<std::string> rest;
+  const auto complete = [&] {
+    for (const auto& one : take(*second, 100, 1s)) {
+      rest.insert(one.received.payload);
+      acknowledge(*second, one);
+    }
+    return rest.size() >= 15;
+  };
+  wait_until("the rest", complete);
+  for (int i = 5; i < 20; ++i) EXPECT_TRUE(rest.contains(std::to_string(i))) << i;
+}
+
+TEST_P(broker_away_contract, a_broker_that_hangs_is_out_of_reach) {
+  publish_numbers(1);
+  const auto receiver = connect();
+  auto params = at(queue_.publisher_url);
+  params.timeout = 700ms;
+  const auto sender = messaging::open_publisher(params).value();
+  server().pause();
+  const auto begin = base::boot_now();
+  const std::vector<message> batch{text("x", "1")};
+  const auto sent = sender->publish(batch);
+  const auto took = base::boot_now() - begin;
+  server().go_on();
+  ASSERT_FALSE(sent.has_value());
+  EXPECT_EQ(sent.error().code, errc::broker_unreachable);
+  EXPECT_EQ(sent.error().effect, effect::unknown);
+  EXPECT_LT(took, 10s);
+}
+
+TEST_P(broker_away_contract, where_nobody_listens_there_is_an_error) {
+  auto url = queue_.consumer_url;
+  const auto begin = url.rfind("127.0.0.1:") + 10;
+  const auto end = url.find('/', begin);
+  url.replace(begin, end - begin, std::to_string(free_port()));
+  const auto opened = messaging::open_consumer(at(url));
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code, errc::broker_unreachable) << opened.error().detail;
+}
+
+INSTANTIATE_TEST_SUITE_P(brokers, broker_away_contract, ::testing::ValuesIn(tested_brokers()),
+                         [](const auto& broker) { return broker.param.name; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(broker_away_contract);
+
+}  // namespace
+}  // namespace onceguard::testing
