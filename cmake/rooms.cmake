@@ -84,8 +84,8 @@ function(onceguard_room name folder folders)
   add_library(onceguard::room::${name} ALIAS ${target})
 endfunction()
 
-# The option by which the linker takes in the registration of a store or a broker, of which nothing is
-# called by name: a program knows those that it was linked with. Empty for other rooms.
+# The option by which the linker takes in the registration of a store or a broker, of which nothing
+# is called by name: a program knows those that it was linked with. Empty for other rooms.
 function(onceguard_registration room folder result)
   set(option "")
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/registration.cpp AND NOT room STREQUAL "store")

@@ -87,7 +87,7 @@ enum class broker_reply : std::uint8_t {
 [[nodiscard]] broker_reply reply_to(const inbox_outcome& outcome) noexcept;
 
 /// The handler of one message. The lease tells the attempt. What it throws is a failed attempt; its
-/// effects in the inbox's transaction are undone. See message_rejected.
+/// effects in the inbox's transaction are rolled back. See message_rejected.
 using message_handler = std::function<void(const inbox_message&, const lease&)>;
 
 }  // namespace v1

@@ -3,7 +3,7 @@
 // acknowledge, give back after a pause, or dead-letter. Connects again after the broker was away.
 //
 //   subscription_params params;
-//   params.from.url = "amqp://127.0.0.1/orders?dead_letters=yes";
+//   params.queue.url = "amqp://127.0.0.1/orders?dead_letters=yes";
 //   run_subscription(params, stop, [] {
 //     auto on = std::make_shared<connection>();           // a worker's own
 //     return [on](std::span<const delivered> batch) {
@@ -34,8 +34,8 @@ enum class order_rule : std::uint8_t {
 
 /// A delivery whose message has an id.
 struct delivered {
-  const delivery* from = nullptr;  ///< never null
-  std::string id;                  ///< of the message
+  const delivery* source = nullptr;  ///< never null
+  std::string id;                    ///< of the message
 };
 
 /// The views that an inbox takes.
@@ -44,19 +44,21 @@ struct delivered {
 /// The header of a dead letter that says why the message is dead.
 inline constexpr const char* reason_header = "onceguard-reason";
 
+/// What happened to a subscription.
+enum class subscription_event_kind : std::uint8_t {
+  received,       ///< a delivery
+  settled,        ///< the broker got the reply that the outcome asks for
+  dead_lettered,  ///< the same, and the message is stored among the dead letters
+  not_settled,    ///< the broker did not take the reply: it delivers the message again
+  connected,      ///< to the broker
+  broker_away,    ///< the connection broke, or none could be made; `text` says why
+  store_away,     ///< a worker failed with an error; `text` says why
+};
+
 /// Something happened to a subscription. The views end with the call.
 struct subscription_event {
-  /// What it was.
-  enum class kind : std::uint8_t {
-    received,       ///< a delivery
-    settled,        ///< an outcome was told to the broker
-    dead_lettered,  ///< the same, and the message is stored among the dead letters
-    not_settled,    ///< the broker did not take the outcome: it delivers the message again
-    connected,      ///< to the broker
-    broker_away,    ///< the connection broke, or none could be made; `text` says why
-    store_away,     ///< a worker failed with an error; `text` says why
-  };
-  kind what = kind::received;              ///< says which members count
+  /// Says which members count.
+  subscription_event_kind kind = subscription_event_kind::received;
   const delivery* message = nullptr;       ///< received, settled, dead_lettered, not_settled
   const inbox_outcome* outcome = nullptr;  ///< settled, dead_lettered, not_settled
   std::string_view id{};                   ///< of the message, where it has one
@@ -67,7 +69,7 @@ struct subscription_event {
 /// How a subscription works.
 struct subscription_params {
   /// The queue. `in_flight` bounds what is received and not yet settled.
-  broker_params from;
+  broker_params queue;
   /// Where dead letters are published, with their reason in the header `onceguard-reason`. Empty:
   /// the broker's own destination (consumer_traits::dead_letters).
   std::optional<broker_params> dead_letters;

@@ -84,16 +84,16 @@ class consumers {
 
   void report(std::size_t index) const {
     const auto& counters = counters_[index];
-    const auto of = [&](inbox_result kind) {
+    const auto count_of = [&](inbox_result kind) {
       return counters.settled[static_cast<std::size_t>(kind)].load();
     };
     base::log(base::event::consumed,
               {{"subscriber", std::string_view(settings_.consumers[index].subscriber)},
                {"received", counters.received.load()},
-               {"handled", of(inbox_result::handled)},
-               {"duplicates", of(inbox_result::duplicate)},
-               {"failed", of(inbox_result::failed)},
-               {"unknown", of(inbox_result::unknown)},
+               {"handled", count_of(inbox_result::handled)},
+               {"duplicates", count_of(inbox_result::duplicate)},
+               {"failed", count_of(inbox_result::failed)},
+               {"unknown", count_of(inbox_result::unknown)},
                {"dead_lettered", counters.dead_lettered.load()}});
   }
 

@@ -48,7 +48,7 @@ const std::array consume_table{
                         .example = "amqp://127.0.0.1/orders?dead_letters=yes",
                         .text = "The queue. docs/messages.md has the URLs of each broker.",
                         .complaint = source_complaint},
-                       [](consume_draft& d, const option_value& v) { d.params.from = text(v); }},
+                       [](consume_draft& d, const option_value& v) { d.params.queue = text(v); }},
     row<consume_draft>{
         {.name = "id",
          .fallback = "property:message_id",
@@ -190,13 +190,13 @@ class consume_reader {
 
   void check_target(const consume::consume_params& params) {
     if (params.subscriber.empty()) fault("subscriber: missing");
-    if (params.from.empty()) fault("from: missing");
+    if (params.queue.empty()) fault("from: missing");
     if (params.endpoint && !params.command.empty()) fault("has both to and command; choose one");
     if (!params.endpoint && params.command.empty()) fault("needs to, or command");
     if (!params.secret_file.empty() && !params.endpoint) {
       say(remark::grade::warning, "secret_file: not used without to");
     }
-    if (params.id.from == consume::id_rule::source::body_hash) {
+    if (params.id.source == consume::id_rule::location::body_hash) {
       say(remark::grade::warning,
           "id: two honest messages with the same payload are handled as one; a sender's id is "
           "better");

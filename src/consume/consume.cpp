@@ -25,24 +25,26 @@ class consumption {
         rules_(messaging::rules_of(params.inbox)) {}
 
   result<void> run(std::stop_token stop) {
-    messaging::subscription_params to;
-    to.from.url = params_.from;
-    to.from.name = params_.subscriber;
-    to.from.in_flight = 2 * params_.concurrency;
-    to.workers = params_.concurrency;
-    to.batch = 1;
-    to.order = params_.order;
-    to.drop_dead_letters = params_.drop_dead_letters;
+    messaging::subscription_params wanted;
+    wanted.queue.url = params_.queue;
+    wanted.queue.name = params_.subscriber;
+    wanted.queue.in_flight = 2 * params_.concurrency;
+    wanted.workers = params_.concurrency;
+    wanted.batch = 1;
+    wanted.order = params_.order;
+    wanted.drop_dead_letters = params_.drop_dead_letters;
     if (!params_.dead_letter.empty()) {
-      to.dead_letters.emplace();
-      to.dead_letters->url = params_.dead_letter;
+      wanted.dead_letters.emplace();
+      wanted.dead_letters->url = params_.dead_letter;
     }
-    to.id_of = [this](const messaging::message& received) { return id_of(params_.id, received); };
-    to.on_event = [this](const subscription_event& happened) { note(happened); };
+    wanted.id_of = [this](const messaging::message& received) {
+      return id_of(params_.id, received);
+    };
+    wanted.on_event = [this](const subscription_event& happened) { note(happened); };
     const auto worker = [this]() -> batch_worker {
       return [this](std::span<const delivered> batch) { return process(batch); };
     };
-    return messaging::run_subscription(to, std::move(stop), worker, params_.inbox.retention);
+    return messaging::run_subscription(wanted, std::move(stop), worker, params_.inbox.retention);
   }
 
  private:
@@ -57,7 +59,7 @@ class consumption {
   }
 
   result<inbox_outcome> process(const delivered& one) {
-    const auto& received = one.from->received;
+    const auto& received = one.source->received;
     const auto work = [&](running& run) {
       return target_->take({&received, one.id, run.key_for("message"), run.attempt()});
     };
@@ -66,9 +68,9 @@ class consumption {
   }
 
   void note(const subscription_event& happened) {
-    using enum subscription_event::kind;
+    using enum messaging::subscription_event_kind;
     const std::string_view subscriber = params_.subscriber;
-    switch (happened.what) {
+    switch (happened.kind) {
       case received:
         ++counters_.received;
         return;

@@ -18,8 +18,8 @@ namespace onceguard::consume {
 
 /// Where the id of a message stands.
 struct id_rule {
-  enum class source : std::uint8_t { property, header, json, body_hash };
-  source from = source::property;
+  enum class location : std::uint8_t { property, header, json, body_hash };
+  location source = location::property;
   /// Of the property or the header; the JSON Pointer.
   std::string name = "message_id";
 };
@@ -29,7 +29,7 @@ struct id_rule {
 
 struct consume_params {
   std::string subscriber;
-  std::string from;  ///< the queue's URL; may hold a password
+  std::string queue;  ///< the queue's URL; may hold a password
   id_rule id;
   std::optional<gateway::http_url> endpoint;  ///< or:
   std::vector<std::string> command;

@@ -90,7 +90,7 @@ result<id_rule> parse_id_rule(std::string_view text) {
   };
   id_rule out;
   if (text == "body-hash") {
-    out.from = id_rule::source::body_hash;
+    out.source = id_rule::location::body_hash;
     return out;
   }
   const auto colon = text.find(':');
@@ -98,11 +98,11 @@ result<id_rule> parse_id_rule(std::string_view text) {
   const auto kind = text.substr(0, colon);
   out.name = text.substr(colon + 1);
   if (kind == "property") {
-    out.from = id_rule::source::property;
+    out.source = id_rule::location::property;
   } else if (kind == "header") {
-    out.from = id_rule::source::header;
+    out.source = id_rule::location::header;
   } else if (kind == "json") {
-    out.from = id_rule::source::json;
+    out.source = id_rule::location::json;
     if (const auto fault = pointer_fault(out.name); !fault.empty()) return expected(": " + fault);
   } else {
     return expected("");
@@ -111,14 +111,14 @@ result<id_rule> parse_id_rule(std::string_view text) {
 }
 
 std::optional<std::string> id_of(const id_rule& rule, const messaging::message& received) {
-  switch (rule.from) {
-    case id_rule::source::property:
+  switch (rule.source) {
+    case id_rule::location::property:
       return copied(messaging::property_of(received, rule.name));
-    case id_rule::source::header:
+    case id_rule::location::header:
       return copied(messaging::header_of(received, rule.name));
-    case id_rule::source::json:
+    case id_rule::location::json:
       return in_json(received.payload, rule.name);
-    case id_rule::source::body_hash:
+    case id_rule::location::body_hash:
       return base::to_hex(base::sha256_of(received.payload));
   }
   return std::nullopt;

@@ -1,4 +1,4 @@
-"""`onceguard consume` on a stream of Redis: the configuration, the process, and the broker's side."""
+"""`onceguard consume` on a stream of Redis: configuration, process, and the broker's side."""
 
 import json
 import pathlib

@@ -138,14 +138,14 @@ batch_plan::batch_plan(std::span<const inbox_message> batch, const inbox_policy&
 std::vector<inbox_outcome> batch_plan::finish(std::span<const inbox_message> batch) && {
   std::vector<inbox_outcome> out;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    auto& own = outcomes[i];
-    if (!own) {
+    auto& outcome = outcomes[i];
+    if (!outcome) {
       const auto& twin = out[first[i]];
       const bool same = !compare_ || batch[i].payload == batch[first[i]].payload;
-      own = same ? twin : reused();
-      if (own->kind == inbox_result::handled) own->kind = inbox_result::duplicate;
+      outcome = same ? twin : reused();
+      if (outcome->kind == inbox_result::handled) outcome->kind = inbox_result::duplicate;
     }
-    out.push_back(std::move(*own));
+    out.push_back(std::move(*outcome));
   }
   return out;
 }

@@ -13,6 +13,7 @@ namespace onceguard::messaging {
 namespace {
 
 using event = subscription_event;
+using event_kind = subscription_event_kind;
 
 /// While nothing runs, receive() need not return before a message comes, but for a stop.
 constexpr milliseconds idle_wait{200};
@@ -67,7 +68,7 @@ class subscription {
   // --- the connection
 
   result<void> connect() {
-    auto opened = open_consumer(params_.from);
+    auto opened = open_consumer(params_.queue);
     if (!opened) return opened.error();
     const auto& traits = (*opened)->traits();
     if (!params_.dead_letters && !params_.drop_dead_letters && !traits.dead_letters) {
@@ -83,10 +84,10 @@ class subscription {
     consumer_ = std::move(*opened);
     ++connection_;
     pause_ = params_.retry;
-    event happened{.what = event::kind::connected};
+    event happened{.kind = event_kind::connected};
     if (const auto waiting = consumer_->backlog(); waiting && *waiting)
       happened.backlog = **waiting;
-    tell(happened);
+    report(happened);
     return {};
   }
 
@@ -94,7 +95,7 @@ class subscription {
   void disconnect(const error& why) {
     consumer_.reset();
     queue_.clear();
-    tell({.what = event::kind::broker_away, .text = why.detail});
+    report({.kind = event_kind::broker_away, .text = why.detail});
     std::mutex mutex;
     std::unique_lock locked(mutex);
     std::condition_variable_any never;
@@ -117,7 +118,7 @@ class subscription {
     dispatch();
     extend();
     if (consumer_ == nullptr) return;
-    const auto room = params_.from.in_flight - std::min(params_.from.in_flight, queue_.size());
+    const auto room = params_.queue.in_flight - std::min(params_.queue.in_flight, queue_.size());
     if (room > 0) {
       receive(room);
     } else {
@@ -144,7 +145,7 @@ class subscription {
   }
 
   void take(const delivery& received) {
-    tell({.what = event::kind::received, .message = &received});
+    report({.kind = event_kind::received, .message = &received});
     auto id = params_.id_of(received.received);
     // Without an id the inbox finds it dead.
     queue_.add(received, std::move(id).value_or(std::string()), next_extension());
@@ -186,7 +187,7 @@ class subscription {
     --jobs_;
     const bool current = consumer_ != nullptr && job.connection == connection_;
     if (!job.outcomes) {
-      tell({.what = event::kind::store_away, .text = job.outcomes.error().detail});
+      report({.kind = event_kind::store_away, .text = job.outcomes.error().detail});
       if (current) give_back(job);
       store_pause_ = std::min(2 * store_pause_, retry_max);
       return;
@@ -206,33 +207,33 @@ class subscription {
   }
 
   void reply(const delivery& message, const std::string& id, const inbox_outcome& outcome) {
-    auto what = event::kind::settled;
-    result<void> told;
+    auto kind = event_kind::settled;
+    result<void> reply_result;
     switch (reply_to(outcome)) {
       case broker_reply::acknowledge:
-        told = consumer_->acknowledge(message.tag);
+        reply_result = consumer_->acknowledge(message.tag);
         break;
       case broker_reply::give_back:
-        told = postpone(message.tag, outcome.retry_after);
+        reply_result = postpone(message.tag, outcome.retry_after);
         break;
       case broker_reply::dead_letter:
-        what = event::kind::dead_lettered;
-        told = bury(message, outcome);
+        kind = event_kind::dead_lettered;
+        reply_result = bury(message, outcome);
         break;
     }
-    event happened{.what = what, .message = &message, .outcome = &outcome, .id = id};
-    if (!told) {
-      happened.what = event::kind::not_settled;
-      happened.text = told.error().detail;
+    event happened{.kind = kind, .message = &message, .outcome = &outcome, .id = id};
+    if (!reply_result) {
+      happened.kind = event_kind::not_settled;
+      happened.text = reply_result.error().detail;
     }
-    tell(happened);
-    if (!told && !still_connected(told.error())) return;
-    if (!told && told.error().code != errc::not_found) {
+    report(happened);
+    if (!reply_result && !still_connected(reply_result.error())) return;
+    if (!reply_result && reply_result.error().code != errc::not_found) {
       // The broker refused: the record knows the outcome, and a later delivery tries again.
       static_cast<void>(postpone(message.tag, retry_max));
       return;
     }
-    if (told && reply_to(outcome) == broker_reply::give_back) return;
+    if (reply_result && reply_to(outcome) == broker_reply::give_back) return;
     queue_.remove(message.tag);
   }
 
@@ -242,7 +243,7 @@ class subscription {
       return return_to(tag, pause);
     queue_.retry(tag, base::boot_now() + pause);
     // Messages that wait here must not keep others from being received.
-    const bool crowded = queue_.waiting() > params_.from.in_flight / 2;
+    const bool crowded = queue_.waiting() > params_.queue.in_flight / 2;
     if (!crowded || params_.order == order_rule::stop) return {};
     const auto last = queue_.last_retry();
     return last ? return_to(*last, milliseconds(0)) : result<void>();
@@ -295,7 +296,7 @@ class subscription {
     for (const auto tag : queue_.idle()) static_cast<void>(return_to(tag, milliseconds(0)));
   }
 
-  void tell(const event& happened) const {
+  void report(const event& happened) const {
     if (params_.on_event) params_.on_event(happened);
   }
 
@@ -316,7 +317,7 @@ std::optional<error> complaint(const subscription_params& params) {
   const auto refuse = [](const char* why) { return error(errc::invalid_argument, why); };
   if (params.workers == 0) return refuse("subscription_params: workers is not positive");
   if (params.batch == 0) return refuse("subscription_params: batch is not positive");
-  if (params.from.in_flight == 0) return refuse("subscription_params: in_flight is not positive");
+  if (params.queue.in_flight == 0) return refuse("subscription_params: in_flight is not positive");
   if (params.retry.count() <= 0) return refuse("subscription_params: retry is not positive");
   return std::nullopt;
 }
@@ -327,7 +328,7 @@ inline namespace v1 {
 
 std::vector<inbox_message> messages_of(std::span<const delivered> batch) {
   std::vector<inbox_message> out;
-  for (const auto& one : batch) out.push_back({one.id, one.from->received.payload});
+  for (const auto& one : batch) out.push_back({one.id, one.source->received.payload});
   return out;
 }
 

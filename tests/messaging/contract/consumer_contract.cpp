@@ -147,7 +147,7 @@ TEST_P(consumer_contract, no_more_are_held_than_allowed) {
   EXPECT_EQ(take(*receiver, 10, long_wait).size(), 1u);
 }
 
-TEST_P(consumer_contract, receive_waits_for_a_message_and_no_longer_than_told) {
+TEST_P(consumer_contract, receive_waits_for_a_message_and_no_longer_than_asked) {
   const auto receiver = connect();
   const auto begin = base::boot_now();
   EXPECT_TRUE(take(*receiver, 1, 300ms).empty());

@@ -68,29 +68,29 @@ class consumer_fixture : public ::testing::TestWithParam<tested_broker> {
     publish(batch);
   }
 
-  static std::vector<delivery> take(consumer& from, std::size_t most, milliseconds wait) {
-    auto got = from.receive(most, wait);
+  static std::vector<delivery> take(consumer& receiver, std::size_t most, milliseconds wait) {
+    auto got = receiver.receive(most, wait);
     if (!got) throw std::runtime_error("receive: " + got.error().detail);
     return std::move(*got);
   }
   /// The next delivery, which must come.
-  static delivery take_one(consumer& from) {
-    auto got = take(from, 1, long_wait);
+  static delivery take_one(consumer& receiver) {
+    auto got = take(receiver, 1, long_wait);
     if (got.size() != 1) throw std::runtime_error("no delivery came");
     return std::move(got.front());
   }
   /// As many deliveries, which must come.
-  static std::vector<delivery> take_all(consumer& from, std::size_t count) {
+  static std::vector<delivery> take_all(consumer& receiver, std::size_t count) {
     std::vector<delivery> out;
     const auto until = base::boot_now() + long_wait;
     while (out.size() < count && base::boot_now() < until) {
-      for (auto& one : take(from, count - out.size(), 1s)) out.push_back(std::move(one));
+      for (auto& one : take(receiver, count - out.size(), 1s)) out.push_back(std::move(one));
     }
     if (out.size() != count) throw std::runtime_error("too few deliveries came");
     return out;
   }
-  static void expect_none(consumer& from, milliseconds wait = 500ms) {
-    EXPECT_TRUE(take(from, 1, wait).empty());
+  static void expect_none(consumer& receiver, milliseconds wait = 500ms) {
+    EXPECT_TRUE(take(receiver, 1, wait).empty());
   }
   static void acknowledge(consumer& holder, const delivery& done) {
     const auto reply = holder.acknowledge(done.tag);

@@ -25,43 +25,42 @@ using onceguard::messaging::delivered;
 struct connection_end {
   void operator()(PGconn* open) const { PQfinish(open); }
 };
-using connection = std::unique_ptr<PGconn, connection_end>;
-
-void run(PGconn* on, const char* statement, const inbox_message& message) {
+void run(PGconn* connection, const char* statement, const inbox_message& message) {
   const std::string id(message.id);
   const char* const values[]{id.c_str()};
   const std::unique_ptr<PGresult, void (*)(PGresult*)> got(
-      PQexecParams(on, statement, 1, nullptr, values, nullptr, nullptr, 0), PQclear);
-  onceguard::postgres::check(on, got.get());
+      PQexecParams(connection, statement, 1, nullptr, values, nullptr, nullptr, 0), PQclear);
+  onceguard::postgres::check(connection, got.get());
 }
 
 constexpr auto effect = "INSERT INTO effects (message) VALUES ($1)";
 
 std::shared_ptr<PGconn> connect(const std::string& url) {
-  connection made(PQconnectdb(url.c_str()));
+  std::unique_ptr<PGconn, connection_end> made(PQconnectdb(url.c_str()));
   if (PQstatus(made.get()) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(made.get()));
   return made;
 }
 
 batch_worker with_inbox(const std::string& url) {
-  auto on = connect(url);
+  auto connection = connect(url);
   onceguard::inbox_policy policy;
   policy.lease = milliseconds(5'000);
-  auto inbox = std::make_shared<onceguard::postgres::inbox>(on.get(), "crash", policy);
-  return [on, inbox](std::span<const delivered> batch) {
+  auto inbox = std::make_shared<onceguard::postgres::inbox>(connection.get(), "crash", policy);
+  return [connection, inbox](std::span<const delivered> batch) {
     return inbox->process(onceguard::messaging::messages_of(batch),
                           [&](const inbox_message& message, const onceguard::lease&) {
-                            run(on.get(), effect, message);
+                            run(connection.get(), effect, message);
                           });
   };
 }
 
 batch_worker without_inbox(const std::string& url) {
-  auto on = connect(url);
-  return [on](std::span<const delivered> batch) -> onceguard::result<std::vector<inbox_outcome>> {
+  auto connection = connect(url);
+  return [connection](
+             std::span<const delivered> batch) -> onceguard::result<std::vector<inbox_outcome>> {
     std::vector<inbox_outcome> out;
     for (const auto& message : onceguard::messaging::messages_of(batch)) {
-      run(on.get(), effect, message);
+      run(connection.get(), effect, message);
       inbox_outcome done;
       done.kind = inbox_result::handled;
       out.push_back(done);
@@ -81,14 +80,15 @@ int main(int count, char** words) {
   ::sigaddset(&ends, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   std::stop_source stop;
-  std::thread([&] {
-    int signal = 0;
-    ::sigwait(&ends, &signal);
+  const std::jthread waiter([&](const std::stop_token& done) {
+    constexpr timespec step{0, 100'000'000};
+    while (!done.stop_requested() && ::sigtimedwait(&ends, nullptr, &step) != SIGTERM) {
+    }
     stop.request_stop();
-  }).detach();
+  });
   onceguard::messaging::subscription_params params;
-  params.from.url = words[2];
-  params.from.in_flight = 200;
+  params.queue.url = words[2];
+  params.queue.in_flight = 200;
   params.batch = 100;
   params.drop_dead_letters = true;
   const auto worker = [&] {

@@ -118,10 +118,10 @@ class inbox_crash : public ::testing::TestWithParam<tested_broker> {
   }
 
   void publish(int count) const {
-    messaging::broker_params to;
-    to.url = queue_.publisher_url;
-    to.timeout = milliseconds(30'000);
-    const auto sender = messaging::open_publisher(to).value();
+    messaging::broker_params target;
+    target.url = queue_.publisher_url;
+    target.timeout = milliseconds(30'000);
+    const auto sender = messaging::open_publisher(target).value();
     for (int sent = 0; sent < count;) {
       std::vector<messaging::message> batch;
       for (; batch.size() < 500 && sent < count; ++sent) {
@@ -139,9 +139,9 @@ class inbox_crash : public ::testing::TestWithParam<tested_broker> {
 
   /// Nothing is left at the broker, neither waiting nor held.
   void expect_empty_queue() const {
-    messaging::broker_params from;
-    from.url = queue_.consumer_url;
-    const auto last = messaging::open_consumer(from).value();
+    messaging::broker_params source;
+    source.url = queue_.consumer_url;
+    const auto last = messaging::open_consumer(source).value();
     const auto rest = last->receive(10, GetParam().hold + 2s);
     ASSERT_TRUE(rest.has_value()) << rest.error().detail;
     EXPECT_TRUE(rest->empty());
@@ -172,9 +172,9 @@ TEST_P(inbox_crash, each_message_takes_effect_once_though_consumers_are_killed) 
   EXPECT_EQ(total(), count) << "each of them once";
   // What was handled and not acknowledged is a duplicate now.
   wait_until("an empty queue", [&] {
-    messaging::broker_params from;
-    from.url = queue_.consumer_url;
-    const auto waiting = messaging::open_consumer(from).value()->backlog();
+    messaging::broker_params source;
+    source.url = queue_.consumer_url;
+    const auto waiting = messaging::open_consumer(source).value()->backlog();
     return waiting && waiting->value_or(0) == 0;
   });
   EXPECT_EQ(total(), count);

@@ -21,10 +21,10 @@ class inbox_contract : public ::testing::TestWithParam<library_under_test> {
   [[nodiscard]] int charges(const std::string& customer) const { return shop_->charges(customer); }
 
   /// Charges the customer that the payload names.
-  message_handler charging(inbox_till& on) {
-    return [this, &on](const inbox_message& message, const lease&) {
+  message_handler charging(inbox_till& till) {
+    return [this, &till](const inbox_message& message, const lease&) {
       ++runs_;
-      on.charge(std::string(message.payload));
+      till.charge(std::string(message.payload));
     };
   }
   inbox_outcomes process_batch(const std::vector<inbox_message>& batch,

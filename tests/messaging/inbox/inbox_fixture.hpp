@@ -21,7 +21,7 @@ using inbox_outcomes = std::vector<inbox_outcome>;
 /// A connection with an inbox on it.
 class inbox_till {
  public:
-  explicit inbox_till(std::unique_ptr<till> on) : till_(std::move(on)) {}
+  explicit inbox_till(std::unique_ptr<till> connection) : till_(std::move(connection)) {}
 
   result<inbox_outcomes> process(const std::string& subscriber, const inbox_policy& policy,
                                  std::span<const inbox_message> batch,

@@ -22,7 +22,9 @@ class message_queue_test : public ::testing::Test {
   std::vector<std::uint64_t> run(message_queue& queue, std::size_t most = 10,
                                  milliseconds later = 0ms) const {
     std::vector<std::uint64_t> out;
-    for (const auto* const one : queue.next_batch(most, now_ + later)) out.push_back(one->message.tag);
+    for (const auto* const one : queue.next_batch(most, now_ + later)) {
+      out.push_back(one->message.tag);
+    }
     return out;
   }
   using tags = std::vector<std::uint64_t>;

@@ -37,15 +37,15 @@ class subscription_test : public ::testing::Test {
     const std::string name = test->name();
     queue_ = scripted_queue_of(name);
     dead_ = scripted_queue_of(name + "_dead");
-    params_.from.url = "test://broker/" + name;
-    params_.from.in_flight = 8;
+    params_.queue.url = "test://broker/" + name;
+    params_.queue.in_flight = 8;
     params_.retry = milliseconds(5);
     params_.batch = 4;
     params_.dead_letters.emplace();
     params_.dead_letters->url = "test://broker/" + name + "_dead";
     params_.on_event = [this](const subscription_event& happened) {
       const std::lock_guard locked(mutex_);
-      events_.push_back(happened.what);
+      events_.push_back(happened.kind);
     };
   }
 
@@ -72,16 +72,16 @@ class subscription_test : public ::testing::Test {
     loop.join();
     return ended;
   }
-  [[nodiscard]] std::size_t count(subscription_event::kind what) {
+  [[nodiscard]] std::size_t count(messaging::subscription_event_kind kind) {
     const std::lock_guard locked(mutex_);
-    return static_cast<std::size_t>(std::count(events_.begin(), events_.end(), what));
+    return static_cast<std::size_t>(std::count(events_.begin(), events_.end(), kind));
   }
 
   std::shared_ptr<scripted_queue> queue_;
   std::shared_ptr<scripted_queue> dead_;
   subscription_params params_;
   std::mutex mutex_;
-  std::vector<subscription_event::kind> events_;
+  std::vector<messaging::subscription_event_kind> events_;
 };
 
 TEST_F(subscription_test, every_message_is_handled_and_acknowledged) {
@@ -95,8 +95,8 @@ TEST_F(subscription_test, every_message_is_handled_and_acknowledged) {
   EXPECT_TRUE(done.has_value());
   EXPECT_EQ(seen.size(), 30u);
   EXPECT_LE(queue_->held_most, 8u);
-  EXPECT_EQ(count(subscription_event::kind::received), 30u);
-  EXPECT_EQ(count(subscription_event::kind::settled), 30u);
+  EXPECT_EQ(count(messaging::subscription_event_kind::received), 30u);
+  EXPECT_EQ(count(messaging::subscription_event_kind::settled), 30u);
 }
 
 TEST_F(subscription_test, duplicates_and_unknown_ones_are_acknowledged) {
@@ -119,7 +119,7 @@ TEST_F(subscription_test, a_dead_letter_is_published_with_its_reason_and_then_ac
   EXPECT_EQ(dead_->published[0].payload, "a");
   EXPECT_EQ(*messaging::property_of(dead_->published[0], "message_id"), "1");
   EXPECT_EQ(*messaging::header_of(dead_->published[0], messaging::reason_header), "because");
-  EXPECT_EQ(count(subscription_event::kind::dead_lettered), 1u);
+  EXPECT_EQ(count(messaging::subscription_event_kind::dead_lettered), 1u);
 }
 
 TEST_F(subscription_test, a_dead_letter_that_can_not_be_published_is_not_lost) {
@@ -131,7 +131,7 @@ TEST_F(subscription_test, a_dead_letter_that_can_not_be_published_is_not_lost) {
   }).value();
   EXPECT_EQ(dead_->published.size(), 1u);
   EXPECT_EQ(queue_->given_back.size(), 1u);
-  EXPECT_EQ(count(subscription_event::kind::not_settled), 1u);
+  EXPECT_EQ(count(messaging::subscription_event_kind::not_settled), 1u);
 }
 
 TEST_F(subscription_test, the_brokers_own_destination_for_dead_letters_will_do) {
@@ -183,7 +183,7 @@ TEST_F(subscription_test, messages_that_wait_do_not_keep_others_from_coming) {
   for (int i = 0; i < 20; ++i) queue_->put("poison", "p" + std::to_string(i));
   queue_->put("good", "g");
   run(answering([](const delivered& one) {
-        const bool good = one.from->received.payload == "good";
+        const bool good = one.source->received.payload == "good";
         return good ? one_of(inbox_result::handled)
                     : one_of(inbox_result::failed, milliseconds(3'600'000));
       }),
@@ -236,7 +236,7 @@ TEST_F(subscription_test, an_error_of_the_store_gives_the_batch_back_and_makes_t
   };
   run(worker, [&] { return queue_->settled() == 1; }).value();
   EXPECT_EQ(made, 3);
-  EXPECT_EQ(count(subscription_event::kind::store_away), 2u);
+  EXPECT_EQ(count(messaging::subscription_event_kind::store_away), 2u);
 }
 
 TEST_F(subscription_test, it_connects_again_after_the_broker_was_away) {
@@ -252,7 +252,7 @@ TEST_F(subscription_test, it_connects_again_after_the_broker_was_away) {
       .value();
   EXPECT_EQ(queue_->connections, 2u);
   EXPECT_EQ(runs, 2) << "the broker delivers it again";
-  EXPECT_EQ(count(subscription_event::kind::broker_away), 2u);
+  EXPECT_EQ(count(messaging::subscription_event_kind::broker_away), 2u);
 }
 
 TEST_F(subscription_test, a_queue_that_is_missing_at_the_start_is_an_error) {
