@@ -1,9 +1,14 @@
 #include <iostream>
+#include <span>
+#include <string>
 
+#include "base/hash.hpp"
+#include "base/octets.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
+#include "messaging/postgres_queue/queue_table.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -11,7 +16,29 @@ namespace {
 struct wanted {
   bool print = false;
   bool finish = false;
+  std::string queue;  ///< [SCHEMA.]TABLE
 };
+
+/// Makes the table of a queue in the store's database.
+int make_queue(const std::string& database, const std::string& table) {
+  std::string url = database;
+  url += url.find('?') == std::string::npos ? "?queue=" : "&queue=";
+  for (const char c : table) {  // what a URL's parameter can't hold as it is
+    const bool plain = base::is_token(std::string_view(&c, 1)) && c != '%' && c != '&' && c != '+';
+    const auto byte = static_cast<unsigned char>(c);
+    url += plain ? std::string(1, c) : "%" + base::to_hex(std::span(&byte, 1));
+  }
+  const auto made = messaging::postgres_queue::create_queue(url);
+  if (made) {
+    std::cout << "queue " << table << ": there\n";
+    return exit_ok;
+  }
+  if (made.error().code != errc::invalid_argument && made.error().code != errc::conflict) {
+    return complain(made.error());
+  }
+  std::cerr << "onceguard: " << made.error().detail << "\n";
+  return exit_configuration;
+}
 
 int report(const store_kind::migrated& done) {
   if (done.former == done.version) {
@@ -44,6 +71,7 @@ int run_migrate(const given_flags& given, const wanted& wanted) {
               << " has a schema to migrate\n";
     return exit_ok;
   }
+  if (!wanted.queue.empty()) return make_queue(settings->store.url, wanted.queue);
   const auto done = kind->schema->migrate(settings->store, wanted.finish);
   if (done) return report(*done);
   const auto code = done.error().code;
@@ -62,6 +90,10 @@ void add_migrate_command(command app) {
   added.add_flag("--print", value->print,
                  "print the SQL of a new schema instead, for those who apply it themselves");
   added.add_flag("--finish", value->finish, "no older version of onceguard is in use any more");
+  added
+      .add_option("--queue", value->queue,
+                  "make this table for a queue of messages instead, if it is not there yet")
+      .type("[SCHEMA.]TABLE");
   added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
   added.runs([=] { return run_migrate(*given, *value); });
 }

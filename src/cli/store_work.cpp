@@ -39,6 +39,7 @@ int complain(const error& failure) {
     case errc::store_unreachable:
     case errc::store_full:
     case errc::store_lost:
+    case errc::broker_unreachable:
       return exit_store;
     default:
       return exit_failed;

@@ -1,0 +1,59 @@
+"""A table of PostgreSQL as a queue: made by `migrate --queue`, filled by a transaction of others."""
+
+import subprocess
+
+import pytest
+
+from support.consumer import Consumer
+from support.waiting import wait_until
+
+
+def migrate(onceguard, *arguments):
+    return subprocess.run([str(onceguard), "migrate", *arguments], capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+def consumer_of(onceguard, folder, url, **table):
+    return Consumer(onceguard, folder, [{
+        "subscriber": "billing", "from": url + "?queue=jobs&hold=1s", "dead_letter": "drop",
+        **table}], store=url)
+
+
+def test_what_a_transaction_published_is_handled_once(onceguard, postgres_server, own_upstream,
+                                                      tmp_path):
+    database = postgres_server.create_store()
+    url = postgres_server.url(database)
+    for _ in range(2):
+        made = migrate(onceguard, "--store", url, "--queue", "jobs")
+        assert (made.returncode, made.stdout, made.stderr) == (0, "queue jobs: there\n", "")
+    consumer = consumer_of(onceguard, tmp_path, url, to=own_upstream.url).start()
+    try:
+        with postgres_server.connect(database) as connection:
+            insert = "INSERT INTO jobs (message_id, payload) VALUES (%s, %s)"
+            with connection.transaction():
+                connection.execute(insert, ("m1", b"first"))
+                connection.execute(insert, ("m1", b"first"))
+            with pytest.raises(ZeroDivisionError), connection.transaction():
+                connection.execute(insert, ("m2", b"never"))
+                raise ZeroDivisionError
+            wait_until(lambda: connection.execute("SELECT count(*) FROM jobs").fetchone() == (0,),
+                       30, "an empty queue")
+        assert own_upstream.runs("m1") == 1
+        assert own_upstream.runs("m2") == 0
+    finally:
+        assert consumer.stop() == 0
+
+
+def test_a_queue_that_is_missing_ends_the_start(onceguard, postgres_server, tmp_path):
+    url = postgres_server.url(postgres_server.create_store())
+    consumer = consumer_of(onceguard, tmp_path, url, command=["/bin/true"]).start(ready=None)
+    assert consumer.process.wait(30) == 3
+
+
+def test_a_name_that_can_not_be_one_is_refused(onceguard, postgres_server):
+    url = postgres_server.url(postgres_server.create_store())
+    refused = migrate(onceguard, "--store", url, "--queue", "no.such.schema.here")
+    assert refused.returncode == 3
+    assert "queue" in refused.stderr
+    missing = migrate(onceguard, "--store", url, "--queue", "nowhere.jobs")
+    assert missing.returncode == 5
