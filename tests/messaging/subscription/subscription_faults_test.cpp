@@ -86,7 +86,7 @@ TEST_F(subscription_faults, a_broker_that_fails_after_each_connection_is_asked_l
 
 TEST_F(subscription_faults, a_message_that_the_broker_does_not_take_back_is_tried_again_here) {
   queue_->traits.delays = true;
-  queue_->refuse_give_back = {refused()};
+  queue_->refuse_give_back = {refused(), refused()};
   queue_->put("a", "1");
   std::atomic<int> runs = 0;
   run(answering([&](const delivered&) {
