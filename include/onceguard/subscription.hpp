@@ -81,8 +81,8 @@ struct subscription_params {
   std::size_t batch = 64;
   /// For messages with an order key.
   order_rule order = order_rule::skip;
-  /// The id of a message; nullopt: there is none, and the message is dead. Default: the property
-  /// `message_id`.
+  /// The id of a message; nullopt, or an exception: there is none, and the message is dead.
+  /// Default: the property `message_id`.
   std::function<std::optional<std::string>(const message&)> id_of;
   /// The first pause after an error of the broker or of the store; doubles up to 30 seconds.
   milliseconds retry{200};
@@ -90,8 +90,10 @@ struct subscription_params {
   std::function<void(const subscription_event&)> on_event;
 };
 
-/// Handles the messages of a batch, in their order. An error: none of them is known to be handled;
-/// all are given back, and the worker is made anew.
+/// Handles the messages of a batch, in their order, and returns as many outcomes. An error, or
+/// another number of them: none of the messages is known to be handled; each is tried by itself, so
+/// that one bad message does not fail the others, or is given back if it was alone; and the worker
+/// is made anew.
 using batch_worker =
     std::function<result<std::vector<inbox_outcome>>(std::span<const delivered> batch)>;
 

@@ -7,8 +7,17 @@ namespace onceguard::messaging {
 void message_queue::add(delivery message, std::string id, time_point extend_at) {
   const auto tag = message.tag;
   order_of_arrival_.push_back(tag);
-  all_.insert_or_assign(tag,
-                        held{std::move(message), std::move(id), extend_at, false, std::nullopt});
+  all_.insert_or_assign(
+      tag, held{.message = std::move(message), .id = std::move(id), .extend_at = extend_at});
+}
+
+bool message_queue::keeps_order(const held& one) const {
+  return order_ == order_rule::stop && !one.message.received.order_key.empty();
+}
+
+bool message_queue::keeps_order(std::uint64_t tag) const {
+  const auto found = all_.find(tag);
+  return found != all_.end() && keeps_order(found->second);
 }
 
 bool message_queue::may_run(const held& one, time_point now) const {
@@ -27,9 +36,10 @@ std::vector<const message_queue::held*> message_queue::next_batch(std::size_t mo
     const bool free =
         key.empty() || (!running_keys_.contains(std::string(key)) && !blocked.contains(key));
     // Where a failure stops its key, the next one must know what became of this one.
-    const bool alone =
+    const bool follows =
         order_ == order_rule::stop && !key.empty() && taken.contains(std::string(key));
-    if (out.size() < most && free && !alone && may_run(one, now)) {
+    const bool fits = out.empty() || (!one.alone && !out.front()->alone);
+    if (out.size() < most && fits && free && !follows && may_run(one, now)) {
       one.running = true;
       if (one.retry_at) {
         one.retry_at.reset();
@@ -63,13 +73,14 @@ std::optional<message_queue::held> message_queue::take(std::uint64_t tag) {
   return out;
 }
 
-void message_queue::retry(std::uint64_t tag, time_point due) {
+void message_queue::retry(std::uint64_t tag, time_point due, bool alone) {
   auto taken = take(tag);
   if (!taken) return;
   taken->running = false;
   taken->retry_at = due;
+  taken->alone = taken->alone || alone;
   ++waiting_;
-  if (order_ == order_rule::stop) {
+  if (keeps_order(*taken)) {
     order_of_arrival_.push_front(tag);  // and so before the later ones of its key
   } else {
     order_of_arrival_.push_back(tag);  // a new message is not to wait for one that fails
@@ -95,7 +106,8 @@ std::optional<message_queue::time_point> message_queue::first_retry() const {
 std::optional<std::uint64_t> message_queue::last_retry() const {
   const held* last = nullptr;
   for (const auto& [tag, one] : all_) {
-    if (one.retry_at && (last == nullptr || *one.retry_at > *last->retry_at)) last = &one;
+    if (!one.retry_at || keeps_order(one)) continue;
+    if (last == nullptr || *one.retry_at > *last->retry_at) last = &one;
   }
   if (last == nullptr) return std::nullopt;
   return last->message.tag;

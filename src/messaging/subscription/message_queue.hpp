@@ -27,7 +27,8 @@ class message_queue {
     std::string id;
     time_point extend_at{};
     bool running = false;
-    std::optional<time_point> retry_at;  ///< waits for another attempt
+    std::optional<time_point> retry_at{};  ///< waits for another attempt
+    bool alone = false;                    ///< in a batch of its own
   };
 
   /// A delivery that was received.
@@ -38,8 +39,8 @@ class message_queue {
   /// The message is not held any more.
   void remove(std::uint64_t tag) { static_cast<void>(take(tag)); }
   /// The message that ran waits for another attempt: where order is kept, before all later ones of
-  /// its key.
-  void retry(std::uint64_t tag, time_point due);
+  /// its key. `alone`: in a batch of its own, from now on.
+  void retry(std::uint64_t tag, time_point due, bool alone = false);
   /// Forgets everything: the connection is gone.
   void clear();
 
@@ -51,7 +52,9 @@ class message_queue {
   }
   /// When the first of the messages that wait is due.
   [[nodiscard]] std::optional<time_point> first_retry() const;
-  /// The message that waits for longest; nullopt: none waits.
+  /// Whether later messages wait for this one.
+  [[nodiscard]] bool keeps_order(std::uint64_t tag) const;
+  /// The message that waits for longest, of those that no other one waits for; nullopt: none waits.
   [[nodiscard]] std::optional<std::uint64_t> last_retry() const;
   /// The messages that are to be extended, which are noted as extended until `next`.
   [[nodiscard]] std::vector<std::uint64_t> to_extend(time_point now, time_point next);
@@ -61,6 +64,7 @@ class message_queue {
  private:
   /// Nullopt: the message is not held.
   std::optional<held> take(std::uint64_t tag);
+  [[nodiscard]] bool keeps_order(const held& one) const;
   [[nodiscard]] bool may_run(const held& one, time_point now) const;
 
   const order_rule order_;

@@ -6,6 +6,7 @@
 #include <onceguard/subscription.hpp>
 
 #include "base/clock.hpp"
+#include "messaging/subscription/dead_letters.hpp"
 #include "messaging/subscription/message_queue.hpp"
 #include "messaging/subscription/worker_pool.hpp"
 
@@ -25,14 +26,6 @@ std::optional<std::string> message_id_of(const message& received) {
   return id == nullptr ? std::nullopt : std::optional(*id);
 }
 
-/// The dead letter of a message.
-message dead_letter_of(const message& received, const inbox_outcome& outcome) {
-  auto out = received;
-  std::erase_if(out.headers, [](const auto& header) { return header.first == reason_header; });
-  out.headers.emplace_back(reason_header, outcome.reason);
-  return out;
-}
-
 class subscription {
  public:
   subscription(const subscription_params& params, std::stop_token stop,
@@ -41,6 +34,7 @@ class subscription {
         stop_(std::move(stop)),
         retention_(retention),
         queue_(params.order),
+        dead_letters_(params.dead_letters, params.retry),
         pool_(params.workers, make_worker, params.retry) {
     if (!params_.id_of) params_.id_of = message_id_of;
   }
@@ -83,7 +77,6 @@ class subscription {
     }
     consumer_ = std::move(*opened);
     ++connection_;
-    pause_ = params_.retry;
     event happened{.kind = event_kind::connected};
     if (const auto waiting = consumer_->backlog(); waiting && *waiting)
       happened.backlog = **waiting;
@@ -137,18 +130,24 @@ class subscription {
 
   void receive(std::size_t room) {
     const auto got = consumer_->receive(room, wait_for_next());
-    if (!got) {
-      static_cast<void>(still_connected(got.error()));
-      return;
-    }
+    // A consumer that can't receive is of no use, whatever the reason.
+    if (!got) return disconnect(got.error());
+    pause_ = params_.retry;
     for (const auto& one : *got) take(one);
   }
 
   void take(const delivery& received) {
     report({.kind = event_kind::received, .message = &received});
-    auto id = params_.id_of(received.received);
     // Without an id the inbox finds it dead.
-    queue_.add(received, std::move(id).value_or(std::string()), next_extension());
+    queue_.add(received, id_of(received.received).value_or(std::string()), next_extension());
+  }
+
+  [[nodiscard]] std::optional<std::string> id_of(const message& received) const {
+    try {
+      return params_.id_of(received);
+    } catch (const std::exception&) {
+      return std::nullopt;  // one bad message must not end the subscription
+    }
   }
 
   void dispatch() {
@@ -176,16 +175,22 @@ class subscription {
       const auto done = consumer_->extend(tag);
       if (done) continue;
       if (!still_connected(done.error())) return;
-      // What runs is settled all the same: its outcome is in the inbox.
-      if (!queue_.runs(tag)) queue_.remove(tag);
+      // What runs is settled all the same: its outcome is in the inbox. A refusal does not say that
+      // the delivery is gone.
+      if (done.error().code == errc::not_found && !queue_.runs(tag)) queue_.remove(tag);
     }
   }
 
   // --- what became of a batch
 
+  /// Its deliveries are of the present connection: another one may use their tags again.
+  [[nodiscard]] bool is_current(const batch_job& job) const {
+    return consumer_ != nullptr && job.connection == connection_;
+  }
+
   void settle(batch_job job) {
     --jobs_;
-    const bool current = consumer_ != nullptr && job.connection == connection_;
+    const bool current = is_current(job);
     if (!job.outcomes) {
       report({.kind = event_kind::store_away, .text = job.outcomes.error().detail});
       if (current) give_back(job);
@@ -200,9 +205,16 @@ class subscription {
   }
 
   void give_back(const batch_job& job) {
+    if (job.deliveries.size() > 1) {
+      // One of them may be the cause: each gets an attempt of its own before all are given back.
+      for (const auto& one : job.deliveries) {
+        queue_.retry(one.tag, base::boot_now() + store_pause_, true);
+      }
+      return;
+    }
     for (const auto& one : job.deliveries) {
       if (consumer_ == nullptr) return;
-      static_cast<void>(postpone(one.tag, store_pause_));
+      postpone_or_disconnect(one.tag, store_pause_);
     }
   }
 
@@ -230,70 +242,77 @@ class subscription {
     if (!reply_result && !still_connected(reply_result.error())) return;
     if (!reply_result && reply_result.error().code != errc::not_found) {
       // The broker refused: the record knows the outcome, and a later delivery tries again.
-      static_cast<void>(postpone(message.tag, retry_max));
+      postpone_or_disconnect(message.tag, retry_max);
       return;
     }
     if (reply_result && reply_to(outcome) == broker_reply::give_back) return;
     queue_.remove(message.tag);
   }
 
-  /// Brings the message again after the pause, from the broker or from here.
+  /// Brings the message again after the pause, from the broker or from here. An error is one of the
+  /// connection: any other one leaves the message here.
   result<void> postpone(std::uint64_t tag, milliseconds pause) {
-    if (consumer_->traits().delays && params_.order == order_rule::skip)
-      return return_to(tag, pause);
+    const bool stays = queue_.keeps_order(tag);
+    if (consumer_->traits().delays && !stays) return return_to(tag, pause);
     queue_.retry(tag, base::boot_now() + pause);
     // Messages that wait here must not keep others from being received.
     const bool crowded = queue_.waiting() > params_.queue.in_flight / 2;
-    if (!crowded || params_.order == order_rule::stop) return {};
+    if (!crowded) return {};
     const auto last = queue_.last_retry();
     return last ? return_to(*last, milliseconds(0)) : result<void>();
   }
 
+  void postpone_or_disconnect(std::uint64_t tag, milliseconds pause) {
+    if (const auto done = postpone(tag, pause); !done) disconnect(done.error());
+  }
+
+  /// Errors as for postpone.
   result<void> return_to(std::uint64_t tag, milliseconds pause) {
     auto given = consumer_->give_back(tag, pause);
-    queue_.remove(tag);
-    return given;
+    if (!given && given.error().code == errc::broker_unreachable) return given;
+    if (given || given.error().code == errc::not_found) {
+      queue_.remove(tag);
+    } else {
+      queue_.retry(tag, base::boot_now() + std::max(pause, params_.retry));  // the broker refuses
+    }
+    return {};
   }
 
   result<void> bury(const delivery& message, const inbox_outcome& outcome) {
-    if (!params_.dead_letters) {
+    if (!dead_letters_.given()) {
       return consumer_->traits().dead_letters ? consumer_->dead_letter(message.tag)
                                               : consumer_->acknowledge(message.tag);
     }
-    if (auto published = publish_dead(dead_letter_of(message.received, outcome)); !published) {
-      auto why = published.error();
-      why.code = errc::conflict;  // it is not this consumer's connection that broke
-      return why;
+    if (auto published = dead_letters_.publish(message.received, outcome); !published) {
+      return published;
     }
     return consumer_->acknowledge(message.tag);
-  }
-
-  result<void> publish_dead(const message& dead) {
-    if (dead_letters_ == nullptr) {
-      auto opened = open_publisher(*params_.dead_letters);
-      if (!opened) return opened.error();
-      dead_letters_ = std::move(*opened);
-    }
-    auto done = dead_letters_->publish(std::span(&dead, 1));
-    if (!done) dead_letters_.reset();
-    return done;
   }
 
   // --- the end
 
   void finish() {
-    if (consumer_ != nullptr) {
-      for (const auto tag : queue_.idle()) {
-        static_cast<void>(return_to(tag, milliseconds(0)));
-      }
+    // A worker that pauses after an error of the store would keep the process from its end.
+    for (const auto& job : pool_.take_waiting()) {
+      --jobs_;
+      if (!is_current(job)) continue;
+      for (const auto& one : job.deliveries) queue_.retry(one.tag, base::boot_now());
     }
+    give_back_idle();
     while (jobs_ > 0) {
       for (auto& job : pool_.take_done(idle_wait)) settle(std::move(job));
       if (consumer_ != nullptr) extend();
     }
     // Those that failed just now, too.
-    if (consumer_ == nullptr) return;
-    for (const auto tag : queue_.idle()) static_cast<void>(return_to(tag, milliseconds(0)));
+    give_back_idle();
+  }
+
+  /// Until the connection breaks: then the broker knows by itself.
+  void give_back_idle() {
+    for (const auto tag : queue_.idle()) {
+      if (consumer_ == nullptr) return;
+      if (const auto done = return_to(tag, milliseconds(0)); !done) disconnect(done.error());
+    }
   }
 
   void report(const event& happened) const {
@@ -305,7 +324,7 @@ class subscription {
   const milliseconds retention_;
   message_queue queue_;
   std::unique_ptr<consumer> consumer_;
-  std::unique_ptr<publisher> dead_letters_;
+  dead_letters dead_letters_;
   std::uint64_t connection_ = 0;
   std::size_t jobs_ = 0;  // given to the pool and not taken back
   milliseconds pause_ = params_.retry;

@@ -19,6 +19,13 @@ error thrown() {
   }
 }
 
+error wrong_number(std::size_t outcomes, std::size_t messages) {
+  return {errc::store_unreachable,
+          "the worker of a subscription returned " + std::to_string(outcomes) + " outcomes for " +
+              std::to_string(messages) + " messages",
+          effect::unknown};
+}
+
 std::vector<delivered> views_of(const batch_job& job) {
   std::vector<delivered> out;
   for (std::size_t i = 0; i < job.deliveries.size(); ++i) {
@@ -56,6 +63,14 @@ std::vector<batch_job> worker_pool::take_done(milliseconds wait) {
   return std::exchange(done_, {});
 }
 
+std::vector<batch_job> worker_pool::take_waiting() {
+  const std::lock_guard locked(mutex_);
+  std::vector<batch_job> out(std::make_move_iterator(waiting_.begin()),
+                             std::make_move_iterator(waiting_.end()));
+  waiting_.clear();
+  return out;
+}
+
 void worker_pool::run(std::stop_token stop) {
   batch_worker worker;
   auto pause = retry_;
@@ -68,6 +83,9 @@ void worker_pool::run(std::stop_token stop) {
     try {
       if (!worker) worker = make_worker_();
       job.outcomes = worker(views_of(job));
+      if (job.outcomes && job.outcomes->size() != job.deliveries.size()) {
+        job.outcomes = wrong_number(job.outcomes->size(), job.deliveries.size());
+      }
     } catch (...) {
       job.outcomes = thrown();
     }
@@ -79,8 +97,11 @@ void worker_pool::run(std::stop_token stop) {
       pause = retry_;
       continue;
     }
-    // Whatever the worker holds may be broken. The others may be luckier meanwhile.
+    // Whatever the worker holds may be broken, and its end may block. The others may be luckier
+    // meanwhile.
+    locked.unlock();
     worker = nullptr;
+    locked.lock();
     std::condition_variable_any never;
     never.wait_for(locked, stop, pause, [] { return false; });
     pause = std::min(2 * pause, retry_max);

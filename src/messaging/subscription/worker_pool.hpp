@@ -35,6 +35,8 @@ class worker_pool {
   void give(batch_job job);
   /// The jobs that are done by now. Waits for one, for at most `wait`, if none is.
   [[nodiscard]] std::vector<batch_job> take_done(milliseconds wait);
+  /// The jobs that no worker has begun: none will.
+  [[nodiscard]] std::vector<batch_job> take_waiting();
 
  private:
   void run(std::stop_token stop);

@@ -37,6 +37,10 @@ class scripted_consumer final : public consumer {
   }
   [[nodiscard]] result<std::vector<delivery>> receive(std::size_t most,
                                                       milliseconds wait) override {
+    {
+      const std::lock_guard locked(queue_->mutex);
+      if (auto refused = next_of(queue_->refuse_receive)) return *refused;
+    }
     auto out = take(most);
     if (!out.empty()) return out;
     ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(wait.count(), 5)));
@@ -44,6 +48,7 @@ class scripted_consumer final : public consumer {
   }
   [[nodiscard]] result<void> extend(std::uint64_t tag) override {
     const std::lock_guard locked(queue_->mutex);
+    if (auto refused = next_of(queue_->refuse_extend)) return *refused;
     if (!queue_->held.contains(tag)) return error(errc::not_found, "not held");
     ++queue_->extended;
     return {};
@@ -55,6 +60,8 @@ class scripted_consumer final : public consumer {
   }
   [[nodiscard]] result<void> give_back(std::uint64_t tag, milliseconds /*delay*/) override {
     const std::lock_guard locked(queue_->mutex);
+    ++queue_->give_back_calls;
+    if (auto refused = next_of(queue_->refuse_give_back)) return *refused;
     const auto found = queue_->held.find(tag);
     if (found == queue_->held.end()) return error(errc::not_found, "not held");
     auto again = found->second;
@@ -105,6 +112,7 @@ class scripted_publisher final : public publisher {
   explicit scripted_publisher(queue_ptr queue) : queue_(std::move(queue)) {}
   [[nodiscard]] result<void> publish(std::span<const message> batch) override {
     const std::lock_guard locked(queue_->mutex);
+    ++queue_->publish_calls;
     if (auto refused = next_of(queue_->refuse_publish)) return *refused;
     queue_->published.insert(queue_->published.end(), batch.begin(), batch.end());
     return {};

@@ -23,11 +23,16 @@ struct scripted_queue {
   std::vector<std::string> given_back;
   std::vector<std::string> dead;
   std::size_t extended = 0;
+  std::size_t give_back_calls = 0;
+  std::size_t publish_calls = 0;
   std::size_t held_most = 0;
   std::size_t connections = 0;
   std::uint64_t next_tag = 1;
   messaging::consumer_traits traits;
-  /// Errors of the next calls of acknowledge, publish and open.
+  /// Errors of the next calls of receive, extend, acknowledge, give_back, publish and open.
+  std::deque<error> refuse_receive;
+  std::deque<error> refuse_extend;
+  std::deque<error> refuse_give_back;
   std::deque<error> refuse_acknowledge;
   std::deque<error> refuse_publish;
   std::deque<error> refuse_open;

@@ -1,0 +1,39 @@
+// Where a subscription publishes its dead letters, with their reason.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <onceguard/subscription.hpp>
+
+#include "base/clock.hpp"
+
+namespace onceguard::messaging {
+
+/// A destination of the subscription's own. One thread at a time.
+class dead_letters {
+ public:
+  /// `retry`: the pause after a first error of the connection; doubles with each in a row.
+  dead_letters(std::optional<broker_params> to, milliseconds retry)
+      : to_(std::move(to)), retry_(retry) {}
+
+  /// False: there is none; the consumer's broker may have one.
+  [[nodiscard]] bool given() const noexcept { return to_.has_value(); }
+  /// Publishes the message. errc::conflict: it is not stored, or that is not known. After an error
+  /// of the connection the calls fail without an attempt until the pause is over: each would block
+  /// for its timeout, and the other messages with it.
+  [[nodiscard]] result<void> publish(const message& received, const inbox_outcome& outcome);
+
+ private:
+  result<void> try_to_publish(const message& dead);
+
+  const std::optional<broker_params> to_;
+  const milliseconds retry_;
+  milliseconds pause_ = retry_;
+  std::unique_ptr<publisher> publisher_;
+  std::string away_;  ///< why the last attempt failed, if the connection did
+  base::boot_clock::time_point again_at_{};
+};
+
+}  // namespace onceguard::messaging
