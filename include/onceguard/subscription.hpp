@@ -51,6 +51,7 @@ enum class subscription_event_kind : std::uint8_t {
   dead_lettered,  ///< the same, and the message is stored among the dead letters
   not_settled,    ///< the broker did not take the reply: it delivers the message again
   connected,      ///< to the broker
+  backlog,        ///< the broker was asked how many messages wait; each ten seconds
   broker_away,    ///< the connection broke, or none could be made; `text` says why
   store_away,     ///< a worker failed with an error; `text` says why
 };
@@ -63,7 +64,7 @@ struct subscription_event {
   const inbox_outcome* outcome = nullptr;  ///< settled, dead_lettered, not_settled
   std::string_view id{};                   ///< of the message, where it has one
   std::string_view text{};                 ///< for people
-  std::uint64_t backlog = 0;               ///< connected: messages that wait, if the broker tells
+  std::uint64_t backlog = 0;               ///< backlog: messages that wait
 };
 
 /// How a subscription works.

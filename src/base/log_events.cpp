@@ -166,9 +166,8 @@ constexpr std::array table{
     event_info{event::consumed, "consumed", info, once,
                "subscriber received handled duplicates failed unknown dead_lettered",
                "A subscriber has ended, and what it did since its start.", about_messages},
-    event_info{event::broker_connected, "broker-connected", info, once, "subscriber backlog",
-               "The queue is there. So many messages wait in it, if the broker tells.",
-               about_messages},
+    event_info{event::broker_connected, "broker-connected", info, once, "subscriber",
+               "The queue is there.", about_messages},
     event_info{event::broker_away, "broker-away", warning, recurring, "subscriber why",
                "The connection to the broker broke, or none could be made. It is tried again; what "
                "was not acknowledged is delivered again.",

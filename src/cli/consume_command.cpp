@@ -1,5 +1,4 @@
 #include <csignal>
-#include <deque>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -13,6 +12,8 @@
 
 #include <onceguard/guard.hpp>
 
+#include "admin/server.hpp"
+#include "admin/subscriber_metrics.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
@@ -53,13 +54,27 @@ result<std::optional<guard>> open_guard(const config::settings& settings,
 class consumers {
  public:
   consumers(const config::settings& settings, guard& records, std::stop_source stop)
-      : settings_(settings), records_(records), stop_(std::move(stop)) {}
+      : settings_(settings),
+        records_(records),
+        stop_(std::move(stop)),
+        counters_(settings.consumers.size()) {}
 
   /// Blocks. Returns the exit code.
   int run() {
+    admin::server listener(settings_.admin);
+    if (settings_.admin.enabled) {
+      listener.add(
+          admin::subscriber_resources(records_.engine(), [this] { return numbers_of_all(); }));
+      if (const auto started = listener.start(); !started) {
+        base::log(base::event::start_failed, {{"why", started.error().detail}});
+        return started.error().code == errc::invalid_argument ? exit_configuration : exit_failed;
+      }
+      base::log(base::event::admin_listening, {{"address", listener.local().text()}});
+    }
     std::vector<std::jthread> threads;
-    for (const auto& each : settings_.consumers) {
-      auto& counters = counters_.emplace_back();
+    for (std::size_t i = 0; i < settings_.consumers.size(); ++i) {
+      const auto& each = settings_.consumers[i];
+      auto& counters = counters_[i];
       base::log(base::event::consuming, {{"subscriber", std::string_view(each.subscriber)},
                                          {"store", records_.records().traits().name}});
       threads.emplace_back([this, &each, &counters] { consume_from(each, counters); });
@@ -82,6 +97,26 @@ class consumers {
     stop_.request_stop();
   }
 
+  /// On the listener's thread.
+  [[nodiscard]] std::vector<admin::subscriber_numbers> numbers_of_all() const {
+    std::vector<admin::subscriber_numbers> out;
+    for (std::size_t i = 0; i < counters_.size(); ++i) {
+      const auto& counters = counters_[i];
+      auto& one = out.emplace_back();
+      one.subscriber = settings_.consumers[i].subscriber;
+      one.received = counters.received;
+      for (std::size_t kind = 0; kind < inbox_results; ++kind) {
+        one.outcomes.emplace_back(name_of(static_cast<inbox_result>(kind)),
+                                  counters.settled[kind].load());
+      }
+      one.dead_lettered = counters.dead_lettered;
+      one.not_settled = counters.not_settled;
+      one.backlog = counters.backlog;
+      one.connected = counters.connected;
+    }
+    return out;
+  }
+
   void report(std::size_t index) const {
     const auto& counters = counters_[index];
     const auto count_of = [&](inbox_result kind) {
@@ -100,7 +135,7 @@ class consumers {
   const config::settings& settings_;
   guard& records_;
   std::stop_source stop_;
-  std::deque<consume::consume_counters> counters_;
+  std::vector<consume::consume_counters> counters_;
   std::atomic<int> exit_code_{exit_ok};
 };
 
@@ -164,7 +199,8 @@ int run_consumers(const given_flags& given) {
 void add_consume_command(command app) {
   const auto added = app.add_command(
       "consume", "Hand the messages of a broker to an endpoint or a command, once per message id");
-  const auto given = add_store_flags(added, {"log-level", "log-format", "log-file"});
+  const auto given =
+      add_store_flags(added, {"log-level", "log-format", "log-file", "admin", "admin-token-file"});
   added.footer(
       "Reads the tables [[consume]] of the configuration: queue, endpoint or command, attempts,\n"
       "dead letters. The store keeps which messages were handled. SIGTERM and SIGINT finish what\n"

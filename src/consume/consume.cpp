@@ -87,9 +87,10 @@ class consumption {
         return;
       case connected:
         counters_.connected = true;
+        base::log(base::event::broker_connected, {{"subscriber", subscriber}});
+        return;
+      case backlog:
         counters_.backlog = happened.backlog;
-        base::log(base::event::broker_connected,
-                  {{"subscriber", subscriber}, {"backlog", happened.backlog}});
         return;
       case broker_away:
         counters_.connected = false;

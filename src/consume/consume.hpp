@@ -18,7 +18,7 @@ struct consume_counters {
   std::array<std::atomic<std::uint64_t>, inbox_results> settled;  ///< by inbox_result
   std::atomic<std::uint64_t> dead_lettered{0};                    ///< stored among the dead letters
   std::atomic<std::uint64_t> not_settled{0};  ///< outcomes that the broker did not take
-  std::atomic<std::uint64_t> backlog{0};      ///< at the last connection, if the broker says
+  std::atomic<std::uint64_t> backlog{0};      ///< as the broker said last
   std::atomic<bool> connected{false};
 };
 

@@ -6,6 +6,8 @@ import hmac
 import itertools
 import json
 import signal
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -198,6 +200,44 @@ def test_the_id_of_another_message_is_dead_unless_only_ids_count(consume, stream
     settled(consumer, 2)
     assert outcomes(consumer) == ["handled", "reused"]
     assert own_upstream.runs("m1") == 1
+
+
+def test_metrics_and_readiness_of_each_subscriber(onceguard, redis, own_upstream, tmp_path):
+    streams = [Stream(redis, f"numbers-{name}") for name in ("a", "b")]
+    tables = [{"subscriber": stream.name, "from": stream.url, "dead_letter": "drop",
+               "to": own_upstream.url} for stream in streams]
+    consumer = Consumer(onceguard, tmp_path, tables, gateway={"admin": "127.0.0.1:0"})
+    streams[0].add("x", "m1")
+    streams[0].add("x", "m1")
+    streams[1].add("x")
+    try:
+        consumer.start()
+        settled(consumer, 3)
+        (listening,) = consumer.events("admin-listening")
+        at = "http://" + listening["address"]
+
+        def metrics():
+            return urllib.request.urlopen(at + "/metrics", timeout=10).read().decode()
+
+        wait_until(lambda: metrics().count('onceguard_broker_up{subscriber="numbers-a"} 1') == 1, 30)
+        text = metrics()
+        for line in ('onceguard_messages_received_total{subscriber="numbers-b"} 1',
+                     'onceguard_messages_total{subscriber="numbers-a",outcome="handled"} 1',
+                     'onceguard_messages_total{subscriber="numbers-a",outcome="duplicate"} 1',
+                     'onceguard_messages_total{subscriber="numbers-b",outcome="dead"} 1',
+                     'onceguard_messages_dead_lettered_total{subscriber="numbers-b"} 1',
+                     'onceguard_messages_backlog{subscriber="numbers-a"} 0', "onceguard_store_up 1"):
+            assert line in text.splitlines(), line
+        assert urllib.request.urlopen(at + "/readyz", timeout=10).status == 200
+        redis.crash()
+        try:
+            wait_until(lambda: consumer.events("broker-away"), 30)
+            with pytest.raises(urllib.error.HTTPError, match="503"):
+                urllib.request.urlopen(at + "/readyz", timeout=10)
+        finally:
+            redis.start()
+    finally:
+        consumer.stop()
 
 
 SCRIPT = """

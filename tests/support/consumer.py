@@ -49,15 +49,15 @@ class Stream:
 
 
 class Consumer:
-    def __init__(self, onceguard, folder, tables, store=None):
-        """`tables`: those of [[consume]]."""
+    def __init__(self, onceguard, folder, tables, store=None, gateway=None):
+        """`tables`: those of [[consume]]; `gateway`: what stands in [gateway]."""
         self.folder = pathlib.Path(folder)
         self.onceguard = onceguard
         self.config = self.folder / "onceguard.toml"
         self.process = None
         store = store or f"sqlite:{self.folder / 'inbox.db'}"
         self.config.write_text(toml_text(
-            {"store": {"url": store}, "log": {"level": "debug"}, "consume": tables}))
+            {"gateway": gateway or {}, "store": {"url": store}, "log": {"level": "debug"}, "consume": tables}))
 
     def command(self, *words):
         """Another command with the same configuration, run to its end."""

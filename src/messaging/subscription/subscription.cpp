@@ -18,6 +18,7 @@ using event_kind = subscription_event_kind;
 
 /// While nothing runs, receive() need not return before a message comes, but for a stop.
 constexpr milliseconds idle_wait{200};
+constexpr milliseconds backlog_interval{10'000};
 /// While batches run, their ends are looked for as often.
 constexpr milliseconds busy_wait{20};
 
@@ -77,10 +78,8 @@ class subscription {
     }
     consumer_ = std::move(*opened);
     ++connection_;
-    event happened{.kind = event_kind::connected};
-    if (const auto waiting = consumer_->backlog(); waiting && *waiting)
-      happened.backlog = **waiting;
-    report(happened);
+    report({.kind = event_kind::connected});
+    next_backlog_ = base::boot_now();
     return {};
   }
 
@@ -111,11 +110,24 @@ class subscription {
     dispatch();
     extend();
     if (consumer_ == nullptr) return;
+    ask_for_backlog();
+    if (consumer_ == nullptr) return;
     const auto room = params_.queue.in_flight - std::min(params_.queue.in_flight, queue_.size());
     if (room > 0) {
       receive(room);
     } else {
       for (auto& job : pool_.take_done(wait_for_next())) settle(std::move(job));
+    }
+  }
+
+  void ask_for_backlog() {
+    if (base::boot_now() < next_backlog_) return;
+    next_backlog_ = base::boot_now() + backlog_interval;
+    const auto waiting = consumer_->backlog();
+    if (!waiting) {
+      static_cast<void>(still_connected(waiting.error()));
+    } else if (*waiting) {
+      report({.kind = event_kind::backlog, .backlog = **waiting});
     }
   }
 
@@ -327,6 +339,7 @@ class subscription {
   dead_letters dead_letters_;
   std::uint64_t connection_ = 0;
   std::size_t jobs_ = 0;  // given to the pool and not taken back
+  base::boot_clock::time_point next_backlog_{};
   milliseconds pause_ = params_.retry;
   milliseconds store_pause_ = params_.retry;
   worker_pool pool_;  // ends first
