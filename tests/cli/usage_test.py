@@ -7,7 +7,7 @@ import pytest
 
 from support.gateway import clean_environment
 
-COMMANDS = ("gateway, demo, send, health, check, doctor, explain, conformance, keys, stats, "
+COMMANDS = ("gateway, consume, demo, send, health, check, doctor, explain, conformance, keys, stats, "
             "report, reconcile, sweep, migrate, backup, restore")
 BELOW_KEYS = "list, show, release, complete, export, import"
 LIMITED = [["keys", "list"], ["reconcile"]]
