@@ -180,6 +180,7 @@ int run_consumers(const given_flags& given) {
     return exit_configuration;
   }
   for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it: no exit code would come
   const auto descriptor = log_descriptor(settings.log);
   if (!descriptor) return exit_failed;
   std::stop_source stop;

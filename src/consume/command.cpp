@@ -22,6 +22,7 @@ using messaging::handling;
 using messaging::not_handled;
 using time_point = base::boot_clock::time_point;
 
+constexpr int look_again = 10;      // milliseconds
 constexpr int exit_temporary = 75;  // EX_TEMPFAIL of sysexits.h
 constexpr int exit_bad_data = 65;   // EX_DATAERR
 
@@ -88,17 +89,19 @@ class child {
 
   /// The status of waitpid; nullopt: the time is over.
   [[nodiscard]] std::optional<int> wait(time_point end) {
+    // Old kernels, sandboxes and a process without descriptors give none: then poll only sleeps.
     const descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
     while (true) {
-      pollfd waiting{process.get(), POLLIN, 0};
-      const int ready = ::poll(&waiting, 1, left_until(end));
-      if (ready == 0) return std::nullopt;
-      if (ready < 0 && errno == EINTR) continue;
       int status = 0;
-      if (::waitpid(pid_, &status, 0) == pid_) {
+      const auto ended = ::waitpid(pid_, &status, WNOHANG);
+      if (ended == pid_) {
         pid_ = -1;
         return status;
       }
+      const int left = left_until(end);
+      if (left == 0 || (ended < 0 && errno != EINTR)) return std::nullopt;
+      pollfd waiting{process.get(), POLLIN, 0};
+      ::poll(&waiting, 1, process.get() < 0 ? std::min(left, look_again) : left);
     }
   }
 
@@ -122,7 +125,7 @@ class child {
     sigset_t usual;
     ::sigemptyset(&none);
     ::sigemptyset(&usual);
-    ::sigaddset(&usual, SIGPIPE);
+    for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) ::sigaddset(&usual, ignored);
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setsigdefault(&attributes, &usual);
     ::posix_spawnattr_setpgroup(&attributes, 0);
@@ -167,14 +170,23 @@ class command final : public receiver {
 
  private:
   [[nodiscard]] std::vector<std::string> environment_for(const handover& given) const {
-    std::vector<std::string> out;
-    for (char** one = environ; *one != nullptr; ++one) out.emplace_back(*one);
     // An id with a NUL in it has no form in an environment.
     const auto id = given.id.find('\0') == std::string::npos ? given.id : given.key;
-    out.push_back("ONCEGUARD_MESSAGE_ID=" + id);
-    out.push_back("ONCEGUARD_IDEMPOTENCY_KEY=" + given.key);
-    out.push_back("ONCEGUARD_ATTEMPT=" + std::to_string(given.attempt));
-    out.push_back("ONCEGUARD_SUBSCRIBER=" + params_.subscriber);
+    // In front: of two values with the same name a program finds the first.
+    std::vector<std::string> out{"ONCEGUARD_MESSAGE_ID=" + id,
+                                 "ONCEGUARD_IDEMPOTENCY_KEY=" + given.key,
+                                 "ONCEGUARD_ATTEMPT=" + std::to_string(given.attempt),
+                                 "ONCEGUARD_SUBSCRIBER=" + params_.subscriber};
+    const auto own = out.size();
+    const auto is_ours = [&](std::string_view variable) {
+      return std::any_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(own),
+                         [&](const std::string& one) {
+                           return variable.starts_with(one.substr(0, one.find('=') + 1));
+                         });
+    };
+    for (char** one = environ; *one != nullptr; ++one) {
+      if (!is_ours(*one)) out.emplace_back(*one);
+    }
     return out;
   }
 

@@ -5,7 +5,9 @@ import hashlib
 import hmac
 import itertools
 import json
+import shutil
 import signal
+import socket
 import urllib.error
 import urllib.request
 
@@ -278,6 +280,65 @@ def test_a_command_that_can_not_be_started_is_a_failed_attempt(consume, stream):
     consumer = consume(command=["/no/such/program"])
     wait_until(lambda: consumer.events("message-dead"), 30, "the dead letter")
     assert "No such file" in consumer.events("message-dead")[0]["reason"]
+
+
+def test_a_command_counts_although_the_parent_process_ignores_ended_children(consume, stream):
+    stream.add("x", "m1")
+    consumer = consume(command=["/bin/sh", "-c", "cat > /dev/null"], started=False)
+    consumer.start(prefix=["/bin/sh", "-c", "trap '' CHLD; exec \"$@\"", "sh"])
+    settled(consumer, 1)
+    assert outcomes(consumer) == ["handled"]
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_a_command_counts_where_the_kernel_has_no_descriptors_of_processes(consume, stream):
+    stream.add("x", "m1")
+    consumer = consume(command=["/bin/sh", "-c", "cat > /dev/null; exit 65"], started=False)
+    consumer.start(prefix=["strace", "-fqqo", "/dev/null", "-e", "trace=pidfd_open",
+                           "-e", "inject=pidfd_open:error=ENOSYS"])
+    settled(consumer, 1)
+    assert outcomes(consumer) == ["dead"]
+
+
+def test_a_command_has_the_usual_signals_and_its_own_message(consume, stream, tmp_path):
+    stream.add("x", "m1")
+    script = "env > found; grep SigIgn /proc/self/status >> found"
+    consumer = consume(command=["/bin/sh", "-c", script], started=False)
+    consumer.start(prefix=["env", "ONCEGUARD_MESSAGE_ID=of another"])
+    settled(consumer, 1)
+    lines = (tmp_path / "found").read_text().splitlines()
+    assert [line for line in lines if line.startswith("ONCEGUARD_MESSAGE_ID=")] == [
+        "ONCEGUARD_MESSAGE_ID=m1"]
+    ignored = int(lines[-1].split()[1], 16)
+    for one in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGCHLD):
+        assert not ignored >> (one - 1) & 1, f"{one!r} is ignored"
+
+
+def test_an_endpoint_that_answers_and_does_not_read_is_heard(consume, stream):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        stream.add("x" * (16 << 20), "m1")
+        consumer = consume(to=f"http://127.0.0.1:{server.getsockname()[1]}/", attempts=1)
+        line, _ = server.accept()
+        line.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+        settled(consumer, 1)
+        line.close()
+    assert outcomes(consumer) == ["dead"]
+
+
+@pytest.mark.parametrize("message_id", [b"m\r\nX-Injected: yes", b" m\n", b"\x00", b"\xff\x1b[2J"])
+def test_an_id_of_any_bytes_injects_nothing(consume, stream, own_upstream, tmp_path, message_id):
+    stream.add("x", message_id, content_type=b"text/plain\r\nX-Injected: yes")
+    consumer = consume(to=own_upstream.url)
+    settled(consumer, 1)
+    assert outcomes(consumer) == ["handled"]
+    (request,) = own_upstream.requests()
+    fields = {name.lower(): value for name, value in request["fields"]}
+    assert "x-injected" not in fields
+    assert fields["content-type"] == "application/octet-stream"
+    assert request["key"] and request["key"].isprintable() and " " not in request["key"]
+    log = (tmp_path / "log").read_bytes()
+    assert not any(byte < 32 and byte != 10 for byte in log)
+    assert all(line.startswith(b"{") for line in log.splitlines())
 
 
 def test_sigterm_finishes_what_runs_and_gives_back_the_rest(consume, stream, own_upstream):

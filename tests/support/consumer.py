@@ -64,11 +64,12 @@ class Consumer:
         return subprocess.run([self.onceguard, *words, "--config", self.config],
                               capture_output=True, text=True, env=clean_environment(), timeout=60)
 
-    def start(self, ready="broker-connected"):
+    def start(self, ready="broker-connected", prefix=(), env=None):
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(
-                [self.onceguard, "consume", "--config", self.config], cwd=self.folder,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment())
+                [*prefix, self.onceguard, "consume", "--config", self.config], cwd=self.folder,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**clean_environment(), **(env or {})})
         if ready:
             def there():
                 assert self.process.poll() is None, (self.folder / "log").read_text()

@@ -64,11 +64,11 @@ class connection {
     co_await connect(failed);
     if (failed) co_return fail(errc::not_found, failed.message());
     outcome = error(errc::not_found, "no answer in time", effect::unknown);
-    // A server may answer and close before it has read everything: the answer counts.
-    error_code broken_off;
-    co_await asio::async_write(socket_, asio::buffer(request),
-                               asio::redirect_error(asio::use_awaitable, broken_off));
+    // A server may answer, and stop reading or close, before it has read everything: the answer
+    // counts. The end of the socket ends a write that still waits.
+    asio::async_write(socket_, asio::buffer(request), [](const error_code&, std::size_t) {});
     co_await read(method);
+    socket_.close(failed);
   }
 
   result<answer> outcome = error(errc::not_found, "no answer in time");

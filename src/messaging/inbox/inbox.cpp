@@ -30,6 +30,12 @@ inbox_outcome reused() {
   return out;
 }
 
+inbox_outcome ask_again() {
+  inbox_outcome out;
+  out.retry_after = milliseconds(1);
+  return out;
+}
+
 milliseconds backoff_after(std::uint32_t attempt, const inbox_policy& policy) {
   constexpr std::uint32_t doublings_max = 30;
   const auto doublings = std::min(attempt > 0 ? attempt - 1 : 0, doublings_max);
@@ -143,6 +149,8 @@ std::vector<inbox_outcome> batch_plan::finish(std::span<const inbox_message> bat
       const auto& twin = out[first[i]];
       const bool same = !compare_ || batch[i].payload == batch[first[i]].payload;
       outcome = same ? twin : reused();
+      // The record knows neither payload of the two as its own, or this one: it has to be asked.
+      if (!same && twin.kind == inbox_result::reused) outcome = ask_again();
       if (outcome->kind == inbox_result::handled) outcome->kind = inbox_result::duplicate;
     }
     out.push_back(std::move(*outcome));

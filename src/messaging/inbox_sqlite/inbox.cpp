@@ -26,6 +26,11 @@ struct batch_failed {
   error why;
 };
 
+/// The effects of the batch can't be committed, by the fault of one of its messages.
+struct batch_refused {
+  error why;
+};
+
 class batch_run {
  public:
   batch_run(connection& connection, caller_transaction& transaction, const std::string& subscriber,
@@ -37,7 +42,7 @@ class batch_run {
         batch_(batch),
         plan_(batch, policy) {}
 
-  /// Leaves the transaction open. Throws batch_failed, and failures of SQLite.
+  /// Leaves the transaction open. Throws batch_failed, batch_refused, and failures of SQLite.
   std::vector<inbox_outcome> run(const message_handler& handler) {
     for (const auto position : plan_.to_claim) take(position, handler);
     static_cast<void>(tables().sweep(swept_along));
@@ -82,6 +87,9 @@ class batch_run {
       out.attempt = held.attempt;
     } catch (...) {
       out = msg::failure_of(held.attempt, policy_);
+      // A statement of it that failed has rolled back everything, as ON CONFLICT ROLLBACK does. If
+      // the handler has committed instead, the claim is found when the message is claimed again.
+      if (!transaction_.open()) throw batch_refused{ended_by_others(out.reason)};
     }
     if (!transaction_.open()) throw batch_failed{ended_by_others(out.reason)};
     if (out.kind != inbox_result::handled) connection_.run("ROLLBACK TO onceguard_message");
@@ -113,6 +121,72 @@ class batch_run {
   msg::batch_plan plan_;
 };
 
+using outcomes = std::vector<inbox_outcome>;
+
+class batch_processor {
+ public:
+  batch_processor(sqlite3* database, const std::string& subscriber, const inbox_policy& policy)
+      : database_(database), subscriber_(subscriber), policy_(policy) {}
+
+  result<outcomes> process(std::span<const inbox_message> batch, const message_handler& handler) {
+    try {
+      return attempt(batch, handler);
+    } catch (const batch_refused& refused) {
+      if (batch.size() > 1) return one_by_one(batch, handler);
+      return give_up(batch, refused.why);
+    }
+  }
+
+ private:
+  /// Throws batch_refused: nothing of the batch is there.
+  result<outcomes> attempt(std::span<const inbox_message> batch, const message_handler& handler) {
+    connection connection(database_);
+    try {
+      caller_transaction transaction(connection);
+      const patience until{execute_policy{}};
+      if (!transaction.begin(until)) {
+        return rolled_back(failure(SQLITE_BUSY, "another connection writes"));
+      }
+      auto out = batch_run(connection, transaction, subscriber_, policy_, batch).run(handler);
+      if (auto failed = transaction.commit(until)) {
+        const bool by_constraint = failed->code == errc::conflict && failed->effect == effect::none;
+        if (by_constraint) throw batch_refused{std::move(*failed)};
+        return *failed;
+      }
+      return out;
+    } catch (const batch_failed& failed) {
+      return failed.why;
+    } catch (const failure& failed) {
+      return rolled_back(failed);
+    }
+  }
+
+  result<outcomes> one_by_one(std::span<const inbox_message> batch,
+                              const message_handler& handler) {
+    outcomes all;
+    for (const auto& message : batch) {
+      auto one = process(std::span(&message, 1), handler);
+      if (!one) return one.error();
+      all.push_back(std::move(one->front()));
+    }
+    return all;
+  }
+
+  /// Records that the only message of the batch has failed.
+  result<outcomes> give_up(std::span<const inbox_message> batch, const error& why) {
+    try {
+      return attempt(
+          batch, [&](const inbox_message&, const lease&) { throw std::runtime_error(why.detail); });
+    } catch (const batch_refused& refused) {
+      return refused.why;
+    }
+  }
+
+  sqlite3* const database_;
+  const std::string& subscriber_;
+  const inbox_policy& policy_;
+};
+
 }  // namespace
 
 inline namespace v1 {
@@ -124,24 +198,10 @@ inbox::inbox(sqlite3* database, std::string subscriber, inbox_policy policy)
 
 result<std::vector<inbox_outcome>> inbox::process(std::span<const inbox_message> batch,
                                                   const message_handler& handler) {
-  connection connection(database_);
-  if (connection.in_transaction()) {
+  if (connection(database_).in_transaction()) {
     return error(errc::conflict, "inbox: the connection is in a transaction");
   }
-  try {
-    caller_transaction transaction(connection);
-    const patience until{execute_policy{}};
-    if (!transaction.begin(until)) {
-      return rolled_back(failure(SQLITE_BUSY, "another connection writes"));
-    }
-    auto out = batch_run(connection, transaction, subscriber_, policy_, batch).run(handler);
-    if (auto failed = transaction.commit(until)) return *failed;
-    return out;
-  } catch (const batch_failed& failed) {
-    return failed.why;
-  } catch (const failure& failed) {
-    return rolled_back(failed);
-  }
+  return batch_processor(database_, subscriber_, policy_).process(batch, handler);
 }
 
 result<inbox_outcome> inbox::process(const inbox_message& message, const message_handler& handler) {

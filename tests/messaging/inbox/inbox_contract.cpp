@@ -169,6 +169,10 @@ TEST_P(inbox_contract, the_id_of_another_message_is_no_duplicate) {
   const auto twins = process_batch({{"m2", "ada"}, {"m2", "bob"}}, charging(*till_));
   EXPECT_EQ(twins[1].kind, inbox_result::reused);
   EXPECT_EQ(charges("bob"), 0);
+  const auto behind = process_batch({{"m2", "bob"}, {"m2", "ada"}}, charging(*till_));
+  EXPECT_EQ(behind[0].kind, inbox_result::reused);
+  EXPECT_EQ(behind[1].kind, inbox_result::busy) << "an honest duplicate behind it";
+  EXPECT_EQ(process({"m2", "ada"}).kind, inbox_result::duplicate);
   inbox_policy id_only = impatient();
   id_only.compare_payloads = false;
   process({"m3", "ada"}, charging(*till_), id_only);
