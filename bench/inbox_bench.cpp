@@ -1,8 +1,10 @@
-// What a consumer of messages does in a second on PostgreSQL, with one connection, in a database that
-// `onceguard migrate` made, which has the tables handled (id text PRIMARY KEY) and effects (id text):
+// What a consumer of messages does in a second on PostgreSQL, with one connection, in a database
+// that `onceguard migrate` made, with the tables handled (id text PRIMARY KEY) and effects (id
+// text):
 //   inbox_bench URL inbox SECONDS [BATCH]   the inbox, whose batches are transactions
 //   inbox_bench URL article SECONDS         the usual article's way: for each message BEGIN, SELECT
-//                                           whether it was handled, INSERT that it is, effect, COMMIT
+//                                           whether it was handled, INSERT that it is, the effect,
+//                                           COMMIT
 // Each message's effect is one INSERT. Prints the rate.
 #include <chrono>
 #include <cstdio>
@@ -30,9 +32,7 @@ class client {
   }
 
   [[nodiscard]] PGconn* get() const { return connection_.get(); }
-  void run(const char* statement) {
-    expect_done(result_ptr(PQexec(get(), statement), PQclear));
-  }
+  void run(const char* statement) { expect_done(result_ptr(PQexec(get(), statement), PQclear)); }
   /// The number of rows.
   int run_prepared(const char* name, const std::string& id) {
     const char* const values[]{id.c_str()};
@@ -61,27 +61,27 @@ std::string next_id() {
 }
 
 /// Handles a batch with the inbox; returns its size.
-int with_inbox(client& on, onceguard::postgres::inbox& inbox, int size) {
+int with_inbox(client& database, onceguard::postgres::inbox& inbox, int size) {
   std::vector<std::string> ids;
   for (int i = 0; i < size; ++i) ids.push_back(next_id());
   std::vector<inbox_message> batch;
   for (const auto& id : ids) batch.push_back({id, "a payload of some bytes"});
   const auto done = inbox.process(batch, [&](const inbox_message& one, const onceguard::lease&) {
-    on.run_prepared("effect", std::string(one.id));
+    database.run_prepared("effect", std::string(one.id));
   });
   if (done) return size;
   std::fprintf(stderr, "%s\n", done.error().detail.c_str());
   std::exit(1);
 }
 
-int as_the_article(client& on) {
+int as_the_article(client& database) {
   const auto id = next_id();
-  on.run("BEGIN");
+  database.run("BEGIN");
   if (on.run_prepared("seen", id) == 0) {
-    on.run_prepared("note", id);
-    on.run_prepared("effect", id);
+    database.run_prepared("note", id);
+    database.run_prepared("effect", id);
   }
-  on.run("COMMIT");
+  database.run("COMMIT");
   return 1;
 }
 

@@ -22,7 +22,7 @@ using messaging::handling;
 using messaging::not_handled;
 using time_point = base::boot_clock::time_point;
 
-constexpr int look_again = 10;      // milliseconds
+constexpr int poll_interval = 10;   // milliseconds
 constexpr int exit_temporary = 75;  // EX_TEMPFAIL of sysexits.h
 constexpr int exit_bad_data = 65;   // EX_DATAERR
 
@@ -101,7 +101,7 @@ class child {
       const int left = left_until(end);
       if (left == 0 || (ended < 0 && errno != EINTR)) return std::nullopt;
       pollfd waiting{process.get(), POLLIN, 0};
-      ::poll(&waiting, 1, process.get() < 0 ? std::min(left, look_again) : left);
+      ::poll(&waiting, 1, process.get() < 0 ? std::min(left, poll_interval) : left);
     }
   }
 
@@ -177,9 +177,9 @@ class command final : public receiver {
                                  "ONCEGUARD_IDEMPOTENCY_KEY=" + given.key,
                                  "ONCEGUARD_ATTEMPT=" + std::to_string(given.attempt),
                                  "ONCEGUARD_SUBSCRIBER=" + params_.subscriber};
-    const auto own = out.size();
+    const auto added = out.size();
     const auto is_ours = [&](std::string_view variable) {
-      return std::any_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(own),
+      return std::any_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(added),
                          [&](const std::string& one) {
                            return variable.starts_with(one.substr(0, one.find('=') + 1));
                          });

@@ -1,4 +1,4 @@
-"""A table of PostgreSQL as a queue: made by `migrate --queue`, filled by a transaction of others."""
+"""A table of PostgreSQL as a queue: made by `migrate --queue`, filled in others' transactions."""
 
 import subprocess
 

@@ -56,8 +56,9 @@ class Consumer:
         self.config = self.folder / "onceguard.toml"
         self.process = None
         store = store or f"sqlite:{self.folder / 'inbox.db'}"
-        self.config.write_text(toml_text(
-            {"gateway": gateway or {}, "store": {"url": store}, "log": {"level": "debug"}, "consume": tables}))
+        self.config.write_text(toml_text({
+            "gateway": gateway or {}, "store": {"url": store}, "log": {"level": "debug"},
+            "consume": tables}))
 
     def command(self, *words):
         """Another command with the same configuration, run to its end."""
@@ -100,3 +101,13 @@ class Consumer:
         code = self.process.wait(60)
         self.process = None
         return code
+
+
+def outcomes(consumer):
+    """What became of deliveries for good: a busy one comes again."""
+    return [event["outcome"] for event in consumer.events()
+            if event.get("outcome") not in (None, "busy", "failed")]
+
+
+def settled(consumer, count):
+    wait_until(lambda: len(outcomes(consumer)) >= count, 30, f"{count} messages")

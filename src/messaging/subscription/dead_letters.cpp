@@ -54,7 +54,7 @@ result<void> dead_letters::publish(const message& received, const inbox_outcome&
 
 result<void> dead_letters::try_to_publish(const message& dead) {
   if (publisher_ == nullptr) {
-    auto opened = open_publisher(*to_);
+    auto opened = open_publisher(*destination_);
     if (!opened) return opened.error();
     publisher_ = std::move(*opened);
   }

@@ -15,11 +15,11 @@ namespace onceguard::messaging {
 class dead_letters {
  public:
   /// `retry`: the pause after a first error of the connection; doubles with each in a row.
-  dead_letters(std::optional<broker_params> to, milliseconds retry)
-      : to_(std::move(to)), retry_(retry) {}
+  dead_letters(std::optional<broker_params> destination, milliseconds retry)
+      : destination_(std::move(destination)), retry_(retry) {}
 
   /// False: there is none; the consumer's broker may have one.
-  [[nodiscard]] bool given() const noexcept { return to_.has_value(); }
+  [[nodiscard]] bool given() const noexcept { return destination_.has_value(); }
   /// Publishes the message. errc::conflict: it is not stored, or that is not known. After an error
   /// of the connection the calls fail without an attempt until the pause is over: each would block
   /// for its timeout, and the other messages with it.
@@ -28,7 +28,7 @@ class dead_letters {
  private:
   result<void> try_to_publish(const message& dead);
 
-  const std::optional<broker_params> to_;
+  const std::optional<broker_params> destination_;
   const milliseconds retry_;
   milliseconds pause_ = retry_;
   std::unique_ptr<publisher> publisher_;

@@ -15,8 +15,8 @@ class sqlite_inbox : public ::testing::Test {
   }
 
   std::string run(const std::string& statement) { return till_.run(statement); }
-  int charges(const std::string& who) {
-    return std::stoi(run("SELECT count(*) FROM charges WHERE who = '" + who + "'"));
+  int charges(const std::string& customer) {
+    return std::stoi(run("SELECT count(*) FROM charges WHERE who = '" + customer + "'"));
   }
   /// Charges whom the payload names; then runs the statement for the message of bob.
   inbox_outcomes process(const std::string& of_bob,
