@@ -77,7 +77,7 @@ int with_inbox(client& database, onceguard::postgres::inbox& inbox, int size) {
 int as_the_article(client& database) {
   const auto id = next_id();
   database.run("BEGIN");
-  if (on.run_prepared("seen", id) == 0) {
+  if (database.run_prepared("seen", id) == 0) {
     database.run_prepared("note", id);
     database.run_prepared("effect", id);
   }
