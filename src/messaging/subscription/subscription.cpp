@@ -233,10 +233,9 @@ class subscription {
         break;
     }
     event happened{.what = what, .message = &message, .outcome = &outcome, .id = id};
-    if (!told) {
-      happened.what = event::kind::not_settled;
-      happened.text = told.error().detail;
-    }
+    const auto why = told ? std::string() : told.error().detail;  // error() returns a copy
+    if (!told) happened.what = event::kind::not_settled;
+    happened.text = why;
     tell(happened);
     if (!told && !still_connected(told.error())) return;
     if (!told && told.error().code != errc::not_found) {
