@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint16_t handled_status = 200;
 constexpr std::uint16_t dead_status = 422;
 constexpr std::size_t reason_size_max = 4'096;
+constexpr milliseconds lease_max{24 * 3'600'000};  // as the functions in PostgreSQL have it
 
 inbox_outcome dead(std::string reason, std::uint32_t attempt = 0) {
   inbox_outcome out;
@@ -39,7 +40,10 @@ inbox_outcome ask_again() {
 milliseconds backoff_after(std::uint32_t attempt, const inbox_policy& policy) {
   constexpr std::uint32_t doublings_max = 30;
   const auto doublings = std::min(attempt > 0 ? attempt - 1 : 0, doublings_max);
-  return std::min(policy.backoff * (std::int64_t{1} << doublings), policy.backoff_max);
+  // Compared before it is multiplied, which might overflow.
+  const auto factor = std::int64_t{1} << doublings;
+  return policy.backoff > policy.backoff_max / factor ? policy.backoff_max
+                                                      : policy.backoff * factor;
 }
 
 }  // namespace
@@ -52,6 +56,7 @@ void check(std::string_view subscriber, const inbox_policy& policy) {
   if (policy.backoff_max < policy.backoff) refuse("inbox_policy: backoff_max is below backoff");
   if (policy.retention.count() <= 0) refuse("inbox_policy: retention is not positive");
   if (policy.lease.count() <= 0) refuse("inbox_policy: lease is not positive");
+  if (policy.lease > lease_max) refuse("inbox_policy: lease is more than a day");
 }
 
 request request_of(std::string_view subscriber, const inbox_message& message,

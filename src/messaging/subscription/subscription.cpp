@@ -246,10 +246,9 @@ class subscription {
         break;
     }
     event happened{.kind = kind, .message = &message, .outcome = &outcome, .id = id};
-    if (!reply_result) {
-      happened.kind = event_kind::not_settled;
-      happened.text = reply_result.error().detail;
-    }
+    const auto why = reply_result ? std::string() : reply_result.error().detail;  // a copy's text
+    if (!reply_result) happened.kind = event_kind::not_settled;
+    happened.text = why;
     report(happened);
     if (!reply_result && !still_connected(reply_result.error())) return;
     if (!reply_result && reply_result.error().code != errc::not_found) {

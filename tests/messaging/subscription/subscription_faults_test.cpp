@@ -116,6 +116,21 @@ TEST_F(subscription_faults, a_message_is_not_forgotten_because_another_one_is_go
   EXPECT_EQ(queue_->acknowledged, std::vector<std::string>{"soon"});
 }
 
+TEST_F(subscription_faults, an_outcome_that_the_broker_did_not_take_is_said_with_its_words) {
+  const std::string words = "the broker says at some length why it did not take the outcome";
+  queue_->refuse_acknowledge = {error(errc::not_found, words)};
+  std::string heard;
+  std::atomic<bool> told = false;
+  params_.on_event = [&](const subscription_event& happened) {
+    if (happened.kind != messaging::subscription_event_kind::not_settled) return;
+    heard = happened.text;
+    told = true;
+  };
+  queue_->put("a", "1");
+  run(handling_all(), [&] { return told.load(); }).value();
+  EXPECT_EQ(heard, words);
+}
+
 TEST_F(subscription_faults, a_refused_extension_does_not_lose_the_message) {
   queue_->traits.hold = milliseconds(3);
   params_.batch = 1;
