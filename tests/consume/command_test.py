@@ -54,7 +54,7 @@ def test_a_command_counts_although_the_parent_process_ignores_ended_children(con
 def test_a_command_counts_where_the_kernel_has_no_descriptors_of_processes(consume, stream):
     stream.add("x", "m1")
     consumer = consume(command=["/bin/sh", "-c", "cat > /dev/null; exit 65"], started=False)
-    consumer.start(prefix=["strace", "-fqqo", "/dev/null", "-e", "trace=pidfd_open",
+    consumer.start(prefix=["strace", "-Dfqqo", "/dev/null", "-e", "trace=pidfd_open",
                            "-e", "inject=pidfd_open:error=ENOSYS"])
     settled(consumer, 1)
     assert outcomes(consumer) == ["dead"]

@@ -133,7 +133,8 @@ class subscription {
 
   [[nodiscard]] milliseconds wait_for_next() const {
     auto out = jobs_ > 0 ? busy_wait : idle_wait;
-    if (const auto due = queue_.first_retry()) {
+    const bool idle = jobs_ < params_.workers;  // or nothing can begin before a batch ends
+    if (const auto due = idle ? queue_.first_retry() : std::nullopt) {
       const auto rest = std::chrono::ceil<milliseconds>(*due - base::boot_now());
       out = std::clamp(rest, milliseconds(1), out);
     }
