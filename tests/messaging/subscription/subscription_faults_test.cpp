@@ -119,16 +119,16 @@ TEST_F(subscription_faults, a_message_is_not_forgotten_because_another_one_is_go
 TEST_F(subscription_faults, an_outcome_that_the_broker_did_not_take_is_said_with_its_words) {
   const std::string words = "the broker says at some length why it did not take the outcome";
   queue_->refuse_acknowledge = {error(errc::not_found, words)};
-  std::string heard;
-  std::atomic<bool> told = false;
+  std::string reported_text;
+  std::atomic<bool> reported = false;
   params_.on_event = [&](const subscription_event& happened) {
     if (happened.kind != messaging::subscription_event_kind::not_settled) return;
-    heard = happened.text;
-    told = true;
+    reported_text = happened.text;
+    reported = true;
   };
   queue_->put("a", "1");
-  run(handling_all(), [&] { return told.load(); }).value();
-  EXPECT_EQ(heard, words);
+  run(handling_all(), [&] { return reported.load(); }).value();
+  EXPECT_EQ(reported_text, words);
 }
 
 TEST_F(subscription_faults, a_refused_extension_does_not_lose_the_message) {
