@@ -118,10 +118,10 @@ TEST(names, say_what_scripts_rely_on) {
                      "upstream_broken", "upgraded", "abandoned", "probe_inconclusive"}));
   EXPECT_EQ(names(answer_kept::full, answer_kept::none),
             (strings{"full", "status_only", "too_large", "streamed", "none"}));
-  EXPECT_EQ(
-      names(errc::store_unreachable, errc::write_conflict),
-      (strings{"store_unreachable", "store_full", "store_lost", "record_unreadable", "not_found",
-               "conflict", "invalid_argument", "overloaded", "stopped", "write_conflict"}));
+  EXPECT_EQ(names(errc::store_unreachable, errc::broker_unreachable),
+            (strings{"store_unreachable", "store_full", "store_lost", "record_unreadable",
+                     "not_found", "conflict", "invalid_argument", "overloaded", "stopped",
+                     "write_conflict", "broker_unreachable"}));
 }
 
 }  // namespace
