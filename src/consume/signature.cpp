@@ -6,32 +6,9 @@
 #include <openssl/hmac.h>
 
 #include "consume/receiver.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::consume {
-namespace {
-
-std::string base64_of(std::string_view bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
-
-std::optional<std::string> from_base64(std::string_view text) {
-  if (text.empty() || text.size() % 4 != 0) return std::nullopt;
-  std::string out(text.size() / 4 * 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                   reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
-  if (size < 0) return std::nullopt;
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  out.resize(static_cast<std::size_t>(size) - padding);
-  return out;
-}
-
-}  // namespace
 
 result<std::string> read_secret(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -56,7 +33,7 @@ std::string signature_of(std::string_view secret, std::string_view id, std::int6
   unsigned int size = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(content.data()), content.size(), made.data(), &size);
-  return "v1," + base64_of({reinterpret_cast<const char*>(made.data()), size});
+  return "v1," + base64({reinterpret_cast<const char*>(made.data()), size});
 }
 
 }  // namespace onceguard::consume

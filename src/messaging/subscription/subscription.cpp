@@ -142,17 +142,17 @@ class subscription {
   }
 
   void receive(std::size_t room) {
-    const auto got = consumer_->receive(room, wait_for_next());
+    auto got = consumer_->receive(room, wait_for_next());
     // A consumer that can't receive is of no use, whatever the reason.
     if (!got) return disconnect(got.error());
     pause_ = params_.retry;
-    for (const auto& one : *got) take(one);
+    for (auto& one : *got) take(std::move(one));
   }
 
-  void take(const delivery& received) {
+  void take(delivery received) {
     report({.kind = event_kind::received, .message = &received});
-    // Without an id the inbox finds it dead.
-    queue_.add(received, id_of(received.received).value_or(std::string()), next_extension());
+    auto id = id_of(received.received).value_or(std::string());  // without one, it is found dead
+    queue_.add(std::move(received), std::move(id), next_extension());
   }
 
   [[nodiscard]] std::optional<std::string> id_of(const message& received) const {
