@@ -204,7 +204,7 @@ def test_metrics_and_readiness_of_each_subscriber(onceguard, redis, own_upstream
 
 def test_an_endpoint_that_answers_and_does_not_read_has_answered(consume, stream):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        stream.add("x" * (8 << 20), "m1")
+        stream.add("x" * (5 << 20), "m1")
         consumer = consume(to=f"http://127.0.0.1:{server.getsockname()[1]}/", attempts=1)
         line, _ = server.accept()
         line.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")

@@ -6,7 +6,7 @@ import pytest
 
 from support.client import Connection, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem
-from support.waiting import SCALE, wait_until
+from support.waiting import SANITIZED, wait_until
 
 CONFIG = {
     "gateway": {"max_header_bytes": "8KiB", "max_header_count": 20},
@@ -172,7 +172,7 @@ def test_bodies_that_never_come_take_no_memory(start_gateway, upstream, fresh_ke
             connection.send(request_bytes("POST", "/charges", fields) + b"x")
             held.append(connection)
         assert gateway.get("/").status == 201
-        assert gateway.memory() - before < (24 << 20) * (1 if SCALE >= 1 else 4)
+        assert gateway.memory() - before < (24 << 20) * (4 if SANITIZED else 1)
         assert gateway.get("/").status == 201
     finally:
         for connection in held:
@@ -200,7 +200,7 @@ def test_a_thousand_idle_connections_are_cheap(start_gateway, upstream, key):
             idle.append(connection)
             connection.send_request("POST", "/charges", fields_for(key), b"x")
             assert connection.read().replayed is (number > 0)
-        assert gateway.memory() < (64 << 20) * (1 if SCALE >= 1 else 4)
+        assert gateway.memory() < (64 << 20) * (4 if SANITIZED else 1)
         idle[0].send_request("GET", "/")
         assert idle[0].read().status == 201
     finally:

@@ -212,7 +212,7 @@ def test_a_takeover_goes_on_under_the_scope_of_the_first_run(start_gateway, upst
 
 
 def test_what_failed_before_runs_again_and_what_is_released_is_new(start_gateway, upstream, key):
-    failing = {"outcome": {"500": "fail", "502": "release"}, "backoff": "1s", "backoff_max": "60s"}
+    failing = {"outcome": {"500": "fail", "502": "release"}, "backoff": "5s", "backoff_max": "60s"}
     gateway = start_gateway(upstream, {"defaults": failing})
     assert gateway.post(key=key, fields=ANN, plan={"status": 500}).status == 500
     change(gateway, "restart", {"defaults": {**AFTER["defaults"], **failing}})

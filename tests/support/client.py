@@ -181,6 +181,14 @@ async def exchange(reader, writer, data, method="POST"):
         parser.feed(piece)
 
 
+async def last_exchange(reader, writer, data):
+    """An exchange that ends its connection: a server with a thread for each has the thread back."""
+    try:
+        return await exchange(reader, writer, data)
+    finally:
+        writer.close()
+
+
 def all_at_once(address, requests, timeout=60.0):
     """Sends every one of `requests` (bytes) at the same moment; the answers in their order.
 
@@ -192,7 +200,7 @@ def all_at_once(address, requests, timeout=60.0):
         try:
             async with asyncio.timeout(timeout):
                 return await asyncio.gather(
-                    *(exchange(r, w, data) for (r, w), data in zip(pairs, requests)))
+                    *(last_exchange(r, w, data) for (r, w), data in zip(pairs, requests)))
         finally:
             for _, writer in pairs:
                 writer.close()

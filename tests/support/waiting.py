@@ -5,17 +5,24 @@ import threading
 import time
 
 SCALE = float(os.environ.get("ONCEGUARD_TEST_SCALE", "1"))
+SANITIZED = "ASAN_OPTIONS" in os.environ  # by ./dev: the programs need more memory
 
 
 def scaled(count, least=1):
-    """`count` of rounds, kills or bytes, less where a sanitizer makes everything slow."""
+    """`count` of rounds, kills or bytes, as far as ONCEGUARD_TEST_SCALE asks for."""
     return max(least, int(count * SCALE))
 
 
+PATIENCE = 3  # A machine may be so much slower than the one on which a test was written.
+
+
 def wait_until(condition, timeout=10.0, what="the condition"):
-    """Polls until `condition()` is true and returns what it returned."""
+    """Polls until `condition()` is true and returns what it returned.
+
+    `timeout` is in seconds, on a machine at rest.
+    """
     pause = threading.Event()
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + timeout * PATIENCE
     while True:
         value = condition()
         if value:

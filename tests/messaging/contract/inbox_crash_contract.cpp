@@ -33,15 +33,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// ONCEGUARD_MESSAGES, or 20,000; less where a sanitizer makes everything slow.
+/// 20,000 times ONCEGUARD_TEST_SCALE; less where a sanitizer makes everything slow.
 int messages_to_send() {
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  constexpr int usual = 2'000;
+  constexpr int usual = 8'000;
 #else
   constexpr int usual = 20'000;
 #endif
-  const char* const text = std::getenv("ONCEGUARD_MESSAGES");
-  return text == nullptr ? usual : std::stoi(text);
+  const char* const text = std::getenv("ONCEGUARD_TEST_SCALE");
+  return text == nullptr ? usual : static_cast<int>(usual * std::stod(text));
 }
 
 std::string sibling(const std::string& name) {

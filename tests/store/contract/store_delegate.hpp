@@ -274,6 +274,9 @@ struct engine_under_test {
   bool announces = false;  ///< settles are announced to other processes
   bool damaged = false;    ///< a test can damage a record of the store
 
+  /// The clock of a server is one clock for leases and retention.
+  [[nodiscard]] bool in_process() const noexcept { return two_clocks; }
+
   /// Prints the engine's name into the names of tests.
   friend void PrintTo(const engine_under_test& engine, std::ostream* output) {
     *output << engine.name;

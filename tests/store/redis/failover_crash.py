@@ -11,7 +11,7 @@ from support.expecting import assert_problem
 from support.redis_fleet import RedisCluster, RedisSentinels
 from support.waiting import scaled, wait_until
 
-KILLS = 4  # with ONCEGUARD_TEST_SCALE=5 the twenty of docs/redis.md
+KILLS = 10  # with ONCEGUARD_TEST_SCALE=2 the twenty of docs/redis.md
 
 
 @pytest.fixture(scope="module", params=[RedisCluster, RedisSentinels])
