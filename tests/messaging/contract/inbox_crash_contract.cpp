@@ -2,7 +2,6 @@
 // counted in the database.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -20,6 +19,7 @@
 #include "base/clock.hpp"
 #include "messaging/contract/broker_server.hpp"
 #include "store/postgres/database.hpp"
+#include "support/scale.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
@@ -33,15 +33,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// 20,000 times ONCEGUARD_TEST_SCALE; less where a sanitizer makes everything slow.
+/// 20,000 at full scale; less where a sanitizer makes everything slow.
 int messages_to_send() {
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
   constexpr int usual = 8'000;
 #else
   constexpr int usual = 20'000;
 #endif
-  const char* const text = std::getenv("ONCEGUARD_TEST_SCALE");
-  return text == nullptr ? usual : static_cast<int>(usual * std::stod(text));
+  return scaled(usual);
 }
 
 std::string sibling(const std::string& name) {

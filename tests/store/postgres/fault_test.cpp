@@ -8,6 +8,7 @@
 
 #include "store/contract/fault_acts.hpp"
 #include "store/postgres/fixture.hpp"
+#include "support/scale.hpp"
 #include "support/tcp_gate.hpp"
 
 namespace onceguard::testing {
@@ -32,14 +33,14 @@ TEST_P(cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from) {
   const auto tested = open(parameters);
   blocking_store caller(*tested);
   int cuts = 0;
-  for (std::uint64_t byte = 0;; byte += 13) {
+  for (std::uint64_t byte = 0;; byte += scaled_step(13)) {
     gate.cut_after(GetParam(), byte);
     expect_one_run(caller, "k" + std::to_string(byte));
     if (gate.armed()) break;  // `byte` is beyond the end of the conversation
     ++cuts;
   }
   gate.disarm();
-  EXPECT_GT(cuts, 50);
+  EXPECT_GT(cuts, scaled(50));
   const auto runs = database_.admin().value("SELECT count(*) FROM onceguard.records");
   EXPECT_EQ(runs, std::to_string(cuts + 1));
   EXPECT_EQ(database_.admin().value("SELECT count(attempt) FROM onceguard.records"), "0");
@@ -50,7 +51,7 @@ TEST_P(cut_at, a_cut_at_any_byte_while_opening_is_recovered_from) {
   auto value = params();
   value.url = url_at(gate.port());
   value.connections = 1;
-  for (std::uint64_t byte = 0;; byte += 41) {
+  for (std::uint64_t byte = 0;; byte += scaled_step(41)) {
     gate.cut_after(GetParam(), byte);
     const auto tested = open(value);
     if (gate.armed()) break;

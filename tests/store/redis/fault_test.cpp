@@ -5,6 +5,7 @@
 #include "store/contract/fault_acts.hpp"
 #include "store/redis/fixture.hpp"
 #include "support/redis_fleet.hpp"
+#include "support/scale.hpp"
 #include "support/tcp_gate.hpp"
 
 namespace onceguard::testing {
@@ -51,14 +52,14 @@ TEST_P(redis_cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from)
   const auto tested = open(through(gate));
   blocking_store caller(*tested);
   int cuts = 0;
-  for (std::uint64_t byte = 0;; byte += 7) {
+  for (std::uint64_t byte = 0;; byte += scaled_step(7)) {
     gate.cut_after(GetParam(), byte);
     expect_one_run(caller, "k" + std::to_string(byte));
     if (gate.armed()) break;  // `byte` is beyond the end of the conversation
     ++cuts;
   }
   gate.disarm();
-  EXPECT_GT(cuts, 20);
+  EXPECT_GT(cuts, scaled(20));
   const auto listed = caller.list({}, {}, 1'000).records;
   EXPECT_EQ(listed.size(), static_cast<std::size_t>(cuts + 1));
   for (const auto& each : listed) EXPECT_EQ(each.stored.attempt, 1u);
@@ -66,7 +67,7 @@ TEST_P(redis_cut_at, a_cut_at_any_byte_runs_nothing_twice_and_is_recovered_from)
 
 TEST_P(redis_cut_at, a_cut_at_any_byte_while_opening_is_recovered_from) {
   tcp_gate gate(server_.port());
-  for (std::uint64_t byte = 0;; byte += 37) {
+  for (std::uint64_t byte = 0;; byte += scaled_step(37)) {
     gate.cut_after(GetParam(), byte);
     const auto tested = open(through(gate));
     if (gate.armed()) break;
