@@ -67,8 +67,9 @@ def assert_all_accounted(lines, load, admin_count):
     """Each request has its line, or is counted as missing."""
     paths = logged_paths(lines)
     assert len(paths) == len(set(paths)) and set(paths) <= set(load.paths())
-    assert missing(lines) == admin_count
-    assert len(paths) + admin_count == len(load.paths())
+    assert len(paths) + missing(lines) == len(load.paths())
+    # A line may be dropped after its request was answered, and after the metric was read.
+    assert 0 < admin_count <= missing(lines)
 
 
 def test_a_reader_that_comes_back_gets_the_number_of_lines_it_missed(begin, pipe, admin_listener):
