@@ -27,7 +27,7 @@ using attribute = std::pair<std::string, std::string>;
 
 /// What a sender sends.
 struct message {
-  std::string payload;
+  std::string payload;  ///< any bytes
   /// Set by the sender's program. Names may repeat where the broker lets them.
   std::vector<attribute> headers{};
   /// Of the broker's protocol. Each broker knows `message_id`, the id that the sender gave to the
@@ -46,7 +46,7 @@ struct message {
 /// One delivery of a message.
 struct delivery {
   std::uint64_t tag = 0;  ///< names the delivery in calls of the consumer that received it
-  message received{};
+  message received{};     ///< as its sender sent it, as far as the broker carries it
   /// 1 for the first delivery, as far as the broker counts them: it may count too few.
   std::uint32_t count = 1;
 };
