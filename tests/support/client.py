@@ -197,11 +197,7 @@ def all_at_once(address, requests, timeout=60.0):
     async def run():
         each = address if isinstance(address, list) else [address] * len(requests)
         pairs = await asyncio.gather(*(asyncio.open_connection(*one) for one in each))
-        try:
-            async with asyncio.timeout(timeout):
-                return await asyncio.gather(
-                    *(last_exchange(r, w, data) for (r, w), data in zip(pairs, requests)))
-        finally:
-            for _, writer in pairs:
-                writer.close()
+        async with asyncio.timeout(timeout):
+            return await asyncio.gather(
+                *(last_exchange(r, w, data) for (r, w), data in zip(pairs, requests)))
     return asyncio.run(run())
