@@ -97,13 +97,14 @@ def test_rerun_does_not_cross_a_mismatch(start_gateway, own_upstream, key):
 
 
 def test_rerun_after_a_crash_waits_for_the_lease(start_gateway, own_upstream, key):
-    gateway = start_gateway(own_upstream, {"defaults": {"unknown": "rerun", "lease": "1s"}})
+    # Longer than a gateway under a sanitizer needs to start again.
+    gateway = start_gateway(own_upstream, {"defaults": {"unknown": "rerun", "lease": "5s"}})
     with gateway.begin_post(key=key, plan={"gate": "never"}, fields=AUTH):
         own_upstream.arrived(1, key)
         gateway.kill()
     gateway.start()
     assert_problem(ask(gateway, key), 409, "in-progress", True, retry_after=True)
-    wait_until(lambda: ask(gateway, key).status == 201)
+    wait_until(lambda: ask(gateway, key).status == 201, what="the end of the lease")
     assert own_upstream.runs(key) == 2
 
 
