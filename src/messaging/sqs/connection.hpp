@@ -1,0 +1,65 @@
+// Requests to Amazon SQS in its JSON protocol, by libcurl, which signs them. Blocks.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <onceguard/record.hpp>
+
+#include "base/clock.hpp"
+#include "messaging/sqs/credentials.hpp"
+#include "messaging/sqs/sqs_url.hpp"
+
+namespace onceguard::messaging::sqs {
+
+/// All calls throw `failed`. HTTP has no state that a failure could spoil: each call tries anew.
+class connection {
+ public:
+  using time_point = base::boot_clock::time_point;
+
+  /// Finds the credentials; sends nothing.
+  connection(const sqs_url& url, milliseconds timeout);
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+  ~connection();
+
+  /// The answer's body, which is a JSON text. Makes the request again where the server is throttled
+  /// or fails, until the time is over.
+  [[nodiscard]] std::string ask(std::string_view action, const std::string& request,
+                                time_point until);
+  /// The same, with the connection's timeout.
+  [[nodiscard]] std::string ask(std::string_view action, const std::string& request) {
+    return ask(action, request, base::boot_now() + timeout_);
+  }
+
+  /// Was the last request answered?
+  [[nodiscard]] bool usable() const noexcept { return usable_; }
+  [[nodiscard]] milliseconds timeout() const noexcept { return timeout_; }
+  /// How long the quickest answer took: how old an answer may be when it arrives.
+  [[nodiscard]] base::boot_clock::duration quickest() const noexcept { return quickest_; }
+  /// For people.
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  struct answer {
+    long status = 0;
+    std::string body;
+  };
+  struct free_handle {
+    void operator()(void* handle) const noexcept;
+  };
+
+  [[nodiscard]] answer exchange(std::string_view action, const std::string& request,
+                                time_point until);
+
+  std::string name_;
+  std::string endpoint_;
+  std::string signing_;  ///< what libcurl signs for
+  credentials credentials_;
+  milliseconds timeout_;
+  bool usable_ = false;
+  base::boot_clock::duration quickest_ = base::boot_clock::duration::max();
+  std::unique_ptr<void, free_handle> handle_;
+};
+
+}  // namespace onceguard::messaging::sqs

@@ -1,0 +1,63 @@
+#include "messaging/sqs/queue_facts.hpp"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "messaging/sqs/failure.hpp"
+
+namespace onceguard::messaging::sqs {
+namespace {
+
+using nlohmann::json;
+
+/// Of an object's member, or of what the server should have sent and has not.
+const json& member(const connection& server, const json& object, const char* name) {
+  if (object.is_object() && object.contains(name)) return object[name];
+  throw failed{error(errc::conflict, server.name() + ": the answer of the server has no " + name)};
+}
+
+std::uint64_t number(const connection& server, const json& attributes, const char* name) {
+  const auto& value = member(server, attributes, name);
+  std::uint64_t out = 0;
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    const auto* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, out);
+    if (read.ec == std::errc() && read.ptr == end) return out;
+  }
+  throw failed{
+      error(errc::conflict, server.name() + ": the queue's " + name + " is no number")};
+}
+
+json attributes_of(connection& server, const std::string& queue_url, const json& names) {
+  const json request{{"QueueUrl", queue_url}, {"AttributeNames", names}};
+  const auto answer = json::parse(server.ask("GetQueueAttributes", request.dump()), nullptr, false);
+  return member(server, answer, "Attributes");
+}
+
+}  // namespace
+
+queue_facts find_queue(connection& server, const sqs_url& url) {
+  const json request{{"QueueName", url.queue}};
+  const auto answer = json::parse(server.ask("GetQueueUrl", request.dump()), nullptr, false);
+  const auto& found = member(server, answer, "QueueUrl");
+  queue_facts out;
+  out.queue_url = found.is_string() ? found.get<std::string>() : std::string();
+  const auto attributes =
+      attributes_of(server, out.queue_url,
+                    {"VisibilityTimeout", "MessageRetentionPeriod", "MaximumMessageSize"});
+  const auto seconds = [&](const char* name) {
+    return milliseconds(1'000 * static_cast<std::int64_t>(number(server, attributes, name)));
+  };
+  out.visibility = seconds("VisibilityTimeout");
+  out.retention = seconds("MessageRetentionPeriod");
+  out.largest_message = number(server, attributes, "MaximumMessageSize");
+  return out;
+}
+
+std::uint64_t count_ready(connection& server, const std::string& queue_url) {
+  constexpr auto name = "ApproximateNumberOfMessages";
+  return number(server, attributes_of(server, queue_url, json::array({name})), name);
+}
+
+}  // namespace onceguard::messaging::sqs
