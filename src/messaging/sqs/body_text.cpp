@@ -1,6 +1,7 @@
 #include "messaging/sqs/body_text.hpp"
 
 #include <algorithm>
+
 #include <openssl/evp.h>
 
 namespace onceguard::messaging::sqs {
@@ -60,9 +61,8 @@ std::string to_base64(std::string_view bytes) {
 
 std::optional<std::string> from_base64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
-  const auto padding =
-      static_cast<std::size_t>(std::count(text.end() - std::min<long>(2, std::ssize(text)),
-                                          text.end(), '='));
+  const auto padding = static_cast<std::size_t>(
+      std::count(text.end() - std::min<long>(2, std::ssize(text)), text.end(), '='));
   // OpenSSL passes over space around it.
   const bool good = std::all_of(text.begin(), text.end() - static_cast<long>(padding), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||

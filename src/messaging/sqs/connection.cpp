@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <curl/curl.h>
 #include <new>
+
 #include <nlohmann/json.hpp>
 
 #include "messaging/sqs/backoff.hpp"
@@ -65,8 +66,7 @@ connection::connection(const sqs_url& url, milliseconds timeout)
 
 connection::~connection() = default;
 
-std::string connection::ask(std::string_view action, const std::string& request,
-                            time_point until) {
+std::string connection::ask(std::string_view action, const std::string& request, time_point until) {
   backoff pause(until);
   while (true) {
     auto got = exchange(action, request, until);

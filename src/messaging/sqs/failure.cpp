@@ -13,9 +13,9 @@ bool contains(std::string_view text, std::string_view part) noexcept {
 /// The server lets nobody in with these credentials.
 bool is_denial(long status, std::string_view code) noexcept {
   constexpr std::array<std::string_view, 10> parts{
-      "AccessDenied",    "InvalidClientTokenId", "UnrecognizedClient", "Signature",
-      "ExpiredToken",    "InvalidAccessKeyId",   "InvalidSecurity",    "MissingAuthentication",
-      "NotAuthorized",   "OptInRequired"};
+      "AccessDenied",  "InvalidClientTokenId", "UnrecognizedClient", "Signature",
+      "ExpiredToken",  "InvalidAccessKeyId",   "InvalidSecurity",    "MissingAuthentication",
+      "NotAuthorized", "OptInRequired"};
   return status == 401 || status == 403 ||
          std::any_of(parts.begin(), parts.end(),
                      [code](std::string_view part) { return contains(code, part); });
@@ -29,8 +29,7 @@ bool is_passing(long status, std::string_view code) noexcept {
          code == "InternalError" || code == "InternalFailure";
 }
 
-error refusal(const std::string& name, long status, std::string_view code,
-              std::string_view words) {
+error refusal(const std::string& name, long status, std::string_view code, std::string_view words) {
   auto detail = name + ": the server refuses with " + std::to_string(status);
   if (!code.empty()) detail += ' ' + std::string(code);
   if (!words.empty()) detail += ": " + std::string(words);

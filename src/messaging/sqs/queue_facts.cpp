@@ -1,6 +1,7 @@
 #include "messaging/sqs/queue_facts.hpp"
 
 #include <charconv>
+
 #include <nlohmann/json.hpp>
 
 #include "messaging/sqs/failure.hpp"
@@ -25,8 +26,7 @@ std::uint64_t number(const connection& server, const json& attributes, const cha
     const auto read = std::from_chars(text.data(), end, out);
     if (read.ec == std::errc() && read.ptr == end) return out;
   }
-  throw failed{
-      error(errc::conflict, server.name() + ": the queue's " + name + " is no number")};
+  throw failed{error(errc::conflict, server.name() + ": the queue's " + name + " is no number")};
 }
 
 json attributes_of(connection& server, const std::string& queue_url, const json& names) {
@@ -43,9 +43,9 @@ queue_facts find_queue(connection& server, const sqs_url& url) {
   const auto& found = member(server, answer, "QueueUrl");
   queue_facts out;
   out.queue_url = found.is_string() ? found.get<std::string>() : std::string();
-  const auto attributes =
-      attributes_of(server, out.queue_url,
-                    {"VisibilityTimeout", "MessageRetentionPeriod", "MaximumMessageSize"});
+  const auto attributes = attributes_of(
+      server, out.queue_url,
+      json::array({"VisibilityTimeout", "MessageRetentionPeriod", "MaximumMessageSize"}));
   const auto seconds = [&](const char* name) {
     return milliseconds(1'000 * static_cast<std::int64_t>(number(server, attributes, name)));
   };

@@ -35,14 +35,13 @@ std::string endpoint_of(const std::string& given) {
 }
 
 std::string amazon_endpoint(const std::string& region) {
-  return "https://sqs." + region + (region.starts_with("cn-") ? ".amazonaws.com.cn"
-                                                              : ".amazonaws.com");
+  return "https://sqs." + region +
+         (region.starts_with("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com");
 }
 
 sqs_url sqs_url_of(std::string_view text, broker_role role) {
-  const broker_url_form form{
-      0, 1, 1, known_parameters,
-      role == broker_role::consumer ? consumer_example : publisher_example};
+  const broker_url_form form{0, 1, 1, known_parameters,
+                             role == broker_role::consumer ? consumer_example : publisher_example};
   const auto parsed = parse_broker_url(text, form);
   if (!parsed) throw failed{parsed.error()};
   if (parsed->login) {

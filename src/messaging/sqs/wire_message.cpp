@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
 #include "base/value_text.hpp"
@@ -97,9 +98,7 @@ bool is_fifo_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-std::string digest(std::string_view text) {
-  return base::to_hex(base::sha256_of(text));
-}
+std::string digest(std::string_view text) { return base::to_hex(base::sha256_of(text)); }
 
 std::string fifo_id(std::string_view wanted) {
   const bool ours = wanted.starts_with(single_group) || wanted.starts_with(random_id);
@@ -192,8 +191,9 @@ outgoing_message outgoing_of(const std::string& name, const message& sent, std::
   }
   for (const auto& [header, value] : sent.headers) attributes.add(header, value);
   outgoing_message out;
+  out.id = std::to_string(id);
   out.size = body.size() + attributes.size();
-  json entry{{"Id", std::to_string(id)}, {"MessageBody", std::move(body)}};
+  json entry{{"Id", out.id}, {"MessageBody", std::move(body)}};
   if (!attributes.all().empty()) entry["MessageAttributes"] = attributes.all();
   if (fifo) {
     const auto unique =

@@ -32,8 +32,9 @@ struct received_message {
                                                         const std::string& answer, bool fifo);
 
 struct outgoing_message {
-  std::string entry;      ///< of SendMessageBatch, a JSON object
-  std::size_t size = 0;   ///< as Amazon counts it
+  std::string id;        ///< within its batch
+  std::string entry;     ///< of SendMessageBatch, a JSON object
+  std::size_t size = 0;  ///< as Amazon counts it
 };
 
 /// Throws `failed` with errc::conflict where Amazon would not take it. `id` names the message

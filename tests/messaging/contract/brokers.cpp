@@ -4,6 +4,7 @@
 #include "messaging/contract/postgres_queue_server.hpp"
 #include "messaging/contract/rabbitmq_broker.hpp"
 #include "messaging/contract/redis_streams_broker.hpp"
+#include "messaging/contract/sqs_broker.hpp"
 
 namespace onceguard::testing {
 
@@ -14,6 +15,8 @@ const std::vector<tested_broker>& tested_brokers() {
       redis_streams_broker(),
       {"postgres_queue", postgres_queue_server::hold,
        [] { return std::make_unique<postgres_queue_server>(); }},
+      {"sqs", sqs_broker::hold, [] { return std::make_unique<sqs_broker>(); }},
+      {"sqs_fifo", sqs_broker::hold, [] { return std::make_unique<sqs_broker>(".fifo"); }},
   };
   return all;
 }

@@ -1,0 +1,219 @@
+#include "messaging/sqs/sqs_consumer.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "messaging/sqs/backoff.hpp"
+#include "messaging/sqs/failure.hpp"
+#include "messaging/sqs/wire_message.hpp"
+
+namespace onceguard::messaging::sqs {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+constexpr std::size_t most_at_once = 10;
+constexpr seconds longest_poll{20};
+constexpr milliseconds longest_wait{std::chrono::hours(24 * 365)};
+constexpr milliseconds first_pause{20};
+constexpr milliseconds longest_pause{200};
+/// A wait of a second shall be one wait at the server, although a moment of it is over.
+constexpr milliseconds poll_tolerance{50};
+
+consumer_traits traits_of(const sqs_url& url, const queue_facts& facts) {
+  consumer_traits out;
+  out.hold = url.hold.value_or(facts.visibility);
+  out.delays = true;
+  out.counts = true;
+  out.ordered = url.is_fifo();
+  out.redelivery = facts.retention;
+  // Zero would mean: as long as the consumer is connected.
+  if (out.hold.count() <= 0) {
+    throw failed{error(errc::invalid_argument,
+                       url.name() + ": the queue's visibility timeout is 0; give the URL a hold")};
+  }
+  return out;
+}
+
+/// For how long the server may wait.
+seconds poll_time(base::boot_clock::time_point until) {
+  const auto left = until - base::boot_now() + poll_tolerance;
+  return std::clamp(std::chrono::floor<seconds>(left), seconds(0), longest_poll);
+}
+
+}  // namespace
+
+sqs_consumer::sqs_consumer(const sqs_url& url, const broker_params& params)
+    : in_flight_(params.in_flight),
+      fifo_(url.is_fifo()),
+      server_(url, params.timeout),
+      facts_(find_queue(server_, url)),
+      traits_(traits_of(url, facts_)) {}
+
+sqs_consumer::~sqs_consumer() {
+  if (!server_.usable()) return;
+  forget_lost();
+  // Where it fails, the holds end by themselves.
+  static_cast<void>(caught([&] { give_back_all(); }));
+}
+
+void sqs_consumer::give_back_all() {
+  const auto until = base::boot_now() + server_.timeout();
+  for (auto next = held_.begin(); next != held_.end();) {
+    json entries = json::array();
+    for (; next != held_.end() && entries.size() < most_at_once; ++next) {
+      entries.push_back({{"Id", std::to_string(next->first)},
+                         {"ReceiptHandle", next->second.receipt},
+                         {"VisibilityTimeout", 0}});
+    }
+    const json request{{"QueueUrl", facts_.queue_url}, {"Entries", std::move(entries)}};
+    static_cast<void>(server_.ask("ChangeMessageVisibilityBatch", request.dump(), until));
+  }
+}
+
+// --- receiving ----------------------------------------------------------------------------------
+
+result<std::vector<delivery>> sqs_consumer::receive(std::size_t most, milliseconds wait) {
+  const auto until = base::boot_now() + std::clamp(wait, milliseconds(0), longest_wait);
+  return caught([&] { return receive_until(most, until); });
+}
+
+std::vector<delivery> sqs_consumer::receive_until(std::size_t most, time_point until) {
+  std::vector<delivery> out;
+  const auto room = room_for(most);
+  if (room == 0) {
+    wait_until_time(until);
+    return out;
+  }
+  auto pause = first_pause;
+  while (true) {
+    const auto poll = poll_time(until);
+    const bool last = base::boot_now() >= until;
+    if (take(out, room, poll) > 0) {
+      take_rest(out, room);
+      return out;
+    }
+    if (last || base::boot_now() >= until) return out;
+    if (poll.count() > 0) continue;
+    wait_until_time(std::min<time_point>(until, base::boot_now() + pause));
+    pause = std::min(2 * pause, longest_pause);
+  }
+}
+
+void sqs_consumer::forget_lost() {
+  const auto now = base::boot_now();
+  std::erase_if(held_, [&](const auto& each) { return each.second.until <= now; });
+}
+
+std::size_t sqs_consumer::room_for(std::size_t most) {
+  forget_lost();
+  return std::min(most, in_flight_ - std::min(in_flight_, held_.size()));
+}
+
+std::size_t sqs_consumer::take(std::vector<delivery>& out, std::size_t most, seconds wait) {
+  const json request{
+      {"QueueUrl", facts_.queue_url},
+      {"MaxNumberOfMessages", std::min(most, most_at_once)},
+      {"WaitTimeSeconds", wait.count()},
+      {"VisibilityTimeout", std::chrono::duration_cast<seconds>(traits_.hold).count()},
+      {"AttributeNames", json::array({"ApproximateReceiveCount", "SentTimestamp", "MessageGroupId",
+                                      "MessageDeduplicationId"})},
+      {"MessageAttributeNames", json::array({"All"})}};
+  const auto answer =
+      server_.ask("ReceiveMessage", request.dump(), base::boot_now() + wait + server_.timeout());
+  // The hold began when the server took the messages, at the end of its wait.
+  const auto received = base::boot_now() - server_.quickest();
+  auto found = messages_of(server_.name(), answer, fifo_);
+  for (auto& each : found) {
+    const auto tag = next_tag_++;
+    held_.insert_or_assign(
+        tag, held_delivery{std::move(each.receipt), received, received + traits_.hold});
+    out.push_back({tag, std::move(each.content), each.count});
+  }
+  return found.size();
+}
+
+void sqs_consumer::take_rest(std::vector<delivery>& out, std::size_t most) {
+  auto before = out.size();
+  while (before % most_at_once == 0 && before < most) {
+    // What came before is held, and must be returned.
+    if (!caught([&] { take(out, most - before, seconds(0)); }) || out.size() == before) return;
+    before = out.size();
+  }
+}
+
+// --- settling -----------------------------------------------------------------------------------
+
+sqs_consumer::held_delivery& sqs_consumer::held(std::uint64_t tag) {
+  const auto found = held_.find(tag);
+  if (found != held_.end() && found->second.until > base::boot_now()) return found->second;
+  if (found != held_.end()) held_.erase(found);
+  throw failed{
+      error(errc::not_found, server_.name() + ": this consumer does not hold the delivery")};
+}
+
+template <class Request>
+void sqs_consumer::settle(std::uint64_t tag, const Request& request) {
+  auto& found = held(tag);
+  try {
+    request(found);
+  } catch (const failed& refused) {
+    if (refused.why.code == errc::not_found) held_.erase(tag);
+    throw;
+  }
+}
+
+void sqs_consumer::change_visibility(const held_delivery& changed, seconds visibility) {
+  const json request{{"QueueUrl", facts_.queue_url},
+                     {"ReceiptHandle", changed.receipt},
+                     {"VisibilityTimeout", visibility.count()}};
+  static_cast<void>(server_.ask("ChangeMessageVisibility", request.dump()));
+}
+
+result<void> sqs_consumer::extend(std::uint64_t tag) {
+  return caught([&] {
+    settle(tag, [&](held_delivery& found) {
+      const auto begin = base::boot_now();
+      change_visibility(found, std::chrono::duration_cast<seconds>(traits_.hold));
+      found.until = begin + traits_.hold;
+    });
+  });
+}
+
+result<void> sqs_consumer::acknowledge(std::uint64_t tag) {
+  return caught([&] {
+    settle(tag, [&](const held_delivery& found) {
+      const json request{{"QueueUrl", facts_.queue_url}, {"ReceiptHandle", found.receipt}};
+      static_cast<void>(server_.ask("DeleteMessage", request.dump()));
+    });
+    held_.erase(tag);
+  });
+}
+
+result<void> sqs_consumer::give_back(std::uint64_t tag, milliseconds delay) {
+  return caught([&] {
+    settle(tag, [&](const held_delivery& found) {
+      // Amazon counts the 12 hours from the receipt on.
+      const auto age = std::chrono::ceil<seconds>(base::boot_now() - found.received);
+      const auto longest =
+          std::max(std::chrono::floor<seconds>(longest_hold) - age - seconds(1), seconds(0));
+      const auto wanted = std::clamp(delay, milliseconds(0), longest_wait);
+      change_visibility(found, std::min(std::chrono::ceil<seconds>(wanted), longest));
+    });
+    held_.erase(tag);
+  });
+}
+
+result<void> sqs_consumer::dead_letter(std::uint64_t /*tag*/) {
+  return error(
+      errc::invalid_argument,
+      server_.name() + ": Amazon SQS moves dead letters by the queue's redrive policy only");
+}
+
+result<std::optional<std::uint64_t>> sqs_consumer::backlog() {
+  return caught([&] { return std::optional(count_ready(server_, facts_.queue_url)); });
+}
+
+}  // namespace onceguard::messaging::sqs

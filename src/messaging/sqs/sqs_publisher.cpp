@@ -1,0 +1,120 @@
+#include "messaging/sqs/sqs_publisher.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "messaging/sqs/backoff.hpp"
+#include "messaging/sqs/failure.hpp"
+
+namespace onceguard::messaging::sqs {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t most_in_request = 10;
+/// A request may be as large as the largest message may be, which is no less than that by default.
+constexpr std::size_t least_request_size = std::size_t{256} << 10;
+
+/// Why the server has not taken a message of a batch.
+struct entry_refusal {
+  std::string id, code, words;
+  bool sender_fault = false;
+};
+
+std::string member_text(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::vector<entry_refusal> refusals_of(const std::string& name, const std::string& answer) {
+  const auto parsed = json::parse(answer, nullptr, false);
+  if (!parsed.is_object()) {
+    throw failed{error(errc::conflict, name + ": the answer of the server is no JSON object",
+                       effect::unknown)};
+  }
+  std::vector<entry_refusal> out;
+  const auto found = parsed.find("Failed");
+  if (found == parsed.end() || !found->is_array()) return out;
+  for (const auto& each : *found) {
+    if (!each.is_object()) continue;
+    const auto fault = each.find("SenderFault");
+    out.push_back({member_text(each, "Id"), member_text(each, "Code"), member_text(each, "Message"),
+                   fault != each.end() && fault->is_boolean() && fault->get<bool>()});
+  }
+  return out;
+}
+
+}  // namespace
+
+sqs_publisher::sqs_publisher(const sqs_url& url, const broker_params& params)
+    : fifo_(url.is_fifo()), server_(url, params.timeout), facts_(find_queue(server_, url)) {}
+
+result<void> sqs_publisher::publish(std::span<const message> batch) {
+  const auto until = base::boot_now() + server_.timeout();
+  return caught([&] {
+    const auto all = outgoing(batch);
+    for (outgoing_list rest = all; !rest.empty();) {
+      const auto request = one_request(rest);
+      send(request, until);
+      rest = rest.subspan(request.size());
+    }
+  });
+}
+
+std::vector<outgoing_message> sqs_publisher::outgoing(std::span<const message> batch) const {
+  std::vector<outgoing_message> out;
+  for (const auto& sent : batch) {
+    out.push_back(outgoing_of(server_.name(), sent, out.size(), fifo_));
+    if (out.back().size > facts_.largest_message) {
+      throw failed{error(errc::conflict,
+                         server_.name() + ": a message of " + std::to_string(out.back().size) +
+                             " bytes, of at most " + std::to_string(facts_.largest_message))};
+    }
+  }
+  return out;
+}
+
+sqs_publisher::outgoing_list sqs_publisher::one_request(outgoing_list rest) const {
+  const auto most = std::max(facts_.largest_message, least_request_size);
+  std::size_t count = 0;
+  std::size_t size = 0;
+  while (count < rest.size() && count < most_in_request && size + rest[count].size <= most) {
+    size += rest[count++].size;
+  }
+  return rest.first(count);
+}
+
+void sqs_publisher::send(outgoing_list request, time_point until) {
+  backoff pause(until);
+  std::vector<const outgoing_message*> missing;
+  for (const auto& each : request) missing.push_back(&each);
+  while (true) {
+    std::string text = R"({"QueueUrl":)" + json(facts_.queue_url).dump() + R"(,"Entries":[)";
+    for (const auto* each : missing) text += (each == missing.front() ? "" : ",") + each->entry;
+    text += "]}";
+    const auto refusals = refusals_of(server_.name(), server_.ask("SendMessageBatch", text, until));
+    if (refusals.empty()) return;
+    std::set<std::string> refused;
+    for (const auto& each : refusals) {
+      refused.insert(each.id);
+      const auto passing = is_passing(0, each.code) || !each.sender_fault;
+      if (passing) continue;
+      // Of what it refuses for good, it says so with the status of a bad request.
+      auto why = refusal(server_.name(), 400, each.code, each.words);
+      why.effect = effect::unknown;
+      throw failed{std::move(why)};
+    }
+    std::erase_if(missing, [&](const auto* each) { return !refused.contains(each->id); });
+    if (missing.empty() || !pause.wait()) {
+      const auto& first = refusals.front();
+      throw failed{error(errc::broker_unreachable,
+                         server_.name() + ": the server does not take all messages: " + first.code +
+                             ": " + first.words,
+                         effect::unknown)};
+    }
+  }
+}
+
+}  // namespace onceguard::messaging::sqs
