@@ -10,13 +10,13 @@ namespace onceguard::testing {
 
 class sqs_broker final : public broker_server {
  public:
-  static constexpr milliseconds hold{1'000};
+  static constexpr milliseconds hold{2'000};
 
   /// `ending`: of the queues' names, ".fifo" of FIFO queues.
   explicit sqs_broker(std::string ending = {}) : ending_(std::move(ending)) {}
 
   [[nodiscard]] test_queue make_queue() override {
-    const auto name = new_queue(R"("VisibilityTimeout":"1")");
+    const auto name = new_queue(R"("VisibilityTimeout":"2")");
     return {server_.url(name), server_.url(name), {}};
   }
   [[nodiscard]] std::string missing_url() override { return server_.url("missing" + ending_); }
