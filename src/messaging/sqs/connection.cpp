@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <curl/curl.h>
 #include <new>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -68,12 +69,15 @@ connection::~connection() = default;
 
 std::string connection::ask(std::string_view action, const std::string& request, time_point until) {
   backoff pause(until);
+  std::optional<error> refused;
   while (true) {
-    auto got = exchange(action, request, until);
-    if (got.status >= 200 && got.status < 300) return std::move(got.body);
-    const auto [code, words] = error_of(got.body);
-    if (is_passing(got.status, code) && pause.wait()) continue;
-    throw failed{refusal(name_, got.status, code, words)};
+    // Of a last try that has little time left, the refusal before it says more.
+    auto got = caught([&] { return exchange(action, request, until); });
+    if (!got) throw failed{refused.value_or(got.error())};
+    if (got->status >= 200 && got->status < 300) return std::move(got->body);
+    const auto [code, words] = error_of(got->body);
+    refused = refusal(name_, got->status, code, words);
+    if (!is_passing(got->status, code) || !pause.wait()) throw failed{*std::move(refused)};
   }
 }
 

@@ -35,7 +35,7 @@ credentials read_profile(std::ifstream& text, const std::string& profile) {
   std::string line;
   bool ours = false;
   while (std::getline(text, line)) {
-    const auto trimmed = base::trim(line.substr(0, line.find('\r')));
+    const auto trimmed = base::trim(std::string_view(line).substr(0, line.find('\r')));
     if (trimmed.empty() || trimmed.front() == '#' || trimmed.front() == ';') continue;
     if (trimmed.front() == '[') {
       const auto end = trimmed.find(']');

@@ -229,12 +229,12 @@ TEST_F(sqs_request_test, credentials_come_from_the_profile_of_the_file) {
   const scoped_variable file("AWS_SHARED_CREDENTIALS_FILE", folder.file("credentials"));
   {
     const scoped_variable profile("AWS_PROFILE", std::nullopt);
-    consumer();
+    static_cast<void>(consumer());
     EXPECT_THAT(server_.requests().at(0), HasSubstr("Credential=AKIDDEFAULT/"));
   }
   {
     const scoped_variable profile("AWS_PROFILE", "billing");
-    consumer();
+    static_cast<void>(consumer());
     const auto requests = server_.requests();
     EXPECT_THAT(requests.at(0), HasSubstr("Credential=AKIDBILLING/"));
     EXPECT_THAT(requests.at(0), HasSubstr("X-Amz-Security-Token: from-the-file\r\n"));
