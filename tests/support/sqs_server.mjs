@@ -15,7 +15,10 @@ net.Server.prototype.listen = function (options, ...rest) {
 // fauxqs 2.4.1 fails here, and loses the message: it writes NULL for the count of receipts.
 PersistenceManager.prototype.updateMessageReady = function (id) {
   this.db
-    .prepare("UPDATE sqs_messages SET receipt_handle = NULL, visibility_deadline = NULL WHERE message_id = ?")
+    .prepare(
+      "UPDATE sqs_messages SET receipt_handle = NULL, visibility_deadline = NULL " +
+        "WHERE message_id = ?",
+    )
     .run(id);
 };
 
