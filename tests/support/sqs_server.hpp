@@ -74,7 +74,7 @@ class sqs_server {
     if (server_) return;
     const auto tests = std::filesystem::path(__FILE__).parent_path().parent_path();
     server_ = begin_program({},
-                            {tests / "node_modules/.bin/node", tests / "support/sqs_server.mjs",
+                            {node_of(tests), tests / "support/sqs_server.mjs",
                              std::to_string(port_), folder_.file("data")},
                             folder_.file("log"));
     while (http_answer(port_, health_request).find("200 OK") == std::string::npos) {
@@ -85,6 +85,15 @@ class sqs_server {
       ::poll(nullptr, 0, 10);
     }
   }
+  /// Node.js 22, which fauxqs needs: Debian's is older.
+  static std::filesystem::path node_of(const std::filesystem::path& tests) {
+    for (const auto* const machine : {"x64", "arm64"}) {
+      auto node = tests / "node_modules" / ("node-linux-" + std::string(machine)) / "bin/node";
+      if (std::filesystem::exists(node)) return node;
+    }
+    throw std::runtime_error("no Node.js 22 in tests/node_modules: ./dev deps");
+  }
+
   /// As a crash does it.
   void stop() {
     if (!server_) return;
