@@ -16,21 +16,26 @@ namespace {
 struct wanted {
   bool print = false;
   bool finish = false;
-  std::string queue;  ///< [SCHEMA.]TABLE
+  std::string queue;   ///< [SCHEMA.]TABLE
+  std::string outbox;  ///< the same
 };
 
-/// Makes the table of a queue in the store's database.
-int make_queue(const std::string& database, const std::string& table) {
+using table_maker = result<void> (*)(const std::string& url, milliseconds timeout);
+
+/// Makes a table of messages in the store's database. `kind`: "queue" or "outbox".
+int make_table(const std::string& database, const std::string& table, const std::string& kind,
+               table_maker make) {
+  constexpr milliseconds timeout{30'000};
   std::string url = database;
-  url += url.find('?') == std::string::npos ? "?queue=" : "&queue=";
+  url += (url.find('?') == std::string::npos ? '?' : '&') + kind + '=';
   for (const char c : table) {  // what a URL's parameter can't hold as it is
     const bool plain = base::is_token(std::string_view(&c, 1)) && c != '%' && c != '&' && c != '+';
     const auto byte = static_cast<unsigned char>(c);
     url += plain ? std::string(1, c) : "%" + base::to_hex(std::span(&byte, 1));
   }
-  const auto made = messaging::postgres_queue::create_queue(url);
+  const auto made = make(url, timeout);
   if (made) {
-    std::cout << "queue " << table << ": there\n";
+    std::cout << kind << ' ' << table << ": there\n";
     return exit_ok;
   }
   if (made.error().code != errc::invalid_argument && made.error().code != errc::conflict) {
@@ -71,7 +76,13 @@ int run_migrate(const given_flags& given, const wanted& wanted) {
               << " has a schema to migrate\n";
     return exit_ok;
   }
-  if (!wanted.queue.empty()) return make_queue(settings->store.url, wanted.queue);
+  const auto& database = settings->store.url;
+  if (!wanted.queue.empty()) {
+    return make_table(database, wanted.queue, "queue", messaging::postgres_queue::create_queue);
+  }
+  if (!wanted.outbox.empty()) {
+    return make_table(database, wanted.outbox, "outbox", messaging::postgres_queue::create_outbox);
+  }
   const auto done = kind->schema->migrate(settings->store, wanted.finish);
   if (done) return report(*done);
   const auto code = done.error().code;
@@ -90,10 +101,16 @@ void add_migrate_command(command app) {
   added.add_flag("--print", value->print,
                  "print the SQL of a new schema instead, for those who apply it themselves");
   added.add_flag("--finish", value->finish, "no older version of onceguard is in use any more");
+  const auto queue =
+      added
+          .add_option("--queue", value->queue,
+                      "make this table for a queue of messages instead, if it is not there yet")
+          .type("[SCHEMA.]TABLE");
   added
-      .add_option("--queue", value->queue,
-                  "make this table for a queue of messages instead, if it is not there yet")
-      .type("[SCHEMA.]TABLE");
+      .add_option("--outbox", value->outbox,
+                  "make this table for an outbox instead, if it is not there yet")
+      .type("[SCHEMA.]TABLE")
+      .excludes(queue);
   added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
   added.runs([=] { return run_migrate(*given, *value); });
 }

@@ -1,4 +1,4 @@
-"""A table of PostgreSQL as a queue: made by `migrate --queue`, filled in others' transactions."""
+"""Queues and outboxes in PostgreSQL: made by `migrate`, filled in others' transactions."""
 
 import subprocess
 
@@ -13,20 +13,21 @@ def migrate(onceguard, *arguments):
                           timeout=60, check=False)
 
 
-def consumer_of(onceguard, folder, url, **table):
+def consumer_of(onceguard, folder, url, kind="queue", **table):
     return Consumer(onceguard, folder, [{
-        "subscriber": "billing", "from": url + "?queue=jobs&hold=1s", "dead_letter": "drop",
+        "subscriber": "billing", "from": url + f"?{kind}=jobs&hold=1s", "dead_letter": "drop",
         **table}], store=url)
 
 
+@pytest.mark.parametrize("kind", ["queue", "outbox"])
 def test_what_a_transaction_published_is_handled_once(onceguard, postgres_server, own_upstream,
-                                                      tmp_path):
+                                                      tmp_path, kind):
     database = postgres_server.create_store()
     url = postgres_server.url(database)
     for _ in range(2):
-        made = migrate(onceguard, "--store", url, "--queue", "jobs")
-        assert (made.returncode, made.stdout, made.stderr) == (0, "queue jobs: there\n", "")
-    consumer = consumer_of(onceguard, tmp_path, url, to=own_upstream.url).start()
+        made = migrate(onceguard, "--store", url, f"--{kind}", "jobs")
+        assert (made.returncode, made.stdout, made.stderr) == (0, f"{kind} jobs: there\n", "")
+    consumer = consumer_of(onceguard, tmp_path, url, kind, to=own_upstream.url).start()
     try:
         with postgres_server.connect(database) as connection:
             insert = "INSERT INTO jobs (message_id, payload) VALUES (%s, %s)"

@@ -24,6 +24,15 @@ std::string random_holder() {
   return std::string(base::as_chars(out));
 }
 
+/// Names and values in turn.
+std::vector<attribute> pairs_of(std::vector<std::string> words) {
+  std::vector<attribute> out;
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+    out.emplace_back(std::move(words[i]), std::move(words[i + 1]));
+  }
+  return out;
+}
+
 consumer_traits traits_of(const queue_url& url) {
   consumer_traits out;
   out.hold = url.hold;
@@ -39,6 +48,7 @@ consumer_traits traits_of(const queue_url& url) {
 queue_consumer::queue_consumer(const queue_url& url, const broker_params& params,
                                std::unique_ptr<connection> server)
     : traits_(traits_of(url)),
+      outbox_(url.outbox),
       in_flight_(params.in_flight),
       statements_(url),
       server_(std::move(server)),
@@ -131,11 +141,11 @@ delivery queue_consumer::read(const rows& got, int row, const std::string& holde
   if (!got.null(row, 1)) received.properties.emplace_back("message_id", got.bytes(row, 1));
   received.order_key = got.bytes(row, 2);
   received.payload = got.bytes(row, 3);
-  auto words = got.array(row, 4);
-  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
-    received.headers.emplace_back(std::move(words[i]), std::move(words[i + 1]));
-  }
+  received.headers = pairs_of(got.array(row, 4));
   out.count = static_cast<std::uint32_t>(got.integer(row, 5));
+  if (outbox_) {
+    for (auto& more : pairs_of(got.array(row, 6))) received.properties.push_back(std::move(more));
+  }
   return out;
 }
 

@@ -48,6 +48,7 @@ class queue_consumer final : public consumer {
                                     const milliseconds* duration, bool settles);
 
   const consumer_traits traits_;
+  const bool outbox_;
   const std::size_t in_flight_;
   const consumer_statements statements_;
   const std::unique_ptr<connection> server_;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "messaging/postgres_queue/connection.hpp"
+#include "messaging/postgres_queue/statements.hpp"
 
 namespace onceguard::messaging::postgres_queue {
 namespace {
@@ -110,20 +111,51 @@ result<void> create_alone(connection& server, const queue_url& url) {
   return {};
 }
 
-}  // namespace
+constexpr std::string_view add_outbox =
+    "ALTER TABLE {t} ADD COLUMN IF NOT EXISTS properties bytea[],"
+    " ALTER COLUMN message_id SET DEFAULT pg_catalog.gen_random_uuid()::text,"
+    " ALTER COLUMN message_id SET NOT NULL";
 
-result<void> create_queue(const std::string& url, milliseconds timeout) {
-  auto parsed = parse_queue_url(url);
-  if (!parsed) return parsed.error();
-  auto server = connection::open(*parsed, timeout, "onceguard");
+/// Locks the table only where it has to: publishers would wait.
+result<void> complete_outbox(connection& server, const queue_url& url) {
+  const auto complete = server.run(check_statement(url));
+  if (!complete) return complete.error();
+  if (complete->boolean(0, 0)) return {};
+  if (auto done = server.run(about_table(add_outbox, url.table)); !done) return done.error();
+  return {};
+}
+
+result<void> create(const queue_url& url, milliseconds timeout) {
+  auto server = connection::open(url, timeout, "onceguard");
   if (!server) return server.error();
   for (const auto* statement : {"BEGIN", wait_for_makers}) {
     if (auto done = (*server)->run(statement); !done) return done.error();
   }
   // Without a commit, the end of the connection undoes it.
-  if (auto created = create_alone(**server, *parsed); !created) return created;
+  if (auto created = create_alone(**server, url); !created) return created;
+  if (url.outbox) {
+    if (auto completed = complete_outbox(**server, url); !completed) return completed;
+  }
   if (auto done = (*server)->run("COMMIT"); !done) return done.error();
   return {};
+}
+
+}  // namespace
+
+result<void> create_queue(const std::string& url, milliseconds timeout) {
+  auto parsed = parse_queue_url(url);
+  if (!parsed) return parsed.error();
+  return create(*parsed, timeout);
+}
+
+result<void> create_outbox(const std::string& url, milliseconds timeout) {
+  auto parsed = parse_queue_url(url);
+  if (!parsed) return parsed.error();
+  if (!parsed->outbox) {
+    return error(errc::invalid_argument,
+                 "the URL of an outbox: expected " + std::string(outbox_example));
+  }
+  return create(*parsed, timeout);
 }
 
 result<std::string> publish_statement(const std::string& url) {

@@ -20,6 +20,11 @@
 // The order of a key is that of the ids, which INSERT gives: where two transactions publish to one
 // key at the same time, the one with the later ids may commit first, and is delivered first.
 //
+// An outbox is a queue in which each message has an id, given by the server to a row that is
+// inserted without one, and which has one more column:
+//
+//   properties    of the message, but for the id; in the form of the headers
+//
 // Reads stay fast because of what the partial indexes leave out. A message that was never delivered
 // stands in one by id, any other in one by visible_at, and those behind an earlier one of their key
 // in neither: consumers take them out (in_front) as they meet them, and a trigger puts the next one
@@ -47,6 +52,11 @@ namespace onceguard::messaging::postgres_queue {
 /// errc::conflict: the database refuses, or a table of that name is no queue.
 [[nodiscard]] result<void> create_queue(const std::string& url,
                                         milliseconds timeout = milliseconds{30'000});
+
+/// Makes the outbox's table, or an outbox of a queue all of whose messages have an id. `url` has
+/// the parameter `outbox`. Otherwise as create_queue.
+[[nodiscard]] result<void> create_outbox(const std::string& url,
+                                         milliseconds timeout = milliseconds{30'000});
 
 /// "INSERT INTO "schema"."table" (message_id, order_key, payload) VALUES ($1, $2, $3)": for a
 /// publisher's own transaction, of text, text and bytea.

@@ -16,7 +16,8 @@ struct fault {
   std::string description;
 };
 
-constexpr std::array<std::string_view, 4> queue_parameters{"queue", "hold", "dead", "order"};
+constexpr std::array<std::string_view, 5> queue_parameters{"queue", "outbox", "hold", "dead",
+                                                           "order"};
 
 /// The URL's parameters that are the queue's, and the URL without them.
 struct divided_url {
@@ -61,12 +62,12 @@ divided_url divide(std::string_view text) {
 }
 
 /// A name of the database, decoded.
-std::string identifier(std::string_view encoded) {
+std::string identifier(std::string_view encoded, const std::string& parameter) {
   auto out = base::percent_decoded(encoded);
-  if (!out || out->find('\0') != out->npos) throw fault{"a broken % in the parameter queue"};
-  if (out->empty()) throw fault{"the parameter queue takes [SCHEMA.]TABLE"};
+  if (!out || out->find('\0') != out->npos) throw fault{"a broken % in the " + parameter};
+  if (out->empty()) throw fault{"the " + parameter + " takes [SCHEMA.]TABLE"};
   // The server would cut it, and another table would be meant.
-  if (out->size() > 63) throw fault{"the parameter queue has a name above 63 bytes"};
+  if (out->size() > 63) throw fault{"the " + parameter + " has a name above 63 bytes"};
   return *std::move(out);
 }
 
@@ -76,24 +77,29 @@ std::string quoted_identifier(const std::string& name) {
   return out + '"';
 }
 
-void read_queue(queue_url& out, const divided_url& url) {
-  const auto given = url.find("queue");
+void read_table(queue_url& out, const divided_url& url) {
+  const auto outbox = url.find("outbox");
+  const auto given = outbox ? outbox : url.find("queue");
   if (!given) throw fault{"the parameter queue is missing"};
+  if (outbox && url.find("queue")) throw fault{"it has both queue and outbox; choose one"};
+  out.outbox = outbox.has_value();
+  const std::string name = out.outbox ? "outbox" : "queue";
+  const auto parameter = "parameter " + name;
   const auto dot = given->find('.');
   if (dot != given->npos && given->find('.', dot + 1) != given->npos) {
-    throw fault{"the parameter queue has more than one dot; one in a name is written as %2E"};
+    throw fault{"the " + parameter + " has more than one dot; one in a name is written as %2E"};
   }
   if (dot == given->npos) {
-    const auto table = identifier(*given);
+    const auto table = identifier(*given, parameter);
     out.table = quoted_identifier(table);
-    out.name += "?queue=" + table;
+    out.name += '?' + name + '=' + table;
     return;
   }
-  const auto schema = identifier(given->substr(0, dot));
-  const auto table = identifier(given->substr(dot + 1));
+  const auto schema = identifier(given->substr(0, dot), parameter);
+  const auto table = identifier(given->substr(dot + 1), parameter);
   out.schema = quoted_identifier(schema);
   out.table = out.schema + '.' + quoted_identifier(table);
-  out.name += "?queue=" + schema + '.' + table;
+  out.name += '?' + name + '=' + schema + '.' + table;
 }
 
 /// Whether the parameter has the second of two values; without it, it has the first.
@@ -151,7 +157,7 @@ result<queue_url> parse_queue_url(std::string_view text) {
     const auto divided = divide(text);
     read_options(out, divided.rest);
     set_name(out);
-    read_queue(out, divided);
+    read_table(out, divided);
     read_hold(out, divided);
     out.dead = second_of(divided, "dead", "no", "yes");
     out.skips = second_of(divided, "order", "stop", "skip");

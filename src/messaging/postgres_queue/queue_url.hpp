@@ -11,6 +11,8 @@ namespace onceguard::messaging::postgres_queue {
 
 inline constexpr std::string_view consumer_example =
     "postgresql://HOST/DATABASE?queue=[SCHEMA.]TABLE&hold=30s";
+inline constexpr std::string_view outbox_example =
+    "postgresql://HOST/DATABASE?outbox=[SCHEMA.]TABLE";
 inline constexpr std::string_view publisher_example =
     "postgresql://HOST/DATABASE?queue=[SCHEMA.]TABLE";
 
@@ -19,8 +21,9 @@ struct queue_url {
   std::string table;                           ///< quoted as SQL wants it, with its schema if given
   std::string schema;                          ///< the same of the schema alone; empty: none given
   milliseconds hold{30'000};
-  bool dead = false;   ///< consumes the dead letters
-  bool skips = false;  ///< a message that waits for its delay lets later ones of its key pass
+  bool outbox = false;  ///< given as `outbox`, and not as `queue`: has the columns of an outbox
+  bool dead = false;    ///< consumes the dead letters
+  bool skips = false;   ///< a message that waits for its delay lets later ones of its key pass
   std::size_t hosts = 1;
 
   /// "postgresql://host:port/database?queue=schema.table": for people, without user and password.

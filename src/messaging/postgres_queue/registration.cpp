@@ -22,6 +22,9 @@ std::string fault_of(std::string_view url, broker_role role) {
   if (role == broker_role::publisher && parsed->dead) {
     return "the broker's URL: nobody publishes dead letters; leave out dead=yes";
   }
+  if (role == broker_role::publisher && parsed->outbox) {
+    return "the broker's URL: an outbox is published to in a transaction of the program's own";
+  }
   return {};
 }
 

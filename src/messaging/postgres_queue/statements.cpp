@@ -52,7 +52,7 @@ constexpr std::string_view hold_taken = R"sql(
 UPDATE {t} m SET held_by = $2, deliveries = m.deliveries + 1,
   visible_at = now() + $3 * interval '1 millisecond'
 FROM taken WHERE m.id = taken.id
-RETURNING m.id, m.message_id, m.order_key, m.payload, m.headers, m.deliveries)sql";
+RETURNING m.id, m.message_id, m.order_key, m.payload, m.headers, m.deliveries{more})sql";
 
 constexpr std::string_view nothing_before = R"sql(
   NOT EXISTS (SELECT FROM {t} o WHERE o.order_key = q.order_key AND o.order_key <> ''
@@ -117,6 +117,7 @@ std::string complete(std::string text, const queue_url& url, std::string_view wi
   text = filled(std::move(text), "{due}", due_rows);
   text = filled(std::move(text), "{fresh}", fresh_rows);
   text = filled(std::move(text), "{window}", window);
+  text = filled(std::move(text), "{more}", url.outbox ? ", m.properties" : "");
   text = filled(std::move(text), "{free}", nothing_before);
   text = filled(std::move(text), "{awake}", url.skips ? no_delay : std::string_view());
   return about_table(text, url.table);
@@ -154,10 +155,11 @@ std::string publish_batch_statement(const queue_url& url) {
 
 std::string check_statement(const queue_url& url) {
   // A privilege that is missing shows when it is needed.
-  return "SELECT count(*) = 6 FROM pg_catalog.pg_attribute WHERE attrelid = " +
-         quoted_literal(url.table) +
+  return "SELECT count(*) = " + std::string(url.outbox ? "7" : "6") +
+         " FROM pg_catalog.pg_attribute WHERE attrelid = " + quoted_literal(url.table) +
          "::regclass AND NOT attisdropped AND attname IN ('message_id', 'order_key', 'headers',"
-         " 'held_by', 'dead_since', 'in_front')";
+         " 'held_by', 'dead_since', 'in_front'" +
+         (url.outbox ? ", 'properties')" : ")");
 }
 
 }  // namespace onceguard::messaging::postgres_queue

@@ -11,7 +11,7 @@ struct consumer_statements {
 
   /// Takes up to $1 messages for the holder $2, for $3 milliseconds. Reads at most $4 of those that
   /// were never delivered. Refused by the unique index (23505) where another consumer was faster.
-  /// A row: id, message_id, order_key, payload, headers, deliveries.
+  /// A row: id, message_id, order_key, payload, headers, deliveries; of an outbox also properties.
   std::string take;
   /// Takes messages behind earlier ones of their key out of the first $1 of what `take` reads.
   /// One row: how many they were; whether there were $1 to read; in how many milliseconds the next
