@@ -10,6 +10,7 @@
 #include "config/policy/texts.hpp"
 #include "config/routing.hpp"
 #include "config/stores.hpp"
+#include "config/webhook.hpp"
 #include "http1/head_policy.hpp"
 
 namespace onceguard::config {
@@ -96,6 +97,8 @@ class loader {
     input.routes = find_table(source_, document, "route", true, result_.remarks);
     input.defaults = defaults_;
     input.need_upstream = sources_.need_upstream;
+    input.senders = read_senders(
+        source_, find_table(source_, document, "webhook", true, result_.remarks), result_.remarks);
     const std::vector<const option*> flag{&upstream_flag()};
     for (const auto where : {layer::environment, layer::flag}) {
       const auto& texts = where == layer::flag ? sources_.flags : sources_.environment;

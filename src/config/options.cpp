@@ -1,6 +1,7 @@
 #include "config/options.hpp"
 
 #include "config/consume.hpp"
+#include "config/webhook.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -91,6 +92,10 @@ const std::vector<section>& sections() {
        "path wins; at equal length one with a host, then one with methods. Requests that match "
        "none go to the first upstream by the policy of [defaults]. SIGHUP takes changes over.",
        specs_of(route_rows()), true},
+      {"[[webhook]]",
+       "A sender of [webhooks](webhooks.md) besides those that are known: how it signs, and where "
+       "a delivery has its id. SIGHUP takes changes over.",
+       specs_of(webhook_rows())},
       {"[[consume]]",
        "A queue whose messages `onceguard consume` hands to an endpoint or a command, once per "
        "message id. Of the policy, `lease`, `backoff`, `backoff_max`, `retention` (7 days unless "

@@ -4,6 +4,7 @@
 
 #include "config/policy/table_reader.hpp"
 #include "config/policy/texts.hpp"
+#include "config/webhook.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -19,6 +20,7 @@ class routing_builder {
       gateway::route_params made;
       static_cast<http::route&>(made) = std::move(read.rule);
       made.upstream = find_upstream(read.upstream, read.upstream_position);
+      take_webhook(input_.senders, input_.need_upstream, read, made, out_);
       result_.params.routes.push_back(std::move(made));
       result_.policies.push_back(std::move(read.policy));
     }

@@ -9,6 +9,7 @@
 #include "config/policy/remark.hpp"
 #include "config/policy/routes.hpp"
 #include "gateway/params/gateway_params.hpp"
+#include "webhook/sender.hpp"
 
 namespace onceguard::config {
 
@@ -19,6 +20,7 @@ struct routing_input {
   std::optional<setting> upstream_flag;
   policy_draft defaults;
   bool need_upstream = true;
+  std::vector<webhook::sender> senders;  ///< of webhooks
 };
 
 struct routing_output {

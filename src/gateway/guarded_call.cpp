@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "engine/held_bytes.hpp"
 #include "gateway/buffers.hpp"
+#include "gateway/delivery.hpp"
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/probe.hpp"
 #include "gateway/upstream_call.hpp"
@@ -43,7 +44,16 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
   const http::travel_filter filter(head.fields, policy_);
   std::string out;
   out.reserve(2'048);  // leaves room for a small body
-  append_upstream_head(out, head, *session_.rule().upstream, filter, session_.hop(), false);
+  const auto& upstream = *session_.rule().upstream;
+  if (session_.rule().rule.webhook) {
+    auto changed = head;
+    const auto fields = fields_without_key(head.fields);
+    changed.fields = fields;
+    append_upstream_head(out, changed, upstream, filter, session_.hop(), false);
+    http1::append_field(out, "Idempotency-Key", '"' + admitted_.key + '"');
+  } else {
+    append_upstream_head(out, head, upstream, filter, session_.hop(), false);
+  }
   http1::append_field(out, "Onceguard-Scope",
                       base::to_hex(lease == nullptr ? admitted_.scope : lease->about().scope));
   if (lease != nullptr) {

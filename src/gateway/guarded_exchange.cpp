@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/client_watch.hpp"
+#include "gateway/delivery.hpp"
 #include "http/operation.hpp"
 
 namespace onceguard::gateway {
@@ -23,6 +24,14 @@ asio::awaitable<bool> guarded_exchange::serve() {
     // Under the former scope, the request would not find a twin that came after the change.
     http::problem_detail more{milliseconds(1'000)};
     co_return co_await session_.send_problem(http::problem::overloaded, std::move(more));
+  }
+  if (session_.rule().rule.webhook) {
+    auto refused = admit_delivery(session_.rule(), session_.reader().head(), body_, admitted_);
+    if (refused) {
+      drop_body();
+      http::problem_detail more{std::move(refused->detail)};
+      co_return co_await session_.refuse(refused->problem, std::move(more));
+    }
   }
   if (admitted_.scope_kind == "anonymous") hint_scope();
 

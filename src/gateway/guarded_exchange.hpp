@@ -54,7 +54,7 @@ class guarded_exchange {
   [[nodiscard]] http::problem_detail buffers_full(std::string_view for_what) const;
 
   session& session_;
-  const http::admission admitted_;
+  http::admission admitted_;
   const route_policy& policy_;
   std::string body_;
   byte_reservation body_room_;

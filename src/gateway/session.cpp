@@ -279,7 +279,8 @@ asio::awaitable<bool> session::handle() {
   request.fields = head.fields;
   request.client_address = peer_trusted_ ? std::string_view(origin_.address) : peer_;
   report_.client = request.client_address;
-  auto admitted = http::admit(rule_->rule.policy, request, scope_);
+  auto admitted = rule_->rule.webhook ? http::admit_without_key(request)
+                                      : http::admit(rule_->rule.policy, request, scope_);
   if (observes(rule_->rule.policy, admitted, head.fields)) {
     report_.upstream = rule_->upstream->name;
     observed_request observed(*this, std::move(admitted), request, scope_);

@@ -82,13 +82,20 @@ void find_former(const route_policy& policy, const request& request, admission& 
   }
 }
 
+admission refuse_many_names() {
+  return refuse(problem::bad_request,
+                "Connection lists more than " + std::to_string(connection_names_max) + " names.");
+}
+
+admission refuse_ambiguous_path() {
+  return refuse(problem::bad_request,
+                "The path contains %2F, %5C or %00, which servers read differently.");
+}
+
 /// `find(request)` gives the scope; none: the request is refused.
 template <class Find>
 admission admit_with(const route_policy& policy, const request& request, const Find& find) {
-  if (lists_too_many(request.fields)) {
-    return refuse(problem::bad_request,
-                  "Connection lists more than " + std::to_string(connection_names_max) + " names.");
-  }
+  if (lists_too_many(request.fields)) return refuse_many_names();
   const auto& methods = policy.methods;
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
     return pass(unguarded_reason::method, "the method is not guarded on this route");
@@ -104,8 +111,7 @@ admission admit_with(const route_policy& policy, const request& request, const F
                                   "no Idempotency-Key, and the route does not require one");
   }
   if (policy.required && has_ambiguous_escape(split_target(request.target).path)) {
-    return refuse(problem::bad_request,
-                  "The path contains %2F, %5C or %00, which servers read differently.");
+    return refuse_ambiguous_path();
   }
   if (key.times > 1) {
     return refuse(problem::key_malformed, "There is more than one Idempotency-Key header.");
@@ -215,6 +221,14 @@ admission admit(const route_policy& policy, const request& request, const scope_
   if (out.kind == admission_kind::refuse && out.refusal == problem::scope_missing) {
     out.detail = "The service finds no scope for the key of this request.";
   }
+  return out;
+}
+
+admission admit_without_key(const request& request) {
+  if (lists_too_many(request.fields)) return refuse_many_names();
+  if (has_ambiguous_escape(split_target(request.target).path)) return refuse_ambiguous_path();
+  admission out;
+  out.kind = admission_kind::guard;
   return out;
 }
 

@@ -59,6 +59,10 @@ using scope_finder = std::function<std::optional<scope_match>(const request&)>;
 [[nodiscard]] admission admit(const route_policy& policy, const request& request,
                               const scope_finder& find);
 
+/// Of a request whose key stands elsewhere: refused, or guarded by a key and scope that are still
+/// to be found.
+[[nodiscard]] admission admit_without_key(const request& request);
+
 /// The scope that the rule finds in the request. Empty if the source is missing, empty or not
 /// present exactly once.
 [[nodiscard]] std::optional<scope_match> find_scope(const scope_rule& rule, const request& request,

@@ -80,6 +80,16 @@ constexpr std::array catalogue{
                  "It stalled, or came more slowly than is allowed. Nothing was run under its key. "
                  "Send the same request again.",
                  retry_advice::same_key},
+    problem_info{problem::signature_invalid, "signature-invalid", 403,
+                 "The delivery is not signed by its sender",
+                 "The signature is missing, or was not made with a secret of this route. Nothing "
+                 "was run.",
+                 retry_advice::no},
+    problem_info{problem::delivery_expired, "delivery-expired", 403,
+                 "The delivery was not signed just now",
+                 "Its timestamp is too far from the clock here. Nothing was run. Sign it again "
+                 "with the present time.",
+                 retry_advice::no},
 };
 
 constexpr bool in_order() {

@@ -28,6 +28,8 @@ enum class problem : std::uint8_t {
   overloaded,
   record_unreadable,
   request_timeout,
+  signature_invalid,
+  delivery_expired,
 };
 
 /// What a client should do, as the answer says it in Onceguard-Retry.

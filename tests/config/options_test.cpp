@@ -43,8 +43,9 @@ TEST(table_of_options, describes_everything) {
 
 TEST(table_of_options, takes_its_own_defaults_and_examples) {
   const std::set<std::string> without_default{
-      "[[upstream]] name", "[[upstream]] url",       "[[upstream]] identity", "[[route]] upstream",
-      "[[consume]] to",    "[[consume]] subscriber", "[[consume]] from"};
+      "[[upstream]] name",  "[[upstream]] url", "[[upstream]] identity",
+      "[[route]] upstream", "[[consume]] to",   "[[consume]] subscriber",
+      "[[consume]] from",   "[[webhook]] name", "[[webhook]] signature_header"};
   for (const auto& s : sections()) {
     for (const auto* o : s.options) {
       remarks remarks;

@@ -26,6 +26,8 @@ struct route_draft {
   std::string path;
   std::vector<std::string> method;
   std::string upstream;  ///< its name; empty: the first one
+  std::string webhook;   ///< the name of the sender; empty: its requests are no webhooks
+  std::string webhook_secret_file;
 };
 
 [[nodiscard]] std::span<const row<policy_draft>> policy_rows();

@@ -40,6 +40,24 @@ const std::array route_table{
                       .text = "Where its requests go. Not given: to the first upstream.",
                       .only = front_door::gateway},
                      [](route_draft& d, const option_value& v) { d.upstream = text(v); }},
+    row<route_draft>{
+        {.name = "webhook",
+         .example = "stripe",
+         .text = "All requests of the route are deliveries of this sender: `stripe`, `github`, "
+                 "`shopify`, `standard-webhooks`, `slack`, or the name of a `[[webhook]]`. What is "
+                 "not signed by it gets 403; the id of a delivery is its key. Empty: they are no "
+                 "webhooks. See [webhooks](webhooks.md).",
+         .may_be_empty = true,
+         .only = front_door::gateway},
+        [](route_draft& d, const option_value& v) { d.webhook = text(v); }},
+    row<route_draft>{
+        {.name = "webhook_secret_file",
+         .example = "/etc/onceguard/stripe.secret",
+         .text = "A file with the secrets that the sender signs with, one a line: several while "
+                 "one is being replaced. SIGHUP reads it again.",
+         .may_be_empty = true,
+         .only = front_door::gateway},
+        [](route_draft& d, const option_value& v) { d.webhook_secret_file = text(v); }},
 };
 
 }  // namespace

@@ -41,6 +41,8 @@ class route_reader {
     made.rule.path = draft.path;
     made.rule.method = draft.method;
     made.upstream = draft.upstream;
+    made.webhook = draft.webhook;
+    made.webhook_secret_file = draft.webhook_secret_file;
     refuse_twin(made.rule, table);
     refuse_idle_requirement(made);
     finish(std::move(made));

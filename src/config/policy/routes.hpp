@@ -16,6 +16,8 @@ struct configured_route {
   policy_draft policy;       ///< with the sources of its options
   std::string upstream;      ///< its name; empty: the first one
   origin upstream_position;  ///< where the name was read
+  std::string webhook;       ///< the name of the sender; empty: none
+  std::string webhook_secret_file;
 };
 
 /// `routes` is the array [[route]]; null: there is none. What fits none of them goes by `defaults`:

@@ -13,8 +13,8 @@
 namespace onceguard::config {
 
 /// The tables that only the gateway has …
-inline constexpr std::array<std::string_view, 6> gateway_tables{"gateway", "store",    "reconcile",
-                                                                "log",     "upstream", "consume"};
+inline constexpr std::array<std::string_view, 7> gateway_tables{
+    "gateway", "store", "reconcile", "log", "upstream", "webhook", "consume"};
 /// … and those that a service may have too.
 inline constexpr std::array<std::string_view, 2> route_tables{"defaults", "route"};
 

@@ -2,11 +2,16 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <onceguard/engine.hpp>
 #include <onceguard/http_message.hpp>
+
+namespace onceguard::webhook {
+class verifier;
+}  // namespace onceguard::webhook
 
 namespace onceguard::gateway {
 
@@ -28,6 +33,8 @@ struct upstream_params {
 /// A rule.
 struct route_params : http::route {
   std::size_t upstream = 0;  ///< index into routing_params::upstreams
+  /// Its requests are deliveries, which this checks; null: they are not.
+  std::shared_ptr<const webhook::verifier> webhook{};
 };
 
 /// The parameters that SIGHUP may change while the gateway runs.

@@ -1,0 +1,58 @@
+#include "gateway/delivery.hpp"
+
+#include <algorithm>
+
+#include <onceguard/fingerprint.hpp>
+#include <onceguard/key.hpp>
+
+#include "base/clock.hpp"
+#include "webhook/verifier.hpp"
+
+namespace onceguard::gateway {
+
+namespace {
+
+delivery_refusal refusal_of(webhook::verdict verdict) {
+  switch (verdict) {
+    case webhook::verdict::expired:
+      return {http::problem::delivery_expired, {}};
+    case webhook::verdict::no_id:
+      return {http::problem::key_missing,
+              "The delivery has no id where its sender puts it, so a repeat of it could not be "
+              "told from another one. Nothing was run."};
+    case webhook::verdict::forged:
+    case webhook::verdict::genuine:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<delivery_refusal> admit_delivery(const route& rule, const http1::head& head,
+                                               std::string_view body, http::admission& admitted) {
+  const auto& verifier = *rule.rule.webhook;
+  constexpr std::int64_t second = 1'000'000;
+  const auto found = verifier.check({head.fields, body, base::wall_microseconds() / second});
+  if (found.verdict != webhook::verdict::genuine) return refusal_of(found.verdict);
+  auto key = parse_key('"' + found.id + '"', key_syntax::strict, key_format::any);
+  // A quote in the id could end the string early.
+  if (!key || *key != found.id) {
+    return delivery_refusal{http::problem::key_malformed,
+                            "The id of the delivery is not 1 to 255 visible ASCII characters "
+                            "without quotes and backslashes."};
+  }
+  admitted.key = *std::move(key);
+  admitted.scope_kind = "webhook:" + verifier.name();
+  admitted.scope = make_scope_digest(admitted.scope_kind, rule.name);
+  return std::nullopt;
+}
+
+std::vector<base::field> fields_without_key(std::span<const base::field> fields) {
+  std::vector<base::field> out(fields.begin(), fields.end());
+  std::erase_if(out,
+                [](const base::field& f) { return base::same_name(f.name, "idempotency-key"); });
+  return out;
+}
+
+}  // namespace onceguard::gateway

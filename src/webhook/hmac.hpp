@@ -1,0 +1,24 @@
+// HMAC and the secrets that it is made with.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <onceguard/error.hpp>
+
+#include "webhook/sender.hpp"
+
+namespace onceguard::webhook {
+
+/// The bytes of the HMAC (RFC 2104).
+[[nodiscard]] std::string hmac_of(hmac_hash hash, std::string_view secret, std::string_view text);
+
+/// The bytes of a secret as a sender shows it. The error does not repeat it.
+[[nodiscard]] result<std::string> decode_secret(std::string_view text, secret_form form);
+
+/// The secrets of a file, one a line; several while a secret is being replaced. The error names the
+/// file and the line.
+[[nodiscard]] result<std::vector<std::string>> read_secrets(const std::string& path,
+                                                            secret_form form);
+
+}  // namespace onceguard::webhook

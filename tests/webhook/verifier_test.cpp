@@ -1,0 +1,198 @@
+#include "webhook/verifier.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "webhook/hmac.hpp"
+
+namespace onceguard::webhook {
+namespace {
+
+using base::field;
+
+sender github() {
+  sender out;
+  out.name = "github";
+  out.id = {*parse_source("header:X-GitHub-Delivery")};
+  out.signature_header = "X-Hub-Signature-256";
+  out.prefix = "sha256=";
+  return out;
+}
+
+sender standard() {
+  sender out;
+  out.name = "standard-webhooks";
+  out.id = {*parse_source("header:webhook-id")};
+  out.signature_header = "webhook-signature";
+  out.separator = signature_separator::space;
+  out.prefix = "v1,";
+  out.encoding = signature_encoding::base64;
+  out.content = "{id}.{timestamp}.{body}";
+  out.secret = secret_form::whsec;
+  out.timestamp = {*parse_source("header:webhook-timestamp")};
+  out.tolerance_seconds = 300;
+  return out;
+}
+
+sender slack() {
+  sender out;
+  out.name = "slack";
+  out.id = {*parse_source("json:/event_id"), *parse_source("form:trigger_id")};
+  out.signature_header = "X-Slack-Signature";
+  out.prefix = "v0=";
+  out.content = "v0:{timestamp}:{body}";
+  out.timestamp = {*parse_source("header:X-Slack-Request-Timestamp")};
+  out.tolerance_seconds = 300;
+  return out;
+}
+
+// The example of https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
+constexpr const char* github_secret = "It's a Secret to Everybody";
+constexpr std::string_view github_body = "Hello, World!";
+constexpr std::string_view github_signature =
+    "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+
+finding check_github(std::vector<field> fields, std::string_view body = github_body,
+                     std::vector<std::string> secrets = {github_secret}) {
+  return verifier(github(), std::move(secrets)).check({fields, body, 0});
+}
+
+TEST(verifier, takes_the_published_example_of_github) {
+  const auto found =
+      check_github({{"X-GitHub-Delivery", "72d3162e"}, {"X-Hub-Signature-256", github_signature}});
+  EXPECT_EQ(found.verdict, verdict::genuine);
+  EXPECT_EQ(found.id, "72d3162e");
+}
+
+TEST(verifier, takes_any_of_several_secrets) {
+  const std::vector<field> fields{{"X-GitHub-Delivery", "a"},
+                                  {"X-Hub-Signature-256", github_signature}};
+  EXPECT_EQ(check_github(fields, github_body, {"new", github_secret}).verdict, verdict::genuine);
+  EXPECT_EQ(check_github(fields, github_body, {"new"}).verdict, verdict::forged);
+  EXPECT_EQ(check_github(fields, github_body, {}).verdict, verdict::forged);
+}
+
+TEST(verifier, refuses_what_the_sender_did_not_sign) {
+  const field id{"X-GitHub-Delivery", "a"};
+  const std::string longer = std::string(github_signature) + "00";
+  EXPECT_EQ(check_github({id}).verdict, verdict::forged);
+  EXPECT_EQ(check_github({id, {"X-Hub-Signature-256", github_signature}}, "Hello, world!").verdict,
+            verdict::forged);
+  for (const std::string_view wrong :
+       {std::string_view("sha256="), std::string_view(""), github_signature.substr(7),
+        github_signature.substr(0, 70), std::string_view(longer),
+        std::string_view(
+            "sha256=zz7107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17")}) {
+    EXPECT_EQ(check_github({id, {"X-Hub-Signature-256", wrong}}).verdict, verdict::forged) << wrong;
+  }
+}
+
+TEST(verifier, refuses_a_second_signature_or_id_header) {
+  const field id{"X-GitHub-Delivery", "a"};
+  const field good{"X-Hub-Signature-256", github_signature};
+  EXPECT_EQ(check_github({id, good, good}).verdict, verdict::forged);
+  EXPECT_EQ(check_github({id, good, {"X_Hub_Signature_256", "x"}}).verdict, verdict::forged);
+  EXPECT_EQ(check_github({id, id, good}).verdict, verdict::no_id);
+  EXPECT_EQ(check_github({good}).verdict, verdict::no_id);
+}
+
+// The example of the specification of Standard Webhooks, as its libraries test it.
+struct standard_example {
+  std::string_view id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
+  std::string_view timestamp = "1614265330";
+  std::string_view body = R"({"test": 2432232314})";
+  std::string_view signatures = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+  std::int64_t now = 1614265330;
+
+  [[nodiscard]] webhook::verdict check() const {
+    const std::vector<field> fields{
+        {"webhook-id", id}, {"webhook-timestamp", timestamp}, {"webhook-signature", signatures}};
+    const auto secret = decode_secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", secret_form::whsec);
+    return verifier(standard(), {*secret}).check({fields, body, now}).verdict;
+  }
+};
+
+TEST(verifier, takes_the_published_example_of_standard_webhooks) {
+  standard_example example;
+  EXPECT_EQ(example.check(), verdict::genuine);
+  example.signatures = "v1a,x v1,AAAA v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE= v1,BBBB";
+  EXPECT_EQ(example.check(), verdict::genuine);
+  example.id = "msg_other";
+  EXPECT_EQ(example.check(), verdict::forged);
+}
+
+TEST(verifier, takes_a_timestamp_within_the_tolerance_on_either_side) {
+  standard_example example;
+  for (const std::int64_t apart : {-301, -300, 300, 301}) {
+    example.now = 1614265330 + apart;
+    const bool within = apart == -300 || apart == 300;
+    EXPECT_EQ(example.check(), within ? verdict::genuine : verdict::expired) << apart;
+  }
+  example.timestamp = "1614265331";
+  EXPECT_EQ(example.check(), verdict::forged);
+}
+
+// The example of https://docs.slack.dev/authentication/verifying-requests-from-slack
+TEST(verifier, takes_the_published_example_of_slack) {
+  constexpr std::string_view body =
+      "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow"
+      "&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner"
+      "&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands"
+      "%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN"
+      "&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
+  const std::vector<field> fields{
+      {"X-Slack-Request-Timestamp", "1531420618"},
+      {"X-Slack-Signature", "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503"}};
+  const verifier slack_alone(slack(), {"8f742231b10e8888abcd99yyyzzz85a5"});
+  const auto found = slack_alone.check({fields, body, 1531420618});
+  EXPECT_EQ(found.verdict, verdict::genuine);
+  EXPECT_EQ(found.id, "398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c");
+}
+
+TEST(hmac, is_that_of_rfc_2202_and_4231) {
+  const auto hex = [](const std::string& bytes) {
+    std::string out;
+    for (const char c : bytes) {
+      constexpr std::string_view digits = "0123456789abcdef";
+      out += digits[static_cast<unsigned char>(c) >> 4];
+      out += digits[static_cast<unsigned char>(c) & 15];
+    }
+    return out;
+  };
+  constexpr std::string_view text = "what do ya want for nothing?";
+  EXPECT_EQ(hex(hmac_of(hmac_hash::sha1, "Jefe", text)),
+            "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
+  EXPECT_EQ(hex(hmac_of(hmac_hash::sha256, "Jefe", text)),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+TEST(sender, must_fit_together) {
+  EXPECT_EQ(complaint(github()), "");
+  EXPECT_EQ(complaint(standard()), "");
+  EXPECT_EQ(complaint(slack()), "");
+  auto made = standard();
+  made.timestamp.clear();
+  EXPECT_EQ(complaint(made), "signed: {timestamp} needs timestamp");
+  made = standard();
+  made.id = {*parse_source("json:/id")};
+  EXPECT_EQ(complaint(made), "signed: {id} needs an id in a header");
+  made = github();
+  made.content = "fixed";
+  EXPECT_EQ(complaint(made), "signed: has no {body}, so anybody can change it");
+  made = github();
+  made.tolerance_seconds = 1;
+  EXPECT_EQ(complaint(made), "tolerance: needs timestamp");
+  EXPECT_FALSE(parse_source("nowhere"));
+  EXPECT_FALSE(parse_source("json:id"));
+}
+
+TEST(sender, signs_an_id_in_the_body_or_in_the_text) {
+  EXPECT_FALSE(signs_id(github()));
+  EXPECT_TRUE(signs_id(standard()));
+  EXPECT_TRUE(signs_id(slack()));
+}
+
+}  // namespace
+}  // namespace onceguard::webhook
