@@ -1,9 +1,15 @@
 // The rules of known senders, as each of them publishes them:
-//   stripe             https://docs.stripe.com/webhooks#verify-manually
-//   github https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries shopify
-//   https://shopify.dev/docs/apps/build/webhooks/verify-deliveries standard-webhooks
-//   https://github.com/standard-webhooks/standard-webhooks (the specification) slack
-//   https://docs.slack.dev/authentication/verifying-requests-from-slack
+//
+// stripe: https://docs.stripe.com/webhooks#verify-manually
+//
+// github: https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
+//
+// shopify: https://shopify.dev/docs/apps/build/webhooks/verify-deliveries
+//
+// standard-webhooks: https://github.com/standard-webhooks/standard-webhooks (the specification)
+//
+// slack: https://docs.slack.dev/authentication/verifying-requests-from-slack
+//
 // Slack's events have an event_id, its commands a trigger_id, and the check of a new address only a
 // challenge.
 #include "webhook/sender.hpp"
