@@ -1,6 +1,7 @@
 // The outbox: a message leaves if and only if the PostgreSQL transaction commits that it was
-// published in. Consumers get it afterwards, at least once, with the same id each time; an inbox
-// makes that once (inbox.hpp). The table is a queue: docs/messages.md.
+// published in. `onceguard relay`, or a consumer, gets it afterwards, at least once, with the same
+// id each time; an inbox at the far end makes that once (inbox.hpp). The table is a queue:
+// docs/messages.md.
 #pragma once
 #include <string>
 #include <string_view>

@@ -6,12 +6,10 @@
 
 #include "admin/families.hpp"
 #include "admin/process_numbers.hpp"
-#include "text/json_text.hpp"
+#include "admin/worker_resources.hpp"
 
 namespace onceguard::admin {
 namespace {
-
-using boost::asio::awaitable;
 
 std::string metrics_text(const engine& engine, const std::vector<subscriber_numbers>& all) {
   auto received = counter_family("onceguard_messages_received_total", "Deliveries of messages.");
@@ -42,7 +40,8 @@ std::string metrics_text(const engine& engine, const std::vector<subscriber_numb
   return prometheus::TextSerializer().Serialize(families);
 }
 
-response answer_ready(const engine& engine, const std::vector<subscriber_numbers>& all) {
+nlohmann::ordered_json reasons_of(const engine& engine,
+                                  const std::vector<subscriber_numbers>& all) {
   auto reasons = nlohmann::ordered_json::array();
   if (const auto store = engine.health(); !store.up) {
     reasons.push_back({{"reason", "store-away"}, {"why", store.why}});
@@ -52,31 +51,14 @@ response answer_ready(const engine& engine, const std::vector<subscriber_numbers
       reasons.push_back({{"reason", "broker-away"}, {"subscriber", one.subscriber}});
     }
   }
-  nlohmann::ordered_json body;
-  body["ready"] = reasons.empty();
-  const std::uint16_t status = reasons.empty() ? 200 : 503;
-  body["reasons"] = std::move(reasons);
-  return {.status = status, .body = json_line(body)};
+  return reasons;
 }
 
 }  // namespace
 
 resources subscriber_resources(const engine& engine, subscriber_source read) {
-  resources out;
-  out.push_back({"GET", "/healthz", access::open, [](const request&) -> awaitable<response> {
-                   co_return response{.body = R"({"status":"ok"})"};
-                 }});
-  out.push_back(
-      {"GET", "/readyz", access::open, [&engine, read](const request&) -> awaitable<response> {
-         co_return answer_ready(engine, read());
-       }});
-  out.push_back(
-      {"GET", "/metrics", access::view, [&engine, read](const request&) -> awaitable<response> {
-         auto text = metrics_text(engine, read());
-         co_return response{.body = std::move(text),
-                            .type = "text/plain; version=0.0.4; charset=utf-8"};
-       }});
-  return out;
+  return worker_resources([&engine, read] { return reasons_of(engine, read()); },
+                          [&engine, read] { return metrics_text(engine, read()); });
 }
 
 }  // namespace onceguard::admin

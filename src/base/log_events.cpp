@@ -13,6 +13,7 @@ constexpr bool recurring = true;
 constexpr std::string_view about_program = "The program";
 constexpr std::string_view about_requests = "Requests";
 constexpr std::string_view about_messages = "Messages";
+constexpr std::string_view about_outboxes = "Outboxes";
 constexpr std::string_view about_leases = "Leases and settles";
 constexpr std::string_view about_store = "The store";
 constexpr std::string_view about_accelerator = "The accelerator";
@@ -200,6 +201,23 @@ constexpr std::array table{
                "subscriber why",
                "The store failed, so messages are given back to the broker and come again.",
                about_messages},
+    event_info{event::relaying, "relaying", info, once, "relay", "A relay begins.", about_outboxes},
+    event_info{event::relay_ended, "relay-ended", info, once, "relay published failed dead",
+               "A relay has ended, and what it did since its start.", about_outboxes},
+    event_info{event::outbox_connected, "outbox-connected", info, once, "relay",
+               "The outbox is there.", about_outboxes},
+    event_info{event::outbox_away, "outbox-away", warning, recurring, "relay why",
+               "The outbox's database is out of reach. It is tried again.", about_outboxes},
+    event_info{event::relayed, "relayed", debug, recurring, "relay message attempt reason",
+               "The destination confirmed; the row is deleted.", about_outboxes},
+    event_info{event::relay_failed, "relay-failed", warning, recurring,
+               "relay message attempt reason", "Refused; sent again after a back-off.",
+               about_outboxes},
+    event_info{event::relay_dead, "relay-dead", error, once, "relay message attempt reason",
+               "Refused too often. The row stays, with the reason.", about_outboxes},
+    event_info{event::relay_given_back, "relay-given-back", warning, recurring, "relay why",
+               "The destination is out of reach. Nothing is lost: all is sent again after a pause.",
+               about_outboxes},
     event_info{event::lease_not_renewed, "lease-not-renewed", warning, recurring, "why",
                "A renewal failed. It is repeated until the lease is over.", about_leases},
     event_info{event::lease_dropped, "lease-dropped", warning, once, "record",

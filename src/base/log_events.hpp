@@ -67,6 +67,15 @@ enum class event : std::uint8_t {
   message_dead,
   message_not_settled,
   messages_given_back,
+  // Outboxes
+  relaying,
+  relay_ended,
+  outbox_connected,
+  outbox_away,
+  relayed,
+  relay_failed,
+  relay_dead,
+  relay_given_back,
   // Leases and settles
   lease_not_renewed,
   lease_dropped,

@@ -88,6 +88,7 @@ inline constexpr int exit_unknown = 8;  ///< send: a person must find out what b
 
 void add_gateway_command(command app);
 void add_consume_command(command app);
+void add_relay_command(command app);
 void add_demo_command(command app);
 void add_send_command(command app);
 void add_health_command(command app);

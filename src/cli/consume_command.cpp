@@ -1,14 +1,9 @@
-#include <csignal>
 #include <iostream>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 
 #include <onceguard/guard.hpp>
 
@@ -17,8 +12,7 @@
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/log_file.hpp"
-#include "cli/log_lines.hpp"
+#include "cli/until_stopped.hpp"
 #include "config/stores.hpp"
 #include "consume/consume.hpp"
 
@@ -65,11 +59,7 @@ class consumers {
     if (settings_.admin.enabled) {
       listener.add(
           admin::subscriber_resources(records_.engine(), [this] { return numbers_of_all(); }));
-      if (const auto started = listener.start(); !started) {
-        base::log(base::event::start_failed, {{"why", started.error().detail}});
-        return started.error().code == errc::invalid_argument ? exit_configuration : exit_failed;
-      }
-      base::log(base::event::admin_listening, {{"address", listener.local().text()}});
+      if (const int code = start_listener(listener); code != exit_ok) return code;
     }
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < settings_.consumers.size(); ++i) {
@@ -88,12 +78,7 @@ class consumers {
   void consume_from(const consume::consume_params& params, consume::consume_counters& counters) {
     const auto done = consume::run(params, records_, counters, stop_.get_token());
     if (done) return;
-    const auto& why = done.error();
-    base::log(base::event::start_failed,
-              {{"why", "[[consume]] " + params.subscriber + ": " + why.detail}});
-    const bool configured_wrongly = why.code == errc::invalid_argument ||
-                                    why.code == errc::conflict || why.code == errc::not_found;
-    exit_code_ = configured_wrongly ? exit_configuration : exit_failed;
+    exit_code_ = start_failed("[[consume]] " + params.subscriber, done.error());
     stop_.request_stop();
   }
 
@@ -139,28 +124,6 @@ class consumers {
   std::atomic<int> exit_code_{exit_ok};
 };
 
-/// Requests a stop at SIGTERM or SIGINT.
-class stop_signals {
- public:
-  explicit stop_signals(std::stop_source stop) : stop_(std::move(stop)) {
-    signals_.async_wait([this](const boost::system::error_code& failed, int signal) {
-      if (failed) return;
-      base::log(base::event::draining, {{"by", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-      stop_.request_stop();
-    });
-    thread_ = std::jthread([this] { io_.run(); });
-  }
-  stop_signals(const stop_signals&) = delete;
-  stop_signals& operator=(const stop_signals&) = delete;
-  ~stop_signals() { io_.stop(); }
-
- private:
-  std::stop_source stop_;
-  boost::asio::io_context io_{1};
-  boost::asio::signal_set signals_{io_, SIGTERM, SIGINT};
-  std::jthread thread_;
-};
-
 int consume_until(const config::settings& settings, const std::stop_source& stop) {
   auto records = open_guard(settings, stop.get_token());
   if (!records) {
@@ -179,20 +142,8 @@ int run_consumers(const given_flags& given) {
     std::cerr << "onceguard: the configuration has no [[consume]]: which queue, and to whom?\n";
     return exit_configuration;
   }
-  for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it: no exit code would come
-  const auto descriptor = log_descriptor(settings.log);
-  if (!descriptor) return exit_failed;
-  std::stop_source stop;
-  const stop_signals signals(stop);
-  log_lines lines(settings.log, *descriptor);
-  base::set_log_sink(&lines);
-  log_remarks(read->remarks);
-  const int code = consume_until(settings, stop);
-  base::log(base::event::stopped);
-  lines.flush();
-  base::set_log_sink(nullptr);
-  return code;
+  return run_until_stopped(
+      *read, [&](const std::stop_source& stop) { return consume_until(settings, stop); });
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   const command program(app, exit_code);
   add_gateway_command(program);
   add_consume_command(program);
+  add_relay_command(program);
   add_demo_command(program);
   add_send_command(program);
   add_health_command(program);

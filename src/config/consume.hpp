@@ -17,6 +17,9 @@ struct consume_draft {
 
 [[nodiscard]] std::span<const row<consume_draft>> consume_rows();
 
+/// Why it can't be the name of a subscriber or a relay; empty: it can.
+[[nodiscard]] std::string name_complaint(std::string_view name);
+
 /// `tables` is the array [[consume]]; null: there is none. What a table does not say of its policy
 /// is said by `defaults`.
 [[nodiscard]] std::vector<consume::consume_params> read_consumers(const reading& source,

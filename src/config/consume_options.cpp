@@ -25,15 +25,6 @@ std::string source_complaint(std::string_view url) {
 std::string dead_letter_complaint(std::string_view url) {
   return url == dropped ? std::string() : messaging::url_fault(url, broker_role::publisher);
 }
-std::string subscriber_complaint(std::string_view name) {
-  const bool plain = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-                       return c > 0x20 && c < 0x7f && c != '"' && c != '\\';
-                     });
-  return plain ? std::string()
-               : "expected a name of up to 64 printable characters without spaces, got " +
-                     quoted(name);
-}
-
 constexpr std::array<std::string_view, 2> order_words{"skip", "stop"};
 
 const std::array consume_table{
@@ -42,7 +33,7 @@ const std::array consume_table{
          .example = "billing",
          .text = "Who handles the messages. With a message's id it is the key: each subscriber "
                  "handles each message once. Never rename it: the inbox would know no message.",
-         .complaint = subscriber_complaint},
+         .complaint = name_complaint},
         [](consume_draft& d, const option_value& v) { d.params.subscriber = text(v); }},
     row<consume_draft>{{.name = "from",
                         .example = "amqp://127.0.0.1/orders?dead_letters=yes",
@@ -243,6 +234,15 @@ class consume_reader {
 };
 
 }  // namespace
+
+std::string name_complaint(std::string_view name) {
+  const bool plain = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+                       return c > 0x20 && c < 0x7f && c != '"' && c != '\\';
+                     });
+  return plain ? std::string()
+               : "expected a name of up to 64 printable characters without spaces, got " +
+                     quoted(name);
+}
 
 std::span<const row<consume_draft>> consume_rows() { return consume_table; }
 

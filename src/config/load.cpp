@@ -8,6 +8,7 @@
 #include "config/policy/policy_check.hpp"
 #include "config/policy/table_reader.hpp"
 #include "config/policy/texts.hpp"
+#include "config/relay.hpp"
 #include "config/routing.hpp"
 #include "config/stores.hpp"
 #include "config/webhook.hpp"
@@ -39,6 +40,8 @@ class loader {
     result_.values.consumers =
         read_consumers(source_, find_table(source_, document, "consume", true, result_.remarks),
                        defaults_, result_.remarks);
+    result_.values.relays = read_relays(
+        source_, find_table(source_, document, "relay", true, result_.remarks), result_.remarks);
     check_accelerator();
     check_reconcile();
     check_admin();

@@ -1,6 +1,7 @@
 #include "config/options.hpp"
 
 #include "config/consume.hpp"
+#include "config/relay.hpp"
 #include "config/webhook.hpp"
 
 namespace onceguard::config {
@@ -101,6 +102,10 @@ const std::vector<section>& sections() {
        "message id. Of the policy, `lease`, `backoff`, `backoff_max`, `retention` (7 days unless "
        "given) and `outcome` count. See [messages](messages.md).",
        specs_of(consume_rows()), true},
+      {"[[relay]]",
+       "An outbox whose messages `onceguard relay` sends to a broker or an endpoint, at least once "
+       "and with the same id each time. See [messages](messages.md).",
+       specs_of(relay_rows())},
   };
   return all;
 }

@@ -13,6 +13,7 @@
 #include "gateway/params/admin_params.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "http/access_log.hpp"
+#include "relay/relay_params.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::config {
@@ -48,6 +49,7 @@ struct settings {
   query_params query;  ///< gateway.reconcile_interval sets how often the query runs
   log_params log;
   std::vector<consume::consume_params> consumers;  ///< for `onceguard consume`
+  std::vector<relay::relay_params> relays;         ///< for `onceguard relay`
   route_policy defaults;                           ///< for routes that don't set their own values
 
   /// The settings that can't change while the gateway runs, as written in the file: "[gateway]

@@ -144,6 +144,7 @@ delivery queue_consumer::read(const rows& got, int row, const std::string& holde
   received.headers = pairs_of(got.array(row, 4));
   out.count = static_cast<std::uint32_t>(got.integer(row, 5));
   if (outbox_) {
+    received.properties.emplace_back(row_property, std::to_string(got.integer(row, 0)));
     for (auto& more : pairs_of(got.array(row, 6))) received.properties.push_back(std::move(more));
   }
   return out;

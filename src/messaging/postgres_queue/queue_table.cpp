@@ -113,6 +113,8 @@ result<void> create_alone(connection& server, const queue_url& url) {
 
 constexpr std::string_view add_outbox =
     "ALTER TABLE {t} ADD COLUMN IF NOT EXISTS properties bytea[],"
+    " ADD COLUMN IF NOT EXISTS failures integer NOT NULL DEFAULT 0,"
+    " ADD COLUMN IF NOT EXISTS reason text,"
     " ALTER COLUMN message_id SET DEFAULT pg_catalog.gen_random_uuid()::text,"
     " ALTER COLUMN message_id SET NOT NULL";
 

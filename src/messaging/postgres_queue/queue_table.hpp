@@ -21,9 +21,11 @@
 // key at the same time, the one with the later ids may commit first, and is delivered first.
 //
 // An outbox is a queue in which each message has an id, given by the server to a row that is
-// inserted without one, and which has one more column:
+// inserted without one, and which has three more columns:
 //
 //   properties    of the message, but for the id; in the form of the headers
+//   failures      how often the destination of `onceguard relay` has refused the message
+//   reason        why, the last time
 //
 // Reads stay fast because of what the partial indexes leave out. A message that was never delivered
 // stands in one by id, any other in one by visible_at, and those behind an earlier one of their key
@@ -57,6 +59,9 @@ namespace onceguard::messaging::postgres_queue {
 /// the parameter `outbox`. Otherwise as create_queue.
 [[nodiscard]] result<void> create_outbox(const std::string& url,
                                          milliseconds timeout = milliseconds{30'000});
+
+/// The property of a message from an outbox that has the number of its row.
+inline constexpr const char* row_property = "outbox_row";
 
 /// "INSERT INTO "schema"."table" (message_id, order_key, payload) VALUES ($1, $2, $3)": for a
 /// publisher's own transaction, of text, text and bytea.

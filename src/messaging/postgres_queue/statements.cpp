@@ -155,11 +155,11 @@ std::string publish_batch_statement(const queue_url& url) {
 
 std::string check_statement(const queue_url& url) {
   // A privilege that is missing shows when it is needed.
-  return "SELECT count(*) = " + std::string(url.outbox ? "7" : "6") +
+  return "SELECT count(*) = " + std::string(url.outbox ? "9" : "6") +
          " FROM pg_catalog.pg_attribute WHERE attrelid = " + quoted_literal(url.table) +
          "::regclass AND NOT attisdropped AND attname IN ('message_id', 'order_key', 'headers',"
          " 'held_by', 'dead_since', 'in_front'" +
-         (url.outbox ? ", 'properties')" : ")");
+         (url.outbox ? ", 'properties', 'failures', 'reason')" : ")");
 }
 
 }  // namespace onceguard::messaging::postgres_queue

@@ -1,0 +1,195 @@
+#include "relay/relay.hpp"
+
+#include <charconv>
+#include <memory>
+
+#include <onceguard/subscription.hpp>
+
+#include "base/log.hpp"
+#include "consume/receiver.hpp"
+#include "messaging/inbox/inbox.hpp"
+#include "messaging/postgres_queue/queue_table.hpp"
+#include "relay/destination.hpp"
+#include "relay/outbox_rows.hpp"
+
+// A subscription to the outbox whose worker publishes. What is confirmed is acknowledged, which
+// deletes the row. The table keeps the order of each key (order=stop), also for several relays: it
+// gives out no row while an earlier one of its key is there and alive. So the subscription itself
+// gives everything back that waits: whatever fails takes no place from other keys.
+
+namespace onceguard::relay {
+namespace {
+
+namespace queue = messaging::postgres_queue;
+using messaging::batch_worker;
+using messaging::delivered;
+using messaging::subscription_event;
+
+/// The number of the row, which is no property for the destination.
+std::int64_t take_row(messaging::message& sent) {
+  std::int64_t row = 0;
+  std::erase_if(sent.properties, [&](const messaging::attribute& one) {
+    if (one.first != queue::row_property) return false;
+    std::from_chars(one.second.data(), one.second.data() + one.second.size(), row);
+    return true;
+  });
+  return row;
+}
+
+/// What a thread works with. One thread at a time.
+class sender {
+ public:
+  sender(const relay_params& params, relay_counters& counters, const queue::queue_url& outbox,
+         const std::string& secret)
+      : params_(params),
+        counters_(counters),
+        target_(make_destination(params, secret)),
+        rows_(outbox, params.timeout, params.name) {
+    policy_.attempts = params.attempts;
+    policy_.backoff = params.backoff;
+    policy_.backoff_max = params.backoff_max;
+  }
+
+  result<std::vector<inbox_outcome>> send(std::span<const delivered> batch) {
+    std::vector<outgoing> all;
+    std::vector<std::int64_t> numbers;
+    for (const auto& one : batch) {
+      all.push_back({one.source->received, one.id, one.source->count});
+      numbers.push_back(take_row(all.back().sent));
+    }
+    const auto answers = target_->send(all);
+    counters_.destination_up = answers.has_value();
+    if (!answers) return answers.error();
+    std::vector<inbox_outcome> out;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto& refusal = (*answers)[i];
+      if (refusal.empty()) {
+        auto& done = out.emplace_back();
+        done.kind = inbox_result::handled;
+        done.attempt = all[i].attempt;
+        continue;
+      }
+      // Noted before it is given back: the count must not be lost with this process.
+      const auto failures = rows_.note_refusal(numbers[i], refusal);
+      if (!failures) return failures.error();
+      out.push_back(messaging::failure_of(refusal, *failures, policy_));
+    }
+    return out;
+  }
+
+ private:
+  const relay_params& params_;
+  relay_counters& counters_;
+  const std::unique_ptr<destination> target_;
+  outbox_rows rows_;
+  inbox_policy policy_;
+};
+
+class relaying {
+ public:
+  relaying(const relay_params& params, relay_counters& counters, queue::queue_url outbox,
+           std::string secret)
+      : params_(params),
+        counters_(counters),
+        outbox_(std::move(outbox)),
+        secret_(std::move(secret)),
+        rows_(outbox_, params.timeout, params.name) {}
+
+  result<void> run(std::stop_token stop) {
+    messaging::subscription_params wanted;
+    wanted.queue.url = params_.outbox;
+    wanted.queue.name = params_.name;
+    wanted.batch = params_.endpoint ? 1 : params_.batch;
+    wanted.workers = params_.concurrency;
+    wanted.queue.in_flight = 2 * wanted.batch * wanted.workers;
+    wanted.order = messaging::order_rule::skip;
+    wanted.on_event = [this](const subscription_event& happened) { note(happened); };
+    const auto worker = [this]() -> batch_worker {
+      const auto mine = std::make_shared<sender>(params_, counters_, outbox_, secret_);
+      return [mine](std::span<const delivered> batch) { return mine->send(batch); };
+    };
+    return messaging::run_subscription(wanted, std::move(stop), worker);
+  }
+
+ private:
+  /// On the subscription's thread.
+  void note(const subscription_event& happened) {
+    using enum messaging::subscription_event_kind;
+    const std::string_view name = params_.name;
+    switch (happened.kind) {
+      case received:
+        return;
+      case dead_lettered:
+      case settled:
+        return note_outcome(happened);
+      case not_settled:
+        return note_away(std::string(happened.id) + ": " + std::string(happened.text));
+      case connected:
+        counters_.outbox_up = true;
+        base::log(base::event::outbox_connected, {{"relay", name}});
+        return;
+      case backlog:
+        counters_.waiting = happened.backlog;
+        return count_rows();
+      case broker_away:
+        counters_.outbox_up = false;
+        return note_away(std::string(happened.text));
+      case store_away:
+        ++counters_.given_back;
+        base::log(base::event::relay_given_back, {{"relay", name}, {"why", happened.text}});
+        return;
+    }
+  }
+
+  void note_away(const std::string& why) const {
+    base::log(base::event::outbox_away,
+              {{"relay", std::string_view(params_.name)}, {"why", std::string_view(why)}});
+  }
+
+  void note_outcome(const subscription_event& happened) {
+    const auto& outcome = *happened.outcome;
+    auto event = base::event::relayed;
+    if (outcome.kind == inbox_result::handled) {
+      ++counters_.published;
+    } else if (outcome.kind == inbox_result::failed) {
+      ++counters_.failed;
+      event = base::event::relay_failed;
+    } else {
+      ++counters_.dead;
+      event = base::event::relay_dead;
+    }
+    base::log(event, {{"relay", std::string_view(params_.name)},
+                      {"message", happened.id},
+                      {"attempt", outcome.attempt},
+                      {"reason", std::string_view(outcome.reason)}});
+  }
+
+  void count_rows() {
+    const auto counted = rows_.count();
+    if (!counted) return note_away(counted.error().detail);
+    counters_.dead_rows = counted->dead;
+    counters_.oldest_age = counted->oldest_age.count();
+  }
+
+  const relay_params& params_;
+  relay_counters& counters_;
+  const queue::queue_url outbox_;
+  const std::string secret_;
+  outbox_rows rows_;
+};
+
+}  // namespace
+
+result<void> run(const relay_params& params, relay_counters& counters, std::stop_token stop) {
+  auto outbox = queue::parse_queue_url(params.outbox);
+  if (!outbox) return outbox.error();
+  std::string secret;
+  if (!params.secret_file.empty()) {
+    auto read = consume::read_secret(params.secret_file);
+    if (!read) return read.error();
+    secret = std::move(*read);
+  }
+  return relaying(params, counters, std::move(*outbox), std::move(secret)).run(std::move(stop));
+}
+
+}  // namespace onceguard::relay
