@@ -11,7 +11,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SETTINGS = {"CMAKE_BUILD_TYPE": "Debug"}
+SETTINGS = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O0"}  # quick to make
 # What a component must not need is not to be had.
 WITHOUT_OTHERS = {f"CMAKE_DISABLE_FIND_PACKAGE_{name}": "ON"
                   for name in ("PostgreSQL", "Hiredis", "CLI11", "fmt", "nlohmann_json")}
