@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "text/json_text.hpp"
+#include "text/record_json.hpp"
 
 namespace onceguard::admin {
 namespace {
