@@ -19,8 +19,8 @@ DEFAULT_BODY = b'{"amount":100}'
 class Gateway:
     """One `onceguard gateway` process with a folder, a port and a configuration of its own.
 
-    `config` may have the tables gateway, store, defaults, reconcile, log, route and upstream; what
-    is missing is filled in: one upstream named "shop", and the SQLite file of the folder.
+    `config` may have the tables gateway, store, defaults, reconcile, log, webhook, route and
+    upstream; what is missing is filled in: one upstream named "shop", and the SQLite file of the folder.
     """
 
     def __init__(self, binary, folder, upstream_url, config=None, database=None):
@@ -45,7 +45,8 @@ class Gateway:
             "defaults": dict(config.get("defaults", {})),
             "upstream": config.get("upstream") or [{"name": "shop", "url": self.upstream_url}],
         }
-        whole.update({name: config[name] for name in ("reconcile", "log") if name in config})
+        others = ("reconcile", "log", "webhook")
+        whole.update({name: config[name] for name in others if name in config})
         first = whole["upstream"][0]["name"]
         routes = [dict(route) for route in config.get("route", [])]
         if not any(r.get("path", "/") == "/" and "host" not in r for r in routes):
