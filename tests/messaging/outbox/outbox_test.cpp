@@ -106,7 +106,7 @@ TEST_F(outbox_table, the_work_of_execute_publishes_once) {
     const auto done = postgres::execute(till_.on(), wanted, [&](const lease&) {
       till_.charge("ada");
       EXPECT_TRUE(outbox_.publish({.payload = "charged"}));
-      return answer{.status = 201};
+      return answer{201, {}, {}};
     });
     ASSERT_TRUE(done) << done.error().detail;
   }
