@@ -41,8 +41,7 @@ class sender {
  public:
   sender(const relay_params& params, relay_counters& counters, const queue::queue_url& outbox,
          const std::string& secret)
-      : params_(params),
-        counters_(counters),
+      : counters_(counters),
         target_(make_destination(params, secret)),
         rows_(outbox, params.timeout, params.name) {
     policy_.attempts = params.attempts;
@@ -78,7 +77,6 @@ class sender {
   }
 
  private:
-  const relay_params& params_;
   relay_counters& counters_;
   const std::unique_ptr<destination> target_;
   outbox_rows rows_;

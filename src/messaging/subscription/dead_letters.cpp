@@ -29,6 +29,20 @@ message dead_letter_of(const message& received, const inbox_outcome& outcome) {
   return out;
 }
 
+/// Without what the destination may not be able to carry: another broker's headers and properties.
+message bare(const message& dead, const inbox_outcome& outcome, const std::string& refusal) {
+  message out;
+  out.payload = dead.payload;
+  if (const auto* const id = property_of(dead, "message_id")) {
+    out.properties.emplace_back("message_id", *id);
+  }
+  out.headers.emplace_back(reason_header, header_text(outcome.reason +
+                                                      " (without its headers and key, as they were "
+                                                      "refused: " +
+                                                      refusal + ")"));
+  return out;
+}
+
 /// It is not the consumer's connection that broke.
 error not_published(const std::string& why) {
   return {errc::conflict, "the dead letter was not published: " + why};
@@ -38,7 +52,14 @@ error not_published(const std::string& why) {
 
 result<void> dead_letters::publish(const message& received, const inbox_outcome& outcome) {
   if (base::boot_now() < again_at_) return not_published(away_);
-  const auto done = try_to_publish(dead_letter_of(received, outcome));
+  const auto whole = dead_letter_of(received, outcome);
+  auto done = try_to_publish(whole);
+  if (!done && publisher_ != nullptr && done.error().code != errc::broker_unreachable) {
+    // The destination would refuse this message again and again, and it would come back without
+    // end. Better a dead letter without its headers.
+    publisher_.reset();  // a refusal may have ended the connection
+    if (try_to_publish(bare(whole, outcome, done.error().detail))) done = {};
+  }
   if (done) {
     pause_ = retry_;
     return {};

@@ -263,6 +263,26 @@ TEST_F(subscription_faults, the_reason_of_a_dead_letter_fits_a_header) {
   EXPECT_LE(messaging::header_of(dead_->published[1], messaging::reason_header)->size(), 1'024u);
 }
 
+TEST_F(subscription_faults, a_dead_letter_whose_headers_are_refused_goes_without_them) {
+  queue_->put("bad", "b");
+  queue_->waiting.back().received.headers = {{"of another", "broker"}};
+  dead_->refuse_publish.emplace_back(errc::invalid_argument, "a space in a header's name");
+  run(answering([](const delivered&) {
+        auto out = one_of(inbox_result::dead);
+        out.reason = "poison";
+        return out;
+      }),
+      [&] { return queue_->settled() == 1; })
+      .value();
+  const auto& sent = dead_->published.at(0);
+  EXPECT_EQ(sent.payload, "bad");
+  EXPECT_EQ(*messaging::property_of(sent, "message_id"), "b");
+  EXPECT_EQ(messaging::header_of(sent, "of another"), nullptr);
+  EXPECT_EQ(*messaging::header_of(sent, messaging::reason_header),
+            "poison (without its headers and key, as they were refused: a space in a header's "
+            "name)");
+}
+
 TEST_F(subscription_faults, a_message_that_fails_without_a_reason_has_a_dead_letter) {
   queue_->put("a", "1");
   run(answering([](const delivered&) {
