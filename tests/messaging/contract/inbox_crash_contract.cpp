@@ -18,6 +18,7 @@
 
 #include "base/clock.hpp"
 #include "messaging/contract/broker_server.hpp"
+#include "messaging/postgres_queue/queue_table.hpp"
 #include "store/postgres/database.hpp"
 #include "support/scale.hpp"
 #include "support/server_process.hpp"
@@ -90,19 +91,19 @@ std::set<std::string> unknown_ones(const std::string& config) {
   return out;
 }
 
-/// A consumer that is killed, and begun again.
-class doomed_consumer {
+/// A process that is killed, and begun again.
+class doomed_process {
  public:
-  doomed_consumer(std::vector<std::string> words, std::string log)
+  doomed_process(std::vector<std::string> words, std::string log)
       : words_(std::move(words)), log_(std::move(log)) {
     begin();
   }
-  doomed_consumer(const std::string& mode, const std::string& queue, const std::string& database,
-                  std::string log)
-      : doomed_consumer({sibling("inbox_consumer"), mode, queue, database}, std::move(log)) {}
-  doomed_consumer(const doomed_consumer&) = delete;
-  doomed_consumer& operator=(const doomed_consumer&) = delete;
-  ~doomed_consumer() { end(SIGKILL); }
+  doomed_process(const std::string& mode, const std::string& queue, const std::string& database,
+                 std::string log)
+      : doomed_process({sibling("inbox_consumer"), mode, queue, database}, std::move(log)) {}
+  doomed_process(const doomed_process&) = delete;
+  doomed_process& operator=(const doomed_process&) = delete;
+  ~doomed_process() { end(SIGKILL); }
 
   void kill_and_begin_again() {
     end(SIGKILL);
@@ -170,8 +171,8 @@ class inbox_crash : public ::testing::TestWithParam<tested_broker> {
 
 TEST_P(inbox_crash, each_message_takes_effect_once_though_consumers_are_killed) {
   const int count = messages_to_send();
-  doomed_consumer one("inbox", queue_.consumer_url, database_.url(), folder_.file("one"));
-  doomed_consumer other("inbox", queue_.consumer_url, database_.url(), folder_.file("other"));
+  doomed_process one("inbox", queue_.consumer_url, database_.url(), folder_.file("one"));
+  doomed_process other("inbox", queue_.consumer_url, database_.url(), folder_.file("other"));
   publish(count);
   int kills = 0;
   // After each so many effects, whatever the speed of this machine is.
@@ -204,7 +205,7 @@ TEST_P(inbox_crash, without_the_inbox_there_are_doubles) {
   constexpr int count = 2'000;
   publish(count);
   {
-    doomed_consumer one("naive", queue_.consumer_url, database_.url(), folder_.file("one"));
+    doomed_process one("naive", queue_.consumer_url, database_.url(), folder_.file("one"));
     const auto killed_amid = [&] {
       if (total() > distinct()) return true;
       one.kill_and_begin_again();
@@ -220,11 +221,11 @@ TEST_P(inbox_crash, without_the_inbox_there_are_doubles) {
 
 TEST_P(inbox_crash, a_frozen_consumer_that_wakes_up_repeats_nothing) {
   constexpr int count = 500;
-  doomed_consumer frozen("inbox", queue_.consumer_url, database_.url(), folder_.file("frozen"));
+  doomed_process frozen("inbox", queue_.consumer_url, database_.url(), folder_.file("frozen"));
   publish(count / 2);
   wait_until("the first effects", [&] { return total() > 0; });
   frozen.freeze();
-  doomed_consumer other("inbox", queue_.consumer_url, database_.url(), folder_.file("other"));
+  doomed_process other("inbox", queue_.consumer_url, database_.url(), folder_.file("other"));
   publish(count / 2);
   if (GetParam().hold > 0ms) {
     wait_until(
@@ -247,8 +248,8 @@ TEST_P(inbox_crash, commands_run_at_most_once_and_what_is_missing_is_listed) {
   const std::vector<std::string> words{program(), "consume", "--config", config};
   std::map<std::string, int> effects;
   {
-    doomed_consumer one(words, folder_.file("one"));
-    doomed_consumer other(words, folder_.file("other"));
+    doomed_process one(words, folder_.file("one"));
+    doomed_process other(words, folder_.file("other"));
     publish(count);
     int kills = 0;
     auto next = base::boot_now() + 500ms;
@@ -275,6 +276,65 @@ TEST_P(inbox_crash, commands_run_at_most_once_and_what_is_missing_is_listed) {
     EXPECT_LE(times, 1) << id;
     EXPECT_TRUE(times == 1 || unknown.contains(id)) << id << " is lost";
   }
+}
+
+/// Publishes in transactions of ten messages each; every fourth one is rolled back.
+class publishing_shop {
+ public:
+  explicit publishing_shop(sql_session& database) : database_(database) {}
+
+  void trade() {
+    const bool commits = ++transactions_ % 4 != 0;
+    const auto first = std::to_string(committed_);
+    database_.run("BEGIN; INSERT INTO events (message_id, order_key, payload) SELECT '" +
+                  std::string(commits ? "m" : "never") + "' || i, 'k' || i % 61, 'sold' " +
+                  "FROM generate_series(" + first + ", " + first + " + 9) i; " +
+                  (commits ? "COMMIT" : "ROLLBACK"));
+    if (commits) committed_ += 10;
+  }
+  [[nodiscard]] int committed() const noexcept { return committed_; }
+
+ private:
+  sql_session& database_;
+  int transactions_ = 0;
+  int committed_ = 0;
+};
+
+TEST_P(inbox_crash, what_commits_in_an_outbox_takes_effect_once_at_the_far_end) {
+  const int count = scaled(2'000);
+  const auto outbox = database_.url() + "?outbox=events&hold=1s";
+  database_.admin().run("DROP TABLE IF EXISTS events");
+  messaging::postgres_queue::create_outbox(outbox).value();
+  const auto config = folder_.file("relay.toml");
+  std::ofstream(config) << "[[relay]]\nname = \"chain\"\noutbox = \"" << outbox << "\"\nto = \""
+                        << queue_.publisher_url << "\"\nbackoff = \"100ms\"\n";
+  const std::vector<std::string> words{program(), "relay", "--config", config};
+  std::vector<std::unique_ptr<doomed_process>> all;
+  for (const char* const log : {"relay one", "relay two"}) {
+    all.push_back(std::make_unique<doomed_process>(words, folder_.file(log)));
+  }
+  for (const char* const log : {"one", "two"}) {
+    all.push_back(std::make_unique<doomed_process>("inbox", queue_.consumer_url, database_.url(),
+                                                   folder_.file(log)));
+  }
+  publishing_shop shop(database_.admin());
+  std::size_t kills = 0;
+  const int step = std::max(count / 12, 1);
+  int next = step;
+  wait_long("all effects", [&] {
+    for (int i = 0; i < 20 && shop.committed() < count; ++i) shop.trade();
+    const int effects = total();
+    if (effects >= next && effects < count) {
+      all[++kills % all.size()]->kill_and_begin_again();
+      next = effects + step;
+    }
+    return effects >= shop.committed() && shop.committed() >= count;
+  });
+  wait_long("an empty outbox", [&] { return number("SELECT count(*) FROM events") == 0; });
+  EXPECT_EQ(total(), shop.committed());
+  EXPECT_EQ(distinct(), shop.committed());
+  EXPECT_EQ(number("SELECT count(*) FROM effects WHERE message LIKE 'never%'"), 0);
+  EXPECT_GT(kills, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(brokers, inbox_crash, ::testing::ValuesIn(tested_brokers()),
