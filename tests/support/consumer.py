@@ -49,8 +49,11 @@ class Stream:
 
 
 class Consumer:
-    def __init__(self, onceguard, folder, tables, store=None, gateway=None):
-        """`tables`: those of [[consume]]; `gateway`: what stands in [gateway]."""
+    """`onceguard consume`, or another command that works until it is stopped."""
+
+    def __init__(self, onceguard, folder, tables, store=None, gateway=None, name="consume"):
+        """`tables`: those of [[consume]], or of `name`; `gateway`: what stands in [gateway]."""
+        self.name = name
         self.folder = pathlib.Path(folder)
         self.onceguard = onceguard
         self.config = self.folder / "onceguard.toml"
@@ -58,7 +61,7 @@ class Consumer:
         store = store or f"sqlite:{self.folder / 'inbox.db'}"
         self.config.write_text(toml_text({
             "gateway": gateway or {}, "store": {"url": store}, "log": {"level": "debug"},
-            "consume": tables}))
+            name: tables}))
 
     def command(self, *words):
         """Another command with the same configuration, run to its end."""
@@ -68,7 +71,7 @@ class Consumer:
     def start(self, ready="broker-connected", prefix=(), env=None):
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(
-                [*prefix, self.onceguard, "consume", "--config", self.config], cwd=self.folder,
+                [*prefix, self.onceguard, self.name, "--config", self.config], cwd=self.folder,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**clean_environment(), **(env or {})})
         if ready:

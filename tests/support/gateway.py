@@ -20,7 +20,8 @@ class Gateway:
     """One `onceguard gateway` process with a folder, a port and a configuration of its own.
 
     `config` may have the tables gateway, store, defaults, reconcile, log, webhook, route and
-    upstream; what is missing is filled in: one upstream named "shop", and the SQLite file of the folder.
+    upstream; what is missing is filled in: one upstream named "shop", and the SQLite file of the
+    folder.
     """
 
     def __init__(self, binary, folder, upstream_url, config=None, database=None):

@@ -63,10 +63,10 @@ class sqs_server {
   [[nodiscard]] std::string url(const std::string& queue, const std::string& more = {}) const {
     return url_at(port_, queue, more);
   }
-  /// `at`: of the server, or of what stands before it.
-  [[nodiscard]] static std::string url_at(int at, const std::string& queue,
+  /// `port`: of the server, or of what stands before it.
+  [[nodiscard]] static std::string url_at(int port, const std::string& queue,
                                           const std::string& more = {}) {
-    return "sqs://us-east-1/" + queue + "?endpoint=http://127.0.0.1:" + std::to_string(at) + more;
+    return "sqs://us-east-1/" + queue + "?endpoint=http://127.0.0.1:" + std::to_string(port) + more;
   }
 
   /// Starts it and waits until it answers.
