@@ -121,10 +121,18 @@ class publisher {
 
   /// Publishes the messages in their order. On success the broker has confirmed that each of them
   /// is stored. errc::broker_unreachable with effect::unknown: some may be stored; publish all of
-  /// them again, with the same message ids, on another publisher. errc::conflict: the broker
-  /// refused one (no queue takes it, it is too large); earlier ones may be stored.
+  /// them again, with the same message ids, on another publisher. errc::conflict and
+  /// errc::invalid_argument: the broker can't take one of them (it is too large, a header is none
+  /// of the broker's). errc::not_found: no queue takes messages from there. errc::store_full: the
+  /// broker has no room. After each of these, earlier ones may be stored.
   [[nodiscard]] virtual result<void> publish(std::span<const message> batch) = 0;
 };
+
+/// Whether an error of publisher::publish is about one of the messages, so that publishing the same
+/// batch again would be refused again.
+[[nodiscard]] inline bool refuses_message(const error& why) noexcept {
+  return why.code == errc::conflict || why.code == errc::invalid_argument;
+}
 
 /// How a broker is reached.
 struct broker_params {

@@ -21,20 +21,21 @@ class broker final : public destination {
     for (const auto& one : batch) all.push_back(one.sent);
     auto sent = publish(all);
     if (sent) return refusals(batch.size());
-    if (sent.error().code != errc::conflict) return sent.error();
+    if (!messaging::refuses_message(sent.error())) return sent.error();
     // One of them was refused, or several: which?
     if (batch.size() == 1) return refusals{sent.error().detail};
     refusals out;
     for (const auto& one : all) {
       auto alone = publish(std::span(&one, 1));
-      if (!alone && alone.error().code != errc::conflict) return alone.error();
+      if (!alone && !messaging::refuses_message(alone.error())) return alone.error();
       out.push_back(alone ? std::string() : alone.error().detail);
     }
     return out;
   }
 
  private:
-  /// errc::conflict: the broker refuses a message; any other one: it is out of reach.
+  /// An error that refuses_message: the broker can't take one of them. Any other one: the
+  /// destination is out of reach, full, or missing, which is nobody's fault but its own.
   result<void> publish(std::span<const messaging::message> batch) {
     if (publisher_ == nullptr) {
       auto opened = messaging::open_publisher(params_);

@@ -12,6 +12,11 @@ using core::json_kind;
 using core::json_node;
 using core::json_tree;
 
+// Of the server's errors (nats-server, errors.json): no resources, and a stream that has reached
+// its limit of messages or bytes and discards new ones.
+constexpr double unavailable = 503;
+constexpr double store_failed = 10077;
+
 /// The member of an object; null: there is none of this name and kind.
 const json_node* member(const json_tree& tree, const json_node* object, std::string_view name,
                         json_kind kind) {
@@ -56,18 +61,23 @@ std::optional<std::string> base64_decoded(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string> refusal_in(std::string_view publish_answer) {
+std::optional<refused_publication> refusal_in(std::string_view publish_answer) {
   json_tree tree;
   const auto* const root = read(publish_answer, tree);
   if (const auto* const fault = member(tree, root, "error", json_kind::object)) {
     const auto* const words = member(tree, fault, "description", json_kind::string);
-    return words == nullptr ? "for no reason given" : std::string(tree.text(words->span));
+    const auto* const status = member(tree, fault, "code", json_kind::number);
+    const auto* const kind = member(tree, fault, "err_code", json_kind::number);
+    const bool full = (status != nullptr && status->number == unavailable) ||
+                      (kind != nullptr && kind->number == store_failed);
+    return refused_publication{
+        words == nullptr ? "for no reason given" : std::string(tree.text(words->span)), full};
   }
   // Anybody may answer on a subject that no stream takes.
   const auto* const stream = member(tree, root, "stream", json_kind::string);
   const auto* const sequence = member(tree, root, "seq", json_kind::number);
   if (stream != nullptr && sequence != nullptr) return std::nullopt;
-  return "the answer is not a stream's: " + base::quoted(publish_answer);
+  return refused_publication{"the answer is not a stream's: " + base::quoted(publish_answer)};
 }
 
 std::optional<std::string> stored_headers_in(std::string_view get_answer) {

@@ -6,8 +6,12 @@
 
 namespace onceguard::messaging::nats {
 
+struct refused_publication {
+  std::string why;
+  bool full = false;  ///< the stream, or the server, has no room; nothing is wrong with the message
+};
 /// Why a publication was refused; nullopt: a stream has stored the message, now or before.
-[[nodiscard]] std::optional<std::string> refusal_in(std::string_view publish_answer);
+[[nodiscard]] std::optional<refused_publication> refusal_in(std::string_view publish_answer);
 
 /// The headers of a stored message as bytes, from the answer to a STREAM.MSG.GET; nullopt: the
 /// answer has none.

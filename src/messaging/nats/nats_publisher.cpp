@@ -91,7 +91,7 @@ result<void> nats_publisher::settle(publication& running) {
       // libnats does not tell to which message; each message gets this answer then.
       running.unanswered.erase(running.unanswered.begin());
       if (!running.refused) {
-        running.refused = server_->refusal(errc::conflict, "no stream takes the subject");
+        running.refused = server_->refusal(errc::not_found, "no stream takes the subject");
       }
       continue;
     }
@@ -111,7 +111,8 @@ void nats_publisher::read_answer(const natsMsg* answer, publication& running) {
   const auto why = refusal_in(
       {natsMsg_GetData(answer), static_cast<std::size_t>(natsMsg_GetDataLength(answer))});
   if (why && !running.refused) {
-    running.refused = server_->refusal(errc::conflict, "a message was refused: " + *why);
+    running.refused = server_->refusal(why->full ? errc::store_full : errc::conflict,
+                                       "a message was refused: " + why->why);
   }
 }
 

@@ -57,13 +57,14 @@ class queue_publisher final : public messaging::publisher, private channel_liste
       }
       case AMQP_BASIC_NACK_METHOD: {
         const auto& fields = *static_cast<const amqp_basic_nack_t*>(method.decoded);
-        refuse("the broker could not store a message (basic.nack)");
+        refuse(errc::store_full, "the broker could not store a message (basic.nack)");
         return confirm(fields.delivery_tag, fields.multiple != 0);
       }
       case AMQP_BASIC_RETURN_METHOD: {
         // Its confirm follows all the same.
         const auto& fields = *static_cast<const amqp_basic_return_t*>(method.decoded);
-        return refuse("no queue takes a message: " + std::string(text_of(fields.reply_text)));
+        return refuse(errc::not_found,
+                      "no queue takes a message: " + std::string(text_of(fields.reply_text)));
       }
       default:
         return;
@@ -71,8 +72,8 @@ class queue_publisher final : public messaging::publisher, private channel_liste
   }
   void take_content(received_content /*returned*/) override {}
 
-  void refuse(const std::string& why) {
-    if (!refused_) refused_ = connection_.fault(errc::conflict, why);
+  void refuse(errc code, const std::string& why) {
+    if (!refused_) refused_ = connection_.fault(code, why);
   }
 
   void confirm(std::uint64_t tag, bool and_all_before) {
@@ -144,7 +145,6 @@ class queue_publisher final : public messaging::publisher, private channel_liste
 
   /// Amid a batch.
   [[nodiscard]] static error failed(error why) {
-    if (why.code == errc::not_found) why.code = errc::conflict;  // an exchange that was deleted
     why.effect = effect::unknown;
     return why;
   }

@@ -54,7 +54,7 @@ result<void> dead_letters::publish(const message& received, const inbox_outcome&
   if (base::boot_now() < again_at_) return not_published(away_);
   const auto whole = dead_letter_of(received, outcome);
   auto done = try_to_publish(whole);
-  if (!done && publisher_ != nullptr && done.error().code != errc::broker_unreachable) {
+  if (!done && publisher_ != nullptr && refuses_message(done.error())) {
     // The destination would refuse this message again and again, and it would come back without
     // end. Better a dead letter without its headers.
     publisher_.reset();  // a refusal may have ended the connection

@@ -109,12 +109,23 @@ TEST_F(nats_publisher, a_subject_that_no_stream_takes_is_an_error) {
   for (int i = 0; i < 2; ++i) {
     const auto out = lonely->publish(batch);
     ASSERT_FALSE(out.has_value());
-    EXPECT_EQ(out.error().code, errc::conflict);
+    EXPECT_EQ(out.error().code, errc::not_found);
   }
   empty.session().add_stream("nobody");
   const auto later = lonely->publish(batch);
   EXPECT_TRUE(later.has_value()) << later.error().detail;
   EXPECT_EQ(empty.session().messages_in("nobody"), 3u);
+}
+
+TEST_F(nats_publisher, a_full_stream_is_no_fault_of_the_message) {
+  const auto stream = broker().add_stream([](auto& config) {
+    config.MaxMsgs = 1;
+    config.Discard = js_DiscardNew;
+  });
+  ASSERT_TRUE(publish(subject(stream), {text("1")}).has_value());
+  const auto out = publish(subject(stream), {text("2")});
+  ASSERT_FALSE(out.has_value());
+  EXPECT_EQ(out.error().code, errc::store_full) << out.error().detail;
 }
 
 TEST_F(nats_publisher, nothing_overtakes_a_refused_message_of_its_key) {

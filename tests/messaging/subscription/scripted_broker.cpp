@@ -141,7 +141,10 @@ const messaging::broker_kind kind{
       return std::unique_ptr<consumer>(new scripted_consumer(queue, params.in_flight));
     },
     .open_publisher = [](const broker_params& params) -> result<std::unique_ptr<publisher>> {
-      return std::unique_ptr<publisher>(new scripted_publisher(named_by(params)));
+      const auto queue = named_by(params);
+      const std::lock_guard locked(queue->mutex);
+      if (auto refused = next_of(queue->refuse_open)) return *refused;
+      return std::unique_ptr<publisher>(new scripted_publisher(queue));
     },
 };
 

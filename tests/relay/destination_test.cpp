@@ -1,0 +1,77 @@
+#include "relay/destination.hpp"
+
+#include <gtest/gtest.h>
+
+#include "messaging/subscription/scripted_broker.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+class relay_destination : public ::testing::Test {
+ protected:
+  relay_destination() {
+    params_.name = "orders";
+    params_.broker = "test://broker/" + name_;
+    for (const char* const payload : {"a", "b", "c"}) {
+      auto& one = batch_.emplace_back();
+      one.sent.payload = payload;
+      one.id = payload;
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> published() const {
+    std::vector<std::string> out;
+    for (const auto& one : queue_->published) out.push_back(one.payload);
+    return out;
+  }
+
+  const std::string name_ =
+      std::string("relay ") + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::shared_ptr<scripted_queue> queue_ = scripted_queue_of(name_);
+  relay::relay_params params_;
+  std::vector<relay::outgoing> batch_;
+};
+
+using words = std::vector<std::string>;
+
+TEST_F(relay_destination, confirms_a_whole_batch) {
+  const auto target = relay::make_destination(params_, {});
+  EXPECT_EQ(target->send(batch_).value(), words(3));
+  EXPECT_EQ(published(), (words{"a", "b", "c"}));
+  EXPECT_EQ(queue_->publish_calls, 1u);
+}
+
+TEST_F(relay_destination, finds_the_message_that_is_refused) {
+  queue_->refuse_publish = {error(errc::conflict, "one of them")};
+  const auto target = relay::make_destination(params_, {});
+  EXPECT_EQ(target->send(batch_).value(), words(3)) << "by itself, none is refused";
+  EXPECT_EQ(published(), (words{"a", "b", "c"}));
+
+  for (const auto code : {errc::conflict, errc::invalid_argument}) {
+    queue_->refuse_publish = {error(code, "too large")};
+    EXPECT_EQ(target->send(std::span(batch_).first(1)).value(), (words{"too large"}));
+  }
+}
+
+TEST_F(relay_destination, is_away_where_the_message_is_not_at_fault) {
+  const auto target = relay::make_destination(params_, {});
+  for (const auto code : {errc::broker_unreachable, errc::not_found, errc::store_full}) {
+    queue_->refuse_publish = {error(code, "no room")};
+    EXPECT_EQ(target->send(batch_).error().code, code);
+  }
+  // Amid the search for the refused one, too.
+  queue_->refuse_publish = {error(errc::conflict, "one of them"),
+                            error(errc::not_found, "the queue is gone")};
+  EXPECT_EQ(target->send(batch_).error().code, errc::not_found);
+  EXPECT_EQ(target->send(batch_).value(), words(3)) << "it connects again";
+}
+
+TEST_F(relay_destination, is_away_while_nobody_can_connect) {
+  queue_->refuse_open = {error(errc::not_found, "no such queue")};
+  const auto target = relay::make_destination(params_, {});
+  EXPECT_EQ(target->send(batch_).error().detail, "no such queue");
+  EXPECT_EQ(target->send(batch_).value(), words(3));
+}
+
+}  // namespace
+}  // namespace onceguard::testing
