@@ -124,6 +124,30 @@ def test_while_the_destination_is_away_nothing_is_lost_or_counted(shop, relay, o
     admin.close()
 
 
+@pytest.mark.parametrize("status", [429, 502, 503])
+def test_an_endpoint_that_says_so_is_away(shop, relay, own_upstream, status):
+    own_upstream.plan("/busy", {"status": status})
+    running = relay(own_upstream.url + "/busy", attempts=1)
+    shop.publish(("m1", None, b"x"))
+    wait_until(lambda: len(running.events("relay-given-back")) >= 2, 30, "attempts")
+    own_upstream.plan("/busy", {"status": 204})
+    wait_until(shop.is_empty, 30, "an empty outbox")
+    assert running.events("relay-dead") == running.events("relay-failed") == []
+
+
+def test_refusals_are_counted_across_a_crash(shop, relay, own_upstream):
+    own_upstream.plan("/bad", {"status": 500})
+    dying = relay(own_upstream.url + "/bad", attempts=2, backoff="1h")
+    shop.publish(("m1", None, b"x"))
+    wait_until(lambda: dying.events("relay-failed"), 30, "a refusal")
+    dying.stop(signal.SIGKILL)
+    assert shop.rows("failures") == [(1,)]
+    shop.connection.execute("UPDATE events SET visible_at = now()")
+    second = relay(own_upstream.url + "/bad", attempts=2)
+    wait_until(lambda: second.events("relay-dead"), 30, "the last refusal")
+    assert shop.rows("failures, dead_since IS NOT NULL") == [(2, True)]
+
+
 def test_what_is_refused_is_dead_in_the_end_and_others_go_on(shop, relay, own_upstream):
     own_upstream.plan("/bad", {"status": 422})
     admin = Admin()
