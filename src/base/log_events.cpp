@@ -27,8 +27,7 @@ constexpr std::array table{
     event_info{event::stopped, "stopped", info, once, "", "The gateway ended after a drain.",
                about_program},
     event_info{event::stopped_early, "stopped-early", warning, once, "",
-               "A second SIGINT ended the gateway before all requests were answered.",
-               about_program},
+               "A second SIGINT ended the process before all that ran was done.", about_program},
     event_info{event::start_failed, "start-failed", error, once, "why",
                "The gateway could not start. The reason says what to change.", about_program},
     event_info{

@@ -1,7 +1,9 @@
 #include "cli/until_stopped.hpp"
 
 #include <csignal>
+#include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -14,15 +16,11 @@
 namespace onceguard::cli {
 namespace {
 
-/// Requests a stop at SIGTERM or SIGINT.
+/// Requests a stop at SIGTERM or SIGINT. A second SIGINT ends the process, as SIGKILL does.
 class stop_signals {
  public:
-  explicit stop_signals(std::stop_source stop) : stop_(std::move(stop)) {
-    signals_.async_wait([this](const boost::system::error_code& failed, int signal) {
-      if (failed) return;
-      base::log(base::event::draining, {{"by", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-      stop_.request_stop();
-    });
+  stop_signals(std::stop_source stop, log_lines& lines) : stop_(std::move(stop)), lines_(lines) {
+    wait();
     thread_ = std::jthread([this] { io_.run(); });
   }
   stop_signals(const stop_signals&) = delete;
@@ -30,7 +28,28 @@ class stop_signals {
   ~stop_signals() { io_.stop(); }
 
  private:
+  void wait() {
+    signals_.async_wait([this](const boost::system::error_code& failed, int signal) {
+      if (failed) return;
+      take(signal);
+      wait();
+    });
+  }
+
+  void take(int signal) {
+    if (signal == SIGINT && std::exchange(interrupted_, true)) {
+      base::log(base::event::stopped_early);
+      lines_.flush();
+      std::_Exit(exit_failed);
+    }
+    if (stop_.stop_requested()) return;
+    base::log(base::event::draining, {{"by", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+    stop_.request_stop();
+  }
+
   std::stop_source stop_;
+  log_lines& lines_;
+  bool interrupted_ = false;
   boost::asio::io_context io_{1};
   boost::asio::signal_set signals_{io_, SIGTERM, SIGINT};
   std::jthread thread_;
@@ -46,9 +65,9 @@ int run_until_stopped(const config::loaded& read,
   const auto descriptor = log_descriptor(settings.log);
   if (!descriptor) return exit_failed;
   std::stop_source stop;
-  const stop_signals signals(stop);
   log_lines lines(settings.log, *descriptor);
   base::set_log_sink(&lines);
+  const stop_signals signals(stop, lines);
   log_remarks(read.remarks);
   const int code = work(stop);
   base::log(base::event::stopped);

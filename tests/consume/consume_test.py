@@ -246,6 +246,19 @@ def test_sigterm_finishes_what_runs_and_gives_back_the_rest(consume, stream, own
     assert len(own_upstream.requests()) == 5
 
 
+def test_a_second_sigint_does_not_wait(consume, stream, own_upstream):
+    own_upstream.plan("/", {"gate": "never"})
+    stream.add("x", "m1")
+    consumer = consume(to=own_upstream.url)
+    own_upstream.arrived(1)
+    consumer.process.send_signal(signal.SIGINT)
+    wait_until(lambda: consumer.events("draining"), 30, "the drain")
+    consumer.process.send_signal(signal.SIGTERM)  # of which the first one is enough
+    consumer.process.send_signal(signal.SIGINT)
+    assert consumer.process.wait(30) == 1
+    assert len(consumer.events("draining")) == len(consumer.events("stopped-early")) == 1
+
+
 def test_it_waits_for_a_broker_and_a_store_that_are_away(consume, stream, redis, own_upstream):
     redis.crash()
     try:
