@@ -9,9 +9,9 @@
 
 namespace onceguard::cli {
 
-/// Runs the work with the log that the settings ask for. SIGTERM and SIGINT request a stop; a second
-/// SIGINT ends the process amid the work. Returns the exit code, of `work` if the log could be
-/// opened.
+/// Runs the work with the log that the settings ask for. SIGTERM and SIGINT request a stop, and a
+/// second SIGINT ends the process amid the work. Returns the exit code, of `work` if the log could
+/// be opened.
 [[nodiscard]] int run_until_stopped(const config::loaded& read,
                                     const std::function<int(const std::stop_source&)>& work);
 
