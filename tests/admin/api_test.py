@@ -17,7 +17,7 @@ def running(begin_admin):
 
 
 def record_of(admin, key):
-    records = admin.get(f"/api/records?key={key}").json()["records"]
+    records = admin.records(f"key={key}")
     assert len(records) == 1, records
     return records[0]
 
@@ -36,12 +36,12 @@ def test_records_are_found_by_key_scope_and_state(running, fresh_key):
     gateway.post(key=done)
     make_unknown(gateway, unknown)
     assert record_of(admin, done)["state"] == "completed"
-    listed = admin.get("/api/records?state=unknown").json()["records"]
+    listed = admin.records("state=unknown")
     assert [one["key"] for one in listed] == [unknown]
     scope = listed[0]["scope"]
-    both = admin.get(f"/api/records?scope={scope}").json()["records"]
+    both = admin.records(f"scope={scope}")
     assert {one["key"] for one in both} == {done, unknown}
-    assert admin.get(f"/api/records?scope={'0' * 64}").json()["records"] == []
+    assert admin.records(f"scope={'0' * 64}") == []
 
 
 def test_a_list_filters_by_route_method_reason_text_age_and_attention(begin_admin, fresh_key):
@@ -52,9 +52,7 @@ def test_a_list_filters_by_route_method_reason_text_age_and_attention(begin_admi
     gateway.post("/refunds", key=refund)
 
     def keys(query):
-        page = admin.get(f"/api/records?{query}")
-        assert page.status == 200, page.body
-        return {one["key"] for one in page.json()["records"]}
+        return {one["key"] for one in admin.records(query)}
 
     assert keys("route=/refunds") == {refund}
     assert keys("route=/&method=POST") == {paid, failed}
@@ -164,7 +162,7 @@ def test_a_running_operation_is_left_alone_without_force(running, own_upstream, 
     key = fresh_key()
     client = gateway.begin_post(key=key, plan={"delay_ms": 3000})
     record = wait_until(lambda: next(iter(
-        admin.get(f"/api/records?key={key}&state=in_progress").json()["records"]), None))
+        admin.records(f"key={key}&state=in_progress")), None))
     refused = act(admin, record, "release")
     assert refused.status == 409 and int(refused.get("Retry-After")) >= 1
     assert client.read().status == 201

@@ -15,7 +15,7 @@ def make_unknown(gateway, key):
 
 
 def release(admin, key, **more):
-    record = admin.get(f"/api/records?key={key}").json()["records"][0]["record"]
+    record = admin.records(f"key={key}")[0]["record"]
     return admin.post(f"/api/records/{record}/release", {"reason": "a test", **more})
 
 

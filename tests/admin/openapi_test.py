@@ -43,7 +43,7 @@ def records(begin_admin, fresh_key):
     gateway.post(key=fresh_key())
     for _ in range(3):
         gateway.post(key=fresh_key(), plan={"status": 500})
-    return gateway, admin, admin.get("/api/records").json()["records"]
+    return gateway, admin, admin.records()
 
 
 def test_the_server_serves_the_document_of_the_repository(records):

@@ -27,7 +27,7 @@ def select(admin, act, chosen, **more):
 
 
 def states(admin):
-    return {one["key"]: one["state"] for one in admin.get("/api/records").json()["records"]}
+    return {one["key"]: one["state"] for one in admin.records()}
 
 
 def test_a_selection_is_only_shown_unless_it_is_asked_for(unknown):
@@ -112,7 +112,7 @@ def test_what_can_not_be_read_is_said_and_left_alone(unknown, fresh_key):
     for one in made["records"]:
         left = one["record"] in lost
         assert one["outcome"] == ("unreadable" if left else "already_completed")
-    after = admin.get("/api/records?state=completed&limit=1000").json()["records"]
+    after = admin.records("state=completed&limit=1000")
     assert {one["record"] for one in after if one["state"] == "unreadable"} == lost
 
 

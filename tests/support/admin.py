@@ -41,6 +41,18 @@ class Admin:
     def post(self, target, body=None, **how):
         return self.ask("POST", target, body, **how)
 
+    def records(self, query=""):
+        """All records that fit, from all pages: a page may be short, or empty, before the last."""
+        found, cursor = [], ""
+        while True:
+            parts = "&".join(filter(None, (query, cursor and f"cursor={cursor}")))
+            page = self.get("/api/records" + (parts and f"?{parts}"))
+            assert page.status == 200, page.body
+            found += page.json()["records"]
+            cursor = page.json()["cursor"]
+            if not cursor:
+                return found
+
     def reasons(self):
         """The reasons of /readyz; none: it is ready. Raises OSError while nobody listens."""
         answer = self.get("/readyz")
