@@ -1,17 +1,13 @@
-// What ends a call early: inside the room it is thrown, outside it is a value.
+// What the errors of Amazon SQS mean.
 #pragma once
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 #include <onceguard/error.hpp>
 
-namespace onceguard::messaging::sqs {
+#include "messaging/failed_call.hpp"
 
-struct failed {
-  error why;
-};
+namespace onceguard::messaging::sqs {
 
 /// May the same request succeed a moment later? `code`: as of refusal().
 [[nodiscard]] bool is_passing(long status, std::string_view code) noexcept;
@@ -20,20 +16,5 @@ struct failed {
 /// `words` are for people.
 [[nodiscard]] error refusal(const std::string& name, long status, std::string_view code,
                             std::string_view words);
-
-/// The result of the work, or the error that it threw.
-template <class Work>
-[[nodiscard]] auto caught(Work work) -> result<std::invoke_result_t<Work>> {
-  try {
-    if constexpr (std::is_void_v<std::invoke_result_t<Work>>) {
-      work();
-      return {};
-    } else {
-      return work();
-    }
-  } catch (failed& found) {
-    return std::move(found.why);
-  }
-}
 
 }  // namespace onceguard::messaging::sqs
