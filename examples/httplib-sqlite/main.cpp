@@ -10,6 +10,7 @@
 #include <onceguard/http_sqlite.hpp>
 #include <onceguard/httplib.hpp>
 
+#include "../httplib/reuse_address.hpp"
 #include "../shop/shop.hpp"
 
 using onceguard::http::request;
@@ -32,9 +33,11 @@ int main(int count, char** words) {
     onceguard::httplib::served(message, answer, serve);
   };
   httplib::Server server;
+  reuse_address(server);
   server.new_task_queue = [] { return new httplib::ThreadPool(64); };  // one for each connection
   server.set_keep_alive_timeout(60);
   server.Get(".*", handler).Post(".*", handler).Put(".*", handler);
   server.Patch(".*", handler).Delete(".*", handler);
-  return server.listen("127.0.0.1", std::atoi(words[1])) ? 0 : 1;
+  if (server.listen("127.0.0.1", std::atoi(words[1]))) return 0;
+  return std::fprintf(stderr, "cannot listen on port %s\n", words[1]), 1;
 }

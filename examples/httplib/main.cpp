@@ -11,6 +11,7 @@
 #include <onceguard/httplib.hpp>
 
 #include "../conformance/service.hpp"
+#include "reuse_address.hpp"
 
 using httplib::Request;
 using httplib::Response;
@@ -42,6 +43,7 @@ int main(int count, char** words) {
   auto guard = onceguard::guard::open(words[2]).value();
   const auto middleware = onceguard::http::middleware::make(guard, conformance::params()).value();
   httplib::Server server;
+  reuse_address(server);
   // Each connection occupies a thread, also between its requests. Many that come at once are let in
   // over seconds: the server listens with a backlog of 5.
   server.new_task_queue = [] { return new httplib::ThreadPool(64); };
@@ -53,5 +55,6 @@ int main(int count, char** words) {
   server.Get("/conformance.*", checked).Put("/conformance.*", checked);
   server.Post("/conformance.*", checked).Patch("/conformance.*", checked);
   server.Delete("/conformance.*", checked);
-  return server.listen("127.0.0.1", std::atoi(words[1])) ? 0 : 1;
+  if (server.listen("127.0.0.1", std::atoi(words[1]))) return 0;
+  return std::fprintf(stderr, "cannot listen on port %s\n", words[1]), 1;
 }

@@ -6,6 +6,8 @@
 
 #include <onceguard/httplib.hpp>
 
+#include "../../examples/httplib/reuse_address.hpp"
+
 using httplib::Request;
 using httplib::Response;
 
@@ -77,6 +79,7 @@ int main(int, char** words) {
   const auto middleware = onceguard::http::middleware::make(guard, params).value();
   httplib::Server server;
   server.set_keep_alive_timeout(1);
+  reuse_address(server);
   server.set_default_headers({{"X-Server", "one"}});
   server.Get("/runs", [](const Request&, Response& response) {
     response.set_content(std::to_string(runs), "text/plain");

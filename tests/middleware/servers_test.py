@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from support.client import all_at_once, fields_for, request_bytes
+from support.client import Connection, all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.payments import IN_SQLITE, ROOT, PaymentServer, program_of
 from support.waiting import scaled
@@ -35,6 +35,16 @@ def test_a_repeat_gets_the_first_answer_after_a_kill(server):
     server.start()
     assert_replay_of(server.pay(b"twenty", "k1"), first)
     assert_first(server.pay(b"thirty", "k2"))
+
+
+def test_a_server_begins_again_on_its_port_at_once(server):
+    fields = [("Connection", "close")]
+    with Connection(server.address) as client:
+        client.send_request("GET", "/payments", fields)
+        assert client.read().status == 200
+        assert client.closed_within(10), "so that TIME_WAIT is on the server's side"
+    server.kill()
+    server.start()
 
 
 def test_a_key_belongs_to_one_request(server):

@@ -15,8 +15,9 @@
 namespace onceguard::testing {
 
 /// Nobody listens on it, and no other test process gets it while this one lives: a lock file says
-/// so, of the folder that support/ports.py uses as well. Below the range that the kernel takes
-/// for outgoing connections, so that none of those gets the port of a server that starts.
+/// so, of the folder that support/ports.py uses as well. No connection to the port is in TIME_WAIT.
+/// Below the range that the kernel takes for outgoing connections, so that none of those gets the
+/// port of a server that starts.
 inline int free_port() {
   constexpr int lowest = 15'000;
   constexpr int highest = 31'999;
@@ -29,8 +30,6 @@ inline int free_port() {
     const auto file = folder / std::to_string(port);
     const int lock = ::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int number = 1;
-    ::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &number, sizeof number);
     sockaddr_in where{};
     where.sin_family = AF_INET;
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

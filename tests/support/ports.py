@@ -31,8 +31,7 @@ class Port:
     def _take(lock, number):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with socket.socket() as probe:  # also refuses a port with connections in TIME_WAIT
                 probe.bind(("127.0.0.1", number))
             return True
         except OSError:
