@@ -20,6 +20,9 @@ struct consume_draft {
 /// Why it can't be the name of a subscriber or a relay; empty: it can.
 [[nodiscard]] std::string name_complaint(std::string_view name);
 
+/// Why a message's header can't go along to an endpoint; empty: it can.
+[[nodiscard]] std::string message_header_complaint(std::string_view name);
+
 /// `tables` is the array [[consume]]; null: there is none. What a table does not say of its policy
 /// is said by `defaults`.
 [[nodiscard]] std::vector<consume::consume_params> read_consumers(const reading& source,

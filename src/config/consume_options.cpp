@@ -6,6 +6,7 @@
 #include "config/policy/option.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/texts.hpp"
+#include "consume/endpoint_request.hpp"
 #include "messaging/broker_kind.hpp"
 
 namespace onceguard::config {
@@ -72,6 +73,15 @@ const std::array consume_table{
                  "its environment. Exit code 0 is done, 75 a failed attempt, 65 says that the "
                  "message is dead; anything else is unknown."},
         [](consume_draft& d, const option_value& v) { d.params.command = list(v); }},
+    row<consume_draft>{
+        {.name = "headers",
+         .kind = value_kind::list,
+         .example = "X-GitHub-Event",
+         .text = "Headers of a message that the endpoint gets as header fields, and the command as "
+                 "`ONCEGUARD_HEADER_X_GITHUB_EVENT` in its environment. A value that has no form "
+                 "there is left out.",
+         .complaint = message_header_complaint},
+        [](consume_draft& d, const option_value& v) { d.params.headers = list(v); }},
     row<consume_draft>{
         {.name = "timeout",
          .kind = value_kind::duration,
@@ -234,6 +244,11 @@ class consume_reader {
 };
 
 }  // namespace
+
+std::string message_header_complaint(std::string_view name) {
+  const auto fault = consume::header_fault(name);
+  return fault.empty() ? std::string() : quoted(name) + " " + fault;
+}
 
 std::string name_complaint(std::string_view name) {
   const bool plain = name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {

@@ -60,6 +60,13 @@ const std::array relay_table{
             p.broker = url;
           }
         }},
+    row<relay_params>{{.name = "headers",
+                       .kind = value_kind::list,
+                       .example = "X-Tenant",
+                       .text = "Headers of a message that an endpoint gets as header fields. A "
+                               "broker gets all of them.",
+                       .complaint = message_header_complaint},
+                      [](relay_params& p, const option_value& v) { p.headers = list(v); }},
     row<relay_params>{{.name = "concurrency",
                        .kind = value_kind::integer,
                        .fallback = "4",

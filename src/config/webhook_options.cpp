@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/octets.hpp"
 #include "config/policy/texts.hpp"
 #include "config/webhook.hpp"
+#include "messaging/broker_kind.hpp"
 #include "webhook/hmac.hpp"
 #include "webhook/verifier.hpp"
 
@@ -21,6 +23,11 @@ constexpr std::array<std::string_view, 3> secret_words{"raw", "whsec", "base64"}
 std::string header_complaint(std::string_view value) {
   const auto read = webhook::parse_source("header:" + std::string(value));
   return read ? std::string() : "expected the name of a header field, got " + quoted(value);
+}
+
+std::string value_complaint(std::string_view value) {
+  return base::is_field_value(value) ? std::string()
+                                     : "expected the value of a header field, got " + quoted(value);
 }
 
 const std::array webhook_table{
@@ -114,6 +121,50 @@ const std::array webhook_table{
         [](webhook::sender& d, const option_value& v) {
           d.tolerance_seconds = number(v) / second;
         }},
+    row<webhook::sender>{
+        {.name = "queued_headers",
+         .kind = value_kind::list,
+         .example = "X-GitHub-Event",
+         .text = "With `webhook_queue`: the header fields that go into the queue with the body, "
+                 "besides Content-Type.",
+         .complaint = header_complaint},
+        [](webhook::sender& d, const option_value& v) { d.queued_headers = list(v); }},
+    row<webhook::sender>{
+        {.name = "accepted_status",
+         .kind = value_kind::integer,
+         .fallback = "200",
+         .text = "With `webhook_queue`: the status by which the sender learns that "
+                 "its delivery has arrived.",
+         .min = 200,
+         .max = 299},
+        [](webhook::sender& d, const option_value& v) {
+          d.accepted_status = static_cast<std::uint16_t>(number(v));
+        }},
+    row<webhook::sender>{
+        {.name = "accepted_type",
+         .example = "text/plain",
+         .text = "The Content-Type of that answer. Empty: none.",
+         .may_be_empty = true,
+         .complaint = value_complaint},
+        [](webhook::sender& d, const option_value& v) { d.accepted_type = text(v); }},
+    row<webhook::sender>{
+        {.name = "accepted_body",
+         .example = "[accepted]",
+         .text = "The body of that answer.",
+         .may_be_empty = true},
+        [](webhook::sender& d, const option_value& v) { d.accepted_body = text(v); }},
+    row<webhook::sender>{
+        {.name = "challenge",
+         .example = "json:/challenge",
+         .text = "With `webhook_queue`: the value by which the sender checks a new address, and "
+                 "which it expects as the answer: `header:NAME`, `json:/POINTER` or `form:NAME`. A "
+                 "delivery that has one is answered and not published. Empty: no checks.",
+         .may_be_empty = true,
+         .complaint = refusal_of<webhook::parse_source>},
+        [](webhook::sender& d, const option_value& v) {
+          d.challenge.clear();
+          if (!text(v).empty()) d.challenge.push_back(*webhook::parse_source(text(v)));
+        }},
 };
 
 bool is_fault(const remark& r) { return r.weight == remark::grade::fault; }
@@ -175,6 +226,8 @@ class webhook_route {
     }
     made_.webhook = std::make_shared<const webhook::verifier>(*found, std::move(secrets));
     take_defaults(*found);
+    if (!read_.webhook_queue.empty()) take_queue();
+    made_.policy = read_.policy.policy;
   }
 
  private:
@@ -239,7 +292,23 @@ class webhook_route {
               " does not sign the id: whoever has seen a delivery can send it again under another "
               "id");
     }
-    made_.policy = policy;
+  }
+
+  /// A broker's URL may hold a password: messages never repeat the URL.
+  void take_queue() {
+    const auto found = messaging::url_fault(read_.webhook_queue, messaging::broker_role::publisher);
+    if (!found.empty()) return fault("webhook_queue", "webhook_queue: " + found);
+    made_.webhook_queue = read_.webhook_queue;
+    auto& policy = read_.policy.policy;
+    if (is_default(read_.policy, "unknown")) {
+      // Whoever consumes the queue handles each id once, so publishing can be repeated.
+      policy.unknown = unknown_policy::rerun;
+      read_.policy.texts["unknown"] = "\"rerun\"";
+    } else if (policy.unknown == unknown_policy::probe) {
+      fault("unknown",
+            "unknown: no \"probe\" with webhook_queue: nobody knows yet what becomes of "
+            "the delivery");
+    }
   }
 
   configured_route& read_;
@@ -268,9 +337,12 @@ std::vector<webhook::sender> read_senders(const reading& source, const node* tab
 void take_webhook(const std::vector<webhook::sender>& senders, bool need_secrets,
                   configured_route& read, gateway::route_params& made, remarks& out) {
   if (read.webhook.empty()) {
-    if (read.webhook_secret_file.empty()) return;
-    out.push_back({remark::grade::fault, read.policy.origins.at("webhook_secret_file"),
-                   "[[route]] webhook_secret_file: only with webhook"});
+    for (const std::string_view name : {"webhook_secret_file", "webhook_queue"}) {
+      const auto given = read.policy.origins.find(name);
+      if (given == read.policy.origins.end()) continue;
+      out.push_back({remark::grade::fault, given->second,
+                     "[[route]] " + std::string(name) + ": only with webhook"});
+    }
     return;
   }
   webhook_route(read, made, out).take(senders, need_secrets);

@@ -47,6 +47,18 @@ int left_until(time_point end) {
   return static_cast<int>(std::clamp<std::int64_t>(rest.count(), 0, 1'000'000));
 }
 
+/// A header's name as CGI has it (RFC 3875): X_GITHUB_EVENT.
+std::string variable_name(std::string_view header) {
+  std::string out(header);
+  for (auto& c : out) {
+    const bool letter = c >= 'a' && c <= 'z';
+    const bool kept = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (letter) c = static_cast<char>(c - 'a' + 'A');
+    if (!letter && !kept) c = '_';
+  }
+  return out;
+}
+
 /// The program of one message.
 class child {
  public:
@@ -177,6 +189,12 @@ class command final : public receiver {
                                  "ONCEGUARD_IDEMPOTENCY_KEY=" + given.key,
                                  "ONCEGUARD_ATTEMPT=" + std::to_string(given.attempt),
                                  "ONCEGUARD_SUBSCRIBER=" + params_.subscriber};
+    for (const auto& name : params_.headers) {
+      const auto* value = messaging::header_of(*given.received, name);
+      const bool has_form = value != nullptr && value->find('\0') == std::string::npos;
+      // Set in any case: the consumer's own environment is not the message's.
+      out.push_back("ONCEGUARD_HEADER_" + variable_name(name) + "=" + (has_form ? *value : ""));
+    }
     const auto added = out.size();
     const auto is_ours = [&](std::string_view variable) {
       return std::any_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(added),

@@ -33,6 +33,7 @@ struct consume_params {
   id_rule id;
   std::optional<gateway::http_url> endpoint;  ///< or:
   std::vector<std::string> command;
+  std::vector<std::string> headers;  ///< of a message, which the endpoint or the command gets
   std::size_t concurrency = 16;
   std::string dead_letter;  ///< a URL; empty: the broker's own destination
   bool drop_dead_letters = false;

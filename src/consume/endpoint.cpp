@@ -17,12 +17,16 @@ outcome_rule usual_rule(std::uint16_t status) {
 class endpoint final : public receiver {
  public:
   endpoint(const consume_params& params, std::string secret)
-      : params_(params), address_{params.endpoint->address, {}}, secret_(std::move(secret)) {}
+      : params_(params),
+        address_{params.endpoint->address, {}},
+        form_{*params.endpoint,
+              {"Onceguard-Subscriber", params.subscriber},
+              std::move(secret),
+              params.headers} {}
 
   handling take(const handover& given) override {
-    const auto request = endpoint_request(*params_.endpoint, given, secret_,
-                                          {"Onceguard-Subscriber", params_.subscriber});
-    const auto answer = http1::exchange(address_, "POST", request, params_.timeout);
+    const auto answer =
+        http1::exchange(address_, "POST", endpoint_request(form_, given), params_.timeout);
     if (!answer) {
       const auto& why = answer.error();
       if (why.effect == effect::none) return not_handled(inbox_result::failed, why.detail);
@@ -56,7 +60,7 @@ class endpoint final : public receiver {
 
   const consume_params params_;
   const gateway::admin_address address_;
-  const std::string secret_;
+  const endpoint_form form_;
 };
 
 }  // namespace

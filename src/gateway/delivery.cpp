@@ -29,23 +29,51 @@ delivery_refusal refusal_of(webhook::verdict verdict) {
 
 }  // namespace
 
-std::optional<delivery_refusal> admit_delivery(const route& rule, const http1::head& head,
-                                               std::string_view body, http::admission& admitted) {
+delivery_admission admit_delivery(const route& rule, const http1::head& head, std::string_view body,
+                                  http::admission& admitted) {
   const auto& verifier = *rule.rule.webhook;
   constexpr std::int64_t second = 1'000'000;
-  const auto found = verifier.check({head.fields, body, base::wall_microseconds() / second});
-  if (found.verdict != webhook::verdict::genuine) return refusal_of(found.verdict);
+  auto found = verifier.check({head.fields, body, base::wall_microseconds() / second});
+  if (found.verdict != webhook::verdict::genuine) return {refusal_of(found.verdict)};
   auto key = parse_key('"' + found.id + '"', key_syntax::strict, key_format::any);
   // A quote in the id could end the string early.
   if (!key || *key != found.id) {
-    return delivery_refusal{http::problem::key_malformed,
-                            "The id of the delivery is not 1 to 255 visible ASCII characters "
-                            "without quotes and backslashes."};
+    return {delivery_refusal{http::problem::key_malformed,
+                             "The id of the delivery is not 1 to 255 visible ASCII characters "
+                             "without quotes and backslashes."}};
   }
   admitted.key = *std::move(key);
   admitted.scope_kind = "webhook:" + verifier.name();
   admitted.scope = make_scope_digest(admitted.scope_kind, rule.name);
-  return std::nullopt;
+  return {std::nullopt, std::move(found.challenge)};
+}
+
+messaging::message message_of(const webhook::sender& about, const http1::head& head,
+                              std::string body, const std::string& id) {
+  messaging::message out;
+  out.payload = std::move(body);
+  out.properties.emplace_back("message_id", id);
+  const auto carry = [&](std::string_view name) {
+    const auto* found = base::find_field(head.fields, name);
+    if (found != nullptr && !found->value.empty()) out.headers.emplace_back(name, found->value);
+  };
+  carry("Content-Type");
+  for (const auto& name : about.queued_headers) carry(name);
+  return out;
+}
+
+answer accepted_answer(const webhook::sender& about, std::string challenge) {
+  answer out;
+  out.status = 200;
+  if (!challenge.empty()) {
+    out.headers.emplace_back("Content-Type", "text/plain");
+    out.body = std::move(challenge);
+    return out;
+  }
+  out.status = about.accepted_status;
+  if (!about.accepted_type.empty()) out.headers.emplace_back("Content-Type", about.accepted_type);
+  out.body = about.accepted_body;
+  return out;
 }
 
 std::vector<base::field> fields_without_key(std::span<const base::field> fields) {

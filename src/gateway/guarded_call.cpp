@@ -72,8 +72,13 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
 asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
   auto& report = session_.report();
   const auto begun = report.begin_step(&http::request_report::upstream_begin);
-  report.upstream = session_.rule().upstream->name;
-  auto terms = co_await send_once(lease);
+  report.upstream = upstream_name();
+  settle_terms terms;
+  if (is_queued()) {
+    terms = co_await hand_over(lease);
+  } else {
+    terms = co_await send_once(lease);
+  }
   report.upstream_time = report.since(begun);
   co_return terms;
 }
@@ -111,10 +116,14 @@ asio::awaitable<settle_terms> guarded_exchange::send_once(lease_handle* lease) {
   co_return terms_after_call(std::move(result));
 }
 
+std::string_view guarded_exchange::upstream_name() const noexcept {
+  return is_queued() ? std::string_view("webhook_queue") : session_.rule().upstream->name;
+}
+
 settle_terms guarded_exchange::fail_with(call_failure failed) {
   failure_ = failed.problem;
   base::log(http::event_of(failed.problem),
-            {{"upstream", session_.rule().upstream->name}, {"why", std::move(failed.why)}});
+            {{"upstream", upstream_name()}, {"why", std::move(failed.why)}});
   settle_terms terms;
   terms.kind = failed.kind;
   terms.why = failed.reason;

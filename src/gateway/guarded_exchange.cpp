@@ -26,11 +26,14 @@ asio::awaitable<bool> guarded_exchange::serve() {
     co_return co_await session_.send_problem(http::problem::overloaded, std::move(more));
   }
   if (session_.rule().rule.webhook) {
-    auto refused = admit_delivery(session_.rule(), session_.reader().head(), body_, admitted_);
-    if (refused) {
+    auto found = admit_delivery(session_.rule(), session_.reader().head(), body_, admitted_);
+    if (found.refusal) {
       drop_body();
-      http::problem_detail more{std::move(refused->detail)};
-      co_return co_await session_.refuse(refused->problem, std::move(more));
+      http::problem_detail more{std::move(found.refusal->detail)};
+      co_return co_await session_.refuse(found.refusal->problem, std::move(more));
+    }
+    if (is_queued() && !found.challenge.empty()) {
+      co_return co_await answer_challenge(std::move(found.challenge));
     }
   }
   if (admitted_.scope_kind == "anonymous") hint_scope();

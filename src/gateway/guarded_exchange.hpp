@@ -35,11 +35,21 @@ class guarded_exchange {
   /// Runs the operation under a granted lease, and settles the lease.
   boost::asio::awaitable<outcome> work(lease_handle lease);
 
+  // Deliveries that go to a queue.
+  [[nodiscard]] bool is_queued() const noexcept {
+    return !session_.rule().rule.webhook_queue.empty();
+  }
+  boost::asio::awaitable<bool> answer_challenge(std::string challenge);
+  /// Publishes the delivery to its queue, in place of a call of the upstream.
+  boost::asio::awaitable<settle_terms> hand_over(lease_handle* lease);
+
   [[nodiscard]] std::string upstream_head(const lease_handle* lease) const;
   boost::asio::awaitable<settle_terms> call(lease_handle* lease);
   boost::asio::awaitable<settle_terms> send_once(lease_handle* lease);
   settle_terms terms_after_call(call_result result);
   settle_terms terms_after_answer(call_result result);
+  /// Who does the work, for logs and metrics.
+  [[nodiscard]] std::string_view upstream_name() const noexcept;
   settle_terms fail_with(call_failure failed);
   void take_room_of(std::size_t answer_bytes);
   void keep_connection();

@@ -17,6 +17,7 @@
 
 #include "audit/audit_log.hpp"
 #include "gateway/buffers.hpp"
+#include "gateway/delivery_queue.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
 #include "gateway/routing.hpp"
@@ -45,6 +46,7 @@ struct gateway_shared {
   shared_answers replays;
   host_names names;
   suspect_upstreams suspects;
+  delivery_queues queues;
   onceguard::engine engine;
   std::unique_ptr<audit_log> audit;             ///< from the start of the server on
   std::atomic<audit_log*> open_audit{nullptr};  ///< the same, for other threads

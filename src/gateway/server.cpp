@@ -233,6 +233,7 @@ server::~server() {
   if (!state_) return;
   for (auto& thread : state_->threads) thread->io.stop();
   wait();
+  state_->shared.queues.close();
   state_->shared.names.close();
   state_->shared.engine.stop();
 }

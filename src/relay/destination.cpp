@@ -3,6 +3,7 @@
 #include "base/hash.hpp"
 #include "consume/endpoint_request.hpp"
 #include "http1/client/exchange.hpp"
+#include "messaging/batch_publisher.hpp"
 
 namespace onceguard::relay {
 namespace {
@@ -10,45 +11,24 @@ namespace {
 /// A queue, an exchange, a subject, a stream, a table.
 class broker final : public destination {
  public:
-  explicit broker(const relay_params& params) {
-    params_.url = params.broker;
-    params_.timeout = params.timeout;
-    params_.name = params.name;
-  }
+  explicit broker(const relay_params& params) : publisher_(params_for(params)) {}
 
   result<refusals> send(std::span<const outgoing> batch) override {
     std::vector<messaging::message> all;
     for (const auto& one : batch) all.push_back(one.sent);
-    auto sent = publish(all);
-    if (sent) return refusals(batch.size());
-    if (!messaging::refuses_message(sent.error())) return sent.error();
-    // One of them was refused, or several: which?
-    if (batch.size() == 1) return refusals{sent.error().detail};
-    refusals out;
-    for (const auto& one : all) {
-      auto alone = publish(std::span(&one, 1));
-      if (!alone && !messaging::refuses_message(alone.error())) return alone.error();
-      out.push_back(alone ? std::string() : alone.error().detail);
-    }
-    return out;
+    return publisher_.publish(all);
   }
 
  private:
-  /// An error that refuses_message: the broker can't take one of them. Any other one: the
-  /// destination is out of reach, full, or missing, which is nobody's fault but its own.
-  result<void> publish(std::span<const messaging::message> batch) {
-    if (publisher_ == nullptr) {
-      auto opened = messaging::open_publisher(params_);
-      if (!opened) return error(errc::broker_unreachable, opened.error().detail);
-      publisher_ = std::move(*opened);
-    }
-    auto done = publisher_->publish(batch);
-    if (!done) publisher_.reset();  // a refusal may have ended the connection, too
-    return done;
+  static messaging::broker_params params_for(const relay_params& params) {
+    messaging::broker_params out;
+    out.url = params.broker;
+    out.timeout = params.timeout;
+    out.name = params.name;
+    return out;
   }
 
-  messaging::broker_params params_;
-  std::unique_ptr<messaging::publisher> publisher_;
+  messaging::batch_publisher publisher_;
 };
 
 /// Statuses that say nothing about the message.
@@ -57,19 +37,18 @@ bool is_away(std::uint16_t status) { return status == 429 || status == 502 || st
 class endpoint final : public destination {
  public:
   endpoint(const relay_params& params, std::string secret)
-      : url_(*params.endpoint),
-        address_{url_.address, {}},
-        sender_("Onceguard-Relay", params.name),
-        timeout_(params.timeout),
-        secret_(std::move(secret)) {}
+      : address_{params.endpoint->address, {}},
+        form_{
+            *params.endpoint, {"Onceguard-Relay", params.name}, std::move(secret), params.headers},
+        timeout_(params.timeout) {}
 
   result<refusals> send(std::span<const outgoing> batch) override {
     refusals out;
     for (const auto& one : batch) {
       const consume::handover given{&one.sent, one.id, base::to_hex(base::sha256_of(one.id)),
                                     one.attempt};
-      const auto answer = http1::exchange(
-          address_, "POST", consume::endpoint_request(url_, given, secret_, sender_), timeout_);
+      const auto answer =
+          http1::exchange(address_, "POST", consume::endpoint_request(form_, given), timeout_);
       if (!answer) {
         const auto why = answer.error();
         if (why.effect == effect::none) return why;
@@ -84,11 +63,9 @@ class endpoint final : public destination {
   }
 
  private:
-  const gateway::http_url url_;
   const gateway::admin_address address_;
-  const messaging::attribute sender_;
+  const consume::endpoint_form form_;
   const milliseconds timeout_;
-  const std::string secret_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <onceguard/broker.hpp>
 
+#include "messaging/batch_publisher.hpp"
 #include "relay/relay_params.hpp"
 
 namespace onceguard::relay {
@@ -19,8 +20,7 @@ struct outgoing {
   std::uint32_t attempt = 0;  ///< deliveries of the outbox so far
 };
 
-/// What the destination said to one message: empty: it is stored there. Otherwise why it refused.
-using refusals = std::vector<std::string>;
+using messaging::refusals;
 
 /// One connection; one thread at a time.
 class destination {

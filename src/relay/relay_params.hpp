@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <onceguard/record.hpp>
 
@@ -17,6 +18,7 @@ struct relay_params {
   std::string outbox;                           ///< a URL; may hold a password
   std::string broker;                           ///< a publisher's URL; may hold a password; or:
   std::optional<gateway::http_url> endpoint{};  ///< each message is POSTed there
+  std::vector<std::string> headers{};           ///< of a message, which an endpoint gets, too
   std::string secret_file;                      ///< the key of the signature; empty: no signature
   std::size_t concurrency = 4;                  ///< batches, or requests, at the same time
   std::size_t batch = 64;                       ///< messages that a broker gets at once, at most

@@ -33,12 +33,14 @@ name = "github"
 id = ["header:X-GitHub-Delivery"]
 signature_header = "X-Hub-Signature-256"
 signature_prefix = "sha256="
+queued_headers = ["X-GitHub-Event", "X-GitHub-Hook-ID"]
 
 [[webhook]]
 name = "shopify"
 id = ["header:X-Shopify-Webhook-Id"]
 signature_header = "X-Shopify-Hmac-Sha256"
 signature_encoding = "base64"
+queued_headers = ["X-Shopify-Topic", "X-Shopify-Shop-Domain", "X-Shopify-API-Version"]
 
 [[webhook]]
 name = "standard-webhooks"
@@ -60,6 +62,7 @@ signature_prefix = "v0="
 signed = "v0:{timestamp}:{body}"
 timestamp = "header:X-Slack-Request-Timestamp"
 tolerance = "5m"
+challenge = "json:/challenge"
 )toml";
 }
 

@@ -46,6 +46,14 @@ struct sender {
   secret_form secret = secret_form::raw;
   std::vector<source> timestamp;       ///< seconds since 1970; empty or one
   std::int64_t tolerance_seconds = 0;  ///< how far the timestamp may be from now; 0: any
+
+  // For deliveries that go to a queue.
+  std::vector<std::string> queued_headers{};  ///< the fields that go with the body
+  std::uint16_t accepted_status = 200;        ///< the answer that the sender expects …
+  std::string accepted_type{};                ///< … its Content-Type; empty: none …
+  std::string accepted_body{};                ///< … and its body
+  /// The sender checks a new address by a value that it expects as the answer; empty or one.
+  std::vector<source> challenge{};
 };
 
 /// What does not fit together in the description of a sender; empty: nothing.

@@ -195,7 +195,7 @@ finding verifier::check(const delivery& arrived) const {
   }
   if (!id) id = finder.find(about_.id);
   if (!id) return {verdict::no_id};
-  return {verdict::genuine, *std::move(id)};
+  return {verdict::genuine, *std::move(id), finder.find(about_.challenge).value_or("")};
 }
 
 }  // namespace onceguard::webhook

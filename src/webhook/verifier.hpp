@@ -26,7 +26,8 @@ enum class verdict : std::uint8_t {
 
 struct finding {
   webhook::verdict verdict = verdict::forged;
-  std::string id{};  ///< if genuine
+  std::string id{};         ///< if genuine
+  std::string challenge{};  ///< if genuine: what the sender expects back; empty: no challenge
 };
 
 /// Immutable.
@@ -39,6 +40,7 @@ class verifier {
   /// The time does not depend on how much of a signature is right.
   [[nodiscard]] finding check(const delivery& arrived) const;
   [[nodiscard]] const std::string& name() const noexcept { return about_.name; }
+  [[nodiscard]] const sender& about() const noexcept { return about_; }
 
  private:
   [[nodiscard]] bool signed_with_a_secret(std::string_view signatures,

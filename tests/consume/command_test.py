@@ -28,6 +28,17 @@ def test_a_command_says_by_its_exit_code_what_became_of_the_message(consume, str
     assert sorted(lines) == ["m0 code=0", "m1 code=1", "m65 code=65", "m75 code=75", "m75 code=75"]
 
 
+def test_a_command_gets_the_headers_that_it_is_to_have(consume, stream, tmp_path):
+    stream.add("x", "m1", tenant="ada", other="no")
+    script = 'printf "%s|%s|%s" "$ONCEGUARD_HEADER_TENANT" "$ONCEGUARD_HEADER_X_NONE" ' \
+             '"$ONCEGUARD_HEADER_OTHER" > found'
+    consumer = consume(command=["/bin/sh", "-c", script], headers=["tenant", "x-none"],
+                       started=False)
+    consumer.start(env={"ONCEGUARD_HEADER_X_NONE": "of the consumer"})
+    settled(consumer, 1)
+    assert (tmp_path / "found").read_text() == "ada||"
+
+
 def test_a_command_that_hangs_is_killed_and_unknown(consume, stream):
     stream.add("x", "m1")
     consumer = consume(command=["/bin/sleep", "1000"], timeout="300ms")

@@ -80,6 +80,17 @@ def test_what_committed_arrives_and_what_was_rolled_back_never(shop, relay, own_
     assert (ended["published"], ended["failed"], ended["dead"]) == (3, 0, 0)
 
 
+def test_an_endpoint_gets_the_headers_that_it_is_to_have(shop, relay, own_upstream):
+    relay(own_upstream.url, headers=["X-Tenant"])
+    shop.connection.execute(
+        "INSERT INTO events (message_id, payload, headers) VALUES ('m1', 'paid',"
+        " ARRAY['X-Tenant', 'ada', 'X-Other', 'no', 'Content-Type', 'text/plain']::bytea[])")
+    [request] = own_upstream.arrived(1, "m1")
+    fields = {name.lower(): value for name, value in request["fields"]}
+    assert fields["x-tenant"] == "ada" and "x-other" not in fields
+    assert fields["content-type"] == "text/plain"
+
+
 def test_a_broker_gets_id_payload_headers_and_properties(shop, relay, tmp_path):
     redis = Redis({"appendonly": "yes", "appendfsync": "always"}).start()
     try:

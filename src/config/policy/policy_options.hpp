@@ -28,6 +28,7 @@ struct route_draft {
   std::string upstream;  ///< its name; empty: the first one
   std::string webhook;   ///< the name of the sender; empty: its requests are no webhooks
   std::string webhook_secret_file;
+  std::string webhook_queue;
 };
 
 [[nodiscard]] std::span<const row<policy_draft>> policy_rows();

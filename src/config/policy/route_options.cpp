@@ -58,6 +58,15 @@ const std::array route_table{
          .may_be_empty = true,
          .only = front_door::gateway},
         [](route_draft& d, const option_value& v) { d.webhook_secret_file = text(v); }},
+    row<route_draft>{
+        {.name = "webhook_queue",
+         .example = "amqp://127.0.0.1/stripe-events",
+         .text = "The deliveries are published to this queue, and answered at once as their sender "
+                 "expects. `onceguard consume` does the work. docs/messages.md has the URLs of "
+                 "each broker. Empty: they go to the upstream, whose answer the sender gets.",
+         .may_be_empty = true,
+         .only = front_door::gateway},
+        [](route_draft& d, const option_value& v) { d.webhook_queue = text(v); }},
 };
 
 }  // namespace

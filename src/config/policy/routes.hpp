@@ -18,6 +18,7 @@ struct configured_route {
   origin upstream_position;  ///< where the name was read
   std::string webhook;       ///< the name of the sender; empty: none
   std::string webhook_secret_file;
+  std::string webhook_queue;  ///< a URL, which may hold a password; empty: none
 };
 
 /// `routes` is the array [[route]]; null: there is none. What fits none of them goes by `defaults`:

@@ -35,6 +35,9 @@ struct route_params : http::route {
   std::size_t upstream = 0;  ///< index into routing_params::upstreams
   /// Its requests are deliveries, which this checks; null: they are not.
   std::shared_ptr<const webhook::verifier> webhook{};
+  /// The URL of a queue: the deliveries are published there, and answered as their sender expects.
+  /// Empty: they go to the upstream.
+  std::string webhook_queue{};
 };
 
 /// The parameters that SIGHUP may change while the gateway runs.
