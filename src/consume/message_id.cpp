@@ -11,7 +11,7 @@ namespace {
 
 std::optional<std::string> in_json(std::string_view payload, std::string_view pointer) {
   auto found = json_values(payload).at(pointer);
-  if (found.what != json_value::kind::text) return std::nullopt;
+  if (found.type != json_value::kind::text) return std::nullopt;
   return std::move(found.text);
 }
 

@@ -60,9 +60,9 @@ json_values& json_values::operator=(json_values&& other) noexcept = default;
 json_values::~json_values() = default;
 
 json_value json_values::at(std::string_view pointer) const {
-  const json::json_pointer place{std::string(pointer)};
-  if (!root_ || !root_->contains(place)) return {};
-  const auto& value = root_->at(place);
+  const json::json_pointer position{std::string(pointer)};
+  if (!root_ || !root_->contains(position)) return {};
+  const auto& value = root_->at(position);
   if (value.is_null()) return {};
   if (value.is_string()) return {json_value::kind::text, value.get<std::string>()};
   if (value.is_number_integer()) return {json_value::kind::text, value.dump()};

@@ -16,7 +16,7 @@ struct json_value {
     text,    ///< a string, or an integer of up to 64 bits
     other,   ///< an object, an array, a boolean, or another number
   };
-  json_value::kind what = kind::absent;
+  json_value::kind type = kind::absent;
   std::string text{};  ///< an integer in its digits
 };
 

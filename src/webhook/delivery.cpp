@@ -32,25 +32,25 @@ value only_parameter(const std::optional<form_fields>& fields, std::string_view 
 }
 
 value only_text(json_value found) {
-  if (found.what == json_value::kind::other) return {.is_clear = false};
-  if (found.what == json_value::kind::absent) return {};
+  if (found.type == json_value::kind::other) return {.is_clear = false};
+  if (found.type == json_value::kind::absent) return {};
   return {.text = std::move(found.text)};
 }
 
 }  // namespace
 
-value delivery_values::find(const source& place) {
-  switch (place.where) {
+value delivery_values::find(const source& position) {
+  switch (position.where) {
     case location::header:
-      return only_field(arrived_.fields, place.name);
+      return only_field(arrived_.fields, position.name);
     case location::json:
       if (!json().is_valid()) return {.is_clear = false};
-      return only_text(json().at(place.name));
+      return only_text(json().at(position.name));
     case location::form:
-      return only_parameter(form(), place.name);
+      return only_parameter(form(), position.name);
     case location::query:
       if (!query_) query_ = parse_form(query().substr(query().empty() ? 0 : 1));
-      return only_parameter(*query_, place.name);
+      return only_parameter(*query_, position.name);
     case location::signature:
     case location::signed_hash:
       break;  // no places of a delivery alone

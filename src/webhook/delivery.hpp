@@ -17,7 +17,7 @@ namespace onceguard::webhook {
 struct delivery {
   std::span<const base::field> fields;  ///< the header
   std::string_view body;
-  std::int64_t now = 0;      ///< seconds since 1970
+  std::int64_t now = 0;       ///< seconds since 1970
   std::string_view target{};  ///< of the request line: path and query, or a URL
 };
 
@@ -33,7 +33,7 @@ class delivery_values {
   explicit delivery_values(const delivery& arrived) : arrived_(arrived) {}
 
   /// Of a header field, JSON, a form or the query.
-  [[nodiscard]] value find(const source& place);
+  [[nodiscard]] value find(const source& position);
   [[nodiscard]] const json_values& json();
   /// Empty: the body is no well-formed form.
   [[nodiscard]] const std::optional<form_fields>& form();

@@ -20,9 +20,8 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 
 /// Whether the text has the form of `model`, in which 0 stands for any digit.
 bool is_like(std::string_view text, std::string_view model) {
-  return std::equal(text.begin(), text.end(), model.begin(), model.end(), [](char c, char m) {
-    return m == '0' ? base::is_digit(c) : c == m;
-  });
+  return std::equal(text.begin(), text.end(), model.begin(), model.end(),
+                    [](char c, char m) { return m == '0' ? base::is_digit(c) : c == m; });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <onceguard/fingerprint.hpp>
 
+#include "base/field.hpp"
 #include "base/octets.hpp"
 #include "base/value_text.hpp"
 
@@ -17,7 +18,7 @@ using location = source::location;
 
 struct placeholder {
   std::string_view name;
-  kind what;
+  kind type;
 };
 constexpr std::array<placeholder, 7> placeholders{{{"id", kind::id},
                                                    {"timestamp", kind::timestamp},
@@ -30,20 +31,20 @@ constexpr std::array<placeholder, 7> placeholders{{{"id", kind::id},
 /// The part that "{name}" is.
 result<pattern_part> part_of(std::string_view name) {
   for (const auto& one : placeholders) {
-    if (name == one.name) return pattern_part{.what = one.what};
+    if (name == one.name) return pattern_part{.type = one.type};
   }
-  pattern_part out{.what = kind::value};
+  pattern_part out{.type = kind::value};
   out.takes_any = name.starts_with('*');
-  auto place = parse_source(name.substr(out.takes_any ? 1 : 0));
-  const bool fits = place && place->where != location::signature &&
-                    (place->where != location::signed_hash || !out.takes_any);
+  auto position = parse_source(name.substr(out.takes_any ? 1 : 0));
+  const bool fits = position && position->where != location::signature &&
+                    (position->where != location::signed_hash || !out.takes_any);
   if (!fits) {
     return error(errc::invalid_argument,
                  "there is no {" + std::string(name) +
                      "}; expected {id}, {timestamp}, {body}, {crc32}, {form}, {url}, {webhook_id}, "
                      "{header:NAME}, {json:/POINTER}, {form:NAME} or {query:NAME}");
   }
-  out.place = *std::move(place);
+  out.position = *std::move(position);
   return out;
 }
 
@@ -93,19 +94,19 @@ result<pattern> parse_pattern(std::string_view text) {
 
 result<pattern> parse_id(std::string_view text) {
   if (text.find('{') == text.npos) {
-    auto place = parse_source(text);
-    if (!place) {
+    auto position = parse_source(text);
+    if (!position) {
       return error(errc::invalid_argument,
                    "expected \"header:NAME\", \"json:/POINTER\", \"form:NAME\", \"query:NAME\", "
                    "\"signed-hash\", or a text with several of them in braces, got " +
                        base::quoted(text));
     }
-    return pattern{{.what = kind::value, .place = *std::move(place)}};
+    return pattern{{.type = kind::value, .position = *std::move(position)}};
   }
   auto out = parse_pattern(text);
   if (!out) return out;
   for (const auto& part : *out) {
-    if (part.what == kind::literal || (part.what == kind::value && !part.takes_any)) continue;
+    if (part.type == kind::literal || (part.type == kind::value && !part.takes_any)) continue;
     return error(errc::invalid_argument,
                  "only {header:NAME}, {json:/POINTER}, {form:NAME}, {query:NAME} and {signed-hash} "
                  "can be in an id, got " +
@@ -114,16 +115,17 @@ result<pattern> parse_id(std::string_view text) {
   return out;
 }
 
-bool contains(const pattern& text, kind what) noexcept {
+bool contains(const pattern& text, kind type) noexcept {
   return std::any_of(text.begin(), text.end(),
-                     [&](const pattern_part& part) { return part.what == what; });
+                     [&](const pattern_part& part) { return part.type == type; });
 }
 
-bool contains(const pattern& text, const source& place) noexcept {
+bool contains(const pattern& text, const source& position) noexcept {
   return std::any_of(text.begin(), text.end(), [&](const pattern_part& part) {
-    if (part.what != kind::value || part.place.where != place.where) return false;
-    const bool header = place.where == location::header;
-    return header ? base::same_name(part.place.name, place.name) : part.place.name == place.name;
+    if (part.type != kind::value || part.position.where != position.where) return false;
+    const bool header = position.where == location::header;
+    return header ? base::same_name(part.position.name, position.name)
+                  : part.position.name == position.name;
   });
 }
 

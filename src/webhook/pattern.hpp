@@ -18,14 +18,14 @@ struct pattern_part {
     timestamp,
     body,
     crc32,  ///< CRC-32 of the body (ISO 3309, as in zlib) in decimal digits
-    form,   ///< names and values of a body that is a form, sorted, each pair once, joined by nothing
-    url,    ///< the public URL, with the request's query
+    form,  ///< names and values of a body that is a form, sorted, each pair once, joined by nothing
+    url,   ///< the public URL, with the request's query
     webhook_id,
-    value,  ///< that of `place`
+    value,  ///< that of `position`
   };
-  kind what = kind::literal;
+  kind type = kind::literal;
   std::string text{};      ///< of a literal
-  source place{};           ///< of a value
+  source position{};       ///< of a value
   bool takes_any = false;  ///< whether the value may contain what stands beside it
 };
 
@@ -39,8 +39,8 @@ using pattern = std::vector<pattern_part>;
 /// A source alone, such as "json:/id", or a text with values only, such as "{json:/a}:{json:/b}".
 [[nodiscard]] result<pattern> parse_id(std::string_view text);
 
-[[nodiscard]] bool contains(const pattern& text, pattern_part::kind what) noexcept;
+[[nodiscard]] bool contains(const pattern& text, pattern_part::kind type) noexcept;
 /// Whether {header:NAME} and its like are in the text with this source.
-[[nodiscard]] bool contains(const pattern& text, const source& place) noexcept;
+[[nodiscard]] bool contains(const pattern& text, const source& position) noexcept;
 
 }  // namespace onceguard::webhook

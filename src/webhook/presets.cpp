@@ -33,8 +33,9 @@
 
 namespace onceguard::webhook {
 
-std::string_view presets() noexcept {
-  return R"toml(
+namespace {
+
+constexpr std::string_view all = R"toml(
 [[webhook]]
 name = "stripe"
 id = ["json:/id"]
@@ -119,6 +120,9 @@ signed = "{header:PAYPAL-TRANSMISSION-ID}|{timestamp}|{webhook_id}|{crc32}"
 timestamp = "header:PAYPAL-TRANSMISSION-TIME"
 tolerance = "73h"
 )toml";
-}
+
+}  // namespace
+
+std::string_view presets() noexcept { return all; }
 
 }  // namespace onceguard::webhook

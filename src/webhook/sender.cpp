@@ -19,8 +19,8 @@ bool signs_body(const pattern& content) {
 bool signs_part_of_body(const sender& about) {
   return signs_body(about.content) || about.body_hash ||
          std::any_of(about.content.begin(), about.content.end(), [](const pattern_part& part) {
-           return part.what == kind::value &&
-                  (part.place.where == location::json || part.place.where == location::form);
+           return part.type == kind::value &&
+                  (part.position.where == location::json || part.position.where == location::form);
          });
 }
 
@@ -50,14 +50,14 @@ std::string complaint_about_id(const sender& about) {
   if (about.id.empty()) return "id: missing";
   for (const auto& one : about.id) {
     for (const auto& part : one) {
-      if (part.place.where == location::signature) {
+      if (part.position.where == location::signature) {
         return "id: can't be in the text of the signature";
       }
     }
   }
   if (!contains(about.content, kind::id)) return {};
   const bool header = about.id.size() == 1 && about.id.front().size() == 1 &&
-                      about.id.front().front().place.where == location::header;
+                      about.id.front().front().position.where == location::header;
   return header ? "" : "signed: {id} needs an id in a header";
 }
 
@@ -75,10 +75,11 @@ std::string complaint_about_timestamp(const sender& about) {
 }
 
 std::string complaint_about_content(const sender& about) {
-  if (!signs_part_of_body(about)) return "signed: has nothing of the body, so anybody can change it";
+  if (!signs_part_of_body(about))
+    return "signed: has nothing of the body, so anybody can change it";
   std::size_t greedy = 0;
   for (const auto& part : about.content) {
-    if (part.what == kind::value && part.place.where == location::signed_hash) {
+    if (part.type == kind::value && part.position.where == location::signed_hash) {
       return "signed: {signed-hash} can't be a part of what it is made of";
     }
     if (part.takes_any) ++greedy;
@@ -120,7 +121,7 @@ std::string complaint(const sender& about) {
 bool signs_id(const sender& about) {
   return std::all_of(about.id.begin(), about.id.end(), [&](const pattern& one) {
     return std::all_of(one.begin(), one.end(), [&](const pattern_part& part) {
-      return part.what == kind::literal || signs(about, part.place);
+      return part.type == kind::literal || signs(about, part.position);
     });
   });
 }

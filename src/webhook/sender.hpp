@@ -38,7 +38,7 @@ struct sender {
   std::string prefix;                                         ///< … and this before each
   signature_encoding encoding = signature_encoding::hex;
   signature_algorithm algorithm = signature_algorithm::hmac_sha256;
-  pattern content{{.what = pattern_part::kind::body}};  ///< what is signed
+  pattern content{{.type = pattern_part::kind::body}};  ///< what is signed
   secret_form secret = secret_form::raw;
   /// Seconds since 1970, or RFC 3339 with the offset Z.
   std::optional<source> timestamp;

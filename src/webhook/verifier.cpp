@@ -126,7 +126,7 @@ class verifier::examination {
   bool has_what_is_not_signed() {
     for (const auto& pointer : about_.absent) {
       const auto& body = values_.json();
-      if (!body.is_valid() || body.at(pointer).what != json_value::kind::absent) return true;
+      if (!body.is_valid() || body.at(pointer).type != json_value::kind::absent) return true;
       if (!body.has_array_around(pointer)) return true;
     }
     return false;
@@ -177,9 +177,8 @@ class verifier::examination {
   bool is_signed_by_key(std::string_view content) const {
     bool out = false;
     for (const auto& key : agreed_.keys) {
-      each_signature([&](std::string_view given) {
-        out = out || key.verifies(given, content, arrived_.now);
-      });
+      each_signature(
+          [&](std::string_view given) { out = out || key.verifies(given, content, arrived_.now); });
     }
     return out;
   }
@@ -214,12 +213,12 @@ class verifier::examination {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
       const auto& part = text[i];
-      if (part.what == kind::literal) {
+      if (part.type == kind::literal) {
         out += part.text;
-      } else if (part.place.where == location::signed_hash) {
+      } else if (part.position.where == location::signed_hash) {
         out += base::to_hex(base::sha256_of(content_));
       } else {
-        const auto found = values_.find(part.place);
+        const auto found = values_.find(part.position);
         if (!found.text || found.text->empty() || !stands_apart(text, i, *found.text)) return {};
         out += *found.text;
       }
@@ -240,7 +239,7 @@ class verifier::examination {
   bool append_part(std::string& out, const pattern& text, std::size_t index,
                    const std::string& url) {
     const auto& part = text[index];
-    switch (part.what) {
+    switch (part.type) {
       case kind::literal:
         out += part.text;
         return true;
@@ -269,7 +268,7 @@ class verifier::examination {
       case kind::value:
         break;
     }
-    const auto found = values_.find(part.place);
+    const auto found = values_.find(part.position);
     const auto value = found.text.value_or("");
     if (!found.is_clear || (!part.takes_any && !stands_apart(text, index, value))) return false;
     out += value;
@@ -280,9 +279,9 @@ class verifier::examination {
   /// it was sent, as the sender has signed it.
   bool append_url(std::string& out, const std::string& url) const {
     auto path = values_.path();
-    const std::string_view own = agreed_.path == "/" ? std::string_view() : agreed_.path;
-    if (!path.starts_with(own)) return false;
-    path.remove_prefix(own.size());
+    const std::string_view prefix = agreed_.path == "/" ? std::string_view() : agreed_.path;
+    if (!path.starts_with(prefix)) return false;
+    path.remove_prefix(prefix.size());
     out.append(url).append(path).append(values_.query());
     return true;
   }

@@ -13,11 +13,11 @@ namespace onceguard::webhook {
 
 /// What a route and its sender have agreed on.
 struct registration {
-  std::vector<std::string> secrets{};     ///< of HMAC
-  std::vector<public_key> keys{};         ///< of RSA
-  std::vector<std::string> urls{};        ///< public ones of `path`, without query and final slash
-  std::string path{"/"};                  ///< the route's
-  std::string webhook_id{};               ///< what the sender calls this webhook
+  std::vector<std::string> secrets{};  ///< of HMAC
+  std::vector<public_key> keys{};      ///< of RSA
+  std::vector<std::string> urls{};     ///< public ones of `path`, without query and final slash
+  std::string path{"/"};               ///< the route's
+  std::string webhook_id{};            ///< what the sender calls this webhook
 };
 
 enum class verdict : std::uint8_t {

@@ -18,6 +18,8 @@ struct configured_route {
   origin upstream_position;  ///< where the name was read
   std::string webhook;       ///< the name of the sender; empty: none
   std::string webhook_secret_file;
+  std::vector<std::string> webhook_url;
+  std::string webhook_id;
 };
 
 /// `routes` is the array [[route]]; null: there is none. What fits none of them goes by `defaults`:
