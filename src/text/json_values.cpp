@@ -69,9 +69,12 @@ json_value json_values::at(std::string_view pointer) const {
   return {json_value::kind::other};
 }
 
-bool json_values::has_array_around(std::string_view pointer) const {
-  const auto around = json::json_pointer{std::string(pointer)}.parent_pointer();
-  return !root_ || !root_->contains(around) || root_->at(around).is_array();
+bool json_values::lacks(std::string_view pointer) const {
+  if (!root_ || at(pointer).type != json_value::kind::absent) return false;
+  const auto index = pointer.substr(pointer.rfind('/') + 1);
+  if (index.find_first_not_of("0123456789") != index.npos) return true;
+  const auto parent = json::json_pointer{std::string(pointer)}.parent_pointer();
+  return !root_->contains(parent) || root_->at(parent).is_array();
 }
 
 }  // namespace onceguard

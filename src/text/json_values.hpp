@@ -32,9 +32,9 @@ class json_values {
   [[nodiscard]] bool is_valid() const noexcept { return root_ != nullptr; }
   /// `pointer` is a JSON Pointer (RFC 6901, see is_json_pointer). Absent, if the text is refused.
   [[nodiscard]] json_value at(std::string_view pointer) const;
-  /// Whether the pointer's last part is the index of an array, or of nothing at all. Others may
-  /// take an object with the member "1" for an array.
-  [[nodiscard]] bool has_array_around(std::string_view pointer) const;
+  /// Whether nothing is there for any reader. An index is lacking only in an array, as some take an
+  /// object with the member "1" for one. False, if the text is refused.
+  [[nodiscard]] bool lacks(std::string_view pointer) const;
 
  private:
   std::unique_ptr<nlohmann::json> root_;  // null: the text is refused

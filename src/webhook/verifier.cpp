@@ -125,9 +125,7 @@ class verifier::examination {
 
   bool has_what_is_not_signed() {
     for (const auto& pointer : about_.absent) {
-      const auto& body = values_.json();
-      if (!body.is_valid() || body.at(pointer).type != json_value::kind::absent) return true;
-      if (!body.has_array_around(pointer)) return true;
+      if (!values_.json().lacks(pointer)) return true;
     }
     return false;
   }
