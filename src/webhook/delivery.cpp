@@ -7,11 +7,10 @@ namespace onceguard::webhook {
 namespace {
 
 using location = source::location;
-using value = delivery_values::value;
 
 /// The value of a field that is sent exactly once: the service may read another one of several.
-value only_field(std::span<const base::field> fields, std::string_view name) {
-  value out;
+delivery_value only_field(std::span<const base::field> fields, std::string_view name) {
+  delivery_value out;
   for (const auto& f : fields) {
     if (!base::same_name(f.name, name)) continue;
     if (out.text || !base::iequals(f.name, name)) return {.is_clear = false};
@@ -20,9 +19,9 @@ value only_field(std::span<const base::field> fields, std::string_view name) {
   return out;
 }
 
-value only_parameter(const std::optional<form_fields>& fields, std::string_view name) {
+delivery_value only_parameter(const std::optional<form_fields>& fields, std::string_view name) {
   if (!fields) return {.is_clear = false};
-  value out;
+  delivery_value out;
   for (const auto& [other, text] : *fields) {
     if (other != name) continue;
     if (out.text) return {.is_clear = false};
@@ -31,7 +30,7 @@ value only_parameter(const std::optional<form_fields>& fields, std::string_view 
   return out;
 }
 
-value only_text(json_value found) {
+delivery_value only_text(json_value found) {
   if (found.type == json_value::kind::other) return {.is_clear = false};
   if (found.type == json_value::kind::absent) return {};
   return {.text = std::move(found.text)};
@@ -39,7 +38,7 @@ value only_text(json_value found) {
 
 }  // namespace
 
-value delivery_values::find(const source& position) {
+delivery_value delivery_values::find(const source& position) {
   switch (position.where) {
     case location::header:
       return only_field(arrived_.fields, position.name);

@@ -21,19 +21,19 @@ struct delivery {
   std::string_view target{};  ///< of the request line: path and query, or a URL
 };
 
+struct delivery_value {
+  bool is_clear = true;  ///< false: it is there twice, or no text, or what it is in is malformed
+  std::optional<std::string> text{};  ///< empty: it is absent
+};
+
 /// Looks values up in one delivery, which must outlive it. A body or query is parsed once, and only
 /// if a value in it is looked for. Not thread-safe.
 class delivery_values {
  public:
-  struct value {
-    bool is_clear = true;  ///< false: it is there twice, or no text, or what it is in is malformed
-    std::optional<std::string> text{};  ///< empty: it is absent
-  };
-
   explicit delivery_values(const delivery& arrived) : arrived_(arrived) {}
 
   /// Of a header field, JSON, a form or the query.
-  [[nodiscard]] value find(const source& position);
+  [[nodiscard]] delivery_value find(const source& position);
   [[nodiscard]] const json_values& json();
   /// Empty: the body is no well-formed form.
   [[nodiscard]] const std::optional<form_fields>& form();
