@@ -70,9 +70,9 @@ TEST(sender, has_a_timestamp_that_is_signed) {
 }
 
 TEST(sender, has_a_hash_of_the_body_that_is_signed) {
-  const auto hashing = [](std::string_view place, std::string_view text) {
+  const auto hashing = [](std::string_view position, std::string_view text) {
     return complaint_after([&](sender& s) {
-      s.body_hash = *parse_source(place);
+      s.body_hash = *parse_source(position);
       sign(s, text);
     });
   };
