@@ -1,6 +1,7 @@
 // What a route of webhooks needs, and differs in from others.
 #include <chrono>
 
+#include "base/url.hpp"
 #include "config/policy/texts.hpp"
 #include "config/webhook.hpp"
 #include "webhook/hmac.hpp"
@@ -17,6 +18,20 @@ namespace {
 bool is_default(const policy_draft& draft, std::string_view name) {
   const auto found = draft.origins.find(name);
   return found == draft.origins.end() || found->second.where == layer::fallback;
+}
+
+/// The URL without a final slash, as it is given first. Twilio is known to sign it with the port or
+/// without, whichever was configured there.
+std::vector<std::string> spellings_of(std::string_view url) {
+  if (url.ends_with('/')) url.remove_suffix(1);
+  const auto parts = base::split_url(url);
+  const auto host = *parts.authority;
+  const auto head = std::string(parts.scheme) + "://";
+  const auto bracket = host.rfind(']');  // of an IPv6 address
+  const auto colon = host.find(':', bracket == host.npos ? 0 : bracket);
+  const std::string port = parts.scheme == "https" ? ":443" : ":80";
+  auto other = colon == host.npos ? std::string(host) + port : std::string(host.substr(0, colon));
+  return {std::string(url), head + std::move(other) + std::string(parts.path)};
 }
 
 class webhook_route {
@@ -83,10 +98,7 @@ class webhook_route {
     if (!signs && !given.empty()) {
       fault("webhook_url", "webhook_url: not used, as " + quoted(about.name) + " signs no URL");
     }
-    for (auto url : given) {
-      if (url.ends_with('/')) url.pop_back();
-      agreed.urls.push_back(std::move(url));
-    }
+    if (signs && !given.empty()) agreed.urls = spellings_of(given);
   }
 
   void take_id(const webhook::sender& about, webhook::registration& agreed) {

@@ -15,7 +15,7 @@ namespace onceguard::webhook {
 struct registration {
   std::vector<std::string> secrets{};  ///< of HMAC
   std::vector<public_key> keys{};      ///< of RSA
-  std::vector<std::string> urls{};     ///< public ones of `path`, without query and final slash
+  std::vector<std::string> urls{};     ///< of `path`, as the sender may write it; no final slash
   std::string path{"/"};               ///< the route's
   std::string webhook_id{};            ///< what the sender calls this webhook
 };

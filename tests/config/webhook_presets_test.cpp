@@ -71,7 +71,7 @@ TEST(twilio, takes_the_published_examples) {
   example.signature = "83O6e2vORAoJHUNzJjDWN1jz+BA=";
   EXPECT_EQ(example.verdict(), verdict::genuine);
   example = {};
-  example.target = "/myapp.php?foo=1&bar=2&Body=It's+amazing";
+  example.target = "/myapp.php?foo=1&bar=2&Body=It%27s+amazing";
   example.signature = "TfZzewPq8wqrGlMfyAud8+/IvJ0=";
   EXPECT_EQ(example.verdict(), verdict::genuine);
 }
@@ -94,6 +94,7 @@ TEST(twilio, takes_a_json_body_of_which_the_url_has_the_hash) {
       "/myapp.php?foo=1&bar=2&bodySHA256="
       "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
   example.body = "{}";
+  example.urls = {"https://mycompany.com:443/myapp.php"};
   example.signature = "Ldidvp12m26NI7eqEvxnEpkd9Hc=";
   EXPECT_EQ(example.verdict(), verdict::genuine);
 }

@@ -6,7 +6,7 @@ import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import Gateway
-from support.webhook_senders import SENDERS, Adyen, PayPal, Twilio
+from support.webhook_senders import PUBLIC_URL, SENDERS, Adyen, PayPal, Twilio
 
 OTHER_SECRETS = {"twilio": "another", "adyen": "00" * 32}
 
@@ -133,6 +133,9 @@ def test_twilio_signs_the_url_of_the_public(twilio):
     body, fields = twilio.sender.delivery()
     for target in ("/twilio", "/twilio?step=2", "/twilio/more?step=1", "/twilio?step=1&a=%zz"):
         twilio.assert_refused(twilio.send(body, fields, target))
+    with_port = PUBLIC_URL.replace(".example", ".example:443")
+    first = assert_first(twilio.deliver(url=with_port))
+    assert_replay_of(twilio.deliver(), first)
     twilio.sender.query = "/voice?step=1&bar="
     assert_first(twilio.deliver())
 
@@ -231,13 +234,13 @@ OWN = '[[webhook]]\nname = "x"\nid = ["header:A"]\nsignature = "header:B"\n'
      "twilio: holds no public key and no certificate"),
     (ROUTE + 'webhook = "adyen"\nwebhook_secret_file = "TWILIO"',
      "twilio: line 1: expected pairs of hex digits"),
-    (ROUTE + 'webhook = "adyen"\nwebhook_secret_file = "ADYEN"\nwebhook_url = ["https://a/"]',
+    (ROUTE + 'webhook = "adyen"\nwebhook_secret_file = "ADYEN"\nwebhook_url = "https://a/"',
      ':7:15: [[route]] webhook_url: not used, as "adyen" signs no URL'),
     (ROUTE + 'webhook = "adyen"\nwebhook_secret_file = "ADYEN"\nwebhook_id = "1"',
      ':7:14: [[route]] webhook_id: not used, as "adyen" signs none'),
-    (ROUTE + 'webhook_url = ["https://a/"]', ":5:15: [[route]] webhook_url: only with webhook"),
-    (ROUTE + 'webhook = "twilio"\nwebhook_url = ["https://user:secret@a/"]',
-     ":6:16: [[route]] webhook_url: expected a URL such as"),
+    (ROUTE + 'webhook_url = "https://a/"', ":5:15: [[route]] webhook_url: only with webhook"),
+    (ROUTE + 'webhook = "twilio"\nwebhook_url = "https://user:secret@a/"',
+     ":6:15: [[route]] webhook_url: expected a URL such as"),
     (OWN + 'signed = "{boby}"', ":5:10: [[webhook]] signed: there is no {boby}"),
     (OWN + 'signed = "{url}"', ":1:1: [[webhook]] signed: has nothing of the body"),
     (OWN + 'secret = "pem"', ':1:1: [[webhook]] secret: "pem" needs algorithm = "rsa-sha256"'),
@@ -259,7 +262,7 @@ def test_check_says_what_is_wrong(start_gateway, upstream, folder, tmp_path, lin
 
 def test_check_warns_of_what_is_forgotten_too_soon(start_gateway, upstream, folder, tmp_path):
     file = tmp_path / "config.toml"
-    file.write_text(ROUTE + f'webhook = "paypal"\nwebhook_secret_file = "{PayPal(folder).secret_file}"'
-                    '\nwebhook_id = "1"\nretention = "3d"\n')
+    file.write_text(ROUTE + 'webhook = "paypal"\nwebhook_id = "1"\nretention = "3d"\n'
+                    f'webhook_secret_file = "{PayPal(folder).secret_file}"\n')
     ended = start_gateway(upstream, started=False).command("check", "--config", str(file))
     assert 'retention: shorter than twice the tolerance of "paypal"' in ended.stdout + ended.stderr

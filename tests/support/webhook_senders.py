@@ -22,7 +22,7 @@ class Twilio:
 
     name = "twilio"
     content_type = "application/x-www-form-urlencoded"
-    options = {"webhook_url": [PUBLIC_URL]}
+    options = {"webhook_url": PUBLIC_URL}
 
     def __init__(self, folder):
         self.secret = "a-token-of-twilio"
@@ -34,9 +34,9 @@ class Twilio:
     def form(self, **more):
         return {"MessageSid": self.message, "MessageStatus": "delivered", "To": "+1800 555", **more}
 
-    def delivery(self, secret=None, **more):
+    def delivery(self, secret=None, url=PUBLIC_URL, **more):
         form = self.form(**more)
-        text = PUBLIC_URL + self.query + "".join(k + form[k] for k in sorted(form))
+        text = url + self.query + "".join(k + form[k] for k in sorted(form))
         return urllib.parse.urlencode(form).encode(), self.fields(secret, text)
 
     def json_delivery(self, body, secret=None):

@@ -28,7 +28,7 @@ struct route_draft {
   std::string upstream;  ///< its name; empty: the first one
   std::string webhook;   ///< the name of the sender; empty: its requests are no webhooks
   std::string webhook_secret_file;
-  std::vector<std::string> webhook_url;  ///< public ones of `path`
+  std::string webhook_url;  ///< the public one of `path`; empty: unknown
   std::string webhook_id;
 };
 

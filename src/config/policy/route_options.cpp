@@ -80,16 +80,14 @@ const std::array route_table{
         [](route_draft& d, const option_value& v) { d.webhook_secret_file = text(v); }},
     row<route_draft>{
         {.name = "webhook_url",
-         .kind = value_kind::list,
          .example = "https://shop.example.com/hooks/twilio",
          .text = "The public URL that `path` has for a sender that signs it, without query. What a "
-                 "request has beyond `path` is added as it was sent. Several, if the sender does "
-                 "not always write it the same way; the first one should stay the first, as ids "
-                 "are made of it.",
+                 "request has beyond `path` is added as it was sent. The sender may write it with "
+                 "the port or without.",
          .may_be_empty = true,
          .complaint = public_url_complaint,
          .only = front_door::gateway},
-        [](route_draft& d, const option_value& v) { d.webhook_url = list(v); }},
+        [](route_draft& d, const option_value& v) { d.webhook_url = text(v); }},
     row<route_draft>{{.name = "webhook_id",
                       .example = "1JE4291016473214C",
                       .text = "What the sender calls this webhook, if it signs that.",

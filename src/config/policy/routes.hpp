@@ -18,7 +18,7 @@ struct configured_route {
   origin upstream_position;  ///< where the name was read
   std::string webhook;       ///< the name of the sender; empty: none
   std::string webhook_secret_file;
-  std::vector<std::string> webhook_url;
+  std::string webhook_url;  ///< the public one of the path; empty: unknown
   std::string webhook_id;
 };
 
