@@ -1,13 +1,11 @@
-// The options of [[webhook]], and what a route of webhooks differs in from others.
+// The options of [[webhook]], and the senders that they make.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/octets.hpp"
 #include "config/policy/texts.hpp"
 #include "config/webhook.hpp"
-#include "messaging/broker_kind.hpp"
-#include "webhook/hmac.hpp"
-#include "webhook/verifier.hpp"
 
 namespace onceguard::config {
 
@@ -17,17 +15,30 @@ namespace {
 
 constexpr std::array<std::string_view, 3> separator_words{"none", "comma", "space"};
 constexpr std::array<std::string_view, 2> encoding_words{"hex", "base64"};
-constexpr std::array<std::string_view, 2> hash_words{"hmac-sha256", "hmac-sha1"};
-constexpr std::array<std::string_view, 3> secret_words{"raw", "whsec", "base64"};
+constexpr std::array<std::string_view, 3> algorithm_words{"hmac-sha256", "hmac-sha1", "rsa-sha256"};
+constexpr std::array<std::string_view, 5> secret_words{"raw", "whsec", "base64", "hex", "pem"};
 
-std::string header_complaint(std::string_view value) {
-  const auto read = webhook::parse_source("header:" + std::string(value));
-  return read ? std::string() : "expected the name of a header field, got " + quoted(value);
+std::string absence_complaint(std::string_view value) {
+  const auto read = webhook::parse_source(value);
+  const bool pointer = read && read->where == webhook::source::location::json;
+  return pointer ? std::string() : "expected \"json:/POINTER\", got " + quoted(value);
+}
+
+std::string pointer_of(std::string_view value) { return webhook::parse_source(value)->name; }
+
+std::optional<webhook::source> source_of(const option_value& v) {
+  const auto& given = text(v);
+  return given.empty() ? std::nullopt : std::optional(*webhook::parse_source(given));
 }
 
 std::string value_complaint(std::string_view value) {
   return base::is_field_value(value) ? std::string()
                                      : "expected the value of a header field, got " + quoted(value);
+}
+
+std::string header_complaint(std::string_view value) {
+  return base::is_token(value) ? std::string()
+                               : "expected the name of a header field, got " + quoted(value);
 }
 
 const std::array webhook_table{
@@ -40,23 +51,25 @@ const std::array webhook_table{
          .kind = value_kind::list,
          .example = "header:X-Event-Id",
          .text = "Where a delivery has its id, which is the same each time it is sent: "
-                 "`header:NAME`, `json:/POINTER` into the body, or `form:NAME`. Of several, the "
-                 "first that is there.",
-         .complaint = refusal_of<webhook::parse_source>},
+                 "`header:NAME`, `json:/POINTER` into the body, `form:NAME`, `query:NAME`, or "
+                 "`signed-hash`, the SHA-256 of what is signed. Several of them in one text make "
+                 "one id, as in `{json:/a}:{json:/b}`. Of several ids, the first that is there.",
+         .complaint = refusal_of<webhook::parse_id>},
         [](webhook::sender& d, const option_value& v) {
           d.id.clear();
-          for (const auto& one : list(v)) d.id.push_back(*webhook::parse_source(one));
+          for (const auto& one : list(v)) d.id.push_back(*webhook::parse_id(one));
         }},
     row<webhook::sender>{
-        {.name = "signature_header",
-         .example = "X-Signature",
-         .text = "The header field with the signature, or with several of which one must be good.",
-         .complaint = header_complaint},
-        [](webhook::sender& d, const option_value& v) { d.signature_header = text(v); }},
+        {.name = "signature",
+         .example = "header:X-Signature",
+         .text = "Where the signature is, or several of which one must be good: `header:NAME` or "
+                 "`json:/POINTER`.",
+         .complaint = refusal_of<webhook::parse_source>},
+        [](webhook::sender& d, const option_value& v) { d.signature = source_of(v); }},
     row<webhook::sender>{{.name = "signature_separator",
                           .kind = value_kind::choice,
                           .fallback = "none",
-                          .text = "What is between several signatures in the header.",
+                          .text = "What is between several signatures.",
                           .choices = separator_words},
                          [](webhook::sender& d, const option_value& v) {
                            d.separator = static_cast<webhook::signature_separator>(number(v));
@@ -75,27 +88,60 @@ const std::array webhook_table{
                          [](webhook::sender& d, const option_value& v) {
                            d.encoding = static_cast<webhook::signature_encoding>(number(v));
                          }},
-    row<webhook::sender>{{.name = "algorithm",
-                          .kind = value_kind::choice,
-                          .fallback = "hmac-sha256",
-                          .text = "How a signature is made from the secret.",
-                          .choices = hash_words},
-                         [](webhook::sender& d, const option_value& v) {
-                           d.hash = static_cast<webhook::hmac_hash>(number(v));
-                         }},
+    row<webhook::sender>{
+        {.name = "algorithm",
+         .kind = value_kind::choice,
+         .fallback = "hmac-sha256",
+         .text = "How a signature is made: from a secret that both have, or with a "
+                 "private key of RSA (PKCS #1 v1.5).",
+         .choices = algorithm_words},
+        [](webhook::sender& d, const option_value& v) {
+          d.algorithm = static_cast<webhook::signature_algorithm>(number(v));
+        }},
     row<webhook::sender>{
         {.name = "signed",
          .fallback = "{body}",
          .example = "{timestamp}.{body}",
          .text =
-             "What the signature is made of: any text with `{body}`, `{timestamp}` and `{id}`."},
-        [](webhook::sender& d, const option_value& v) { d.content = text(v); }},
+             "What the signature is made of: any text with `{body}`, `{timestamp}`, `{id}`, "
+             "`{crc32}` (of the body, in decimal digits), `{form}` (the sorted names and values of "
+             "a body that is a form), `{url}` (the route's `webhook_url`, with what the request "
+             "has beyond the route's path), `{webhook_id}` (the route's), `{header:NAME}`, "
+             "`{json:/POINTER}`, `{form:NAME}` and `{query:NAME}`. An absent value is empty. A "
+             "value must not contain the text beside it, or it could be two things; one of them "
+             "may, with a star: `{*json:/a}`.",
+         .complaint = refusal_of<webhook::parse_pattern>},
+        [](webhook::sender& d, const option_value& v) {
+          d.content = *webhook::parse_pattern(text(v));
+        }},
+    row<webhook::sender>{
+        {.name = "body_hash",
+         .example = "query:bodySHA256",
+         .text = "Where a delivery has the SHA-256 of its body in hex, if it has: `header:NAME` or "
+                 "`query:NAME`. It must be a part of `signed`. A body with such a hash is no form, "
+                 "and `{form}` is empty. Empty: nowhere.",
+         .may_be_empty = true,
+         .complaint = refusal_of<webhook::parse_source>},
+        [](webhook::sender& d, const option_value& v) { d.body_hash = source_of(v); }},
+    row<webhook::sender>{
+        {.name = "absent",
+         .kind = value_kind::list,
+         .example = "json:/items/1",
+         .text = "Values that no delivery may have, because the sender signs others only: each "
+                 "`json:/POINTER`. An index counts as absent only in an array.",
+         .may_be_empty = true,
+         .complaint = absence_complaint},
+        [](webhook::sender& d, const option_value& v) {
+          d.absent.clear();
+          for (const auto& one : list(v)) d.absent.push_back(pointer_of(one));
+        }},
     row<webhook::sender>{
         {.name = "secret",
          .kind = value_kind::choice,
          .fallback = "raw",
-         .text = "How the secret is written: its bytes as they are, base64 behind `whsec_`, or "
-                 "base64.",
+         .text =
+             "How the secret is written: its bytes as they are, base64 behind `whsec_`, base64, "
+             "hex digits, or as public keys and certificates in PEM form.",
          .choices = secret_words},
         [](webhook::sender& d, const option_value& v) {
           d.secret = static_cast<webhook::secret_form>(number(v));
@@ -103,21 +149,19 @@ const std::array webhook_table{
     row<webhook::sender>{
         {.name = "timestamp",
          .example = "header:X-Timestamp",
-         .text = "Where a delivery says when it was signed, in seconds since 1970: `header:NAME`, "
-                 "or `signature:NAME` for NAME=… in the header of the signature. Empty: nowhere.",
+         .text = "Where a delivery says when it was signed, in seconds since 1970 or as "
+                 "`2026-01-31T12:00:00Z`: `header:NAME`, or `signature:NAME` for NAME=… in the "
+                 "text of the signature. Empty: nowhere.",
          .may_be_empty = true,
          .complaint = refusal_of<webhook::parse_source>},
-        [](webhook::sender& d, const option_value& v) {
-          d.timestamp.clear();
-          if (!text(v).empty()) d.timestamp.push_back(*webhook::parse_source(text(v)));
-        }},
+        [](webhook::sender& d, const option_value& v) { d.timestamp = source_of(v); }},
     row<webhook::sender>{
         {.name = "tolerance",
          .kind = value_kind::duration,
          .fallback = "0s",
          .example = "5m",
          .text = "How far the timestamp may be from the clock of the gateway; 0: any.",
-         .max = day},
+         .max = 30 * day},
         [](webhook::sender& d, const option_value& v) {
           d.tolerance_seconds = number(v) / second;
         }},
@@ -161,10 +205,7 @@ const std::array webhook_table{
                  "delivery that has one is answered and not published. Empty: no checks.",
          .may_be_empty = true,
          .complaint = refusal_of<webhook::parse_source>},
-        [](webhook::sender& d, const option_value& v) {
-          d.challenge.clear();
-          if (!text(v).empty()) d.challenge.push_back(*webhook::parse_source(text(v)));
-        }},
+        [](webhook::sender& d, const option_value& v) { d.challenge = source_of(v); }},
 };
 
 bool is_fault(const remark& r) { return r.weight == remark::grade::fault; }
@@ -200,122 +241,6 @@ class sender_reader {
   std::vector<webhook::sender> made_;
 };
 
-/// The default of `name` on a route of webhooks; true: the configuration does not say otherwise.
-bool is_default(const policy_draft& draft, std::string_view name) {
-  const auto found = draft.origins.find(name);
-  return found == draft.origins.end() || found->second.where == layer::fallback;
-}
-
-class webhook_route {
- public:
-  webhook_route(configured_route& read, gateway::route_params& made, remarks& out)
-      : read_(read), made_(made), out_(out) {}
-
-  void take(const std::vector<webhook::sender>& senders, bool need_secrets) {
-    refuse_others();
-    const auto* found = find(senders);
-    if (found == nullptr) return;
-    std::vector<std::string> secrets;
-    if (need_secrets) {
-      if (read_.webhook_secret_file.empty()) {
-        return fault("webhook", "webhook: needs webhook_secret_file");
-      }
-      auto got = webhook::read_secrets(read_.webhook_secret_file, found->secret);
-      if (!got) return fault("webhook_secret_file", "webhook_secret_file: " + got.error().detail);
-      secrets = *std::move(got);
-    }
-    made_.webhook = std::make_shared<const webhook::verifier>(*found, std::move(secrets));
-    take_defaults(*found);
-    if (!read_.webhook_queue.empty()) take_queue();
-    made_.policy = read_.policy.policy;
-  }
-
- private:
-  void say(remark::grade weight, std::string_view name, const std::string& description) {
-    const auto found = read_.policy.origins.find(name);
-    const auto position = found == read_.policy.origins.end() ? origin{} : found->second;
-    out_.push_back(
-        {weight, position, (position.of_route() ? "[[route]] " : "[defaults] ") + description});
-  }
-  void fault(std::string_view name, const std::string& description) {
-    say(remark::grade::fault, name, description);
-  }
-
-  /// Options about keys of clients: the key of a delivery is its id.
-  void refuse_others() {
-    for (const std::string_view name :
-         {"key_syntax", "key_format", "scope", "previous_scope", "required", "methods"}) {
-      const auto found = read_.policy.origins.find(name);
-      if (found == read_.policy.origins.end() || !found->second.of_route()) continue;
-      fault(name, std::string(name) + ": not with webhook, which finds the key by itself");
-    }
-    if (read_.policy.policy.observe) {
-      fault("observe", "observe: not with webhook, or what nobody signed would pass");
-    }
-  }
-
-  const webhook::sender* find(const std::vector<webhook::sender>& senders) {
-    std::vector<std::string_view> names;
-    for (const auto& one : senders) {
-      if (one.name == read_.webhook) return &one;
-      names.push_back(one.name);
-    }
-    const auto meant = nearest(read_.webhook, names);
-    fault("webhook", "webhook: there is no sender " + quoted(read_.webhook) +
-                         (meant.empty() ? "" : "; did you mean " + quoted(meant) + "?"));
-    return nullptr;
-  }
-
-  void take_defaults(const webhook::sender& about) {
-    auto& policy = read_.policy.policy;
-    auto& texts = read_.policy.texts;
-    // No other spelling of the path may lead to the service without a signature.
-    policy.required = true;
-    policy.methods = made_.method;
-    if (policy.methods.empty()) {
-      policy.methods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"};
-    }
-    texts["required"] = "true";
-    if (is_default(read_.policy, "retention")) {
-      policy.retention = milliseconds(7 * day);  // senders try again for days
-      texts["retention"] = "\"7d\"";
-    }
-    if (webhook::signs_id(about)) {
-      // The sender has signed the id, so another body under it is the same event as it is now.
-      if (is_default(read_.policy, "fingerprint")) {
-        policy.fingerprint.kind = fingerprint_kind::none;
-        texts["fingerprint"] = "\"none\"";
-      }
-    } else {
-      say(remark::grade::note, "webhook",
-          "webhook: " + quoted(about.name) +
-              " does not sign the id: whoever has seen a delivery can send it again under another "
-              "id");
-    }
-  }
-
-  /// A broker's URL may hold a password: messages never repeat the URL.
-  void take_queue() {
-    const auto found = messaging::url_fault(read_.webhook_queue, messaging::broker_role::publisher);
-    if (!found.empty()) return fault("webhook_queue", "webhook_queue: " + found);
-    made_.webhook_queue = read_.webhook_queue;
-    auto& policy = read_.policy.policy;
-    if (is_default(read_.policy, "unknown")) {
-      // Whoever consumes the queue handles each id once, so publishing can be repeated.
-      policy.unknown = unknown_policy::rerun;
-      read_.policy.texts["unknown"] = "\"rerun\"";
-    } else if (policy.unknown == unknown_policy::probe) {
-      fault("unknown",
-            "unknown: no \"probe\" with webhook_queue: nobody knows yet what becomes of "
-            "the delivery");
-    }
-  }
-
-  configured_route& read_;
-  gateway::route_params& made_;
-  remarks& out_;
-};
-
 }  // namespace
 
 std::span<const row<webhook::sender>> webhook_rows() { return webhook_table; }
@@ -332,20 +257,6 @@ std::vector<webhook::sender> read_senders(const reading& source, const node* tab
     for (const auto& table : tables->items) reader.read(table);
   }
   return reader.done();
-}
-
-void take_webhook(const std::vector<webhook::sender>& senders, bool need_secrets,
-                  configured_route& read, gateway::route_params& made, remarks& out) {
-  if (read.webhook.empty()) {
-    for (const std::string_view name : {"webhook_secret_file", "webhook_queue"}) {
-      const auto given = read.policy.origins.find(name);
-      if (given == read.policy.origins.end()) continue;
-      out.push_back({remark::grade::fault, given->second,
-                     "[[route]] " + std::string(name) + ": only with webhook"});
-    }
-    return;
-  }
-  webhook_route(read, made, out).take(senders, need_secrets);
 }
 
 }  // namespace onceguard::config

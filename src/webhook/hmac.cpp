@@ -2,10 +2,12 @@
 
 #include <array>
 #include <fstream>
+#include <span>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "base/hash.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::webhook {
@@ -19,19 +21,34 @@ std::string hmac_of(hmac_hash hash, std::string_view secret, std::string_view te
   return {reinterpret_cast<const char*>(made.data()), size};
 }
 
+std::optional<std::string> from_hex(std::string_view text) {
+  std::string out(text.size() / 2, 0);
+  const std::span<unsigned char> bytes(reinterpret_cast<unsigned char*>(out.data()), out.size());
+  if (text.size() % 2 != 0 || !base::from_hex(text, bytes)) return std::nullopt;
+  return out;
+}
+
 result<std::string> decode_secret(std::string_view text, secret_form form) {
   constexpr std::string_view mark = "whsec_";
-  if (form == secret_form::raw) return std::string(text);
-  if (form == secret_form::whsec) {
-    if (!text.starts_with(mark)) return error(errc::invalid_argument, "expected whsec_ and base64");
-    text.remove_prefix(mark.size());
+  const auto needed = [](std::optional<std::string> bytes,
+                         const char* expected) -> result<std::string> {
+    if (!bytes) return error(errc::invalid_argument, expected);
+    return *std::move(bytes);
+  };
+  switch (form) {
+    case secret_form::raw:
+      return std::string(text);
+    case secret_form::whsec:
+      if (!text.starts_with(mark)) break;
+      return needed(from_base64(text.substr(mark.size())), "expected base64 behind whsec_");
+    case secret_form::base64:
+      return needed(from_base64(text), "expected base64");
+    case secret_form::hex:
+      return needed(from_hex(text), "expected pairs of hex digits");
+    case secret_form::pem:
+      return error(errc::invalid_argument, "expected a secret, not a public key");
   }
-  auto decoded = from_base64(text);
-  if (!decoded) {
-    return error(errc::invalid_argument,
-                 form == secret_form::whsec ? "expected base64 behind whsec_" : "expected base64");
-  }
-  return *std::move(decoded);
+  return error(errc::invalid_argument, "expected whsec_ and base64");
 }
 
 result<std::vector<std::string>> read_secrets(const std::string& path, secret_form form) {

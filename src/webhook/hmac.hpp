@@ -1,5 +1,7 @@
 // HMAC and the secrets that it is made with.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,10 +12,16 @@
 
 namespace onceguard::webhook {
 
+enum class hmac_hash : std::uint8_t { sha256, sha1 };
+
 /// The bytes of the HMAC (RFC 2104).
 [[nodiscard]] std::string hmac_of(hmac_hash hash, std::string_view secret, std::string_view text);
 
-/// The bytes of a secret as a sender shows it. The error does not repeat it.
+/// The bytes that pairs of hex digits of either case name; empty: other text.
+[[nodiscard]] std::optional<std::string> from_hex(std::string_view text);
+
+/// The bytes of a secret as a sender shows it; keys in PEM form are no secrets, and need
+/// read_public_keys. The error does not repeat it.
 [[nodiscard]] result<std::string> decode_secret(std::string_view text, secret_form form);
 
 /// The secrets of a file, one a line; several while a secret is being replaced. The error names the

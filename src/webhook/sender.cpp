@@ -1,78 +1,129 @@
 #include "webhook/sender.hpp"
 
 #include <algorithm>
-#include <array>
-
-#include <onceguard/fingerprint.hpp>
-
-#include "base/octets.hpp"
 
 namespace onceguard::webhook {
 
 namespace {
 
+using kind = pattern_part::kind;
 using location = source::location;
 
-constexpr std::string_view id_part = "{id}";
-constexpr std::string_view timestamp_part = "{timestamp}";
-constexpr std::string_view body_part = "{body}";
+/// Whether what is signed depends on the whole body, by itself.
+bool signs_body(const pattern& content) {
+  return contains(content, kind::body) || contains(content, kind::form) ||
+         contains(content, kind::crc32);
+}
 
-bool contains(const std::string& content, std::string_view part) {
-  return content.find(part) != std::string::npos;
+/// Whether it depends on any part of the body.
+bool signs_part_of_body(const sender& about) {
+  return signs_body(about.content) || about.body_hash ||
+         std::any_of(about.content.begin(), about.content.end(), [](const pattern_part& part) {
+           return part.type == kind::value &&
+                  (part.position.where == location::json || part.position.where == location::form);
+         });
+}
+
+bool signs(const sender& about, const source& value) {
+  const auto& content = about.content;
+  if (contains(content, value)) return true;
+  switch (value.where) {
+    case location::signed_hash:
+      return true;
+    case location::query:
+      return contains(content, kind::url);
+    case location::header:
+      return contains(content, kind::id);  // complaint() has seen that it is this header
+    case location::json:
+      // A CRC-32 is no protection, and where the body may be a form instead, nothing says where
+      // one of its values ends.
+      return contains(content, kind::body) || (about.body_hash && !signs_body(content));
+    case location::form:
+      return contains(content, kind::body);
+    case location::signature:
+      break;
+  }
+  return false;
+}
+
+std::string complaint_about_id(const sender& about) {
+  if (about.id.empty()) return "id: missing";
+  for (const auto& one : about.id) {
+    for (const auto& part : one) {
+      if (part.position.where == location::signature) {
+        return "id: can't be in the text of the signature";
+      }
+    }
+  }
+  if (!contains(about.content, kind::id)) return {};
+  const bool header = about.id.size() == 1 && about.id.front().size() == 1 &&
+                      about.id.front().front().position.where == location::header;
+  return header ? "" : "signed: {id} needs an id in a header";
+}
+
+std::string complaint_about_timestamp(const sender& about) {
+  const bool signs_timestamp = contains(about.content, kind::timestamp);
+  if (!about.timestamp) {
+    if (signs_timestamp) return "signed: {timestamp} needs timestamp";
+    return about.tolerance_seconds > 0 ? "tolerance: needs timestamp" : "";
+  }
+  const auto where = about.timestamp->where;
+  if (where != location::header && where != location::signature) {
+    return "timestamp: expected \"header:NAME\" or \"signature:NAME\"";
+  }
+  return signs_timestamp ? "" : "timestamp: is not in signed, so anybody can change it";
+}
+
+std::string complaint_about_content(const sender& about) {
+  if (!signs_part_of_body(about))
+    return "signed: has nothing of the body, so anybody can change it";
+  std::size_t greedy = 0;
+  for (const auto& part : about.content) {
+    if (part.type == kind::value && part.position.where == location::signed_hash) {
+      return "signed: {signed-hash} can't be a part of what it is made of";
+    }
+    if (part.takes_any) ++greedy;
+  }
+  if (greedy > 1) return "signed: only one value can have a star, or its end would not be known";
+  if (!about.body_hash) return {};
+  const auto where = about.body_hash->where;
+  if (where != location::header && where != location::query) {
+    return "body_hash: expected \"header:NAME\" or \"query:NAME\"";
+  }
+  const bool whole_url = where == location::query && contains(about.content, kind::url);
+  if (whole_url || contains(about.content, *about.body_hash)) return {};
+  return "body_hash: is not in signed, so anybody can change it";
+}
+
+std::string complaint_about_signature(const sender& about) {
+  if (!about.signature) return "signature: missing";
+  const auto where = about.signature->where;
+  if (where != location::header && where != location::json) {
+    return "signature: expected \"header:NAME\" or \"json:/POINTER\"";
+  }
+  const bool rsa = about.algorithm == signature_algorithm::rsa_sha256;
+  const bool pem = about.secret == secret_form::pem;
+  if (rsa && !pem) return "algorithm: \"rsa-sha256\" needs secret = \"pem\"";
+  if (pem && !rsa) return "secret: \"pem\" needs algorithm = \"rsa-sha256\"";
+  return {};
 }
 
 }  // namespace
 
-result<source> parse_source(std::string_view text) {
-  struct kind {
-    std::string_view prefix;
-    location where;
-  };
-  constexpr std::array<kind, 4> kinds{{{"header:", location::header},
-                                       {"json:", location::json},
-                                       {"form:", location::form},
-                                       {"signature:", location::signature}}};
-  for (const auto& one : kinds) {
-    if (!text.starts_with(one.prefix)) continue;
-    const auto name = text.substr(one.prefix.size());
-    const bool fits =
-        one.where == location::json ? !name.empty() && is_json_pointer(name) : base::is_token(name);
-    if (fits) return source{one.where, std::string(name)};
-  }
-  return error(errc::invalid_argument,
-               "expected \"header:NAME\", \"json:/POINTER\", \"form:NAME\" or \"signature:NAME\"");
-}
-
 std::string complaint(const sender& about) {
-  if (about.id.empty()) return "id: missing";
-  for (const auto& one : about.id) {
-    if (one.where == location::signature) return "id: can't be in the header of the signature";
+  for (auto* const part : {complaint_about_id, complaint_about_signature, complaint_about_content,
+                           complaint_about_timestamp}) {
+    if (auto fault = part(about); !fault.empty()) return fault;
   }
-  if (about.signature_header.empty()) return "signature_header: missing";
-  if (!contains(about.content, body_part)) return "signed: has no {body}, so anybody can change it";
-  if (contains(about.content, id_part)) {
-    const bool header = about.id.size() == 1 && about.id.front().where == location::header;
-    if (!header) return "signed: {id} needs an id in a header";
-  }
-  const bool signs_timestamp = contains(about.content, timestamp_part);
-  if (about.timestamp.size() > 1) return "timestamp: more than one";
-  if (signs_timestamp && about.timestamp.empty()) return "signed: {timestamp} needs timestamp";
-  if (!about.timestamp.empty()) {
-    const auto where = about.timestamp.front().where;
-    if (where != location::header && where != location::signature) {
-      return "timestamp: expected \"header:NAME\" or \"signature:NAME\"";
-    }
-    if (!signs_timestamp) return "timestamp: is not in signed, so anybody can change it";
-  }
-  if (about.tolerance_seconds > 0 && about.timestamp.empty()) return "tolerance: needs timestamp";
   return {};
 }
 
 bool signs_id(const sender& about) {
-  return contains(about.content, id_part) ||
-         std::all_of(about.id.begin(), about.id.end(), [](const source& one) {
-           return one.where == location::json || one.where == location::form;
-         });
+  return std::all_of(about.id.begin(), about.id.end(), [&](const pattern& one) {
+    return std::all_of(one.begin(), one.end(), [&](const pattern_part& part) {
+      return part.type == kind::literal || signs(about, part.position);
+    });
+  });
 }
 
 }  // namespace onceguard::webhook

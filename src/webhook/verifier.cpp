@@ -1,37 +1,31 @@
 #include "webhook/verifier.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 
-#include <nlohmann/json.hpp>
 #include <openssl/crypto.h>
 
 #include "base/hash.hpp"
 #include "text/json_text.hpp"
+#include "webhook/crc32.hpp"
 #include "webhook/hmac.hpp"
+#include "webhook/instant.hpp"
 
 namespace onceguard::webhook {
 
 namespace {
 
+using kind = pattern_part::kind;
+using location = source::location;
 using text_view = std::optional<std::string_view>;
 
-/// The value of a field that is sent exactly once: the service may read another one of several.
-text_view only_field(std::span<const base::field> fields, std::string_view name) {
-  text_view out;
-  for (const auto& f : fields) {
-    if (!base::same_name(f.name, name)) continue;
-    if (out || !base::iequals(f.name, name)) return std::nullopt;
-    out = base::trim(f.value);
-  }
-  return out;
-}
+/// More signatures no sender sends, and each costs a check.
+constexpr std::size_t signatures_max = 16;
 
 /// Calls `visit` for each part of the text; without a separator, the whole text is one.
 template <class Visit>
 void each_part(std::string_view text, char separator, const Visit& visit) {
-  while (!text.empty()) {
+  for (std::size_t i = 0; i < signatures_max && !text.empty(); ++i) {
     const auto end = separator == 0 ? std::string_view::npos : text.find(separator);
     visit(base::trim(text.substr(0, end)));
     if (end == std::string_view::npos) break;
@@ -63,139 +57,248 @@ char character_of(signature_separator separator) {
   return 0;
 }
 
-std::optional<std::string> decoded(std::string_view text, signature_encoding encoding) {
-  if (encoding == signature_encoding::base64) return from_base64(text);
-  std::string out(text.size() / 2, 0);
-  const std::span<unsigned char> bytes(reinterpret_cast<unsigned char*>(out.data()), out.size());
-  if (text.size() % 2 != 0 || !base::from_hex(text, bytes)) return std::nullopt;
-  return out;
+/// All bytes are compared, so that the time does not say how many are right.
+bool is_same(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-/// The body is parsed once, and only for a source that needs it.
-class id_finder {
- public:
-  explicit id_finder(const delivery& arrived) : arrived_(arrived) {}
+hmac_hash hash_of(signature_algorithm algorithm) {
+  return algorithm == signature_algorithm::hmac_sha1 ? hmac_hash::sha1 : hmac_hash::sha256;
+}
 
-  std::optional<std::string> find(const std::vector<source>& sources) {
-    for (const auto& one : sources) {
-      auto found = find_in(one);
-      if (found && !found->empty()) return found;
-    }
-    return std::nullopt;
-  }
-
- private:
-  std::optional<std::string> find_in(const source& one) {
-    text_view found;
-    switch (one.where) {
-      case source::location::json:
-        return find_in_json(one.name);
-      case source::location::header:
-        found = only_field(arrived_.fields, one.name);
-        break;
-      case source::location::form:
-        found = only_part(arrived_.body, '&', one.name);
-        break;
-      case source::location::signature:
-        break;
-    }
-    if (!found) return std::nullopt;
-    return std::string(*found);
-  }
-
-  std::optional<std::string> find_in_json(const std::string& name) {
-    if (!json_) json_ = nlohmann::json::parse(arrived_.body, nullptr, false);
-    const nlohmann::json::json_pointer pointer(name);
-    if (json_->is_discarded() || !json_->contains(pointer)) return std::nullopt;
-    const auto& value = json_->at(pointer);
-    if (value.is_string()) return value.get<std::string>();
-    if (value.is_number_integer()) return value.dump();
-    return std::nullopt;
-  }
-
-  const delivery& arrived_;
-  std::optional<nlohmann::json> json_;
-};
-
-std::string content_of(const sender& about, std::string_view id, std::string_view timestamp,
-                       std::string_view body) {
-  struct part {
-    std::string_view name;
-    std::string_view value;
+/// Whether the value leaves no doubt where it begins and ends between what stands beside it.
+bool stands_apart(const pattern& text, std::size_t index, std::string_view value) {
+  const auto beside = [&](std::size_t other) -> std::string_view {
+    return other < text.size() ? std::string_view(text[other].text) : std::string_view();
   };
-  const part parts[]{{"{id}", id}, {"{timestamp}", timestamp}, {"{body}", body}};
-  std::string out;
-  std::string_view rest = about.content;
-  while (!rest.empty()) {
-    bool replaced = false;
-    for (const auto& one : parts) {
-      if (replaced || !rest.starts_with(one.name)) continue;
-      out += one.value;
-      rest.remove_prefix(one.name.size());
-      replaced = true;
-    }
-    if (replaced) continue;
-    out += rest.front();
-    rest.remove_prefix(1);
-  }
-  return out;
-}
-
-std::optional<std::int64_t> seconds_of(std::string_view text) {
-  std::int64_t out = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, failed] = std::from_chars(text.data(), end, out);
-  if (failed != std::errc{} || stop != end || out < 0) return std::nullopt;
-  return out;
+  const auto before = index == 0 ? std::string_view() : beside(index - 1);
+  const auto after = beside(index + 1);
+  const bool begins = before.empty() || (std::string(before) += value).rfind(before) == 0;
+  const bool ends = after.empty() || (std::string(value) += after).find(after) == value.size();
+  return begins && ends;
 }
 
 }  // namespace
 
-bool verifier::signed_with_a_secret(std::string_view signatures, std::string_view content) const {
-  bool out = false;
-  for (const auto& secret : secrets_) {
-    const auto made = hmac_of(about_.hash, secret, content);
-    each_part(signatures, character_of(about_.separator), [&](std::string_view part) {
+/// The check of one delivery.
+class verifier::examination {
+ public:
+  examination(const sender& about, const registration& agreed, const delivery& arrived)
+      : about_(about), agreed_(agreed), arrived_(arrived), values_(arrived) {}
+
+  finding run() {
+    if (!read_signatures() || !read_timestamp()) return {verdict::forged};
+    // Other bodies are parsed only once the signature is known to be good.
+    if (contains(about_.content, kind::id)) {
+      id_ = find_id();
+      if (id_.empty()) return {verdict::no_id};
+    }
+    if (has_what_is_not_signed() || !take_body_hash()) return {verdict::forged};
+    if (!is_signed()) return {verdict::forged};
+    if (is_late()) return {verdict::expired};
+    if (id_.empty()) id_ = find_id();
+    if (id_.empty()) return {verdict::no_id};
+    finding out{verdict::genuine, std::move(id_)};
+    if (about_.challenge) out.challenge = values_.find(*about_.challenge).text.value_or("");
+    return out;
+  }
+
+ private:
+  bool read_signatures() {
+    auto found = values_.find(*about_.signature);
+    if (!found.text) return false;
+    signatures_ = *std::move(found.text);
+    return true;
+  }
+
+  bool read_timestamp() {
+    if (!about_.timestamp) return true;
+    if (about_.timestamp->where == location::signature) {
+      const auto part =
+          only_part(signatures_, character_of(about_.separator), about_.timestamp->name);
+      if (part) timestamp_ = *part;
+      return part.has_value();
+    }
+    auto found = values_.find(*about_.timestamp);
+    if (!found.text) return false;
+    timestamp_ = *std::move(found.text);
+    return true;
+  }
+
+  bool has_what_is_not_signed() {
+    for (const auto& pointer : about_.absent) {
+      if (!values_.json().lacks(pointer)) return true;
+    }
+    return false;
+  }
+
+  /// False: the hash is not that of the body, or is missing where nothing else covers the body.
+  bool take_body_hash() {
+    if (!about_.body_hash) return true;
+    const auto found = values_.find(*about_.body_hash);
+    if (!found.is_clear) return false;
+    if (!found.text) {
+      const auto& content = about_.content;
+      return contains(content, kind::body) || contains(content, kind::form) ||
+             contains(content, kind::crc32);
+    }
+    hashes_body_ = true;
+    const auto given = from_hex(*found.text);
+    return given && is_same(*given, base::as_chars(base::sha256_of(arrived_.body)));
+  }
+
+  bool is_signed() {
+    const bool needs_url = contains(about_.content, kind::url);
+    const std::size_t count = needs_url ? agreed_.urls.size() : 1;
+    bool out = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto content = text_of(about_.content, needs_url ? agreed_.urls[i] : std::string());
+      if (!content) return false;
+      if (is_signed_text(*content)) out = true;
+      // A repeat may be signed with another of the URLs, and has the same hash.
+      if (i == 0) content_ = *std::move(content);
+    }
+    return out;
+  }
+
+  bool is_signed_text(std::string_view content) const {
+    if (about_.algorithm == signature_algorithm::rsa_sha256) return is_signed_by_key(content);
+    bool out = false;
+    for (const auto& secret : agreed_.secrets) {
+      const auto made = hmac_of(hash_of(about_.algorithm), secret, content);
+      each_signature([&](std::string_view given) {
+        if (is_same(given, made)) out = true;  // and the others are still compared
+      });
+    }
+    return out;
+  }
+
+  /// Takes no secret, so its time tells nobody anything.
+  bool is_signed_by_key(std::string_view content) const {
+    bool out = false;
+    for (const auto& key : agreed_.keys) {
+      each_signature(
+          [&](std::string_view given) { out = out || key.verifies(given, content, arrived_.now); });
+    }
+    return out;
+  }
+
+  template <class Visit>
+  void each_signature(const Visit& visit) const {
+    each_part(signatures_, character_of(about_.separator), [&](std::string_view part) {
       if (!part.starts_with(about_.prefix)) return;
-      const auto given = decoded(part.substr(about_.prefix.size()), about_.encoding);
-      if (!given || given->size() != made.size()) return;
-      // All are compared, so that the time does not say which one fits.
-      if (CRYPTO_memcmp(given->data(), made.data(), made.size()) == 0) out = true;
+      part.remove_prefix(about_.prefix.size());
+      const auto given =
+          about_.encoding == signature_encoding::base64 ? from_base64(part) : from_hex(part);
+      if (given) visit(std::string_view(*given));
     });
   }
-  return out;
-}
+
+  bool is_late() const {
+    if (!about_.timestamp || about_.tolerance_seconds == 0) return false;
+    const auto when = parse_instant(timestamp_);
+    return !when || std::abs(arrived_.now - *when) > about_.tolerance_seconds;
+  }
+
+  std::string find_id() {
+    for (const auto& one : about_.id) {
+      auto found = filled_id(one);
+      if (!found.empty()) return found;
+    }
+    return {};
+  }
+
+  /// Empty: not all of its values are there.
+  std::string filled_id(const pattern& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto& part = text[i];
+      if (part.type == kind::literal) {
+        out += part.text;
+      } else if (part.position.where == location::signed_hash) {
+        out += base::to_hex(base::sha256_of(content_));
+      } else {
+        const auto found = values_.find(part.position);
+        if (!found.text || found.text->empty() || !stands_apart(text, i, *found.text)) return {};
+        out += *found.text;
+      }
+    }
+    return out;
+  }
+
+  /// What is signed, if the sender knows the route by this URL; empty: nothing can be, as a value
+  /// is there twice or is malformed.
+  std::optional<std::string> text_of(const pattern& text, const std::string& url) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (!append_part(out, text, i, url)) return std::nullopt;
+    }
+    return out;
+  }
+
+  bool append_part(std::string& out, const pattern& text, std::size_t index,
+                   const std::string& url) {
+    const auto& part = text[index];
+    switch (part.type) {
+      case kind::literal:
+        out += part.text;
+        return true;
+      case kind::id:
+        out += id_;
+        return true;
+      case kind::timestamp:
+        out += timestamp_;
+        return true;
+      case kind::body:
+        out += arrived_.body;
+        return true;
+      case kind::crc32:
+        out += std::to_string(crc32_of(arrived_.body));
+        return true;
+      case kind::form:
+        if (hashes_body_) return true;
+        if (!values_.form()) return false;
+        out += sorted_text(*values_.form());
+        return true;
+      case kind::url:
+        return append_url(out, url);
+      case kind::webhook_id:
+        out += agreed_.webhook_id;
+        return true;
+      case kind::value:
+        break;
+    }
+    const auto found = values_.find(part.position);
+    const auto value = found.text.value_or("");
+    if (!found.is_clear || (!part.takes_any && !stands_apart(text, index, value))) return false;
+    out += value;
+    return true;
+  }
+
+  /// The public URL of the route, and what the request has beyond the route's path. It is taken as
+  /// it was sent, as the sender has signed it.
+  bool append_url(std::string& out, const std::string& url) const {
+    auto path = values_.path();
+    const std::string_view prefix = agreed_.path == "/" ? std::string_view() : agreed_.path;
+    if (!path.starts_with(prefix)) return false;
+    path.remove_prefix(prefix.size());
+    out.append(url).append(path).append(values_.query());
+    return true;
+  }
+
+  const sender& about_;
+  const registration& agreed_;
+  const delivery& arrived_;
+  delivery_values values_;
+  std::string signatures_;
+  std::string timestamp_;
+  std::string id_;
+  std::string content_;       // with the first URL
+  bool hashes_body_ = false;  // so that the body is no form
+};
 
 finding verifier::check(const delivery& arrived) const {
-  const auto signatures = only_field(arrived.fields, about_.signature_header);
-  if (!signatures) return {verdict::forged};
-  text_view timestamp;
-  if (!about_.timestamp.empty()) {
-    const auto& one = about_.timestamp.front();
-    timestamp = one.where == source::location::header
-                    ? only_field(arrived.fields, one.name)
-                    : only_part(*signatures, character_of(about_.separator), one.name);
-    if (!timestamp) return {verdict::forged};
-  }
-  id_finder finder(arrived);
-  std::optional<std::string> id;
-  // Other bodies are parsed only once the signature is known to be good.
-  const bool id_is_signed_apart = about_.content.find("{id}") != std::string::npos;
-  if (id_is_signed_apart) {
-    id = finder.find(about_.id);
-    if (!id) return {verdict::no_id};
-  }
-  const auto content = content_of(about_, id.value_or(""), timestamp.value_or(""), arrived.body);
-  if (!signed_with_a_secret(*signatures, content)) return {verdict::forged};
-  if (timestamp && about_.tolerance_seconds > 0) {
-    const auto when = seconds_of(*timestamp);
-    if (!when || std::abs(arrived.now - *when) > about_.tolerance_seconds) {
-      return {verdict::expired};
-    }
-  }
-  if (!id) id = finder.find(about_.id);
-  if (!id) return {verdict::no_id};
-  return {verdict::genuine, *std::move(id), finder.find(about_.challenge).value_or("")};
+  return examination(about_, agreed_, arrived).run();
 }
 
 }  // namespace onceguard::webhook

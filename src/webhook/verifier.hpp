@@ -1,20 +1,23 @@
 // Says whether a delivery comes from its sender, and which id it has.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/field.hpp"
+#include "webhook/delivery.hpp"
+#include "webhook/public_key.hpp"
 #include "webhook/sender.hpp"
 
 namespace onceguard::webhook {
 
-struct delivery {
-  std::span<const base::field> fields;  ///< the header
-  std::string_view body;
-  std::int64_t now = 0;  ///< seconds since 1970
+/// What a route and its sender have agreed on.
+struct registration {
+  std::vector<std::string> secrets{};  ///< of HMAC
+  std::vector<public_key> keys{};      ///< of RSA
+  std::vector<std::string> urls{};     ///< of `path`, as the sender may write it; no final slash
+  std::string path{"/"};               ///< the route's
+  std::string webhook_id{};            ///< what the sender calls this webhook
 };
 
 enum class verdict : std::uint8_t {
@@ -33,9 +36,9 @@ struct finding {
 /// Immutable.
 class verifier {
  public:
-  /// Without secrets, nothing is genuine.
-  verifier(sender about, std::vector<std::string> secrets)
-      : about_(std::move(about)), secrets_(std::move(secrets)) {}
+  /// Without secrets and keys, nothing is genuine.
+  verifier(sender about, registration agreed)
+      : about_(std::move(about)), agreed_(std::move(agreed)) {}
 
   /// The time does not depend on how much of a signature is right.
   [[nodiscard]] finding check(const delivery& arrived) const;
@@ -43,11 +46,10 @@ class verifier {
   [[nodiscard]] const sender& about() const noexcept { return about_; }
 
  private:
-  [[nodiscard]] bool signed_with_a_secret(std::string_view signatures,
-                                          std::string_view content) const;
+  class examination;
 
   sender about_;
-  std::vector<std::string> secrets_;
+  registration agreed_;
 };
 
 }  // namespace onceguard::webhook

@@ -45,7 +45,7 @@ TEST(table_of_options, takes_its_own_defaults_and_examples) {
   const std::set<std::string> without_default{
       "[[upstream]] name",  "[[upstream]] url", "[[upstream]] identity",
       "[[route]] upstream", "[[consume]] to",   "[[consume]] subscriber",
-      "[[consume]] from",   "[[webhook]] name", "[[webhook]] signature_header",
+      "[[consume]] from",   "[[webhook]] name", "[[webhook]] signature",
       "[[relay]] name",     "[[relay]] outbox", "[[relay]] to"};
   for (const auto& s : sections()) {
     for (const auto* o : s.options) {

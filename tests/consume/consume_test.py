@@ -130,6 +130,7 @@ def test_requests_are_signed_as_standard_webhooks_has_it(consume, stream, own_up
     ("header:event-id", {"event-id": "e1"}, "e1"),
     ("json:/event/id", {"payload": '{"event": {"id": "j1"}}'}, "j1"),
     ("json:/id", {"payload": '{"id": 17}'}, "17"),
+    ("json:/id", {"payload": '{"id": 9007199254740993}'}, "9007199254740993"),
     ("body-hash", {"payload": "same"}, hashlib.sha256(b"same").hexdigest()),
 ])
 def test_the_id_stands_where_the_rule_says(consume, stream, own_upstream, rule, message, key):

@@ -16,7 +16,7 @@ from support.redis import Redis
 from support.waiting import wait_until
 
 SECRET = "a secret"
-OWN = {"name": "own", "id": ["header:X-Id"], "signature_header": "X-Own", "signed": "{id}{body}",
+OWN = {"name": "own", "id": ["header:X-Id"], "signature": "header:X-Own", "signed": "{id}{body}",
        "queued_headers": ["X-Kind"], "accepted_status": 202, "accepted_type": "text/plain",
        "accepted_body": "[accepted]"}
 

@@ -13,7 +13,7 @@ from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import Gateway
 from support.waiting import wait_until
 
-OWN = {"name": "own", "id": ["json:/delivery"], "signature_header": "X-Own", "signature_prefix":
+OWN = {"name": "own", "id": ["json:/delivery"], "signature": "header:X-Own", "signature_prefix":
        "mac=", "algorithm": "hmac-sha1", "signature_encoding": "base64", "signed": "own/{body}"}
 SECRET, NEXT_SECRET = "whsec_" + base64.b64encode(b"first secret").decode(), "another secret"
 

@@ -29,6 +29,8 @@ struct route_draft {
   std::string webhook;   ///< the name of the sender; empty: its requests are no webhooks
   std::string webhook_secret_file;
   std::string webhook_queue;
+  std::string webhook_url;  ///< the public one of `path`; empty: unknown
+  std::string webhook_id;
 };
 
 [[nodiscard]] std::span<const row<policy_draft>> policy_rows();

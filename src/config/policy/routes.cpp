@@ -44,6 +44,8 @@ class route_reader {
     made.webhook = draft.webhook;
     made.webhook_secret_file = draft.webhook_secret_file;
     made.webhook_queue = draft.webhook_queue;
+    made.webhook_url = draft.webhook_url;
+    made.webhook_id = draft.webhook_id;
     refuse_twin(made.rule, table);
     refuse_idle_requirement(made);
     finish(std::move(made));

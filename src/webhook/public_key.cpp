@@ -1,0 +1,131 @@
+#include "webhook/public_key.hpp"
+
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "base/value_text.hpp"
+
+namespace onceguard::webhook {
+
+namespace {
+
+constexpr int bits_min = 2048;
+
+struct bio_deleter {
+  void operator()(BIO* one) const noexcept { BIO_free(one); }
+};
+struct certificate_deleter {
+  void operator()(X509* one) const noexcept { X509_free(one); }
+};
+struct context_deleter {
+  void operator()(EVP_MD_CTX* one) const noexcept { EVP_MD_CTX_free(one); }
+};
+
+/// A block of a PEM file, between its BEGIN and END.
+struct pem_block {
+  std::string title;
+  std::string bytes;
+};
+
+result<std::vector<pem_block>> blocks_of(const std::string& text) {
+  const std::unique_ptr<BIO, bio_deleter> memory(
+      BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  std::vector<pem_block> out;
+  char* title = nullptr;
+  char* header = nullptr;
+  unsigned char* data = nullptr;
+  long size = 0;
+  ERR_clear_error();
+  while (PEM_read_bio(memory.get(), &title, &header, &data, &size) == 1) {
+    out.push_back({title, {reinterpret_cast<const char*>(data), static_cast<std::size_t>(size)}});
+    OPENSSL_free(title);
+    OPENSSL_free(header);
+    OPENSSL_free(data);
+  }
+  const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (!at_end) return error(errc::invalid_argument, "a block of PEM is damaged");
+  return out;
+}
+
+std::int64_t end_of(const X509& certificate) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &parts) != 1) return 0;
+  return timegm(&parts);
+}
+
+/// The key in a block; null: none is there.
+result<public_key> key_of(const pem_block& block) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(block.bytes.data());
+  const auto size = static_cast<long>(block.bytes.size());
+  EVP_PKEY* key = nullptr;
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  if (block.title == PEM_STRING_PUBLIC) {
+    key = d2i_PUBKEY(nullptr, &bytes, size);
+  } else if (block.title == PEM_STRING_X509) {
+    const std::unique_ptr<X509, certificate_deleter> certificate(d2i_X509(nullptr, &bytes, size));
+    if (certificate) {
+      key = X509_get_pubkey(certificate.get());
+      end = end_of(*certificate);
+    }
+  } else {
+    return error(errc::invalid_argument,
+                 "expected PUBLIC KEY and CERTIFICATE, got " + base::quoted(block.title));
+  }
+  ERR_clear_error();
+  if (key == nullptr) {
+    return error(errc::invalid_argument, "a " + block.title + " that can't be decoded");
+  }
+  std::shared_ptr<EVP_PKEY> owned(key, EVP_PKEY_free);
+  if (EVP_PKEY_get_base_id(key) != EVP_PKEY_RSA) {
+    return error(errc::invalid_argument, "a " + block.title + " that is not for RSA");
+  }
+  if (EVP_PKEY_get_bits(key) < bits_min) {
+    return error(errc::invalid_argument, "a " + block.title + " of fewer than 2048 bits");
+  }
+  return public_key(std::move(owned), end);
+}
+
+}  // namespace
+
+bool public_key::verifies(std::string_view signature, std::string_view text,
+                          std::int64_t now) const {
+  if (now > end_) return false;
+  const std::unique_ptr<EVP_MD_CTX, context_deleter> context(EVP_MD_CTX_new());
+  const bool good =
+      context &&
+      EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key_.get()) == 1 &&
+      EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(signature.data()),
+                       signature.size(), reinterpret_cast<const unsigned char*>(text.data()),
+                       text.size()) == 1;
+  if (!good) ERR_clear_error();  // or another call of this thread would find it
+  return good;
+}
+
+result<std::vector<public_key>> read_public_keys(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return error(errc::invalid_argument, path + ": can't be opened");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) return error(errc::invalid_argument, path + ": can't be read");
+  const auto blocks = blocks_of(text);
+  if (!blocks) return error(errc::invalid_argument, path + ": " + blocks.error().detail);
+  if (blocks->empty()) {
+    return error(errc::invalid_argument, path + ": holds no public key and no certificate");
+  }
+  std::vector<public_key> out;
+  for (const auto& block : *blocks) {
+    auto key = key_of(block);
+    if (!key) return error(errc::invalid_argument, path + ": " + key.error().detail);
+    out.push_back(*std::move(key));
+  }
+  return out;
+}
+
+}  // namespace onceguard::webhook
