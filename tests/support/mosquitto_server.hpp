@@ -29,8 +29,8 @@ class mosquitto_server {
     // Without a limit on what waits: it drops what is above, and confirms all the same.
     std::ofstream(folder_.file("settings"))
         << "listener " << port_ << " 127.0.0.1\n"
-        << settings << "\nuser root\npersistence true\npersistence_location "
-        << folder_.file("") << "\nautosave_interval 0\nmax_queued_messages 0\n";
+        << settings << "\nuser root\npersistence true\npersistence_location " << folder_.file("")
+        << "\nautosave_interval 0\nmax_queued_messages 0\n";
     start();
   }
   mosquitto_server(const mosquitto_server&) = delete;
@@ -82,8 +82,8 @@ class mosquitto_server {
   /// A client of its own package, `mosquitto_pub` or `mosquitto_sub`: its output.
   [[nodiscard]] std::string run_client(const std::string& name,
                                        std::vector<std::string> words) const {
-    words.insert(words.begin(), {"/usr/bin/" + name, "-V", "5", "-h", "127.0.0.1", "-p",
-                                 std::to_string(port_)});
+    words.insert(words.begin(),
+                 {"/usr/bin/" + name, "-V", "5", "-h", "127.0.0.1", "-p", std::to_string(port_)});
     const auto out = folder_.file("client " + std::to_string(++clients_));
     run_program({}, words, out);
     return content_of(out);
@@ -110,8 +110,7 @@ class mosquitto_server {
     server.sin_family = AF_INET;
     server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     server.sin_port = htons(static_cast<std::uint16_t>(port_));
-    const bool out =
-        ::connect(client, reinterpret_cast<sockaddr*>(&server), sizeof server) == 0;
+    const bool out = ::connect(client, reinterpret_cast<sockaddr*>(&server), sizeof server) == 0;
     ::close(client);
     return out;
   }

@@ -110,10 +110,9 @@ void read_consumer(address& out) {
     refuse_url("the group has a /, + or #");
   }
   if (out.filter().size() > longest_text) refuse_url("group and topic are longer than 65535 bytes");
-  out.session_expiry = seconds_parameter(out.url, "session_expiry", default_session_expiry,
-                                         longest_session_expiry);
-  out.keep_alive =
-      seconds_parameter(out.url, "keep_alive", default_keep_alive, longest_keep_alive);
+  out.session_expiry =
+      seconds_parameter(out.url, "session_expiry", default_session_expiry, longest_session_expiry);
+  out.keep_alive = seconds_parameter(out.url, "keep_alive", default_keep_alive, longest_keep_alive);
   out.create = value_of(flag_of(out.url, "create", true));
 }
 

@@ -62,8 +62,8 @@ result<void> connection::accept(const session_answer& answer) {
     return fault(errc::broker_unreachable, "the server does not speak MQTT 5");
   }
   if (answer.reason != 0) {
-    const auto code = answer.reason == client_id_not_valid ? errc::invalid_argument
-                                                           : errc::broker_unreachable;
+    const auto code =
+        answer.reason == client_id_not_valid ? errc::invalid_argument : errc::broker_unreachable;
     return fault(code, "the server refuses the client: " + words_of(answer.reason, answer.details));
   }
   if (answer.details.number(property_id::maximum_qos, 2) < 1) {
@@ -185,18 +185,18 @@ void connection::take(const frame& packet) {
 void connection::keep_alive() {
   if (broken_) return;
   const auto now = base::boot_now();
-  if (asked_ && last_arrival_ >= *asked_) asked_.reset();
-  if (asked_) {
-    if (now >= *asked_ + timeout_) static_cast<void>(give_up());
+  if (unanswered_ping_ && last_arrival_ >= *unanswered_ping_) unanswered_ping_.reset();
+  if (unanswered_ping_) {
+    if (now >= *unanswered_ping_ + timeout_) static_cast<void>(give_up());
     return;
   }
   if (now < next_duty()) return;
   add(encode_pingreq());
-  asked_ = now;
+  unanswered_ping_ = now;
 }
 
 moment connection::next_duty() const {
-  if (asked_ && last_arrival_ < *asked_) return *asked_ + timeout_;
+  if (unanswered_ping_ && last_arrival_ < *unanswered_ping_) return *unanswered_ping_ + timeout_;
   const auto silent = last_arrival_ + timeout_;
   if (interval_.count() == 0) return silent;
   return std::min(silent, last_sent_ + milliseconds(interval_) / signs_per_interval);

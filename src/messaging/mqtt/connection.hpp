@@ -41,8 +41,8 @@ class connection {
   connection& operator=(const connection&) = delete;
 
   /// Connects and begins the session. errc::broker_unreachable: also where the server refuses the
-  /// client; errc::invalid_argument: it takes no such client id, or a file of the TLS settings can't
-  /// be used.
+  /// client; errc::invalid_argument: it takes no such client id, or a file of the TLS settings
+  /// can't be used.
   [[nodiscard]] result<session_answer> open(const session_request& request, moment until);
   /// Says goodbye, and waits until the server has read it, and so all that was sent before.
   /// `forget`: the server keeps nothing of the session.
@@ -90,7 +90,7 @@ class connection {
   std::chrono::seconds interval_{0};  ///< within which the server wants to get something; 0: none
   moment last_arrival_{};
   moment last_sent_{};
-  std::optional<moment> asked_;  ///< when a sign of life was asked for that has not come
+  std::optional<moment> unanswered_ping_;  ///< when a sign of life was asked for that has not come
 };
 
 }  // namespace onceguard::messaging::mqtt

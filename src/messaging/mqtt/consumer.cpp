@@ -50,8 +50,7 @@ class topic_consumer final : public messaging::consumer, private packet_listener
         in_flight_(std::min(params.in_flight, most_in_flight)),
         address_(std::move(source)),
         traits_(traits_of(address_)),
-        topic_is_key_(traits_.ordered &&
-                      address_.topic.find_first_of("+#") != std::string::npos),
+        topic_is_key_(traits_.ordered && address_.topic.find_first_of("+#") != std::string::npos),
         connection_(address_, timeout_, *this) {}
   ~topic_consumer() override { connection_.close(false, deadline()); }
 

@@ -99,8 +99,7 @@ class topic_publisher final : public messaging::publisher, private packet_listen
 result<void> topic_publisher::open() {
   const auto until = deadline();
   session_request request;
-  request.client_id =
-      address_.client_id.empty() ? random_client_id(name_) : address_.client_id;
+  request.client_id = address_.client_id.empty() ? random_client_id(name_) : address_.client_id;
   request.clean_start = true;
   request.login = address_.url.login;
   const auto answer = connection_.open(request, until);
@@ -204,10 +203,9 @@ void topic_publisher::take_reply(packet_type type, const reply& arrived) {
   if ((arrived.reason >= first_failure || arrived.reason == no_matching_subscribers) && !refused_) {
     const auto code = code_of(arrived.reason);
     refused_ = connection_.fault(
-        code, (code == errc::not_found ? "no session takes message "
-                                       : "the server refuses message ") +
-                  std::to_string(found->second.index) + ": " +
-                  words_of(arrived.reason, arrived.details));
+        code,
+        (code == errc::not_found ? "no session takes message " : "the server refuses message ") +
+            std::to_string(found->second.index) + ": " + words_of(arrived.reason, arrived.details));
   }
   keys_.erase(found->second.key);
   unanswered_.erase(found);

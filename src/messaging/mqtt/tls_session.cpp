@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <utility>
 
+#include <climits>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
@@ -20,8 +20,8 @@ std::string openssl_words() {
 }
 
 error wrong_file(std::string_view name) {
-  return {errc::invalid_argument, "the file of the parameter " + std::string(name) +
-                                      " can't be used: " + openssl_words()};
+  return {errc::invalid_argument,
+          "the file of the parameter " + std::string(name) + " can't be used: " + openssl_words()};
 }
 
 bool is_address(const std::string& host) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include <onceguard/error.hpp>
-
 #include <openssl/ssl.h>
+
+#include <onceguard/error.hpp>
 
 #include "messaging/mqtt/address.hpp"
 

@@ -1,5 +1,5 @@
-// A socket that never blocks longer than it is allowed to. Libraries of brokers wait without end for
-// a broker that does not read, as one does while it is low on memory.
+// A socket that never blocks longer than it is allowed to. Libraries of brokers wait without end
+// for a broker that does not read, as one does while it is low on memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
