@@ -50,7 +50,9 @@ result<session_answer> connection::open(const session_request& request, moment u
     if (base::boot_now() >= until) return give_up();
     static_cast<void>(wait(until));
   }
+  // A server that refuses the client closes the connection at once: this is the better reason.
   if (auto accepted = accept(*answer_); !accepted) {
+    broken_.reset();
     end(accepted.error());
     return *broken_;
   }
@@ -124,8 +126,7 @@ void connection::read_arrived() {
   while (!broken_) {
     const auto count = transport_.read(buffer);
     if (!count) {
-      end(fault(errc::broker_unreachable,
-                count.error().detail + (answer_ ? "" : " before it took the client")));
+      end(fault(errc::broker_unreachable, count.error().detail + end_hint()));
       return;
     }
     if (*count == 0) return;
@@ -133,6 +134,13 @@ void connection::read_arrived() {
     arrived_.append(buffer.data(), *count);
     take_packets();
   }
+}
+
+/// Mosquitto 2.0 does not say that another client took the session over.
+std::string connection::end_hint() const {
+  if (!answer_) return " before it took the client";
+  if (address_.client_id.empty()) return {};
+  return ", or another client with the client_id " + address_.client_id + " made it so";
 }
 
 void connection::take_packets() {

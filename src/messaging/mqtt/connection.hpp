@@ -73,6 +73,7 @@ class connection {
 
  private:
   void end(error why);
+  [[nodiscard]] std::string end_hint() const;
   void read_arrived();
   void write_outgoing();
   void take_packets();

@@ -171,7 +171,8 @@ result<void> topic_publisher::wait_while(Condition condition, moment until) {
     if (base::boot_now() >= until) return connection_.give_up();
     static_cast<void>(connection_.wait(until));
   }
-  return connection_.state();
+  // What has been answered counts, also where the connection broke after it.
+  return {};
 }
 
 result<void> topic_publisher::send_all(std::span<const message> batch,

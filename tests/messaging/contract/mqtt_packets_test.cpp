@@ -56,7 +56,7 @@ TEST(mqtt_packets, a_connect_is_as_the_specification_has_it) {
   request.receive_maximum = 64;
   request.login.emplace("me", "pass");
   EXPECT_EQ(encode(request),
-            "\x10\x22\x00\x04MQTT\x05\xc0\x00\x0a\x08"
+            "\x10\x21\x00\x04MQTT\x05\xc0\x00\x0a\x08"
             "\x11\x00\x09\x3a\x80\x21\x00\x40"
             "\x00\x02"
             "c1"
