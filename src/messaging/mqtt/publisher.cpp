@@ -119,8 +119,10 @@ result<void> topic_publisher::publish(std::span<const message> batch) {
   if (!packets) return packets.error();
   refused_.reset();
   auto done = send_all(batch, *std::move(packets), until);
-  if (!done) return error(done.error().code, done.error().detail, effect::unknown);
-  if (!refused_) return {};
+  if (!refused_) {
+    return done ? done : error(done.error().code, done.error().detail, effect::unknown);
+  }
+  // Also where the server closed the connection with it.
   if (batch.size() > 1) refused_->effect = effect::unknown;
   return *refused_;
 }

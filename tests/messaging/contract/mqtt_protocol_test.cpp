@@ -116,10 +116,10 @@ TEST_F(mqtt_protocol, a_session_that_the_server_ends_earlier_is_refused_and_not_
   EXPECT_NE(why.detail.find("for 60 s only"), std::string::npos) << why.detail;
   wait_until("the goodbye", [&] { return !server.packets(disconnect).empty(); });
   EXPECT_EQ(server.packets(disconnect)[0].body, "\x00\x05\x11\x00\x00\x00\x00"s);
-  EXPECT_TRUE(messaging::open_consumer(params_of(server.consumer_url("&session_expiry=1m"), 300ms))
-                  .error()
-                  .detail.find("no answer in time") != std::string::npos)
-      << "a session that is short enough is subscribed in";
+  const auto next =
+      messaging::open_consumer(params_of(server.consumer_url("&session_expiry=1m"), 1s));
+  EXPECT_EQ(next.error().code, errc::broker_unreachable) << "which this server does not answer";
+  EXPECT_EQ(server.packets(subscribe).size(), 1u);
 }
 
 TEST_F(mqtt_protocol, a_session_that_must_exist_and_does_not_is_not_found) {
@@ -212,12 +212,12 @@ TEST_F(mqtt_protocol, a_message_that_comes_again_is_counted_and_one_of_qos_0_is_
 
 TEST_F(mqtt_protocol, a_server_that_is_silent_is_asked_and_then_given_up) {
   const mqtt_script server(sending({}));
-  const auto receiver = consume(server, 200ms);
+  const auto receiver = consume(server, 600ms);
   const auto begin = base::boot_now();
   const auto got = receiver->receive(1, 10s);
   ASSERT_FALSE(got.has_value());
   EXPECT_EQ(got.error().code, errc::broker_unreachable);
-  EXPECT_GE(base::boot_now() - begin, 350ms);
+  EXPECT_GE(base::boot_now() - begin, 1'100ms);
   EXPECT_LT(base::boot_now() - begin, 9s);
   EXPECT_EQ(server.packets(pingreq).size(), 1u);
   EXPECT_EQ(receiver->extend(1).error().code, errc::broker_unreachable);
@@ -329,7 +329,7 @@ TEST_F(mqtt_protocol, a_confirmation_that_does_not_come_is_of_unknown_effect) {
   const mqtt_script server([](const packet& got) {
     return got.type == connect ? mqtt_connack(false, 0) : std::string();
   });
-  const auto done = publish_texts(server, {"x"}, 200ms);
+  const auto done = publish_texts(server, {"x"}, 1s);
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().code, errc::broker_unreachable);
   EXPECT_EQ(done.error().effect, effect::unknown);
