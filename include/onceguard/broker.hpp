@@ -99,7 +99,8 @@ class consumer {
   /// Gives a delivery its full hold again, from now on.
   [[nodiscard]] virtual result<void> extend(std::uint64_t tag) = 0;
   /// The message is done: the broker forgets it. On success the broker has confirmed it, if its
-  /// protocol can; otherwise the request has been sent.
+  /// protocol can; otherwise the request has been sent. Where the protocol has an order of
+  /// acknowledgements (MQTT), it is sent when all earlier deliveries are settled.
   [[nodiscard]] virtual result<void> acknowledge(std::uint64_t tag) = 0;
   /// The message shall be delivered again, to whomever, after about the delay.
   [[nodiscard]] virtual result<void> give_back(std::uint64_t tag, milliseconds delay) = 0;

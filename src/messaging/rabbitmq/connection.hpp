@@ -1,7 +1,8 @@
 // A connection to RabbitMQ with one channel. One thread at a time.
 //
 // librabbitmq decodes what arrives and encodes what is sent. What waits, and for how long, is
-// decided here (tcp_socket.hpp).
+// decided here: librabbitmq's functions that use its sockets wait without end for a broker that
+// does not read, as RabbitMQ does while it is low on memory.
 #pragma once
 #include <amqp.h>
 #include <amqp_framing.h>
@@ -16,7 +17,7 @@
 
 #include "messaging/rabbitmq/address.hpp"
 #include "messaging/rabbitmq/content.hpp"
-#include "messaging/rabbitmq/tcp_socket.hpp"
+#include "messaging/socket/tcp_socket.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 

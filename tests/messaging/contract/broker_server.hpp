@@ -15,6 +15,12 @@ struct test_queue {
   std::string publisher_url;
   /// Consumes what dead_letter moved away; empty where consumer_traits::dead_letters is false.
   std::string dead_letters_url;
+  /// Of a second consumer beside the first one; empty: they have the same URL.
+  std::string second_url{};
+
+  [[nodiscard]] const std::string& other_url() const {
+    return second_url.empty() ? consumer_url : second_url;
+  }
 };
 
 /// A server of the tests' own. It ends with the test process.
@@ -43,6 +49,8 @@ struct tested_broker {
   /// Of the queues that make_queue makes; zero where deliveries are held as long as the connection.
   milliseconds hold{0};
   std::function<std::unique_ptr<broker_server>()> begin;
+  /// An acknowledgement takes effect when all earlier deliveries are settled.
+  bool acknowledges_in_order = false;
 };
 
 /// All that the program of the tests was linked with.

@@ -1,5 +1,6 @@
 // The brokers that the contract suites run on.
 #include "messaging/contract/broker_server.hpp"
+#include "messaging/contract/mqtt_broker.hpp"
 #include "messaging/contract/nats_broker.hpp"
 #include "messaging/contract/postgres_queue_server.hpp"
 #include "messaging/contract/rabbitmq_broker.hpp"
@@ -11,6 +12,7 @@ namespace onceguard::testing {
 const std::vector<tested_broker>& tested_brokers() {
   static const std::vector<tested_broker> all{
       {"rabbitmq", milliseconds(0), [] { return std::make_unique<rabbitmq_broker>(); }},
+      {"mqtt", milliseconds(0), [] { return std::make_unique<mqtt_broker>(); }, true},
       {"nats", nats_broker::hold, [] { return std::make_unique<nats_broker>(); }},
       redis_streams_broker(),
       {"postgres_queue", postgres_queue_server::hold,

@@ -88,9 +88,11 @@ TEST_P(consumer_contract, a_consumer_that_is_killed_loses_nothing) {
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
   const auto second = connect();
+  std::set<std::string> expected{"0", "1", "3", "4"};
+  if (GetParam().acknowledges_in_order) expected.insert("2");
   std::set<std::string> rest;
-  for (const auto& got : take_all(*second, 4)) rest.insert(got.received.payload);
-  EXPECT_EQ(rest, (std::set<std::string>{"0", "1", "3", "4"}));
+  for (const auto& got : take_all(*second, expected.size())) rest.insert(got.received.payload);
+  EXPECT_EQ(rest, expected);
 }
 
 TEST_P(consumer_contract, what_is_given_back_comes_again) {
@@ -159,7 +161,7 @@ TEST_P(consumer_contract, receive_waits_for_a_message_and_no_longer_than_asked) 
 
 TEST_P(consumer_contract, two_consumers_share_the_messages) {
   const auto one = connect(3);
-  const auto other = connect(3);
+  const auto other = connect_other(3);
   publish_numbers(6);
   std::multiset<std::string> all;
   for (const auto& got : take_all(*one, 3)) all.insert(got.received.payload);

@@ -55,6 +55,12 @@ class consumer_fixture : public ::testing::TestWithParam<tested_broker> {
     if (!out) throw std::runtime_error("open_consumer: " + out.error().detail);
     return std::move(*out);
   }
+  /// Beside one that connect has opened.
+  [[nodiscard]] std::unique_ptr<consumer> connect_other(std::size_t in_flight = 64) const {
+    auto out = messaging::open_consumer(at(queue_.other_url(), in_flight));
+    if (!out) throw std::runtime_error("open_consumer: " + out.error().detail);
+    return std::move(*out);
+  }
 
   void publish(const std::vector<message>& batch) const {
     auto sender = messaging::open_publisher(at(queue_.publisher_url));

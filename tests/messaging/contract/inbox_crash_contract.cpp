@@ -149,6 +149,17 @@ class inbox_crash : public ::testing::TestWithParam<tested_broker> {
     }
   }
 
+  /// For a consumer that runs a command for each message.
+  [[nodiscard]] std::string command_config(const std::string& name, const std::string& url) const {
+    auto out = folder_.file(name);
+    std::ofstream(out) << "[store]\nurl = \"sqlite:" << folder_.file("inbox.db")
+                       << "\"\n[[consume]]\nsubscriber = \"crash\"\nfrom = \"" << url
+                       << "\"\ncommand = [\"/bin/sh\", \"-c\", "
+                       << "\"sleep 0.03; echo $ONCEGUARD_MESSAGE_ID >> " << folder_.file("effects")
+                       << "\"]\nlease = \"2s\"\nconcurrency = 4\ndead_letter = \"drop\"\n";
+    return out;
+  }
+
   int number(const std::string& statement) { return std::stoi(database_.admin().value(statement)); }
   int distinct() { return number("SELECT count(DISTINCT message) FROM effects"); }
   int total() { return number("SELECT count(*) FROM effects"); }
@@ -172,7 +183,7 @@ class inbox_crash : public ::testing::TestWithParam<tested_broker> {
 TEST_P(inbox_crash, each_message_takes_effect_once_though_consumers_are_killed) {
   const int count = messages_to_send();
   doomed_process one("inbox", queue_.consumer_url, database_.url(), folder_.file("one"));
-  doomed_process other("inbox", queue_.consumer_url, database_.url(), folder_.file("other"));
+  doomed_process other("inbox", queue_.other_url(), database_.url(), folder_.file("other"));
   publish(count);
   int kills = 0;
   // After each so many effects, whatever the speed of this machine is.
@@ -225,7 +236,7 @@ TEST_P(inbox_crash, a_frozen_consumer_that_wakes_up_repeats_nothing) {
   publish(count / 2);
   wait_until("the first effects", [&] { return total() > 0; });
   frozen.freeze();
-  doomed_process other("inbox", queue_.consumer_url, database_.url(), folder_.file("other"));
+  doomed_process other("inbox", queue_.other_url(), database_.url(), folder_.file("other"));
   publish(count / 2);
   if (GetParam().hold > 0ms) {
     wait_until(
@@ -239,17 +250,12 @@ TEST_P(inbox_crash, a_frozen_consumer_that_wakes_up_repeats_nothing) {
 
 TEST_P(inbox_crash, commands_run_at_most_once_and_what_is_missing_is_listed) {
   constexpr int count = 300;
-  const auto config = folder_.file("onceguard.toml");
-  std::ofstream(config) << "[store]\nurl = \"sqlite:" << folder_.file("inbox.db")
-                        << "\"\n[[consume]]\nsubscriber = \"crash\"\nfrom = \""
-                        << queue_.consumer_url << "\"\ncommand = [\"/bin/sh\", \"-c\", "
-                        << "\"sleep 0.03; echo $ONCEGUARD_MESSAGE_ID >> " << folder_.file("effects")
-                        << "\"]\nlease = \"2s\"\nconcurrency = 4\ndead_letter = \"drop\"\n";
-  const std::vector<std::string> words{program(), "consume", "--config", config};
+  const auto config = command_config("one.toml", queue_.consumer_url);
+  const auto other_config = command_config("other.toml", queue_.other_url());
   std::map<std::string, int> effects;
   {
-    doomed_process one(words, folder_.file("one"));
-    doomed_process other(words, folder_.file("other"));
+    doomed_process one({program(), "consume", "--config", config}, folder_.file("one"));
+    doomed_process other({program(), "consume", "--config", other_config}, folder_.file("other"));
     publish(count);
     int kills = 0;
     auto next = base::boot_now() + 500ms;
@@ -313,9 +319,9 @@ TEST_P(inbox_crash, what_commits_in_an_outbox_takes_effect_once_at_the_far_end) 
   for (const char* const log : {"relay one", "relay two"}) {
     all.push_back(std::make_unique<doomed_process>(words, folder_.file(log)));
   }
-  for (const char* const log : {"one", "two"}) {
-    all.push_back(std::make_unique<doomed_process>("inbox", queue_.consumer_url, database_.url(),
-                                                   folder_.file(log)));
+  for (const auto& url : {queue_.consumer_url, queue_.other_url()}) {
+    const auto log = folder_.file("consumer " + std::to_string(all.size()));
+    all.push_back(std::make_unique<doomed_process>("inbox", url, database_.url(), log));
   }
   publishing_shop shop(database_.admin());
   std::size_t kills = 0;

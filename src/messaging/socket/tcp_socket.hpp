@@ -1,6 +1,5 @@
-// A socket that never blocks longer than it is allowed to. librabbitmq's functions that use its
-// sockets wait without end for a broker that does not read, as RabbitMQ does while it is low on
-// memory. So the library's part is the encoding alone.
+// A socket that never blocks longer than it is allowed to. Libraries of brokers wait without end
+// for a broker that does not read, as one does while it is low on memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +9,9 @@
 
 #include <onceguard/error.hpp>
 
-#include "messaging/rabbitmq/host_lookup.hpp"
+#include "messaging/socket/host_lookup.hpp"
 
-namespace onceguard::messaging::rabbitmq {
+namespace onceguard::messaging {
 
 class tcp_socket {
  public:
@@ -39,4 +38,4 @@ class tcp_socket {
   int descriptor_ = -1;
 };
 
-}  // namespace onceguard::messaging::rabbitmq
+}  // namespace onceguard::messaging

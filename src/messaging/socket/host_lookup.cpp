@@ -1,4 +1,4 @@
-#include "messaging/rabbitmq/host_lookup.hpp"
+#include "messaging/socket/host_lookup.hpp"
 
 #include <algorithm>
 #include <list>
@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <utility>
 
-namespace onceguard::messaging::rabbitmq {
+namespace onceguard::messaging {
 namespace {
 
 addrinfo wanted(int flags) {
@@ -81,4 +81,4 @@ result<address_list> find_host(const std::string& host, std::uint16_t port, mome
   return address_list(running->request.ar_result);
 }
 
-}  // namespace onceguard::messaging::rabbitmq
+}  // namespace onceguard::messaging

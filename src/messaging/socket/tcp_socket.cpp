@@ -1,4 +1,4 @@
-#include "messaging/rabbitmq/tcp_socket.hpp"
+#include "messaging/socket/tcp_socket.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +14,7 @@
 
 #include <onceguard/record.hpp>
 
-namespace onceguard::messaging::rabbitmq {
+namespace onceguard::messaging {
 namespace {
 
 error unreachable(std::string_view begin, int code) {
@@ -116,4 +116,4 @@ void tcp_socket::wait(bool writable, moment until) const {
   wait_for(descriptor_, static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), until);
 }
 
-}  // namespace onceguard::messaging::rabbitmq
+}  // namespace onceguard::messaging
