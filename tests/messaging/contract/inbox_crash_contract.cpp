@@ -180,7 +180,7 @@ class inbox_crash : public ::testing::TestWithParam<tested_broker> {
   test_queue queue_;
 };
 
-TEST_P(inbox_crash, each_message_takes_effect_once_though_consumers_are_killed) {
+TEST_P(inbox_crash, each_message_takes_effect_once_though_consumers_and_broker_are_killed) {
   const int count = messages_to_send();
   doomed_process one("inbox", queue_.consumer_url, database_.url(), folder_.file("one"));
   doomed_process other("inbox", queue_.other_url(), database_.url(), folder_.file("other"));
@@ -189,8 +189,14 @@ TEST_P(inbox_crash, each_message_takes_effect_once_though_consumers_are_killed) 
   // After each so many effects, whatever the speed of this machine is.
   const int step = std::max(count / 20, 1);
   int next = step;
+  bool broker_killed = false;
   const auto done = [&] {
     const int effects = total();
+    if (!broker_killed && effects >= count / 2) {
+      broker_->stop();
+      broker_->start();
+      broker_killed = true;
+    }
     if (effects >= next && effects < count) {
       (++kills % 2 == 0 ? one : other).kill_and_begin_again();
       next = effects + step;
@@ -209,6 +215,7 @@ TEST_P(inbox_crash, each_message_takes_effect_once_though_consumers_are_killed) 
   });
   EXPECT_EQ(total(), count);
   EXPECT_GT(kills, 0);
+  EXPECT_TRUE(broker_killed);
   std::cout << GetParam().name << ": " << count << " messages, " << kills << " kills\n";
 }
 
