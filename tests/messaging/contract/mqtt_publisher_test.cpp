@@ -96,6 +96,12 @@ TEST_F(mqtt_publisher, tls_checks_the_certificate_of_the_server) {
     EXPECT_EQ(why.code, errc::broker_unreachable);
     EXPECT_TRUE(mentions(why, "self-signed certificate")) << why.detail;
   }
+  // The same server by an address that the certificate does not have.
+  auto elsewhere = secret.url("t?client_id=c&ca=" + ours.file(), {}, "mqtts");
+  elsewhere.replace(elsewhere.find("127.0.0.1"), 9, "[::ffff:127.0.0.1]");
+  const auto mismatch = messaging::open_consumer(params_of(elsewhere)).error();
+  EXPECT_EQ(mismatch.code, errc::broker_unreachable);
+  EXPECT_TRUE(mentions(mismatch, "IP address mismatch")) << mismatch.detail;
   EXPECT_TRUE(consumer("&verify=no").has_value());
   EXPECT_EQ(consumer("", "mqtt").error().code, errc::broker_unreachable);
   const auto missing = consumer("&ca=/nowhere.pem").error();
