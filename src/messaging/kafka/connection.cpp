@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
 
 #include "messaging/kafka/failure.hpp"
 
@@ -12,8 +15,8 @@ using namespace std::chrono_literals;
 
 /// librdkafka's own handler would write to the standard error stream. What matters comes as an
 /// error.
-void keep_silent(const rd_kafka_t* /*client*/, int /*level*/, const char* /*facility*/,
-                 const char* /*text*/) {}
+void keep_silent(const rd_kafka_t* /*client*/, int /*level*/, const char* facility,
+                 const char* text) { if (std::getenv("KDEBUG")) fprintf(stderr, "%ld %d %s %s\n", (long)std::chrono::duration_cast<milliseconds>(base::boot_now().time_since_epoch()).count(), (int)getpid(), facility, text); }
 
 /// One question for a topic takes no longer, so that a refused connection is noticed soon.
 constexpr milliseconds longest_question{500};
@@ -75,6 +78,7 @@ connection::connection(rd_kafka_type_t type, const kafka_url& url, const broker_
       throw failed{refusal(errc::invalid_argument, "librdkafka refuses a value of " + setting)};
     }
   }
+  if (auto* d = std::getenv("KDEBUG")) rd_kafka_conf_set(conf.get(), "debug", d, nullptr, 0);
   rd_kafka_conf_set_log_cb(conf.get(), keep_silent);
   if (set) set(conf.get());
   raw_ = rd_kafka_new(type, conf.get(), why, sizeof why);
@@ -85,7 +89,7 @@ connection::connection(rd_kafka_type_t type, const kafka_url& url, const broker_
 }
 
 connection::~connection() {
-  rd_kafka_destroy_flags(raw_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  if (!abandoned_) rd_kafka_destroy_flags(raw_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
 std::optional<rd_kafka_resp_err_t> connection::ask_for_topic(rd_kafka_topic_t* topic,

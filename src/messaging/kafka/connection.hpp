@@ -55,6 +55,8 @@ class connection {
   [[nodiscard]] bool broken() const noexcept { return broken_.has_value(); }
   /// As broken from now on.
   void give_up(error why);
+  /// It is not destroyed, as that would never return: its memory is lost.
+  void abandon() noexcept { abandoned_ = true; }
   /// Of the callback for errors.
   void note_error(rd_kafka_resp_err_t code, const char* words);
   /// The error of a call that failed, with what librdkafka said last.
@@ -70,6 +72,7 @@ class connection {
   const milliseconds timeout_;
   rd_kafka_t* raw_ = nullptr;
   bool doubtful_ = false;  ///< all brokers went away, and nobody asked since
+  bool abandoned_ = false;
   std::string last_words_;
   std::optional<error> broken_;
 };

@@ -88,23 +88,26 @@ void kafka_consumer::subscribe() {
 }
 
 kafka_consumer::~kafka_consumer() {
-  if (!server_.broken()) close();
+  const auto until = server_.deadline();
+  // In a rebalance the group takes no commit for a while.
+  while (!server_.broken() && !commits_.flush(until) && base::boot_now() < until) {
+    keep(message_handle(rd_kafka_consumer_poll(server_.raw(), slice.count())));
+  }
+  leave();
   // Their memory is librdkafka's.
   early_.clear();
   partitions_.clear();
 }
 
-void kafka_consumer::close() {
-  const auto until = server_.deadline();
-  // In a rebalance the group takes no commit for a while.
-  while (!commits_.flush(until) && base::boot_now() < until) {
-    serve_events();
-    keep(message_handle(rd_kafka_consumer_poll(server_.raw(), slice.count())));
-  }
+void kafka_consumer::leave() {
+  // A client that is destroyed while a rebalance waits for its callback never comes to an end
+  // (librdkafka 2.0.2): so also one whose brokers are away is closed, and its callbacks served.
+  // Commits that wait for a broker hold it up for as long as a session lasts.
+  const auto until = server_.deadline() + url_.hold;
   const queue_handle events(rd_kafka_queue_new(server_.raw()));
   const error_handle refused(rd_kafka_consumer_close_queue(server_.raw(), events.get()));
-  if (refused) return;
-  while (rd_kafka_consumer_closed(server_.raw()) == 0 && base::boot_now() < until) {
+  while (!refused && rd_kafka_consumer_closed(server_.raw()) == 0) {
+    if (base::boot_now() >= until) return server_.abandon();
     rd_kafka_queue_poll_callback(events.get(), slice.count());
   }
 }

@@ -61,7 +61,7 @@ class kafka_consumer final : public consumer {
   void rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* list);
   void add_partitions(rd_kafka_topic_partition_list_t* list);
   void remove_partitions(const rd_kafka_topic_partition_list_t* list);
-  void close();
+  void leave();
 
   const kafka_url url_;
   const broker_params params_;
