@@ -1,5 +1,5 @@
-// A stand-in for Kafka, of the tests' own: librdkafka's mock cluster in the program kafka_server, on
-// free ports of this machine, gone with the tests.
+// A stand-in for Kafka, of the tests' own: librdkafka's mock cluster in the program kafka_server,
+// on free ports of this machine, gone with the tests.
 #pragma once
 #include <arpa/inet.h>
 #include <filesystem>
@@ -25,8 +25,8 @@ class kafka_server {
   /// Starts it and waits until it answers.
   kafka_server() {
     const auto tests = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    server_ = begin_program({}, {tests / "kafka_server", std::to_string(port_)},
-                            folder_.file("log"));
+    server_ =
+        begin_program({}, {tests / "kafka_server", std::to_string(port_)}, folder_.file("log"));
     while ((servers_ = answer_to("servers")).empty()) {
       if (::waitpid(server_, nullptr, WNOHANG) != 0) {
         throw std::runtime_error("kafka_server does not start: " + output());

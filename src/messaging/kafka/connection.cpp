@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <unistd.h>
-#include <cstdio>
-#include <cstdlib>
 
 #include "messaging/kafka/failure.hpp"
 
@@ -15,8 +12,8 @@ using namespace std::chrono_literals;
 
 /// librdkafka's own handler would write to the standard error stream. What matters comes as an
 /// error.
-void keep_silent(const rd_kafka_t* /*client*/, int /*level*/, const char* facility,
-                 const char* text) { if (std::getenv("KDEBUG")) fprintf(stderr, "%ld %d %s %s\n", (long)std::chrono::duration_cast<milliseconds>(base::boot_now().time_since_epoch()).count(), (int)getpid(), facility, text); }
+void keep_silent(const rd_kafka_t* /*client*/, int /*level*/, const char* /*facility*/,
+                 const char* /*text*/) {}
 
 /// One question for a topic takes no longer, so that a refused connection is noticed soon.
 constexpr milliseconds longest_question{500};
@@ -49,8 +46,8 @@ setting_list common_settings(const kafka_url& url, const broker_params& params) 
       {"reconnect.backoff.ms", "50"},
       {"reconnect.backoff.max.ms", "1000"},
       {"allow.auto.create.topics", "false"},
-      {"security.protocol", url.tls ? (url.login ? "sasl_ssl" : "ssl")
-                                    : (url.login ? "sasl_plaintext" : "plaintext")},
+      {"security.protocol",
+       url.tls ? (url.login ? "sasl_ssl" : "ssl") : (url.login ? "sasl_plaintext" : "plaintext")},
   };
   if (url.login) {
     out.emplace_back("sasl.mechanism", url.mechanism);
@@ -78,7 +75,6 @@ connection::connection(rd_kafka_type_t type, const kafka_url& url, const broker_
       throw failed{refusal(errc::invalid_argument, "librdkafka refuses a value of " + setting)};
     }
   }
-  if (auto* d = std::getenv("KDEBUG")) rd_kafka_conf_set(conf.get(), "debug", d, nullptr, 0);
   rd_kafka_conf_set_log_cb(conf.get(), keep_silent);
   if (set) set(conf.get());
   raw_ = rd_kafka_new(type, conf.get(), why, sizeof why);

@@ -9,9 +9,6 @@ errc code_of(rd_kafka_resp_err_t code) noexcept {
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
       return errc::not_found;
-    // The log's disk: librdkafka has asked again and again by then.
-    case RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR:
-      return errc::store_full;
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
     case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
     case RD_KAFKA_RESP_ERR_INVALID_MSG:

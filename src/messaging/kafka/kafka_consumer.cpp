@@ -68,15 +68,15 @@ kafka_consumer::kafka_consumer(const kafka_url& url, const broker_params& params
 
 void kafka_consumer::configure(rd_kafka_conf_t* conf) {
   rd_kafka_conf_set_opaque(conf, this);
-  rd_kafka_conf_set_error_cb(
-      conf, [](rd_kafka_t* /*client*/, int code, const char* words, void* opaque) {
-        static_cast<kafka_consumer*>(opaque)->server_.note_error(
-            static_cast<rd_kafka_resp_err_t>(code), words);
-      });
-  rd_kafka_conf_set_rebalance_cb(
-      conf, [](rd_kafka_t* /*client*/, rd_kafka_resp_err_t what,
-               rd_kafka_topic_partition_list_t* list,
-               void* opaque) { static_cast<kafka_consumer*>(opaque)->rebalance(what, list); });
+  rd_kafka_conf_set_error_cb(conf,
+                             [](rd_kafka_t* /*client*/, int code, const char* words, void* opaque) {
+                               static_cast<kafka_consumer*>(opaque)->server_.note_error(
+                                   static_cast<rd_kafka_resp_err_t>(code), words);
+                             });
+  rd_kafka_conf_set_rebalance_cb(conf, [](rd_kafka_t* /*client*/, rd_kafka_resp_err_t what,
+                                          rd_kafka_topic_partition_list_t* list, void* opaque) {
+    static_cast<kafka_consumer*>(opaque)->rebalance(what, list);
+  });
 }
 
 void kafka_consumer::subscribe() {
@@ -93,10 +93,35 @@ kafka_consumer::~kafka_consumer() {
   while (!server_.broken() && !commits_.flush(until) && base::boot_now() < until) {
     keep(message_handle(rd_kafka_consumer_poll(server_.raw(), slice.count())));
   }
-  leave();
+  if (may_be_destroyed()) {
+    leave();
+  } else {
+    server_.abandon();
+  }
   // Their memory is librdkafka's.
   early_.clear();
   partitions_.clear();
+}
+
+bool kafka_consumer::has_protocol() const {
+  return std::string_view(rd_kafka_rebalance_protocol(server_.raw())) != "NONE";
+}
+
+bool kafka_consumer::may_be_destroyed() {
+  // librdkafka 2.0.2 ends the process where a client is destroyed that knows the group's protocol,
+  // and was never told what is assigned to it. While it does not know it, it can be kept from
+  // learning it.
+  const auto until = server_.deadline() + url_.hold;
+  if (assigned_once_) return true;
+  if (!has_protocol()) {
+    rd_kafka_unsubscribe(server_.raw());
+    if (!has_protocol()) return true;
+    static_cast<void>(caught([&] { subscribe(); }));
+  }
+  while (!assigned_once_ && base::boot_now() < until) {
+    keep(message_handle(rd_kafka_consumer_poll(server_.raw(), slice.count())));
+  }
+  return assigned_once_;
 }
 
 void kafka_consumer::leave() {
@@ -192,7 +217,8 @@ void kafka_consumer::serve_events() {
 
 void kafka_consumer::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* list) {
   auto* const client = server_.raw();
-  const bool cooperative = std::string_view(rd_kafka_rebalance_protocol(client)) == "COOPERATIVE";
+  // None: the consumer is closed before it was assigned anything.
+  const bool cooperative = has_protocol();
   error_handle refused;
   if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     add_partitions(list);
@@ -208,9 +234,8 @@ void kafka_consumer::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partitio
     if (!cooperative) rd_kafka_assign(client, nullptr);
   }
   if (refused && !fault_) {
-    fault_ = server_.refusal(errc::broker_unreachable,
-                             std::string("the rebalance failed: ") +
-                                 rd_kafka_error_string(refused.get()));
+    fault_ = server_.refusal(errc::broker_unreachable, std::string("the rebalance failed: ") +
+                                                           rd_kafka_error_string(refused.get()));
   }
 }
 
@@ -227,13 +252,12 @@ void kafka_consumer::add_partitions(rd_kafka_topic_partition_list_t* list) {
     // Without an answer, librdkafka asks by itself where to begin.
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR && found != nullptr && found->offset >= 0) {
       const auto* const note = static_cast<const char*>(found->metadata);
-      done = progress(found->offset, note == nullptr
-                                         ? std::string_view()
-                                         : std::string_view(note, found->metadata_size));
+      done =
+          progress(found->offset, note == nullptr ? std::string_view()
+                                                  : std::string_view(note, found->metadata_size));
       next.offset = found->offset;
     }
-    const queue_handle own(
-        rd_kafka_queue_get_partition(server_.raw(), next.topic, next.partition));
+    const queue_handle own(rd_kafka_queue_get_partition(server_.raw(), next.topic, next.partition));
     if (own) rd_kafka_queue_forward(own.get(), records_.get());
     partitions_.add(next.partition, std::move(done));
   }

@@ -61,6 +61,10 @@ class kafka_consumer final : public consumer {
   void rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* list);
   void add_partitions(rd_kafka_topic_partition_list_t* list);
   void remove_partitions(const rd_kafka_topic_partition_list_t* list);
+  /// Does the client know how the group assigns?
+  [[nodiscard]] bool has_protocol() const;
+  /// Waits until it may. False: it may not, for too long.
+  [[nodiscard]] bool may_be_destroyed();
   void leave();
 
   const kafka_url url_;

@@ -41,11 +41,11 @@ kafka_publisher::kafka_publisher(const kafka_url& url, const broker_params& para
 
 void kafka_publisher::configure(rd_kafka_conf_t* conf) {
   rd_kafka_conf_set_opaque(conf, this);
-  rd_kafka_conf_set_error_cb(
-      conf, [](rd_kafka_t* /*client*/, int code, const char* words, void* opaque) {
-        static_cast<kafka_publisher*>(opaque)->server_.note_error(
-            static_cast<rd_kafka_resp_err_t>(code), words);
-      });
+  rd_kafka_conf_set_error_cb(conf,
+                             [](rd_kafka_t* /*client*/, int code, const char* words, void* opaque) {
+                               static_cast<kafka_publisher*>(opaque)->server_.note_error(
+                                   static_cast<rd_kafka_resp_err_t>(code), words);
+                             });
   rd_kafka_conf_set_dr_msg_cb(
       conf, [](rd_kafka_t* /*client*/, const rd_kafka_message_t* report, void* opaque) {
         static_cast<kafka_publisher*>(opaque)->note_report(*report);
@@ -99,8 +99,7 @@ void kafka_publisher::send(const message& next, time_point until) {
   // librdkafka only reads them.
   add(RD_KAFKA_VTYPE_VALUE).mem = {const_cast<char*>(next.payload.data()), next.payload.size()};
   if (!next.order_key.empty()) {
-    add(RD_KAFKA_VTYPE_KEY).mem = {const_cast<char*>(next.order_key.data()),
-                                   next.order_key.size()};
+    add(RD_KAFKA_VTYPE_KEY).mem = {const_cast<char*>(next.order_key.data()), next.order_key.size()};
   }
   add(RD_KAFKA_VTYPE_HEADERS).headers = headers.get();
   add(RD_KAFKA_VTYPE_OPAQUE).ptr = reinterpret_cast<void*>(next_);
