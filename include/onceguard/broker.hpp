@@ -66,6 +66,13 @@ struct consumer_traits {
   bool counts = false;
   /// Messages with the same order_key arrive in order, at one consumer at a time.
   bool ordered = false;
+  /// The broker deals out the queue in parts, each to one consumer at a time, and moves them when
+  /// consumers come and go. What was not acknowledged moves with its part: the consumer that had it
+  /// does not hold it any more.
+  bool partitioned = false;
+  /// acknowledge and dead_letter return before the broker knows. It learns in a bundle, a moment
+  /// later: what was acknowledged right before a crash is delivered again.
+  bool bundled = false;
   /// The longest time for which the broker may still redeliver a message; zero: without end. The
   /// retention of an inbox must exceed it.
   milliseconds redelivery{0};
@@ -99,8 +106,9 @@ class consumer {
   /// Gives a delivery its full hold again, from now on.
   [[nodiscard]] virtual result<void> extend(std::uint64_t tag) = 0;
   /// The message is done: the broker forgets it. On success the broker has confirmed it, if its
-  /// protocol can; otherwise the request has been sent. Where the protocol has an order of
-  /// acknowledgements (MQTT), it is sent when all earlier deliveries are settled.
+  /// protocol can; otherwise the request has been sent, or is sent soon where traits().bundled. Where
+  /// the protocol has an order of acknowledgements (MQTT), it is sent when all earlier deliveries
+  /// are settled.
   [[nodiscard]] virtual result<void> acknowledge(std::uint64_t tag) = 0;
   /// The message shall be delivered again, to whomever, after about the delay.
   [[nodiscard]] virtual result<void> give_back(std::uint64_t tag, milliseconds delay) = 0;

@@ -1,5 +1,6 @@
 // The brokers that the contract suites run on.
 #include "messaging/contract/broker_server.hpp"
+#include "messaging/contract/kafka_broker.hpp"
 #include "messaging/contract/mqtt_broker.hpp"
 #include "messaging/contract/nats_broker.hpp"
 #include "messaging/contract/postgres_queue_server.hpp"
@@ -19,6 +20,7 @@ const std::vector<tested_broker>& tested_brokers() {
        [] { return std::make_unique<postgres_queue_server>(); }},
       {"sqs", sqs_broker::hold, [] { return std::make_unique<sqs_broker>(); }},
       {"sqs_fifo", sqs_broker::hold, [] { return std::make_unique<sqs_broker>(".fifo"); }},
+      {"kafka", kafka_broker::hold, [] { return std::make_unique<kafka_broker>(); }},
   };
   return all;
 }

@@ -88,10 +88,17 @@ TEST_P(consumer_contract, a_consumer_that_is_killed_loses_nothing) {
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status));
   const auto second = connect();
+  // What was acknowledged in a bundle may come again; where the order counts, it does.
   std::set<std::string> expected{"0", "1", "3", "4"};
   if (GetParam().acknowledges_in_order) expected.insert("2");
+  const bool exact = !second->traits().bundled;
   std::set<std::string> rest;
-  for (const auto& got : take_all(*second, expected.size())) rest.insert(got.received.payload);
+  wait_until("the rest", [&] {
+    for (const auto& got : take(*second, 5, 1s)) {
+      if (exact || got.received.payload != "2") rest.insert(got.received.payload);
+    }
+    return rest.size() >= expected.size();
+  });
   EXPECT_EQ(rest, expected);
 }
 
@@ -164,8 +171,21 @@ TEST_P(consumer_contract, two_consumers_share_the_messages) {
   const auto other = connect_other(3);
   publish_numbers(6);
   std::multiset<std::string> all;
-  for (const auto& got : take_all(*one, 3)) all.insert(got.received.payload);
-  for (const auto& got : take_all(*other, 3)) all.insert(got.received.payload);
+  if (one->traits().partitioned) {
+    // Who gets how many is the broker's choice.
+    wait_until("all messages", [&] {
+      for (auto* const each : {one.get(), other.get()}) {
+        for (const auto& got : take(*each, 3, short_wait)) {
+          all.insert(got.received.payload);
+          acknowledge(*each, got);
+        }
+      }
+      return all.size() >= 6;
+    });
+  } else {
+    for (const auto& got : take_all(*one, 3)) all.insert(got.received.payload);
+    for (const auto& got : take_all(*other, 3)) all.insert(got.received.payload);
+  }
   EXPECT_EQ(all, (std::multiset<std::string>{"0", "1", "2", "3", "4", "5"}));
 }
 

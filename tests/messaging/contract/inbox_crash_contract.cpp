@@ -130,7 +130,7 @@ class inbox_crash : public ::testing::TestWithParam<tested_broker> {
   inbox_crash() : broker_(GetParam().begin()) {
     database_.admin().run(
         "DROP TABLE IF EXISTS effects; CREATE TABLE effects (message text NOT NULL)");
-    queue_ = broker_->make_queue();
+    queue_ = broker_->make_busy_queue();
   }
 
   void publish(int count) const {

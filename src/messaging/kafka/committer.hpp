@@ -1,0 +1,42 @@
+// Tells the group how far its partitions are handled: one commit at a time, each with all that has
+// changed meanwhile.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "messaging/kafka/assignment.hpp"
+#include "messaging/kafka/connection.hpp"
+
+namespace onceguard::messaging::kafka {
+
+class committer {
+ public:
+  /// All must outlive it.
+  committer(connection& server, assignment& partitions, std::string topic);
+
+  /// Takes in the answers that are there, and sends the next commit where one is due. An error that
+  /// stays an error: it throws `failed`.
+  void turn();
+  /// Commits all that has changed, and waits for the answer until then. False: the group did not
+  /// take it, or not in time.
+  [[nodiscard]] bool flush(time_point until);
+
+ private:
+  /// False: it could not be sent. True also where nothing has changed.
+  bool send();
+  /// Waits for an answer until then. False: there was none, or it was a refusal.
+  bool read_answer(time_point until);
+  void note_refusal(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list);
+
+  connection& server_;
+  assignment& partitions_;
+  const std::string topic_;
+  const queue_handle answers_;
+  bool running_ = false;
+  std::size_t longest_note_;
+  time_point again_at_{};  ///< after a refusal
+  std::optional<error> fault_;
+};
+
+}  // namespace onceguard::messaging::kafka

@@ -1,0 +1,358 @@
+#include "messaging/kafka/kafka_consumer.hpp"
+
+#include <algorithm>
+
+#include "messaging/kafka/failure.hpp"
+#include "messaging/kafka/kafka_publisher.hpp"
+#include "messaging/kafka/wire_message.hpp"
+
+namespace onceguard::messaging::kafka {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr milliseconds longest_time{std::chrono::hours(24 * 365)};
+/// Rebalances are looked for as often while nothing arrives.
+constexpr milliseconds slice{50};
+/// So many records may wait here for another attempt before no more are read.
+constexpr std::size_t most_waiting = 1'000;
+
+consumer_traits traits_of(const kafka_url& url) {
+  consumer_traits out;
+  out.hold = url.hold;
+  out.delays = true;
+  out.dead_letters = !url.dead_letters.empty();
+  out.ordered = true;
+  out.partitioned = true;
+  out.bundled = true;
+  return out;
+}
+
+setting_list consumer_settings(const kafka_url& url, const broker_params& params) {
+  auto out = common_settings(url, params);
+  const auto hold = std::to_string(url.hold.count());
+  const auto heartbeat = std::clamp<milliseconds>(url.hold / 10, 100ms, 3'000ms);
+  out.insert(out.end(), {
+                            {"group.id", url.group},
+                            {"enable.auto.commit", "false"},
+                            {"enable.auto.offset.store", "false"},
+                            {"auto.offset.reset", url.start},
+                            {"isolation.level", "read_committed"},
+                            {"partition.assignment.strategy", "cooperative-sticky"},
+                            {"session.timeout.ms", hold},
+                            {"max.poll.interval.ms", hold},
+                            {"heartbeat.interval.ms", std::to_string(heartbeat.count())},
+                            {"check.crcs", "true"},
+                            {"queued.min.messages", "1000"},
+                            {"queued.max.messages.kbytes", "16384"},
+                        });
+  return out;
+}
+
+milliseconds bounded(milliseconds time) { return std::clamp(time, milliseconds(0), longest_time); }
+
+}  // namespace
+
+kafka_consumer::kafka_consumer(const kafka_url& url, const broker_params& params)
+    : url_(url),
+      params_(params),
+      traits_(traits_of(url)),
+      server_(RD_KAFKA_CONSUMER, url, params, consumer_settings(url, params),
+              [this](rd_kafka_conf_t* conf) { configure(conf); }),
+      records_(rd_kafka_queue_new(server_.raw())),
+      commits_(server_, partitions_, url.topic) {
+  server_.require_topic(url.topic);
+  if (!url.dead_letters.empty()) server_.require_topic(url.dead_letters);
+  subscribe();
+}
+
+void kafka_consumer::configure(rd_kafka_conf_t* conf) {
+  rd_kafka_conf_set_opaque(conf, this);
+  rd_kafka_conf_set_error_cb(conf,
+                             [](rd_kafka_t* /*client*/, int code, const char* words, void* opaque) {
+                               static_cast<kafka_consumer*>(opaque)->server_.note_error(
+                                   static_cast<rd_kafka_resp_err_t>(code), words);
+                             });
+  rd_kafka_conf_set_rebalance_cb(conf, [](rd_kafka_t* /*client*/, rd_kafka_resp_err_t what,
+                                          rd_kafka_topic_partition_list_t* list, void* opaque) {
+    static_cast<kafka_consumer*>(opaque)->rebalance(what, list);
+  });
+}
+
+void kafka_consumer::subscribe() {
+  rd_kafka_poll_set_consumer(server_.raw());
+  const partition_list wanted(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(wanted.get(), url_.topic.c_str(), RD_KAFKA_PARTITION_UA);
+  const auto code = rd_kafka_subscribe(server_.raw(), wanted.get());
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) throw failed{server_.failure("subscribe", code)};
+}
+
+kafka_consumer::~kafka_consumer() {
+  const auto until = server_.deadline();
+  // In a rebalance the group takes no commit for a while.
+  while (!server_.broken() && !commits_.flush(until) && base::boot_now() < until) {
+    keep(message_handle(rd_kafka_consumer_poll(server_.raw(), slice.count())));
+  }
+  if (may_be_destroyed()) {
+    leave();
+  } else {
+    server_.abandon();
+  }
+  // Their memory is librdkafka's.
+  early_.clear();
+  partitions_.clear();
+}
+
+bool kafka_consumer::has_protocol() const {
+  return std::string_view(rd_kafka_rebalance_protocol(server_.raw())) != "NONE";
+}
+
+bool kafka_consumer::may_be_destroyed() {
+  // librdkafka 2.0.2 ends the process where a client is destroyed that knows the group's protocol,
+  // and was never told what is assigned to it. While it does not know it, it can be kept from
+  // learning it.
+  const auto until = server_.deadline() + url_.hold;
+  if (assigned_once_) return true;
+  if (!has_protocol()) {
+    rd_kafka_unsubscribe(server_.raw());
+    if (!has_protocol()) return true;
+    static_cast<void>(caught([&] { subscribe(); }));
+  }
+  while (!assigned_once_ && base::boot_now() < until) {
+    keep(message_handle(rd_kafka_consumer_poll(server_.raw(), slice.count())));
+  }
+  return assigned_once_;
+}
+
+void kafka_consumer::leave() {
+  // A client that is destroyed while a rebalance waits for its callback never comes to an end
+  // (librdkafka 2.0.2): so also one whose brokers are away is closed, and its callbacks served.
+  // Commits that wait for a broker hold it up for as long as a session lasts.
+  const auto until = server_.deadline() + url_.hold;
+  const queue_handle events(rd_kafka_queue_new(server_.raw()));
+  const error_handle refused(rd_kafka_consumer_close_queue(server_.raw(), events.get()));
+  while (!refused && rd_kafka_consumer_closed(server_.raw()) == 0) {
+    if (base::boot_now() >= until) return server_.abandon();
+    rd_kafka_queue_poll_callback(events.get(), slice.count());
+  }
+}
+
+// --- receiving ----------------------------------------------------------------------------------
+
+result<std::vector<delivery>> kafka_consumer::receive(std::size_t most, milliseconds wait) {
+  const auto until = base::boot_now() + bounded(wait);
+  return caught([&] { return receive_until(most, until); });
+}
+
+std::vector<delivery> kafka_consumer::receive_until(std::size_t most, time_point until) {
+  std::vector<delivery> out;
+  while (true) {
+    catch_up();
+    const auto held = partitions_.held_count();
+    const auto room = std::min(most, params_.in_flight - std::min(params_.in_flight, held));
+    take(out, room);
+    if (!out.empty() || base::boot_now() >= until) return out;
+    wait_for_more(room > 0, until);
+  }
+}
+
+void kafka_consumer::take(std::vector<delivery>& out, std::size_t most) {
+  const auto now = base::boot_now();
+  while (out.size() < most) {
+    auto again = partitions_.take_again(now);
+    if (!again) break;
+    out.push_back(*std::move(again));
+  }
+  while (out.size() < most && may_read()) {
+    if (early_.empty()) keep(message_handle(rd_kafka_consume_queue(records_.get(), 0)));
+    if (early_.empty()) return;
+    auto next = partitions_.take(std::move(early_.front()));
+    early_.pop_front();
+    if (next) out.push_back(*std::move(next));
+  }
+}
+
+bool kafka_consumer::may_read() const {
+  return !fault_ && partitions_.waiting_count() < std::max(most_waiting, params_.in_flight);
+}
+
+void kafka_consumer::wait_for_more(bool has_room, time_point until) {
+  auto end = std::min<time_point>(until, base::boot_now() + slice);
+  if (const auto due = partitions_.next_due(); due && has_room) end = std::min(end, *due);
+  const bool reads = has_room && may_read();
+  keep(message_handle(reads ? rd_kafka_consume_queue(records_.get(), remaining(end))
+                            : rd_kafka_consumer_poll(server_.raw(), remaining(end))));
+}
+
+void kafka_consumer::keep(message_handle next) {
+  if (!next) return;
+  if (next->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    early_.push_back(std::move(next));
+  } else if (!is_passing(next->err) && !fault_) {
+    fault_ = server_.failure("consume", next->err);
+  }
+}
+
+// --- what happens meanwhile ---------------------------------------------------------------------
+
+void kafka_consumer::catch_up() {
+  serve_events();
+  server_.check();
+  if (fault_) throw failed{*fault_};
+  const auto silence = base::boot_now() - seen_;
+  if (silence > url_.hold && partitions_.held_count() > 0) {
+    // The process was stopped. The group may have gone on without it, and librdkafka need not know
+    // yet: a commit tells.
+    partitions_.uncommitted_all();
+    if (!commits_.flush(server_.deadline())) partitions_.give_back_all();
+    serve_events();
+  }
+  seen_ = base::boot_now();
+  commits_.turn();
+}
+
+void kafka_consumer::serve_events() {
+  while (auto* const next = rd_kafka_consumer_poll(server_.raw(), 0)) keep(message_handle(next));
+}
+
+void kafka_consumer::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* list) {
+  auto* const client = server_.raw();
+  // None: the consumer is closed before it was assigned anything.
+  const bool cooperative = has_protocol();
+  error_handle refused;
+  if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    add_partitions(list);
+    refused.reset(cooperative ? rd_kafka_incremental_assign(client, list) : nullptr);
+    if (!cooperative) rd_kafka_assign(client, list);
+  } else {
+    if (what == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
+      remove_partitions(list);
+    } else {
+      partitions_.clear();
+    }
+    refused.reset(cooperative ? rd_kafka_incremental_unassign(client, list) : nullptr);
+    if (!cooperative) rd_kafka_assign(client, nullptr);
+  }
+  if (refused && !fault_) {
+    fault_ = server_.refusal(errc::broker_unreachable, std::string("the rebalance failed: ") +
+                                                           rd_kafka_error_string(refused.get()));
+  }
+}
+
+void kafka_consumer::add_partitions(rd_kafka_topic_partition_list_t* list) {
+  assigned_once_ = true;
+  const partition_list committed(rd_kafka_topic_partition_list_copy(list));
+  const auto code =
+      rd_kafka_committed(server_.raw(), committed.get(), remaining(server_.deadline()));
+  for (int i = 0; i < list->cnt; ++i) {
+    auto& next = list->elems[i];
+    const auto* const found =
+        rd_kafka_topic_partition_list_find(committed.get(), next.topic, next.partition);
+    progress done;
+    // Without an answer, librdkafka asks by itself where to begin.
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR && found != nullptr && found->offset >= 0) {
+      const auto* const note = static_cast<const char*>(found->metadata);
+      done =
+          progress(found->offset, note == nullptr ? std::string_view()
+                                                  : std::string_view(note, found->metadata_size));
+      next.offset = found->offset;
+    }
+    const queue_handle own(rd_kafka_queue_get_partition(server_.raw(), next.topic, next.partition));
+    if (own) rd_kafka_queue_forward(own.get(), records_.get());
+    partitions_.add(next.partition, std::move(done));
+  }
+}
+
+void kafka_consumer::remove_partitions(const rd_kafka_topic_partition_list_t* list) {
+  // A partition that is lost already is another consumer's: the group would refuse the commit.
+  if (rd_kafka_assignment_lost(server_.raw()) == 0 && !server_.broken()) {
+    static_cast<void>(commits_.flush(server_.deadline()));
+  }
+  for (int i = 0; i < list->cnt; ++i) {
+    const auto partition = list->elems[i].partition;
+    partitions_.remove(partition);
+    std::erase_if(early_, [partition](const auto& each) { return each->partition == partition; });
+  }
+}
+
+// --- settling -----------------------------------------------------------------------------------
+
+const rd_kafka_message_t& kafka_consumer::held(std::uint64_t tag) {
+  catch_up();
+  const auto* const found = partitions_.held(tag);
+  if (found != nullptr) return *found;
+  throw failed{server_.refusal(errc::not_found, "this consumer does not hold the delivery")};
+}
+
+result<void> kafka_consumer::extend(std::uint64_t tag) {
+  return caught([&] { static_cast<void>(held(tag)); });
+}
+
+result<void> kafka_consumer::acknowledge(std::uint64_t tag) {
+  return caught([&] {
+    static_cast<void>(held(tag));
+    partitions_.settle(tag);
+    commits_.turn();
+  });
+}
+
+result<void> kafka_consumer::give_back(std::uint64_t tag, milliseconds delay) {
+  return caught([&] {
+    static_cast<void>(held(tag));
+    partitions_.give_back(tag, base::boot_now() + bounded(delay));
+  });
+}
+
+result<void> kafka_consumer::dead_letter(std::uint64_t tag) {
+  return caught([&] {
+    const auto& record = held(tag);
+    if (url_.dead_letters.empty()) {
+      throw failed{server_.refusal(errc::invalid_argument,
+                                   "the URL has no dead_letters, a topic for dead letters")};
+    }
+    publish_dead_letter(record);
+    // Meanwhile the partition may have gone: then the record comes again, to another consumer.
+    static_cast<void>(held(tag));
+    partitions_.settle(tag);
+    commits_.turn();
+  });
+}
+
+void kafka_consumer::publish_dead_letter(const rd_kafka_message_t& record) {
+  if (letters_ == nullptr) {
+    auto target = url_;
+    target.topic = url_.dead_letters;
+    letters_ = std::make_unique<kafka_publisher>(target, params_);
+  }
+  auto letter = message_of(record);
+  letter.headers.emplace_back("onceguard-source", record_id_of(record));
+  if (auto done = letters_->publish({&letter, 1}); !done) {
+    letters_.reset();
+    auto why = std::move(done.error());
+    // It is not the consumer's connection that broke.
+    why.code = errc::conflict;
+    why.detail = "the dead letter was not published: " + why.detail;
+    throw failed{std::move(why)};
+  }
+}
+
+result<std::optional<std::uint64_t>> kafka_consumer::backlog() {
+  return caught([&]() -> std::optional<std::uint64_t> {
+    catch_up();
+    if (!assigned_once_) return std::nullopt;
+    std::uint64_t out = partitions_.waiting_count();
+    for (const auto& [partition, read] : partitions_.read_offsets()) {
+      std::int64_t oldest = 0;
+      std::int64_t end = 0;
+      // As of the last answer of the broker: nobody is asked.
+      const auto code = rd_kafka_get_watermark_offsets(server_.raw(), url_.topic.c_str(), partition,
+                                                       &oldest, &end);
+      if (code != RD_KAFKA_RESP_ERR_NO_ERROR || end < 0) continue;
+      const auto next = read >= 0 ? read : std::max<std::int64_t>(oldest, 0);
+      out += static_cast<std::uint64_t>(std::max<std::int64_t>(end - next, 0));
+    }
+    return out;
+  });
+}
+
+}  // namespace onceguard::messaging::kafka

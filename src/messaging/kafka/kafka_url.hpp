@@ -1,0 +1,45 @@
+// What the URLs of consumers and publishers say.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+#include "messaging/broker_kind.hpp"
+
+namespace onceguard::messaging::kafka {
+
+inline constexpr std::string_view consumer_example = "kafka://127.0.0.1:9092/orders?group=billing";
+inline constexpr std::string_view publisher_example = "kafka://127.0.0.1:9092/orders";
+
+/// `kafka://[user:password@]HOST[:PORT][,HOST[:PORT]…]/TOPIC`, `kafka+ssl://…` over TLS. Of a
+/// consumer, with `?group=GROUP[&hold=30s][&start=latest][&dead_letters=TOPIC]`.
+struct kafka_url {
+  std::string scheme;
+  std::string servers;  ///< "host:port,host:port", as librdkafka takes them
+  bool tls = false;
+  std::optional<std::pair<std::string, std::string>> login;
+  std::string mechanism = "PLAIN";  ///< of SASL, where there is a login
+  std::string ca;                   ///< files; empty: the system's certificates
+  std::string certificate;          ///< of the client; empty: none
+  std::string key;                  ///< the certificate's
+  std::string topic;
+  std::string group;          ///< of consumers only, as all that follows
+  std::string dead_letters;   ///< a topic; empty: none
+  std::string start;          ///< of a group that has committed nothing: earliest, latest
+  milliseconds hold{30'000};  ///< a consumer that is silent for longer loses its partitions
+
+  /// For people, without user and password.
+  [[nodiscard]] std::string name() const { return scheme + "://" + servers + '/' + topic; }
+};
+
+/// errc::invalid_argument describes the fault. No error text contains a user or a password.
+[[nodiscard]] result<kafka_url> read_kafka_url(std::string_view text, broker_role role);
+
+/// Why the URL can't be right in this role; empty: it may be.
+[[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
+
+}  // namespace onceguard::messaging::kafka
