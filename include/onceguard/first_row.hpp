@@ -22,6 +22,9 @@ struct sql_statement {
 struct first_row {
   bool made = false;               ///< by this call; else by an earlier one
   std::vector<sql_value> columns;  ///< in the order of the statement
+
+  /// Equal in both members.
+  friend bool operator==(const first_row&, const first_row&) = default;
 };
 
 }  // namespace v1

@@ -1,8 +1,8 @@
-#include <onceguard/etag.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+
+#include <onceguard/etag.hpp>
 
 #include "base/field.hpp"
 

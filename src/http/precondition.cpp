@@ -1,8 +1,8 @@
-#include <onceguard/precondition.hpp>
-
 #include <algorithm>
 #include <string>
 #include <string_view>
+
+#include <onceguard/precondition.hpp>
 
 #include "base/field.hpp"
 
