@@ -112,7 +112,6 @@ class checker {
       fault({"key"}, "expected a header field, \"path:N\" or \"content\", got an empty list");
     }
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      const bool last = i + 1 == sources.size();
       switch (sources[i].location) {
         case key_location::header:
           if (policy_.scope.source == scope_source::header &&
@@ -124,7 +123,8 @@ class checker {
           path_key();
           break;
         case key_location::content:
-          if (!last) fault({"key"}, "\"content\" must be the last: every request has it");
+          if (i + 1 < sources.size())
+            fault({"key"}, "\"content\" must be the last: every request has it");
           content_key();
           break;
       }
