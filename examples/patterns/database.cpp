@@ -11,6 +11,17 @@
 namespace patterns {
 namespace {
 
+/// What a constraint refused is thrown as `refused`.
+template <class Act>
+auto with_postgres(Act act) {
+  try {
+    return act();
+  } catch (const onceguard::postgres::statement_failed& failed) {
+    if (failed.sqlstate().starts_with("23")) throw refused(failed.what());
+    throw;
+  }
+}
+
 class postgres_database final : public database {
  public:
   explicit postgres_database(const std::string& url)
@@ -26,7 +37,7 @@ class postgres_database final : public database {
     return "integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
   }
   std::vector<row> run(const sql_statement& statement) override {
-    return saying([&] {
+    return with_postgres([&] {
       std::vector<const char*> values;
       for (const auto& value : statement.parameters) {
         values.push_back(value ? value->c_str() : nullptr);
@@ -49,30 +60,31 @@ class postgres_database final : public database {
   }
   first_row insert_once(const std::string& insert, const std::string& find,
                         const std::vector<sql_value>& parameters) override {
-    return saying([&] {
+    return with_postgres([&] {
       return onceguard::postgres::insert_once(connection_.get(), insert, find, parameters);
     });
   }
   std::optional<first_row> change_once(const sql_statement& change,
                                        const sql_statement& find) override {
-    return saying(
+    return with_postgres(
         [&] { return onceguard::postgres::change_once(connection_.get(), change, find); });
   }
 
  private:
-  template <class Act>
-  static auto saying(Act act) {
-    try {
-      return act();
-    } catch (const onceguard::postgres::statement_failed& failed) {
-      if (failed.sqlstate().starts_with("23")) throw refused(failed.what());
-      throw;
-    }
-  }
   [[nodiscard]] const char* begin() const noexcept override { return "BEGIN"; }
 
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
 };
+
+template <class Act>
+auto with_sqlite(Act act) {
+  try {
+    return act();
+  } catch (const onceguard::sqlite::statement_failed& failed) {
+    if ((failed.extended_code() & 0xff) == SQLITE_CONSTRAINT) throw refused(failed.what());
+    throw;
+  }
+}
 
 class sqlite_database final : public database {
  public:
@@ -116,24 +128,16 @@ class sqlite_database final : public database {
   }
   first_row insert_once(const std::string& insert, const std::string& find,
                         const std::vector<sql_value>& parameters) override {
-    return saying(
+    return with_sqlite(
         [&] { return onceguard::sqlite::insert_once(database_.get(), insert, find, parameters); });
   }
   std::optional<first_row> change_once(const sql_statement& change,
                                        const sql_statement& find) override {
-    return saying([&] { return onceguard::sqlite::change_once(database_.get(), change, find); });
+    return with_sqlite(
+        [&] { return onceguard::sqlite::change_once(database_.get(), change, find); });
   }
 
  private:
-  template <class Act>
-  static auto saying(Act act) {
-    try {
-      return act();
-    } catch (const onceguard::sqlite::statement_failed& failed) {
-      if ((failed.extended_code() & 0xff) == SQLITE_CONSTRAINT) throw refused(failed.what());
-      throw;
-    }
-  }
   [[nodiscard]] const char* begin() const noexcept override { return "BEGIN IMMEDIATE"; }
 
   std::unique_ptr<sqlite3, decltype(&sqlite3_close)> database_;

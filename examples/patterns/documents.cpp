@@ -9,28 +9,50 @@ namespace {
 
 namespace http = onceguard::http;
 
+/// A change: the body (none: the document is to be removed), and by which it is known again.
+struct change_request {
+  sql_value body;
+  sql_value id;  ///< none: its repeat can't be told from somebody else's change
+};
+
+sql_value id_of(const request& message) {
+  for (const auto& field : message.fields) {
+    if (field.name == "Idempotency-Key" && !field.value.empty()) return std::string(field.value);
+  }
+  return std::nullopt;
+}
+
 std::optional<row> find(database& shop, const std::string& name) {
-  auto found = shop.run(
-      {"SELECT version, body FROM documents WHERE name = $1 AND body IS NOT NULL", {name}});
+  auto found =
+      shop.run({"SELECT version, body, changed_by FROM documents"
+                " WHERE name = $1 AND body IS NOT NULL",
+                {name}});
   if (found.empty()) return std::nullopt;
   return std::move(found[0]);
 }
 
-/// Writes the body (none: removes the document) if the version is the expected one.
-std::optional<std::int64_t> store(database& shop, const std::string& name, const sql_value& body,
+/// Makes the change if the version is the expected one.
+std::optional<std::int64_t> store(database& shop, const std::string& name,
+                                  const change_request& wanted,
                                   std::optional<std::int64_t> expected) {
   const auto done =
       expected
-          ? shop.run({"UPDATE documents SET body = $2, version = version + 1"
-                      " WHERE name = $1 AND version = $3 AND body IS NOT NULL RETURNING version",
-                      {name, body, std::to_string(*expected)}})
-          : shop.run({"INSERT INTO documents (name, body, version) VALUES ($1, $2, 1)"
+          ? shop.run({"UPDATE documents SET body = $2, changed_by = $3, version = version + 1"
+                      " WHERE name = $1 AND version = $4 AND body IS NOT NULL RETURNING version",
+                      {name, wanted.body, wanted.id, std::to_string(*expected)}})
+          : shop.run({"INSERT INTO documents (name, body, changed_by, version)"
+                      " VALUES ($1, $2, $3, 1)"
                       " ON CONFLICT (name) DO UPDATE SET body = excluded.body,"
-                      " version = documents.version + 1 WHERE documents.body IS NULL"
-                      " RETURNING version",
-                      {name, body}});
+                      " changed_by = excluded.changed_by, version = documents.version + 1"
+                      " WHERE documents.body IS NULL RETURNING version",
+                      {name, wanted.body, wanted.id}});
   if (done.empty()) return std::nullopt;
   return std::stoll(*done[0][0]);
+}
+
+/// Equal bodies are no proof: of two clients who both make 1 of 0, one would lose an addition.
+bool is_made_by(const row& found, const change_request& wanted) {
+  return wanted.id && found[2] == wanted.id && found[1] == wanted.body;
 }
 
 response get(database& shop, const request& message, const std::string& name) {
@@ -54,19 +76,19 @@ const char* advice_of(http::change_kind kind) {
   }
 }
 
-/// `body` none: the document is to be removed.
 response change(database& shop, const request& message, const std::string& name,
                 const sql_value& body) {
-  const auto done =
-      http::change(message,
-                   {.load =
-                        [&] {
-                          const auto now = find(shop, name);
-                          if (!now) return http::current_version{std::nullopt, !body};
-                          return http::current_version{std::stoll(*now->at(0)), now->at(1) == body};
-                        },
-                    .store = [&](auto expected) { return store(shop, name, body, expected); }},
-                   {.required = true, .creates = body.has_value()});
+  const change_request wanted{body, id_of(message)};
+  const auto done = http::change(
+      message,
+      {.load =
+           [&] {
+             const auto now = find(shop, name);
+             if (!now) return http::current_version{std::nullopt, !body};
+             return http::current_version{std::stoll(*now->at(0)), is_made_by(*now, wanted)};
+           },
+       .store = [&](auto expected) { return store(shop, name, wanted, expected); }},
+      {.required = true, .creates = body.has_value()});
   response out{http::status_of(done.kind), {}, advice_of(done.kind)};
   if (out.status == 200 && !body) out.status = 204;
   if (out.status == 200 || out.status == 201) out.body = *body;
@@ -92,7 +114,7 @@ response change_naively(database& shop, const std::string& name, const sql_value
 void create_documents(database& shop) {
   shop.run(
       {"CREATE TABLE IF NOT EXISTS documents"
-       " (name text PRIMARY KEY, body text, version bigint NOT NULL)"});
+       " (name text PRIMARY KEY, body text, changed_by text, version bigint NOT NULL)"});
 }
 
 response handle_document(database& shop, const request& message, const std::string& name,

@@ -45,8 +45,10 @@ enum class precondition : std::uint8_t {
 /// What a store has now.
 struct current_version {
   std::optional<std::int64_t> version;  ///< none: nothing is there
-  /// What is there is already as the request wants it: an earlier attempt may have done it, whose
-  /// answer was lost. For a deletion: it is not there. False if it can't be told.
+  /// An earlier attempt of this very request has made what is there, and its answer was lost: the
+  /// row remembers by which id it was changed last. For a deletion: nothing is there. False if it
+  /// can't be told. Equal content is no proof, though RFC 9110 allows to take it for one: of two
+  /// clients who both make 1 of 0, one would lose an addition.
   bool applied = false;
 };
 
@@ -71,7 +73,7 @@ struct change_rules {
 enum class change_kind : std::uint8_t {
   created,    ///< 201: nothing was there
   changed,    ///< 200 or 204
-  applied,    ///< 200 or 204: `If-Match` does not hold, but it is as the request wants it
+  applied,    ///< 200 or 204: `If-Match` does not hold, as an earlier attempt has done it
   absent,     ///< 404
   failed,     ///< 412: another version is there; `version` is that one
   required,   ///< 428
@@ -93,8 +95,8 @@ struct changed {
 /// another writer was faster, all of it is done again: a tag of `If-Match` then fits no more, `*`
 /// and no condition may fit again, which is tried up to 16 times.
 ///
-/// A failed `If-Match` is `applied` where the row is as the request wants it already (13.1.1): so a
-/// client whose answer was lost gets a success for its repeat, and not a 412 for its own change. A
+/// A failed `If-Match` is `applied` where an earlier attempt was successful (13.1.1): so a client
+/// whose answer was lost gets a success for its repeat, and not a 412 for its own change. A
 /// failed `If-None-Match` is always `failed` (13.1.2). What the functions throw passes through.
 [[nodiscard]] changed change(const request& request, const versioned_row& row,
                              const change_rules& rules);

@@ -62,15 +62,19 @@ def test_no_update_is_lost_on_the_version_that_was_seen(start):
 def test_a_lost_answer_is_a_success_for_its_repeat_and_no_second_change(start):
     server = start()
     server.ask("PUT", "/documents/a", b"one", If_None_Match="*")
-    first = server.ask("PUT", "/documents/a", b"two", If_Match='"1"')
+    first = server.ask("PUT", "/documents/a", b"two", If_Match='"1"', Idempotency_Key="k1")
     server.kill()
     server.start()
-    repeat = server.ask("PUT", "/documents/a", b"two", If_Match='"1"')
+    repeat = server.ask("PUT", "/documents/a", b"two", If_Match='"1"', Idempotency_Key="k1")
     assert (repeat.status, repeat.body, repeat.get("ETag")) == (200, b"two", '"2"')
     assert (first.status, first.body, first.get("ETag")) == (200, b"two", '"2"')
+    # Equal content is no proof that it was this client's.
+    for other in ({}, {"Idempotency_Key": "k2"}):
+        assert server.ask("PUT", "/documents/a", b"two", If_Match='"1"', **other).status == 412
     # Somebody else was there meanwhile: a repeat does not undo it.
     server.ask("PUT", "/documents/a", b"three", If_Match='"2"')
-    assert server.ask("PUT", "/documents/a", b"two", If_Match='"1"').status == 412
+    assert server.ask("PUT", "/documents/a", b"two", If_Match='"1"',
+                      Idempotency_Key="k1").status == 412
     assert server.ask("GET", "/documents/a").body == b"three"
 
     naive = start("--naive")
