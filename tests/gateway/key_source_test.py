@@ -73,7 +73,7 @@ def test_a_path_without_the_segment_has_no_key(gateway, upstream):
     problem = assert_problem(put(gateway, "/things"), 400, "key-missing", False)
     assert problem["detail"] == "This route takes the key from segment 2 of the path."
     assert_problem(put(gateway, "/things/"), 400, "key-missing", False)
-    assert upstream.requests(path="/things") == []
+    assert [r for r in upstream.requests() if r["target"] in ("/things", "/things/")] == []
 
 
 def test_other_methods_of_the_same_thing_pass(gateway, upstream, key):
@@ -118,8 +118,8 @@ def test_equal_content_is_one_request(gateway, upstream, key):
     first = assert_first(gateway.post(target))
     assert_replay_of(gateway.post(target), first)
     assert_first(gateway.post(target, body=b'{"amount":2}'))
-    assert_first(gateway.post(f"{target}/2"))
     assert len(upstream.requests(path=target)) == 2
+    assert_first(gateway.post(f"{target}/2"))
     # Another caller is another one.
     assert_first(gateway.post(target, fields=[("Authorization", "Bearer of-bob")]))
 
@@ -161,7 +161,9 @@ def test_equal_content_after_a_crash_is_still_one(start_gateway, own_upstream, k
 
 
 def test_explain_knows_the_key(gateway, key):
-    done = gateway.command("explain", "PUT", f"http://shop.test/things/{key}")
-    assert done.returncode == 0 and key in done.stdout, done
-    done = gateway.command("explain", "POST", "http://shop.test/content/x", "--body", '{"a":1}')
-    assert done.returncode == 0 and "content-" in done.stdout, done
+    def explained(*words):
+        done = gateway.command("explain", *words, "--config", str(gateway.config_path))
+        assert done.returncode == 0, done
+        return done.stdout
+    assert key in explained("PUT", f"http://shop.test/things/{key}")
+    assert "content-" in explained("POST", "http://shop.test/content/x", "--body", '{"a":1}')
