@@ -27,7 +27,7 @@ from side_by_side import compare
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "postgres",
-        "postgres-soak", "postgres-large", "attention", "library", "inbox")
+        "postgres-soak", "postgres-large", "attention", "library", "inbox", "patterns")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -382,6 +382,10 @@ def main():
         if "inbox" in wanted.what:
             import inbox
             inbox.measure_inbox(os.path.dirname(BINARY), wanted.rounds, wanted.seconds)
+        if "patterns" in wanted.what:
+            import postgres  # finds what the tests share
+            import patterns
+            patterns.measure_patterns(os.path.dirname(BINARY))
 
 
 if __name__ == "__main__":

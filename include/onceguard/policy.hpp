@@ -72,10 +72,34 @@ struct scope_rule {
   friend bool operator==(const scope_rule&, const scope_rule&) = default;
 };
 
+/// Where a key is.
+enum class key_location : std::uint8_t {
+  header,   ///< a header field
+  path,     ///< a segment of the path: an id that the client makes
+  content,  ///< nowhere: what makes two requests the same (the fingerprint) is the key
+};
+
+/// Where the key of a request comes from.
+struct key_source {
+  /// What is taken.
+  key_location location = key_location::header;
+  /// header: the name of the field.
+  std::string header = "Idempotency-Key";
+  /// path: the number of the segment, counted from 1: 2 in "/things/17". As the path is written,
+  /// with no escape decoded.
+  std::size_t segment = 0;
+  /// "Idempotency-Key", "path:2", "content".
+  [[nodiscard]] std::string text() const;
+  /// Equal in all members.
+  friend bool operator==(const key_source&, const key_source&) = default;
+};
+
 /// All rules of a route.
 struct route_policy {
   /// Which requests are guarded.
   std::vector<std::string> methods{"POST", "PATCH"};
+  /// Where a key is looked for: the first of these that a request has.
+  std::vector<key_source> key{key_source{}};
   /// A guarded request without a key is refused.
   bool required = false;
   /// Guard nothing, and count what guarding would have done.

@@ -95,6 +95,7 @@ void add_health_command(command app);
 void add_check_command(command app);
 void add_doctor_command(command app);
 void add_explain_command(command app);
+void add_advise_command(command app);
 void add_conformance_command(command app);
 void add_keys_command(command app);
 void add_stats_command(command app);

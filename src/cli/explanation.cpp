@@ -49,15 +49,22 @@ assessed assess(const gateway::routing_table& table, const described_request& re
   return out;
 }
 
-fingerprint make_print(const assessed& assessed, const http::scope_match& under,
-                       const described_request& request, const std::vector<base::field>& fields,
-                       const fingerprint_rule& rule) {
+/// The views are those of the parameters.
+fingerprint_input input_of(const assessed& assessed, const http::scope_match& under,
+                           const described_request& request,
+                           const std::vector<base::field>& fields) {
   http::request view;
   view.method = request.method;
   view.target = request.target;
   view.fields = fields;
   view.body = request.body;
-  return make_fingerprint(rule, http::make_input(view, assessed.rule->upstream->identity, under));
+  return http::make_input(view, assessed.rule->upstream->identity, under);
+}
+
+fingerprint make_print(const assessed& assessed, const http::scope_match& under,
+                       const described_request& request, const std::vector<base::field>& fields,
+                       const fingerprint_rule& rule) {
+  return make_fingerprint(rule, input_of(assessed, under, request, fields));
 }
 
 }  // namespace
@@ -65,7 +72,7 @@ fingerprint make_print(const assessed& assessed, const http::scope_match& under,
 explanation explain(const config::settings& settings, const described_request& request) {
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
-  const auto assessed = assess(table, request, fields);
+  auto assessed = assess(table, request, fields);
   const auto& rule = assessed.rule->rule;
   const auto& admitted = assessed.admitted;
   explanation reply;
@@ -96,6 +103,10 @@ explanation explain(const config::settings& settings, const described_request& r
     return reply;
   }
   reply.kind = explanation::effect::guard;
+  if (admitted.key.empty()) {
+    http::complete_key(assessed.admitted, rule.policy,
+                       input_of(assessed, admitted, request, fields));
+  }
   reply.key = admitted.key;
   reply.scope = admitted.scope;
   reply.scope_kind = admitted.scope_kind;

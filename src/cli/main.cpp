@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   add_check_command(program);
   add_doctor_command(program);
   add_explain_command(program);
+  add_advise_command(program);
   add_conformance_command(program);
   add_keys_command(program);
   add_stats_command(program);

@@ -69,7 +69,7 @@ class webhook_route {
   /// Options about keys of clients: the key of a delivery is its id.
   void refuse_others() {
     for (const std::string_view name :
-         {"key_syntax", "key_format", "scope", "previous_scope", "required", "methods"}) {
+         {"key", "key_syntax", "key_format", "scope", "previous_scope", "required", "methods"}) {
       const auto found = read_.policy.origins.find(name);
       if (found == read_.policy.origins.end() || !found->second.of_route()) continue;
       fault(name, std::string(name) + ": not with webhook, which finds the key by itself");

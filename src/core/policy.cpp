@@ -43,6 +43,18 @@ std::string scope_rule::text() const {
   return "none";
 }
 
+std::string key_source::text() const {
+  switch (location) {
+    case key_location::header:
+      return header;
+    case key_location::path:
+      return "path:" + std::to_string(segment);
+    case key_location::content:
+      break;
+  }
+  return "content";
+}
+
 bool renews_lease(const route_policy& policy) noexcept {
   return policy.effect != effect_rule::transactional;
 }

@@ -156,8 +156,9 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 // ---- making the operation
 
 operation guarded_exchange::make_operation() {
-  auto op = http::make_operation(admitted_, policy_, session_.rule().name,
-                                 session_.make_input(admitted_, body_));
+  const auto input = session_.make_input(admitted_, body_);
+  http::complete_key(admitted_, policy_, input);
+  auto op = http::make_operation(admitted_, policy_, session_.rule().name, input);
   op.upstream = session_.rule().upstream->name;
   op.answer_room = &answer_room_;
   op.usual_answer = session_.rule().answers.usual(policy_.max_answer_body);

@@ -12,8 +12,6 @@ namespace {
 
 using base::iequals;
 
-constexpr std::string_view key_field = "idempotency-key";
-
 std::vector<std::string> caller_marks(std::span<const base::field> fields) {
   std::vector<std::string> out;
   for (const auto& f : fields) {
@@ -92,6 +90,102 @@ admission refuse_ambiguous_path() {
                 "The path contains %2F, %5C or %00, which servers read differently.");
 }
 
+/// What one source of keys has.
+struct found_key {
+  bool present = false;
+  std::string key;
+  std::string fault;  ///< it is there and no key: for a problem's detail
+};
+
+found_key fault_of_key(std::string text) {
+  found_key out;
+  out.present = true;
+  out.fault = std::move(text);
+  return out;
+}
+
+found_key key_of_header(const route_policy& policy, const request& request,
+                        const std::string& name) {
+  const auto found = find_once(request.fields, name);
+  if (found.misspelt) {
+    return fault_of_key("The key's header is called " + name + ", with a hyphen.");
+  }
+  found_key out;
+  if (found.times == 0) return out;
+  if (found.times > 1) return fault_of_key("There is more than one " + name + " header.");
+  auto parsed = parse_key(found.value, policy.key_syntax, policy.key_format);
+  if (!parsed) return fault_of_key(name + ": " + parsed.error().detail);
+  out.present = true;
+  out.key = std::move(*parsed);
+  return out;
+}
+
+/// An id with an escape, a parameter or a backslash in it, or behind an empty segment, may be
+/// another id for the service than for us: then one thing has two keys.
+found_key key_of_path(const route_policy& policy, const request& request, std::size_t number) {
+  const auto path = normalise_path(split_target(request.target).path);
+  std::string_view rest = path;
+  std::string_view segment;
+  if (!path.starts_with('/')) return {};
+  for (std::size_t i = 0; i < number && !rest.empty(); ++i) {
+    rest.remove_prefix(1);  // the slash
+    segment = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(segment.size());
+    if (i + 1 < number && rest.empty()) segment = {};
+  }
+  found_key out;
+  if (segment.empty()) return out;
+  const auto which = "Segment " + std::to_string(number) + " of the path, the key, ";
+  const auto as_far = std::string_view(path).substr(0, path.size() - rest.size());
+  const bool plain = std::all_of(segment.begin(), segment.end(),
+                                 [](char c) { return c > 0x20 && c < 0x7f && c != '"'; });
+  if (!plain || has_other_readings(as_far)) {
+    return fault_of_key(which + "must be plain: without escapes, parameters and backslashes.");
+  }
+  if (segment.size() > key_size_max) {
+    return fault_of_key(which + "is longer than " + std::to_string(key_size_max) + " bytes.");
+  }
+  if (policy.key_format == key_format::uuid && !is_uuid(segment)) {
+    return fault_of_key(which + "must be a UUID.");
+  }
+  out.present = true;
+  out.key = segment;
+  return out;
+}
+
+/// The first source that the request has.
+found_key find_key(const route_policy& policy, const request& request) {
+  for (const auto& source : policy.key) {
+    found_key found;
+    switch (source.location) {
+      case key_location::header:
+        found = key_of_header(policy, request, source.header);
+        break;
+      case key_location::path:
+        found = key_of_path(policy, request, source.segment);
+        break;
+      case key_location::content:
+        found.present = true;  // it follows from the body: see complete_key
+        break;
+    }
+    if (found.present) return found;
+  }
+  return {};
+}
+
+/// Empty: the problem's own text names the source.
+std::string missing_key_text(const route_policy& policy) {
+  if (policy.key == route_policy{}.key) return {};
+  std::string out;
+  for (const auto& source : policy.key) {
+    out += out.empty() ? "This route takes the key from " : ", else from ";
+    out += source.location == key_location::path
+               ? "segment " + std::to_string(source.segment) + " of the path"
+               : "the header " + source.header;
+  }
+  return out + ".";
+}
+
 /// `find(request)` gives the scope; none: the request is refused.
 template <class Find>
 admission admit_with(const route_policy& policy, const request& request, const Find& find) {
@@ -100,31 +194,21 @@ admission admit_with(const route_policy& policy, const request& request, const F
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) {
     return pass(unguarded_reason::method, "the method is not guarded on this route");
   }
-  const auto key = find_once(request.fields, key_field);
-  if (key.misspelt) {
-    return refuse(problem::key_malformed,
-                  "The key's header is called Idempotency-Key, with a hyphen.");
-  }
-  if (key.times == 0) {
-    return policy.required ? refuse(problem::key_missing)
-                           : pass(unguarded_reason::no_key,
-                                  "no Idempotency-Key, and the route does not require one");
+  auto found = find_key(policy, request);
+  if (!found.present) {
+    return policy.required
+               ? refuse(problem::key_missing, missing_key_text(policy))
+               : pass(unguarded_reason::no_key, "no key, and the route does not require one");
   }
   if (policy.required && has_ambiguous_escape(split_target(request.target).path)) {
     return refuse_ambiguous_path();
   }
-  if (key.times > 1) {
-    return refuse(problem::key_malformed, "There is more than one Idempotency-Key header.");
-  }
-  auto parsed = parse_key(key.value, policy.key_syntax, policy.key_format);
-  if (!parsed) {
-    return refuse(problem::key_malformed, "Idempotency-Key: " + parsed.error().detail);
-  }
+  if (!found.fault.empty()) return refuse(problem::key_malformed, std::move(found.fault));
   std::optional<scope_match> scope = find(request);
   if (!scope) return refuse(problem::scope_missing);
   admission out;
   out.kind = admission_kind::guard;
-  out.key = std::move(*parsed);
+  out.key = std::move(found.key);
   static_cast<scope_match&>(out) = std::move(*scope);
   find_former(policy, request, out);
   return out;

@@ -30,7 +30,7 @@ struct admission : scope_match {  // guard: the key's scope
   std::string_view reason;  ///< pass: why the request is not guarded; a constant text
   unguarded_reason why = unguarded_reason::none;  ///< pass: the same, for the report
   // guard
-  std::string key;
+  std::string key;                  ///< empty: it follows from the body, see complete_key
   std::vector<scope_match> former;  ///< scopes in which an older record of this key may be stored
   // refuse
   problem refusal = problem::bad_request;

@@ -100,6 +100,15 @@ bool is_of(const scope_rule& rule, std::string_view name) noexcept {
   return rule.source == scope_source::header && same_name(name, rule.name);
 }
 
+bool is_of(const key_source& source, std::string_view name) noexcept {
+  return source.location == key_location::header && same_name(name, source.header);
+}
+
+bool is_key_field(const route_policy& policy, std::string_view name) noexcept {
+  return std::any_of(policy.key.begin(), policy.key.end(),
+                     [&](const key_source& source) { return is_of(source, name); });
+}
+
 void append_element(std::string& list, std::string_view element) {
   if (!list.empty()) list += ", ";
   list += element;
@@ -151,7 +160,7 @@ travel_filter::travel_filter(std::span<const base::field> fields, const route_po
 bool travel_filter::relied_on(std::string_view name) const noexcept {
   const auto is_scope_field = [&](const scope_rule& rule) { return is_of(rule, name); };
   return same_name(name, "idempotency-key") || same_name(name, "content-type") ||
-         is_scope_field(policy_->scope) ||
+         is_key_field(*policy_, name) || is_scope_field(policy_->scope) ||
          std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(),
                      is_scope_field) ||
          tells_callers_apart(name);
@@ -162,6 +171,11 @@ bool travel_filter::misspelt(std::string_view name) const noexcept {
   if (other(policy_->scope)) return true;
   if (std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(), other))
     return true;
+  const bool misspelt_key =
+      std::any_of(policy_->key.begin(), policy_->key.end(), [&](const key_source& source) {
+        return is_of(source, name) && !iequals(name, source.header);
+      });
+  if (misspelt_key) return true;
   if (name.find('_') == std::string_view::npos) return false;
   return same_name(name, "idempotency-key") || same_name(name, "content-type");
 }

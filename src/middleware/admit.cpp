@@ -102,8 +102,9 @@ admitted_request admit_request(const middleware_state& middleware, const request
   admitted_request out;
   out.run = std::make_unique<exchange::state>(middleware, *found, std::move(admitted));
   auto& run = *out.run;
-  out.wanted = make_operation(run.admitted, policy, found->name,
-                              make_input(arrived, middleware.params.service, run.admitted));
+  const auto input = make_input(arrived, middleware.params.service, run.admitted);
+  complete_key(run.admitted, policy, input);
+  out.wanted = make_operation(run.admitted, policy, found->name, input);
   run.id = out.wanted.id;
   out.wanted.upstream = middleware.params.service;
   out.wanted.answer_room = &run.answer_room;

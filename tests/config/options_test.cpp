@@ -99,6 +99,7 @@ TEST(table_of_options, agrees_with_the_policy_of_the_core) {
   const auto& p = read.values.defaults;
   const route_policy own;
   EXPECT_EQ(p.methods, own.methods);
+  EXPECT_EQ(p.key, own.key);
   EXPECT_EQ(p.required, own.required);
   EXPECT_EQ(p.key_syntax, own.key_syntax);
   EXPECT_EQ(p.key_format, own.key_format);

@@ -173,6 +173,28 @@ const refusal values[] = {
     {"header_name", "[defaults]\nscope = \"header:X Tenant\"\n",
      "c.toml:2:9: [defaults] scope: expected the name of a header field after \"header:\", got "
      "\"header:X Tenant\"\n"},
+    {"no_key", "[defaults]\nkey = []\n",
+     "c.toml:2:7: [defaults] key: expected a header field, \"path:N\" or \"content\", got an empty "
+     "list\n"},
+    {"segment_of_the_key", "[defaults]\nkey = [\"path:0\"]\n",
+     "c.toml:2:8: [defaults] key: expected the number of a segment, from 1 to 64, after \"path:\", "
+     "got \"path:0\"\n"},
+    {"segment_in_words", "[defaults]\nkey = [\"path:two\"]\n",
+     "c.toml:2:8: [defaults] key: expected the number of a segment, from 1 to 64, after \"path:\", "
+     "got \"path:two\"\n"},
+    {"header_of_the_key", "[defaults]\nkey = [\"X Id\"]\n",
+     "c.toml:2:8: [defaults] key: expected the name of a header field such as \"Idempotency-Key\", "
+     "\"path:N\" or \"content\", got \"X Id\"\n"},
+    {"credential_as_key", "[defaults]\nkey = [\"Authorization\"]\n",
+     "c.toml:2:8: [defaults] key: this header field can't be a key, got \"Authorization\"\n"},
+    {"key_as_its_scope", "[defaults]\nkey = [\"X-Id\"]\nscope = \"header:x-id\"\n",
+     "c.toml:2:7: [defaults] key: the key can't be its own scope\n"},
+    {"content_before_others", "[defaults]\nkey = [\"content\", \"X-Id\"]\n",
+     "c.toml:2:7: [defaults] key: \"content\" must be the last: every request has it\n"},
+    {"content_of_nothing", "[defaults]\nkey = [\"content\"]\nfingerprint = \"none\"\n",
+     "c.toml:2:7: [defaults] key: \"content\" needs a fingerprint other than \"none\"\n"},
+    {"content_observed", "[defaults]\nkey = [\"content\"]\nobserve = true\n",
+     "c.toml:2:7: [defaults] key: \"content\" can't be observed: it is known after the body only\n"},
     {"jwt", "[defaults]\nscope = \"jwt:sub\"\n",
      "c.toml:2:9: [defaults] scope: jwt: scopes are not in this version; use \"header:NAME\" with "
      "a header that a trusted proxy sets, or \"credential\", got \"jwt:sub\"\n"},

@@ -94,6 +94,8 @@ const hint cases[] = {
     {"present_among_previous",
      "[[route]]\npath = \"/a\"\nscope = \"none\"\nprevious_scope = [\"address\", \"none\"]\n",
      "c.toml:4:18: warning: [[route]] previous_scope: has the present scope in it"},
+    {"id_of_several_methods", "[defaults]\nkey = [\"path:2\"]\n", "another gets 422"},
+    {"content", "[defaults]\nkey = [\"content\"]\n", "take effect once within retention"},
     {"fingerprint", "[defaults]\nfingerprint = \"none\"\n", "gets the first answer"},
     {"drain", "[gateway]\ndrain = \"1s\"\n",
      "c.toml:2:9: warning: [gateway] drain: shorter than upstream_timeout"},

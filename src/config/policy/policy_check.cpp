@@ -5,6 +5,7 @@
 
 #include <onceguard/fingerprint.hpp>
 
+#include "base/field.hpp"
 #include "base/url.hpp"
 #include "config/policy/texts.hpp"
 
@@ -60,6 +61,7 @@ class checker {
       : door_(door), draft_(draft), policy_(draft.policy), out_(out) {}
 
   void run() {
+    key();
     fingerprint();
     probe();
     scope();
@@ -102,6 +104,56 @@ class checker {
   }
   void note(names about, const std::string& description) {
     say(remark::grade::note, about, description);
+  }
+
+  void key() {
+    const auto& sources = policy_.key;
+    if (sources.empty()) {
+      fault({"key"}, "expected a header field, \"path:N\" or \"content\", got an empty list");
+    }
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      switch (sources[i].location) {
+        case key_location::header:
+          if (policy_.scope.source == scope_source::header &&
+              base::same_name(policy_.scope.name, sources[i].header)) {
+            fault({"key", "scope"}, "the key can't be its own scope");
+          }
+          break;
+        case key_location::path:
+          path_key();
+          break;
+        case key_location::content:
+          if (i + 1 < sources.size())
+            fault({"key"}, "\"content\" must be the last: every request has it");
+          content_key();
+          break;
+      }
+    }
+  }
+
+  void path_key() {
+    if (policy_.methods.size() > 1) {
+      warn({"key", "methods"},
+           "a key belongs to one request, so with an id as the key only the first of several "
+           "methods can be run: another gets 422; list one in methods");
+    }
+    if (policy_.key_format != key_format::uuid) {
+      note({"key", "key_format"},
+           "the same id on another route is the same key, and gets 422 there; where ids are "
+           "UUIDs, set key_format = \"uuid\"");
+    }
+  }
+
+  void content_key() {
+    warn({"key"},
+         "with \"content\" two requests that are meant to be two, and are the same, take effect "
+         "once within retention; let clients send a key where they can");
+    if (policy_.fingerprint.kind == fingerprint_kind::none) {
+      fault({"key", "fingerprint"}, "\"content\" needs a fingerprint other than \"none\"");
+    }
+    if (policy_.observe) {
+      fault({"key", "observe"}, "\"content\" can't be observed: it is known after the body only");
+    }
   }
 
   void fingerprint() {

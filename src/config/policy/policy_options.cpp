@@ -55,6 +55,23 @@ const std::array policy_table{
          .complaint = guarded_method_complaint},
         [](policy_draft& d, const option_value& v) { d.policy.methods = list(v); }},
     row<policy_draft>{
+        {.name = "key",
+         .flag = "key-from",
+         .kind = value_kind::list,
+         .fallback = "Idempotency-Key",
+         .example = "path:2",
+         .text = "Where the key is, the first of the list that a request has: the name of a header "
+                 "field; `path:N`, the Nth segment of the path, for ids that the client makes "
+                 "(`path:2` of `/things/17` is 17; it must be plain, without escapes); or, as the "
+                 "last one, `content`: requests that are the same by `fingerprint` are one within "
+                 "`retention`, also if they were meant to be two. See "
+                 "docs/patterns/README.md.",
+         .complaint = refusal_of<parse_key_source>},
+        [](policy_draft& d, const option_value& v) {
+          d.policy.key.clear();
+          for (const auto& one : list(v)) d.policy.key.push_back(*parse_key_source(one));
+        }},
+    row<policy_draft>{
         {.name = "required",
          .flag = "required",
          .kind = value_kind::boolean,

@@ -1,6 +1,8 @@
 #include "config/policy/texts.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <vector>
 
 #include "base/field.hpp"
@@ -167,6 +169,42 @@ result<scope_rule> parse_scope(std::string_view text) {
   return refusal(
       "expected \"credential\", \"header:NAME\", \"cookie:NAME\", \"address\" or \"none\", got " +
       quoted(text));
+}
+
+result<key_source> parse_key_source(std::string_view text) {
+  constexpr std::array<std::string_view, 9> never{
+      "authorization", "connection", "content-length", "content-type",     "cookie",
+      "host",          "te",         "trailer",        "transfer-encoding"};
+  constexpr std::string_view path = "path:";
+  key_source out;
+  if (text == "content") {
+    out.location = key_location::content;
+    return out;
+  }
+  if (text.starts_with(path)) {
+    const auto digits = text.substr(path.size());
+    const auto* end = digits.data() + digits.size();
+    const auto read = std::from_chars(digits.data(), end, out.segment);
+    if (read.ec != std::errc{} || read.ptr != end || out.segment < 1 || out.segment > 64) {
+      return refusal("expected the number of a segment, from 1 to 64, after \"path:\", got " +
+                     quoted(text));
+    }
+    out.location = key_location::path;
+    return out;
+  }
+  if (!base::is_token(text)) {
+    return refusal(
+        "expected the name of a header field such as \"Idempotency-Key\", \"path:N\" or "
+        "\"content\", got " +
+        quoted(text));
+  }
+  const bool refused = base::same_name(text.substr(0, 10), "onceguard-") ||
+                       std::any_of(never.begin(), never.end(), [&](std::string_view name) {
+                         return base::same_name(text, name);
+                       });
+  if (refused) return refusal("this header field can't be a key, got " + quoted(text));
+  out.header = text;
+  return out;
 }
 
 result<std::string> parse_method(std::string_view text) {

@@ -32,6 +32,9 @@ using base::size_text;
 /// "credential", "header:NAME", "cookie:NAME", "address", "none".
 [[nodiscard]] result<scope_rule> parse_scope(std::string_view text);
 
+/// "Idempotency-Key" or another name of a header field, "path:2", "content".
+[[nodiscard]] result<key_source> parse_key_source(std::string_view text);
+
 /// The message with which a parser refuses a text; empty if the parser accepts the text.
 template <auto Reader>
 [[nodiscard]] std::string refusal_of(std::string_view text) {

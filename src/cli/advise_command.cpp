@@ -1,0 +1,136 @@
+#include <iostream>
+#include <map>
+#include <memory>
+#include <unistd.h>
+
+#include "advise/table.hpp"
+#include "cli/command.hpp"
+#include "text/json_text.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using advise::choice;
+using advise::question;
+using advise::table;
+
+/// By question: the answer that a flag gave.
+using answers = std::map<std::string, std::string>;
+
+int fail(const std::string& text) {
+  std::cerr << "onceguard: " << text << "\nSee: onceguard advise --help\n";
+  return exit_usage;
+}
+
+std::string names_of(const question& asked) {
+  std::string out;
+  for (const auto& one : asked.choices) out += (out.empty() ? "" : ", ") + one.name;
+  return out;
+}
+
+const choice* find(const question& asked, const std::string& text) {
+  for (std::size_t i = 0; i < asked.choices.size(); ++i) {
+    const auto& one = asked.choices[i];
+    if (one.name == text || std::to_string(i + 1) == text) return &one;
+  }
+  return nullptr;
+}
+
+/// Asks the person at the terminal until there is an answer; null: the input has ended.
+const choice* ask(const question& asked) {
+  std::cout << asked.text << "\n";
+  for (std::size_t i = 0; i < asked.choices.size(); ++i) {
+    std::cout << "  " << i + 1 << "  " << asked.choices[i].text << "\n";
+  }
+  for (std::string line;;) {
+    std::cout << "> " << std::flush;
+    if (!std::getline(std::cin, line)) return nullptr;
+    if (const auto* found = find(asked, line)) {
+      std::cout << "\n";
+      return found;
+    }
+    std::cout << "A number from 1 to " << asked.choices.size() << ", please.\n";
+  }
+}
+
+/// The answers that no question on the way was for.
+int refuse_idle(const answers& given, const std::map<std::string, std::string>& way) {
+  for (const auto& [name, value] : given) {
+    if (way.contains(name)) continue;
+    std::string text = "--" + name + " does not matter after";
+    for (const auto& [asked, answered] : way) text += " --" + asked + " " + answered;
+    return fail(text);
+  }
+  return exit_ok;
+}
+
+int run_advise(const table& all, const answers& flags) {
+  answers given;
+  for (const auto& [name, value] : flags) {
+    if (!value.empty()) given.emplace(name, value);
+  }
+  const bool typed = ::isatty(STDIN_FILENO) != 0;
+  answers way;
+  for (std::size_t number = all.first;;) {
+    const auto& asked = all.questions[number];
+    const choice* found = nullptr;
+    if (const auto flag = given.find(asked.name); flag != given.end()) {
+      found = find(asked, flag->second);
+    } else if (typed) {
+      found = ask(asked);
+      if (found == nullptr) return fail("the answers ended before the last question");
+    } else {
+      return fail("--" + asked.name + " is missing: " + asked.text + " " + names_of(asked));
+    }
+    way.emplace(asked.name, found->name);
+    if (!found->ends) {
+      number = found->next;
+      continue;
+    }
+    if (const int refused = refuse_idle(given, way); refused != exit_ok) return refused;
+    std::cout << advise::page_of(all.advices[found->next]);
+    return exit_ok;
+  }
+}
+
+std::string help_of(const question& asked) {
+  std::string out = asked.text;
+  for (const auto& one : asked.choices) out += "\n" + one.name + ": " + one.text;
+  return out;
+}
+
+}  // namespace
+
+void add_advise_command(command app) {
+  const auto added = app.add_command(
+      "advise", "Say which way to once fits an operation: a few questions, one answer");
+  const auto all = std::make_shared<table>(advise::read_table(advise::standard_table()).value());
+  const auto flags = std::make_shared<answers>();
+  const auto chart = std::make_shared<bool>(false);
+  for (const auto& asked : all->questions) {
+    std::vector<std::string> names;
+    for (const auto& one : asked.choices) names.push_back(one.name);
+    added.add_option("--" + asked.name, (*flags)[asked.name], help_of(asked))
+        .type("ANSWER")
+        .check([asked, names](const std::string& value) -> std::string {
+          for (const auto& name : names) {
+            if (name == value) return {};
+          }
+          return "expected " + names_of(asked) + ", got \"" + terminal_text(value) + "\"";
+        })
+        .once();
+  }
+  added.add_flag("--chart", *chart, "Print all questions as a Mermaid flowchart, and ask nothing");
+  added.footer(
+      "What no flag answers is asked on a terminal. docs/patterns has a page for each answer.\n\n"
+      "Examples:\n"
+      "  onceguard advise\n"
+      "  onceguard advise --arrives request --meaning create --name business");
+  added.runs([=] {
+    if (!*chart) return run_advise(*all, *flags);
+    std::cout << advise::chart_of(*all);
+    return exit_ok;
+  });
+}
+
+}  // namespace onceguard::cli
