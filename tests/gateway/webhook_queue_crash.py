@@ -58,7 +58,7 @@ def test_what_was_accepted_takes_effect_once(start_gateway, upstream, own_upstre
         dice = random.Random(7)
         mark = 0
         while any(client.is_alive() for client in clients):
-            mark = min(len(names), len(accepted) + dice.randint(5, 30))
+            mark = min(len(names), len(accepted) + dice.randint(1, len(names) // 10))
             wait_until(lambda: len(accepted) >= mark or not any(c.is_alive() for c in clients), 120,
                        "deliveries")
             if any(client.is_alive() for client in clients):
