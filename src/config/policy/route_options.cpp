@@ -87,6 +87,7 @@ const std::array route_table{
          .may_be_empty = true,
          .only = front_door::gateway},
         [](route_draft& d, const option_value& v) { d.webhook_queue = text(v); }},
+    row<route_draft>{
         {.name = "webhook_url",
          .example = "https://shop.example.com/hooks/twilio",
          .text = "The public URL that `path` has for a sender that signs it, without query. What a "
