@@ -12,7 +12,7 @@ namespace http = onceguard::http;
 /// A change: the body (none: the document is to be removed), and by which it is known again.
 struct change_request {
   sql_value body;
-  sql_value id;  ///< none: its repeat can't be told from somebody else's change
+  sql_value id;  ///< none: its repeat looks like somebody else's change
 };
 
 sql_value id_of(const request& message) {

@@ -47,7 +47,7 @@ struct current_version {
   std::optional<std::int64_t> version;  ///< none: nothing is there
   /// An earlier attempt of this very request has made what is there, and its answer was lost: the
   /// row remembers by which id it was changed last. For a deletion: nothing is there. False if it
-  /// can't be told. Equal content is no proof, though RFC 9110 allows to take it for one: of two
+  /// is not known. Equal content is no proof, though RFC 9110 allows to take it for one: of two
   /// clients who both make 1 of 0, one would lose an addition.
   bool applied = false;
 };

@@ -9,7 +9,7 @@
 namespace onceguard::advise {
 namespace {
 
-using json = nlohmann::ordered_json;  // answers are asked in the order of the file
+using json = nlohmann::ordered_json;  // answers are entry in the order of the file
 
 /// A table that can't be used. Never leaves read_table().
 struct malformed {
@@ -83,10 +83,10 @@ advice read_advice(const std::string& name, const json& source) {
 }
 
 /// Sets the choices of a question whose name is known.
-void read_choices(table& all, question& asked, const json& source) {
-  const auto where = "questions." + asked.name;
+void read_choices(table& all, question& entry, const json& source) {
+  const auto where = "questions." + entry.name;
   check_members(source, where, {"text", "answers"});
-  asked.text = text_of(source, where, "text");
+  entry.text = text_of(source, where, "text");
   const auto& answers = member_of(source, where, "answers");
   if (!answers.is_object() || answers.size() < 2) refuse(where, "has fewer than two answers");
   for (const auto& [name, answer] : answers.items()) {
@@ -96,7 +96,7 @@ void read_choices(table& all, question& asked, const json& source) {
     if (made.ends == answer.contains("next")) refuse(here, "has not one of next and advice");
     made.next = made.ends ? find(all.advices, text_of(answer, here, "advice"), here)
                           : find(all.questions, text_of(answer, here, "next"), here);
-    asked.choices.push_back(std::move(made));
+    entry.choices.push_back(std::move(made));
   }
 }
 
@@ -104,12 +104,12 @@ void read_choices(table& all, question& asked, const json& source) {
 class walk {
  public:
   explicit walk(const table& all)
-      : all_(all), asked_(all.questions.size()), given_(all.advices.size()) {}
+      : all_(all), reached_(all.questions.size()), given_(all.advices.size()) {}
 
   void check() {
     visit(all_.first);
-    for (std::size_t i = 0; i < asked_.size(); ++i) {
-      if (!asked_[i]) refuse("questions." + all_.questions[i].name, "nothing leads to it");
+    for (std::size_t i = 0; i < reached_.size(); ++i) {
+      if (!reached_[i]) refuse("questions." + all_.questions[i].name, "nothing leads to it");
     }
     for (std::size_t i = 0; i < given_.size(); ++i) {
       if (!given_[i]) refuse("advice." + all_.advices[i].name, "nothing leads to it");
@@ -121,7 +121,7 @@ class walk {
     if (std::find(way_.begin(), way_.end(), number) != way_.end()) {
       refuse("questions." + all_.questions[number].name, "a way comes back to it");
     }
-    asked_[number] = true;
+    reached_[number] = true;
     way_.push_back(number);
     for (const auto& one : all_.questions[number].choices) {
       if (one.ends) {
@@ -134,7 +134,7 @@ class walk {
   }
 
   const table& all_;
-  std::vector<bool> asked_;
+  std::vector<bool> reached_;
   std::vector<bool> given_;
   std::vector<std::size_t> way_;
 };
@@ -148,7 +148,7 @@ table read(const json& source) {
   if (!questions.is_object()) refuse("questions", "is no object");
   for (const auto& [name, one] : advices.items()) out.advices.push_back(read_advice(name, one));
   for (const auto& [name, one] : questions.items()) out.questions.push_back({name, {}, {}});
-  for (auto& asked : out.questions) read_choices(out, asked, questions[asked.name]);
+  for (auto& entry : out.questions) read_choices(out, entry, questions[entry.name]);
   out.first = find(out.questions, text_of(source, "the table", "first"), "first");
   walk(out).check();
   return out;
@@ -176,23 +176,23 @@ std::string page_of(const advice& given) {
 
 std::string chart_of(const table& all) {
   const auto quoted = [](std::string text) {
-    for (auto at = text.find('"'); at != std::string::npos; at = text.find('"', at)) {
-      text.replace(at, 1, "#quot;");
+    for (auto begin = text.find('"'); begin != std::string::npos; begin = text.find('"', begin)) {
+      text.replace(begin, 1, "#quot;");
     }
     return '"' + text + '"';
   };
   std::string out = "flowchart TD\n";
-  for (const auto& asked : all.questions) {
-    out += "  " + asked.name + "{" + quoted(asked.text) + "}\n";
+  for (const auto& entry : all.questions) {
+    out += "  " + entry.name + "{" + quoted(entry.text) + "}\n";
   }
   for (const auto& given : all.advices) {
     out += "  to-" + given.name + "[" + quoted(given.title) + "]\n";
   }
-  for (const auto& asked : all.questions) {
-    for (const auto& one : asked.choices) {
+  for (const auto& entry : all.questions) {
+    for (const auto& one : entry.choices) {
       const auto target =
           one.ends ? "to-" + all.advices[one.next].name : all.questions[one.next].name;
-      out += "  " + asked.name + " -->|" + quoted(one.text) + "| " + target + "\n";
+      out += "  " + entry.name + " -->|" + quoted(one.text) + "| " + target + "\n";
     }
   }
   return out;

@@ -22,34 +22,34 @@ int fail(const std::string& text) {
   return exit_usage;
 }
 
-std::string names_of(const question& asked) {
+std::string names_of(const question& entry) {
   std::string out;
-  for (const auto& one : asked.choices) out += (out.empty() ? "" : ", ") + one.name;
+  for (const auto& one : entry.choices) out += (out.empty() ? "" : ", ") + one.name;
   return out;
 }
 
-const choice* find(const question& asked, const std::string& text) {
-  for (std::size_t i = 0; i < asked.choices.size(); ++i) {
-    const auto& one = asked.choices[i];
+const choice* find(const question& entry, const std::string& text) {
+  for (std::size_t i = 0; i < entry.choices.size(); ++i) {
+    const auto& one = entry.choices[i];
     if (one.name == text || std::to_string(i + 1) == text) return &one;
   }
   return nullptr;
 }
 
 /// Asks the person at the terminal until there is an answer; null: the input has ended.
-const choice* ask(const question& asked) {
-  std::cout << asked.text << "\n";
-  for (std::size_t i = 0; i < asked.choices.size(); ++i) {
-    std::cout << "  " << i + 1 << "  " << asked.choices[i].text << "\n";
+const choice* ask(const question& entry) {
+  std::cout << entry.text << "\n";
+  for (std::size_t i = 0; i < entry.choices.size(); ++i) {
+    std::cout << "  " << i + 1 << "  " << entry.choices[i].text << "\n";
   }
   for (std::string line;;) {
     std::cout << "> " << std::flush;
     if (!std::getline(std::cin, line)) return nullptr;
-    if (const auto* found = find(asked, line)) {
+    if (const auto* found = find(entry, line)) {
       std::cout << "\n";
       return found;
     }
-    std::cout << "A number from 1 to " << asked.choices.size() << ", please.\n";
+    std::cout << "A number from 1 to " << entry.choices.size() << ", please.\n";
   }
 }
 
@@ -58,7 +58,7 @@ int refuse_idle(const answers& given, const std::map<std::string, std::string>& 
   for (const auto& [name, value] : given) {
     if (way.contains(name)) continue;
     std::string text = "--" + name + " does not matter after";
-    for (const auto& [asked, answered] : way) text += " --" + asked + " " + answered;
+    for (const auto& [entry, answered] : way) text += " --" + entry + " " + answered;
     return fail(text);
   }
   return exit_ok;
@@ -72,17 +72,17 @@ int run_advise(const table& all, const answers& flags) {
   const bool typed = ::isatty(STDIN_FILENO) != 0;
   answers way;
   for (std::size_t number = all.first;;) {
-    const auto& asked = all.questions[number];
+    const auto& entry = all.questions[number];
     const choice* found = nullptr;
-    if (const auto flag = given.find(asked.name); flag != given.end()) {
-      found = find(asked, flag->second);
+    if (const auto flag = given.find(entry.name); flag != given.end()) {
+      found = find(entry, flag->second);
     } else if (typed) {
-      found = ask(asked);
+      found = ask(entry);
       if (found == nullptr) return fail("the answers ended before the last question");
     } else {
-      return fail("--" + asked.name + " is missing: " + asked.text + " " + names_of(asked));
+      return fail("--" + entry.name + " is missing: " + entry.text + " " + names_of(entry));
     }
-    way.emplace(asked.name, found->name);
+    way.emplace(entry.name, found->name);
     if (!found->ends) {
       number = found->next;
       continue;
@@ -93,9 +93,9 @@ int run_advise(const table& all, const answers& flags) {
   }
 }
 
-std::string help_of(const question& asked) {
-  std::string out = asked.text;
-  for (const auto& one : asked.choices) out += "\n" + one.name + ": " + one.text;
+std::string help_of(const question& entry) {
+  std::string out = entry.text;
+  for (const auto& one : entry.choices) out += "\n" + one.name + ": " + one.text;
   return out;
 }
 
@@ -107,22 +107,22 @@ void add_advise_command(command app) {
   const auto all = std::make_shared<table>(advise::read_table(advise::standard_table()).value());
   const auto flags = std::make_shared<answers>();
   const auto chart = std::make_shared<bool>(false);
-  for (const auto& asked : all->questions) {
+  for (const auto& entry : all->questions) {
     std::vector<std::string> names;
-    for (const auto& one : asked.choices) names.push_back(one.name);
-    added.add_option("--" + asked.name, (*flags)[asked.name], help_of(asked))
+    for (const auto& one : entry.choices) names.push_back(one.name);
+    added.add_option("--" + entry.name, (*flags)[entry.name], help_of(entry))
         .type("ANSWER")
-        .check([asked, names](const std::string& value) -> std::string {
+        .check([entry, names](const std::string& value) -> std::string {
           for (const auto& name : names) {
             if (name == value) return {};
           }
-          return "expected " + names_of(asked) + ", got \"" + terminal_text(value) + "\"";
+          return "expected " + names_of(entry) + ", got \"" + terminal_text(value) + "\"";
         })
         .once();
   }
   added.add_flag("--chart", *chart, "Print all questions as a Mermaid flowchart, and ask nothing");
   added.footer(
-      "What no flag answers is asked on a terminal. docs/patterns has a page for each answer.\n\n"
+      "What no flag answers is entry on a terminal. docs/patterns has a page for each answer.\n\n"
       "Examples:\n"
       "  onceguard advise\n"
       "  onceguard advise --arrives request --meaning create --name business");

@@ -194,7 +194,8 @@ const refusal values[] = {
     {"content_of_nothing", "[defaults]\nkey = [\"content\"]\nfingerprint = \"none\"\n",
      "c.toml:2:7: [defaults] key: \"content\" needs a fingerprint other than \"none\"\n"},
     {"content_observed", "[defaults]\nkey = [\"content\"]\nobserve = true\n",
-     "c.toml:2:7: [defaults] key: \"content\" can't be observed: it is known after the body only\n"},
+     "c.toml:2:7: [defaults] key: \"content\" can't be observed: it is known after the body "
+     "only\n"},
     {"jwt", "[defaults]\nscope = \"jwt:sub\"\n",
      "c.toml:2:9: [defaults] scope: jwt: scopes are not in this version; use \"header:NAME\" with "
      "a header that a trusted proxy sets, or \"credential\", got \"jwt:sub\"\n"},

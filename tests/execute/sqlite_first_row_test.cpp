@@ -83,20 +83,20 @@ TEST_F(sqlite_first_row, a_database_that_others_write_is_busy) {
 
 TEST_F(sqlite_first_row, a_mistake_of_the_caller_is_named) {
   static_cast<void>(order(till_, "A-1"));
-  const auto with = [&](const char* inserting, const char* finding,
+  const auto call = [&](const char* inserting, const char* finding,
                         const std::vector<sql_value>& parameters) {
     return [=, this] {
       static_cast<void>(sqlite::insert_once(till_.on(), inserting, finding, parameters));
     };
   };
   const std::vector<sql_value> all{"A-1", {}, "42"};
-  EXPECT_EQ(code_of(with(insert, "SELECT 1, 2, 3 FROM orders WHERE reference = $1 || 'x'", all)),
+  EXPECT_EQ(code_of(call(insert, "SELECT 1, 2, 3 FROM orders WHERE reference = $1 || 'x'", all)),
             SQLITE_MISUSE);
-  EXPECT_EQ(code_of(with(insert, "SELECT nothing", all)), SQLITE_ERROR);
-  EXPECT_THROW(with("INSERT INTO orders (cents) VALUES ($1)", find, {"42"})(),
+  EXPECT_EQ(code_of(call(insert, "SELECT nothing", all)), SQLITE_ERROR);
+  EXPECT_THROW(call("INSERT INTO orders (cents) VALUES ($1)", find, {"42"})(),
                std::invalid_argument);
-  EXPECT_THROW(with(insert, find, {"A-1", {}, "42", "one too many"})(), std::invalid_argument);
-  EXPECT_THROW(with(insert, "", all)(), std::invalid_argument);
+  EXPECT_THROW(call(insert, find, {"A-1", {}, "42", "one too many"})(), std::invalid_argument);
+  EXPECT_THROW(call(insert, "", all)(), std::invalid_argument);
 }
 
 TEST_F(sqlite_first_row, what_was_there_twice_is_known) {

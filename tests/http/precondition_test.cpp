@@ -90,8 +90,8 @@ const evaluation evaluations[] = {
 TEST(preconditions, are_evaluated_in_the_order_of_the_rfc) {
   int number = 0;
   for (const auto& one : evaluations) {
-    const request asked{one.method, "/things/1", one.fields, {}};
-    EXPECT_EQ(evaluate(asked, one.current, one.required), one.expected)
+    const request message{one.method, "/things/1", one.fields, {}};
+    EXPECT_EQ(evaluate(message, one.current, one.required), one.expected)
         << "evaluation " << number << ": " << one.method;
     ++number;
   }
