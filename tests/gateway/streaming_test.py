@@ -10,7 +10,7 @@ from support.expecting import assert_first
 from support.pattern import BLOCK, blocks, pattern
 from support.waiting import SANITIZED, scaled
 
-SIZE = scaled(256) << 20
+SIZE = scaled(256, least=64) << 20
 # What a gateway may grow by, whatever passes through it; instrumented builds need more.
 ROOM = (32 << 20) * (4 if SANITIZED else 1)
 
