@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Brokers take 4096 bytes (offset.metadata.max.bytes) unless they are told otherwise.
+/// Brokers take 4096 bytes (offset.metadata.max.bytes) unless they are configured otherwise.
 constexpr std::size_t longest_usual_note = 4'000;
 constexpr milliseconds pause{100};
 
