@@ -57,10 +57,11 @@ kafka_consumer::kafka_consumer(const kafka_url& url, const broker_params& params
     : url_(url),
       params_(params),
       traits_(traits_of(url)),
+      joins_(std::make_unique<join_watch>(2 * url.hold)),
       server_(RD_KAFKA_CONSUMER, url, params, consumer_settings(url, params),
               [this](rd_kafka_conf_t* conf) { configure(conf); }),
       records_(rd_kafka_queue_new(server_.raw())),
-      commits_(server_, partitions_, url.topic) {
+      commits_(server_, partitions_, *joins_, url.topic) {
   server_.require_topic(url.topic);
   if (!url.dead_letters.empty()) server_.require_topic(url.dead_letters);
   subscribe();
@@ -68,6 +69,7 @@ kafka_consumer::kafka_consumer(const kafka_url& url, const broker_params& params
 
 void kafka_consumer::configure(rd_kafka_conf_t* conf) {
   rd_kafka_conf_set_opaque(conf, this);
+  joins_->install(conf);
   rd_kafka_conf_set_error_cb(conf,
                              [](rd_kafka_t* /*client*/, int code, const char* words, void* opaque) {
                                static_cast<kafka_consumer*>(opaque)->server_.note_error(
@@ -93,10 +95,9 @@ kafka_consumer::~kafka_consumer() {
   while (!server_.broken() && !commits_.flush(until) && base::boot_now() < until) {
     keep(message_handle(rd_kafka_consumer_poll(server_.raw(), slice.count())));
   }
-  if (may_be_destroyed()) {
-    leave();
-  } else {
+  if (!may_be_destroyed() || !leave()) {
     server_.abandon();
+    static_cast<void>(joins_.release());  // its threads use it
   }
   // Their memory is librdkafka's.
   early_.clear();
@@ -124,7 +125,7 @@ bool kafka_consumer::may_be_destroyed() {
   return assigned_once_;
 }
 
-void kafka_consumer::leave() {
+bool kafka_consumer::leave() {
   // A client that is destroyed while a rebalance waits for its callback never comes to an end
   // (librdkafka 2.0.2): so also one whose brokers are away is closed, and its callbacks served.
   // Commits that wait for a broker hold it up for as long as a session lasts.
@@ -132,9 +133,10 @@ void kafka_consumer::leave() {
   const queue_handle events(rd_kafka_queue_new(server_.raw()));
   const error_handle refused(rd_kafka_consumer_close_queue(server_.raw(), events.get()));
   while (!refused && rd_kafka_consumer_closed(server_.raw()) == 0) {
-    if (base::boot_now() >= until) return server_.abandon();
+    if (base::boot_now() >= until) return false;
     rd_kafka_queue_poll_callback(events.get(), slice.count());
   }
+  return true;
 }
 
 // --- receiving ----------------------------------------------------------------------------------
@@ -217,6 +219,7 @@ void kafka_consumer::serve_events() {
 
 void kafka_consumer::rebalance(rd_kafka_resp_err_t change, rd_kafka_topic_partition_list_t* list) {
   auto* const client = server_.raw();
+  joins_->joined();
   // None: the consumer is closed before it was assigned anything.
   const bool cooperative = has_protocol();
   error_handle refused;

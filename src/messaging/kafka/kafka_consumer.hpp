@@ -67,11 +67,13 @@ class kafka_consumer final : public consumer {
   [[nodiscard]] bool has_protocol() const;
   /// Waits until it may. False: it may not, for too long.
   [[nodiscard]] bool may_be_destroyed();
-  void leave();
+  /// False: it takes too long.
+  [[nodiscard]] bool leave();
 
   const kafka_url url_;
   const broker_params params_;
   const consumer_traits traits_;
+  std::unique_ptr<join_watch> joins_;
   connection server_;
   const queue_handle records_;  ///< of all partitions, apart from what else happens
   assignment partitions_;
