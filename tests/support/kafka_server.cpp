@@ -77,8 +77,8 @@ int main(int count, char** words) {
   auto* const cluster = rd_kafka_mock_cluster_new(host, 1);
   rd_kafka_mock_set_apiversion(cluster, metadata_request, 0, metadata_version);
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const int enabled = 1;
+  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
   sockaddr_in where{};
   where.sin_family = AF_INET;
   where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

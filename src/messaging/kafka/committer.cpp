@@ -9,15 +9,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Brokers take 4096 bytes (offset.metadata.max.bytes) unless they are told otherwise.
+/// Brokers take 4096 bytes (offset.metadata.max.bytes) unless they are configured otherwise.
 constexpr std::size_t longest_usual_note = 4'000;
 constexpr milliseconds pause{100};
 
 }  // namespace
 
-committer::committer(connection& server, assignment& partitions, std::string topic)
+committer::committer(connection& server, assignment& partitions, const join_watch& joins,
+                     std::string topic)
     : server_(server),
       partitions_(partitions),
+      joins_(joins),
       topic_(std::move(topic)),
       answers_(rd_kafka_queue_new(server.raw())),
       longest_note_(longest_usual_note) {}
@@ -37,6 +39,8 @@ bool committer::flush(time_point until) {
 }
 
 bool committer::send() {
+  if (!partitions_.has_commits()) return true;
+  if (joins_.joins()) return false;
   const auto points = partitions_.take_commits(longest_note_);
   if (points.empty()) return true;
   const partition_list list(rd_kafka_topic_partition_list_new(static_cast<int>(points.size())));

@@ -7,13 +7,14 @@
 
 #include "messaging/kafka/assignment.hpp"
 #include "messaging/kafka/connection.hpp"
+#include "messaging/kafka/join_watch.hpp"
 
 namespace onceguard::messaging::kafka {
 
 class committer {
  public:
   /// All must outlive it.
-  committer(connection& server, assignment& partitions, std::string topic);
+  committer(connection& server, assignment& partitions, const join_watch& joins, std::string topic);
 
   /// Takes in the answers that are there, and sends the next commit where one is due. An error that
   /// stays an error: it throws `failed`.
@@ -23,7 +24,7 @@ class committer {
   [[nodiscard]] bool flush(time_point until);
 
  private:
-  /// False: it could not be sent. True also where nothing has changed.
+  /// False: it could not be sent, or must not be. True also where nothing has changed.
   bool send();
   /// Waits for an answer until then. False: there was none, or it was a refusal.
   bool read_answer(time_point until);
@@ -31,6 +32,7 @@ class committer {
 
   connection& server_;
   assignment& partitions_;
+  const join_watch& joins_;
   const std::string topic_;
   const queue_handle answers_;
   bool running_ = false;

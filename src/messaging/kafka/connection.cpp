@@ -134,10 +134,12 @@ void connection::give_up(error why) {
 }
 
 void connection::note_error(rd_kafka_resp_err_t code, const char* words) {
-  if (words != nullptr && *words != '\0') last_words_ = words;
   if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
-    doubtful_ = true;
-  } else if (code == RD_KAFKA_RESP_ERR__FATAL) {
+    doubtful_ = true;  // why was reported before
+    return;
+  }
+  if (words != nullptr && *words != '\0') last_words_ = words;
+  if (code == RD_KAFKA_RESP_ERR__FATAL) {
     char why[512]{};
     const auto fatal = rd_kafka_fatal_error(raw_, why, sizeof why);
     give_up({errc::broker_unreachable, name_ + ": " + rd_kafka_err2str(fatal) + ": " + why,

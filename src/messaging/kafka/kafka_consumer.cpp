@@ -57,10 +57,11 @@ kafka_consumer::kafka_consumer(const kafka_url& url, const broker_params& params
     : url_(url),
       params_(params),
       traits_(traits_of(url)),
+      joins_(std::make_unique<join_watch>(2 * url.hold)),
       server_(RD_KAFKA_CONSUMER, url, params, consumer_settings(url, params),
               [this](rd_kafka_conf_t* conf) { configure(conf); }),
       records_(rd_kafka_queue_new(server_.raw())),
-      commits_(server_, partitions_, url.topic) {
+      commits_(server_, partitions_, *joins_, url.topic) {
   server_.require_topic(url.topic);
   if (!url.dead_letters.empty()) server_.require_topic(url.dead_letters);
   subscribe();
@@ -68,14 +69,15 @@ kafka_consumer::kafka_consumer(const kafka_url& url, const broker_params& params
 
 void kafka_consumer::configure(rd_kafka_conf_t* conf) {
   rd_kafka_conf_set_opaque(conf, this);
+  joins_->install(conf);
   rd_kafka_conf_set_error_cb(conf,
                              [](rd_kafka_t* /*client*/, int code, const char* words, void* opaque) {
                                static_cast<kafka_consumer*>(opaque)->server_.note_error(
                                    static_cast<rd_kafka_resp_err_t>(code), words);
                              });
-  rd_kafka_conf_set_rebalance_cb(conf, [](rd_kafka_t* /*client*/, rd_kafka_resp_err_t what,
+  rd_kafka_conf_set_rebalance_cb(conf, [](rd_kafka_t* /*client*/, rd_kafka_resp_err_t change,
                                           rd_kafka_topic_partition_list_t* list, void* opaque) {
-    static_cast<kafka_consumer*>(opaque)->rebalance(what, list);
+    static_cast<kafka_consumer*>(opaque)->rebalance(change, list);
   });
 }
 
@@ -93,10 +95,9 @@ kafka_consumer::~kafka_consumer() {
   while (!server_.broken() && !commits_.flush(until) && base::boot_now() < until) {
     keep(message_handle(rd_kafka_consumer_poll(server_.raw(), slice.count())));
   }
-  if (may_be_destroyed()) {
-    leave();
-  } else {
+  if (!may_be_destroyed() || !leave()) {
     server_.abandon();
+    static_cast<void>(joins_.release());  // its threads use it
   }
   // Their memory is librdkafka's.
   early_.clear();
@@ -109,7 +110,7 @@ bool kafka_consumer::has_protocol() const {
 
 bool kafka_consumer::may_be_destroyed() {
   // librdkafka 2.0.2 ends the process where a client is destroyed that knows the group's protocol,
-  // and was never told what is assigned to it. While it does not know it, it can be kept from
+  // and never got an assignment. While it does not know it, it can be kept from
   // learning it.
   const auto until = server_.deadline() + url_.hold;
   if (assigned_once_) return true;
@@ -124,7 +125,7 @@ bool kafka_consumer::may_be_destroyed() {
   return assigned_once_;
 }
 
-void kafka_consumer::leave() {
+bool kafka_consumer::leave() {
   // A client that is destroyed while a rebalance waits for its callback never comes to an end
   // (librdkafka 2.0.2): so also one whose brokers are away is closed, and its callbacks served.
   // Commits that wait for a broker hold it up for as long as a session lasts.
@@ -132,9 +133,10 @@ void kafka_consumer::leave() {
   const queue_handle events(rd_kafka_queue_new(server_.raw()));
   const error_handle refused(rd_kafka_consumer_close_queue(server_.raw(), events.get()));
   while (!refused && rd_kafka_consumer_closed(server_.raw()) == 0) {
-    if (base::boot_now() >= until) return server_.abandon();
+    if (base::boot_now() >= until) return false;
     rd_kafka_queue_poll_callback(events.get(), slice.count());
   }
+  return true;
 }
 
 // --- receiving ----------------------------------------------------------------------------------
@@ -215,17 +217,18 @@ void kafka_consumer::serve_events() {
   while (auto* const next = rd_kafka_consumer_poll(server_.raw(), 0)) keep(message_handle(next));
 }
 
-void kafka_consumer::rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* list) {
+void kafka_consumer::rebalance(rd_kafka_resp_err_t change, rd_kafka_topic_partition_list_t* list) {
   auto* const client = server_.raw();
+  joins_->joined();
   // None: the consumer is closed before it was assigned anything.
   const bool cooperative = has_protocol();
   error_handle refused;
-  if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+  if (change == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     add_partitions(list);
     refused.reset(cooperative ? rd_kafka_incremental_assign(client, list) : nullptr);
     if (!cooperative) rd_kafka_assign(client, list);
   } else {
-    if (what == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
+    if (change == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
       remove_partitions(list);
     } else {
       partitions_.clear();
@@ -244,23 +247,39 @@ void kafka_consumer::add_partitions(rd_kafka_topic_partition_list_t* list) {
   const partition_list committed(rd_kafka_topic_partition_list_copy(list));
   const auto code =
       rd_kafka_committed(server_.raw(), committed.get(), remaining(server_.deadline()));
+  const bool answered = code == RD_KAFKA_RESP_ERR_NO_ERROR;
   for (int i = 0; i < list->cnt; ++i) {
     auto& next = list->elems[i];
+    const queue_handle incoming(
+        rd_kafka_queue_get_partition(server_.raw(), next.topic, next.partition));
+    if (incoming) rd_kafka_queue_forward(incoming.get(), records_.get());
     const auto* const found =
         rd_kafka_topic_partition_list_find(committed.get(), next.topic, next.partition);
-    progress done;
     // Without an answer, librdkafka asks by itself where to begin.
-    if (code == RD_KAFKA_RESP_ERR_NO_ERROR && found != nullptr && found->offset >= 0) {
+    if (!answered || found == nullptr) {
+      partitions_.add(next.partition, {});
+    } else if (found->offset >= 0) {
       const auto* const note = static_cast<const char*>(found->metadata);
-      done =
-          progress(found->offset, note == nullptr ? std::string_view()
-                                                  : std::string_view(note, found->metadata_size));
+      const std::string_view text(note == nullptr ? "" : note, found->metadata_size);
+      partitions_.add(next.partition, progress(found->offset, text));
       next.offset = found->offset;
+    } else {
+      begin_partition(next);
     }
-    const queue_handle own(rd_kafka_queue_get_partition(server_.raw(), next.topic, next.partition));
-    if (own) rd_kafka_queue_forward(own.get(), records_.get());
-    partitions_.add(next.partition, std::move(done));
   }
+}
+
+void kafka_consumer::begin_partition(rd_kafka_topic_partition_t& begun) {
+  std::int64_t oldest = 0;
+  std::int64_t end = -1;
+  if (url_.start == "latest") {
+    const auto code = rd_kafka_query_watermark_offsets(
+        server_.raw(), begun.topic, begun.partition, &oldest, &end, remaining(server_.deadline()));
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) begun.offset = end;
+  }
+  partitions_.add(begun.partition, progress(begun.offset, ""));
+  // Or what arrives until the first commit would be skipped after a crash.
+  partitions_.uncommitted(begun.partition);
 }
 
 void kafka_consumer::remove_partitions(const rd_kafka_topic_partition_list_t* list) {
@@ -328,7 +347,7 @@ void kafka_consumer::publish_dead_letter(const rd_kafka_message_t& record) {
   letter.headers.emplace_back("onceguard-source", record_id_of(record));
   if (auto done = letters_->publish({&letter, 1}); !done) {
     letters_.reset();
-    auto why = std::move(done.error());
+    auto why = done.error();
     // It is not the consumer's connection that broke.
     why.code = errc::conflict;
     why.detail = "the dead letter was not published: " + why.detail;

@@ -58,18 +58,22 @@ class kafka_consumer final : public consumer {
   [[nodiscard]] const rd_kafka_message_t& held(std::uint64_t tag);
   void publish_dead_letter(const rd_kafka_message_t& record);
 
-  void rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* list);
+  void rebalance(rd_kafka_resp_err_t change, rd_kafka_topic_partition_list_t* list);
   void add_partitions(rd_kafka_topic_partition_list_t* list);
+  /// One of which the group has committed nothing.
+  void begin_partition(rd_kafka_topic_partition_t& begun);
   void remove_partitions(const rd_kafka_topic_partition_list_t* list);
   /// Does the client know how the group assigns?
   [[nodiscard]] bool has_protocol() const;
   /// Waits until it may. False: it may not, for too long.
   [[nodiscard]] bool may_be_destroyed();
-  void leave();
+  /// False: it takes too long.
+  [[nodiscard]] bool leave();
 
   const kafka_url url_;
   const broker_params params_;
   const consumer_traits traits_;
+  std::unique_ptr<join_watch> joins_;
   connection server_;
   const queue_handle records_;  ///< of all partitions, apart from what else happens
   assignment partitions_;

@@ -32,7 +32,7 @@ broker_url parsed(const std::string& text, broker_role role) {
   const broker_url_form form{default_port, 1, 1, consumes ? all : all.first(common_parameters),
                              consumes ? consumer_example : publisher_example};
   auto out = parse_broker_url(text, form);
-  if (!out) throw failed{std::move(out.error())};
+  if (!out) throw failed{out.error()};
   return *std::move(out);
 }
 

@@ -1,5 +1,6 @@
 // What the tests of Kafka share: one server, and short forms of the calls.
 #pragma once
+#include <array>
 #include <chrono>
 #include <librdkafka/rdkafka.h>
 #include <memory>
@@ -72,12 +73,18 @@ class kafka_fixture : public ::testing::Test {
     auto* const client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     auto* const headers = rd_kafka_headers_new(1);
     rd_kafka_header_add(headers, "empty", -1, nullptr, 0);
-    const auto code = rd_kafka_producev(
-        client, RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_VALUE(nullptr, 0),
-        RD_KAFKA_V_KEY(key.c_str(), key.size()), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
+    std::array<rd_kafka_vu_t, 4> all{};
+    all[0].vtype = RD_KAFKA_VTYPE_TOPIC;
+    all[0].u.cstr = topic.c_str();
+    all[1].vtype = RD_KAFKA_VTYPE_VALUE;
+    all[2].vtype = RD_KAFKA_VTYPE_KEY;
+    all[2].u.mem = {const_cast<char*>(key.data()), key.size()};
+    all[3].vtype = RD_KAFKA_VTYPE_HEADERS;
+    all[3].u.headers = headers;
+    auto* const refused = rd_kafka_produceva(client, all.data(), all.size());
     rd_kafka_flush(client, long_wait.count());
     rd_kafka_destroy(client);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) throw std::runtime_error(rd_kafka_err2str(code));
+    if (refused != nullptr) throw std::runtime_error("the tombstone was not taken");
   }
 
   static std::vector<delivery> take(consumer& source, std::size_t most,
@@ -108,9 +115,9 @@ class kafka_fixture : public ::testing::Test {
   }
   /// "PARTITION" of its record_id.
   static std::string partition_of(const delivery& got) {
-    const auto place = property(got, "record_id");
-    const auto first = place.find('/');
-    return place.substr(first + 1, place.rfind('/') - first - 1);
+    const auto position = property(got, "record_id");
+    const auto first = position.find('/');
+    return position.substr(first + 1, position.rfind('/') - first - 1);
   }
 };
 

@@ -26,7 +26,7 @@ TEST_F(kafka_message, key_headers_and_place_arrive) {
   EXPECT_EQ(property(got, "tombstone"), "none");
 }
 
-TEST_F(kafka_message, a_record_without_a_value_is_told_apart_from_an_empty_one) {
+TEST_F(kafka_message, a_record_without_a_value_is_no_empty_one) {
   const auto topic = broker().new_topic(1);
   publish_tombstone(topic, "customer-1");
   const auto source = connect(broker().consumer_url(topic));

@@ -1,4 +1,4 @@
-// What the URLs of Kafka say, and what librdkafka is told.
+// What the URLs of Kafka say, and what librdkafka gets.
 #include "messaging/kafka/kafka_url.hpp"
 
 #include <gtest/gtest.h>
