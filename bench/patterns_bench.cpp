@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <sqlite3.h>
 
 #include <onceguard/guard.hpp>
@@ -29,6 +31,7 @@ namespace {
 
 using onceguard::sql_value;
 using patterns::database;
+namespace asio = boost::asio;
 namespace http = onceguard::http;
 
 /// One operation, by its name.
@@ -140,12 +143,35 @@ operation key_in_sqlite(const std::string& file) {
 }
 
 /// The effect is elsewhere, and takes no time.
-operation key_of_guard(const std::string& store) {
-  const auto guard = std::make_shared<onceguard::guard>(onceguard::guard::open(store).value());
-  return [guard](const std::string& name) {
-    const auto got = guard->execute({"bench", name, "42"}, [] { return done_answer(); });
+class guarded_call {
+ public:
+  explicit guarded_call(const std::string& store) : guard_(onceguard::guard::open(store).value()) {}
+
+  void run(const std::string& name) {
+    bool done = false;
+    asio::co_spawn(io_, call(name), [&done](const std::exception_ptr& thrown) {
+      if (thrown) std::rethrow_exception(thrown);
+      done = true;
+    });
+    io_.restart();
+    while (!done) io_.run_one();  // what is left has no part in the answer
+  }
+
+ private:
+  asio::awaitable<void> call(std::string name) {
+    const auto work = []() -> asio::awaitable<onceguard::answer> { co_return done_answer(); };
+    onceguard::request wanted("bench", std::move(name), "42");
+    const auto got = co_await guard_.async_execute(std::move(wanted), work);
     require(got.has_value(), got ? "" : got.error().detail);
-  };
+  }
+
+  onceguard::guard guard_;
+  asio::io_context io_{1};
+};
+
+operation key_of_guard(const std::string& store) {
+  const auto guarded = std::make_shared<guarded_call>(store);
+  return [guarded](const std::string& name) { guarded->run(name); };
 }
 
 operation find(const std::string& pattern, const std::string& url, database& shop) {

@@ -22,6 +22,7 @@ inline namespace v1 {
 
 /// Inserts a row, or finds the one that was inserted first, in one statement.
 ///
+/// @param connection The caller's, idle or in a transaction.
 /// @param insert "INSERT … ON CONFLICT … DO NOTHING RETURNING …", with the constraint that a repeat
 ///   violates as the target of the conflict. Without a target, a row that is refused for another
 ///   constraint would be taken for a repeat.
@@ -50,6 +51,7 @@ inline namespace v1 {
 /// Makes a change that a state allows, or finds what is there instead: what the first one made, or
 /// a state that does not allow it.
 ///
+/// @param connection The caller's, idle or in a transaction.
 /// @param change "UPDATE … WHERE id = … AND status = 'authorized' RETURNING …".
 /// @param find "SELECT … WHERE id = …", with the same columns.
 /// @return None: there is no such row.

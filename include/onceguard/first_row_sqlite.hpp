@@ -29,6 +29,7 @@ class statement_failed : public std::runtime_error {
 
 /// Inserts a row, or finds the one that was inserted first.
 ///
+/// @param database The caller's.
 /// @param insert "INSERT … ON CONFLICT (…) DO NOTHING RETURNING …", with the columns of the
 ///   constraint that a repeat violates. Without them, a row that is refused for another constraint
 ///   would be taken for a repeat. SQLite 3.35 or newer.
@@ -51,6 +52,7 @@ class statement_failed : public std::runtime_error {
 /// Makes a change that a state allows, or finds what is there instead: what the first one made, or
 /// a state that does not allow it.
 ///
+/// @param database The caller's.
 /// @param change "UPDATE … WHERE id = … AND status = 'authorized' RETURNING …".
 /// @param find "SELECT … WHERE id = …", with the same columns.
 /// @return None: there is no such row.

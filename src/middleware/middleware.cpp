@@ -17,6 +17,23 @@ namespace {
 /// A lease that is shorter can run out between two renewals by rounds.
 constexpr milliseconds shortest_lease{1'000};
 
+std::string fault_of_keys(const route_policy& policy) {
+  if (policy.key.empty()) return "key has no source";
+  for (std::size_t i = 0; i < policy.key.size(); ++i) {
+    const auto& source = policy.key[i];
+    const bool content = source.location == key_location::content;
+    if (source.location == key_location::path && source.segment == 0) {
+      return "key: segments of the path count from 1";
+    }
+    if (content && i + 1 < policy.key.size()) return "key: content must be the last source";
+    if (content && policy.observe) return "key: content can't be observed";
+    if (content && policy.fingerprint.kind == fingerprint_kind::none) {
+      return "key: content needs a fingerprint";
+    }
+  }
+  return {};
+}
+
 std::string fault_of(const route& rule, const middleware_params& params, guard* over) {
   const auto& policy = rule.policy;
   if (!rule.path.starts_with('/') || normalise_path(rule.path) != rule.path) {
@@ -27,6 +44,7 @@ std::string fault_of(const route& rule, const middleware_params& params, guard* 
       if (method == safe) return "methods: " + method + " can't be guarded";
     }
   }
+  if (auto fault = fault_of_keys(policy); !fault.empty()) return fault;
   if (policy.lease < shortest_lease) return "lease is shorter than a second";
   if (policy.retention.count() <= 0) return "retention is not positive";
   if (policy.wait.count() < 0) return "wait is negative";

@@ -55,6 +55,58 @@ TEST_F(middleware_serve, required_key_that_is_missing_is_refused) {
   EXPECT_THAT(changes, ElementsAre("refused key-missing"));
 }
 
+key_source path_segment(std::size_t number) {
+  key_source out;
+  out.location = key_location::path;
+  out.segment = number;
+  return out;
+}
+
+key_source content() {
+  key_source out;
+  out.location = key_location::content;
+  return out;
+}
+
+TEST_F(middleware_serve, id_in_the_path_may_be_the_key) {
+  route_policy policy;
+  policy.methods = {"PUT"};
+  policy.key = {path_segment(2)};
+  auto served = make(with(policy));
+  sent.method = "PUT";
+  sent.target = "/payments/17";
+  sent.remove("Idempotency-Key");
+  const auto first = served.serve(sent.now(), charge());
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, first.body);
+  sent.target = "/payments/18";
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 2");
+}
+
+TEST_F(middleware_serve, equal_content_is_one_request_within_the_retention) {
+  route_policy policy;
+  policy.key = {key_source{}, content()};
+  auto served = make(with(policy));
+  sent.remove("Idempotency-Key");
+  const auto first = served.serve(sent.now(), charge());
+  EXPECT_EQ(value_of(served.serve(sent.now(), charge()), "Idempotent-Replayed"), "true");
+  sent.body = R"({"amount":21})";
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 2");
+}
+
+TEST_F(middleware_serve, sources_of_keys_that_can_not_be_are_refused) {
+  const auto refusal = [&](std::vector<key_source> sources, bool observe = false) {
+    route_policy policy;
+    policy.key = std::move(sources);
+    policy.observe = observe;
+    const auto made = middleware::make(records_guard, with(policy));
+    return made ? std::string() : made.error().detail;
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("key has no source"));
+  EXPECT_THAT(refusal({path_segment(0)}), HasSubstr("count from 1"));
+  EXPECT_THAT(refusal({content(), key_source{}}), HasSubstr("must be the last"));
+  EXPECT_THAT(refusal({content()}, true), HasSubstr("can't be observed"));
+}
+
 TEST_F(middleware_serve, same_key_with_another_body_is_refused) {
   auto served = make();
   static_cast<void>(served.serve(sent.now(), charge()));

@@ -71,7 +71,7 @@ class PatternServer:
         return int(first.split()[1]), dict(line.split(": ", 1) for line in lines), body
 
     # ---- kills
-    def amid_kills(self, method, target_of, body_of, took_effect, fields=(), count=50):
+    def amid_kills(self, method, target_of, body_of, took_effect, fields=(), count=30):
         """Sends requests 0, 1 … and kills the server amid each, at moments of a seed; each is sent
         again until it is answered. The seed, and the last answers."""
         seed = random.randrange(1 << 32)
