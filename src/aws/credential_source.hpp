@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
 
 #include "aws/credentials.hpp"
 #include "base/clock.hpp"

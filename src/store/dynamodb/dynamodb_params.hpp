@@ -41,6 +41,8 @@ struct dynamodb_params {
   /// An answer that is larger, in bytes as it is stored, is kept in pieces of this size. An item
   /// has 400 KB at most, with all of its attributes.
   std::size_t piece_size = 350'000;
+  /// A list is ordered within so many pages of a scan, of a megabyte each.
+  int pages_in_order = 16;
 };
 
 /// HTTP/1.1 carries one request on a connection.

@@ -45,7 +45,13 @@ dynamodb_store::dynamodb_store(const dynamodb_params& params, address at,
 dynamodb_store::~dynamodb_store() { stop(); }
 
 act_context dynamodb_store::context() {
-  return {at_.table, clocks_, observations_, leases_, params_.retention_margin, params_.piece_size};
+  return {at_.table,
+          clocks_,
+          observations_,
+          leases_,
+          params_.retention_margin,
+          params_.piece_size,
+          params_.pages_in_order};
 }
 
 store_traits dynamodb_store::traits() const { return dynamodb_store_kind().traits; }

@@ -24,6 +24,7 @@ struct act_context {
   held_leases& leases;
   milliseconds retention_margin;
   std::size_t piece_size;
+  int pages_in_order;
 };
 
 /// `stored` and `unreadable` are both empty: there is no record.

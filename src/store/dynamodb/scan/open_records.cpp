@@ -1,10 +1,10 @@
 #include "store/dynamodb/scan/open_records.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <tuple>
+#include <iterator>
 #include <utility>
 
+#include "store/dynamodb/scan/place.hpp"
 #include "store/dynamodb/scan/table_scan.hpp"
 #include "store/dynamodb/wire/calls.hpp"
 #include "store/view.hpp"
@@ -16,24 +16,7 @@ using boost::asio::awaitable;
 
 constexpr std::size_t items_at_once = 100;  // a batch has no more
 
-struct place {
-  std::uint64_t first = 0;
-  std::string id;
-};
-
-/// "FIRST,ID"; none: no such text.
-std::optional<place> read_cursor(const std::string& text) {
-  place out;
-  if (text.empty()) return out;
-  const auto comma = text.find(',');
-  if (comma == text.npos) return std::nullopt;
-  const auto read = std::from_chars(text.data(), text.data() + comma, out.first);
-  if (read.ec != std::errc() || read.ptr != text.data() + comma) return std::nullopt;
-  out.id = text.substr(comma + 1);
-  return out;
-}
-
-std::string text_of(const item& entry) { return std::to_string(entry.first) + ',' + entry.id; }
+place place_of(const item& entry) { return {entry.first, entry.id}; }
 
 }  // namespace
 
@@ -57,9 +40,8 @@ awaitable<result<std::vector<item>>> open_records::entries(std::vector<std::stri
       if (!page->last_key_text.empty()) open.emplace_back(asked[i].first, page->last_key_text);
     }
   }
-  std::sort(out.begin(), out.end(), [](const item& a, const item& b) {
-    return std::tie(a.first, a.id) < std::tie(b.first, b.id);
-  });
+  std::sort(out.begin(), out.end(),
+            [](const item& a, const item& b) { return place_of(a) < place_of(b); });
   // A record that is moved meanwhile is in both parts.
   const auto same = [](const item& a, const item& b) { return a.id == b.id; };
   out.erase(std::unique(out.begin(), out.end(), same), out.end());
@@ -91,7 +73,7 @@ awaitable<result<std::vector<item>>> open_records::items(std::vector<std::string
 awaitable<result<list_page>> open_records::list(list_filter filter, std::string cursor,
                                                 std::size_t limit, steady_time until) {
   const auto pause_at = base::boot_now() + left_until(until) / 2;
-  const auto after = read_cursor(cursor);
+  const auto after = read_place(cursor);
   if (!after) {
     co_return error(errc::invalid_argument, "list: this cursor was not given by this store");
   }
@@ -104,9 +86,8 @@ awaitable<result<list_page>> open_records::list(list_filter filter, std::string 
   if (!found) co_return found.error();
   list_page out;
   std::string last;
-  auto it = std::find_if(found->begin(), found->end(), [&](const item& each) {
-    return std::tie(each.first, each.id) > std::tie(after->first, after->id);
-  });
+  auto it = std::find_if(found->begin(), found->end(),
+                         [&](const item& each) { return place_of(each) > *after; });
   while (it != found->end() && out.records.size() < limit) {
     if (!last.empty() && base::boot_now() >= pause_at) break;
     // A page that is nearly full needs few more.
@@ -116,7 +97,7 @@ awaitable<result<list_page>> open_records::list(list_filter filter, std::string 
     std::vector<std::string> ids;
     for (; it != end; ++it) {
       ids.push_back(it->id);
-      last = text_of(*it);
+      last = place_of(*it).text();
     }
     auto some = co_await items(std::move(ids), until);
     if (!some) co_return some.error();

@@ -1,11 +1,10 @@
 #include "store/dynamodb/scan/table_scan.hpp"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <map>
+#include <string_view>
 #include <utility>
 
+#include "store/dynamodb/scan/place.hpp"
 #include "store/dynamodb/wire/calls.hpp"
 #include "store/view.hpp"
 
@@ -14,44 +13,26 @@ namespace {
 
 using boost::asio::awaitable;
 
-/// Of a stretch, each of a megabyte at most.
-constexpr int pages_at_most = 16;
-
-/// Where a record stands in the order.
-struct place {
-  std::uint64_t first = 0;
-  std::string id;
-  friend auto operator<=>(const place&, const place&) = default;
-};
-
 /// Of a list: "BEGIN,END,FIRST,ID".
 struct list_cursor {
   std::string begin;  ///< the stretch comes after this id
   std::string end;    ///< and goes up to this one; empty: as far as it goes
   place after;        ///< and of it, what comes after this
 
-  [[nodiscard]] std::string text() const {
-    return begin + ',' + end + ',' + std::to_string(after.first) + ',' + after.id;
-  }
+  [[nodiscard]] std::string text() const { return begin + ',' + end + ',' + after.text(); }
 };
 
-std::optional<list_cursor> read_cursor(const std::string& text) {
+std::optional<list_cursor> read_list_cursor(std::string_view text) {
   list_cursor out;
   if (text.empty()) return out;
-  std::array<std::string, 4> parts;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto comma = i + 1 < parts.size() ? text.find(',', at) : text.size();
-    if (comma == text.npos) return std::nullopt;
-    parts[i] = text.substr(at, comma - at);
-    at = comma + 1;
-  }
-  const auto& number = parts[2];
-  const auto read = std::from_chars(number.data(), number.data() + number.size(), out.after.first);
-  if (read.ec != std::errc() || read.ptr != number.data() + number.size()) return std::nullopt;
-  out.begin = std::move(parts[0]);
-  out.end = std::move(parts[1]);
-  out.after.id = std::move(parts[3]);
+  const auto comma = text.find(',');
+  const auto next = comma == text.npos ? comma : text.find(',', comma + 1);
+  if (next == text.npos) return std::nullopt;
+  const auto after = read_place(text.substr(next + 1));
+  if (!after) return std::nullopt;
+  out.begin = text.substr(0, comma);
+  out.end = text.substr(comma + 1, next - comma - 1);
+  out.after = *after;
   return out;
 }
 
@@ -85,7 +66,7 @@ awaitable<result<stretch>> read_stretch(std::shared_ptr<batch_queue> queue, act_
   stretch out;
   const auto pause_at = base::boot_now() + left_until(until) / 2;
   out.last = from.begin;
-  for (int pages = 0; pages < pages_at_most; ++pages) {
+  for (int pages = 0; pages < context.pages_in_order; ++pages) {
     if (pages > 0 && base::boot_now() >= pause_at) break;
     auto call = scan_page(context.table, out.last);
     const auto done = co_await send_one(queue, std::move(call), left_until(until));
@@ -121,7 +102,7 @@ record_view view_of(const record_id& id, const stored_record& stored, const inst
 awaitable<result<list_page>> list_table(std::shared_ptr<batch_queue> queue, act_context context,
                                         list_filter filter, std::string cursor, std::size_t limit,
                                         steady_time until) {
-  const auto from = read_cursor(cursor);
+  const auto from = read_list_cursor(cursor);
   if (!from) co_return wrong_cursor();
   auto read = co_await read_stretch(std::move(queue), context, filter, *from, until);
   if (!read) co_return read.error();
