@@ -75,7 +75,8 @@ void credential_source::keep_renewing() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (const auto early = left() - renewed_before; early > 0) {
-      wake_.wait_for(lock, milliseconds(std::min<std::int64_t>(early, 60'000)));
+      wake_.wait_for(lock, milliseconds(std::min<std::int64_t>(early, 60'000)),
+                     [this] { return stopping_; });
       continue;  // by the clock as it is then: it may have been set
     }
     lock.unlock();
@@ -88,7 +89,7 @@ void credential_source::keep_renewing() {
     if (served) known_ = std::move(*served), refused_ = false;
     if (served && !known_->expires_at) return;
     // The machine gives the same ones until shortly before their end.
-    if (!later) wake_.wait_for(lock, pause);
+    if (!later) wake_.wait_for(lock, pause, [this] { return stopping_; });
   }
 }
 

@@ -37,7 +37,7 @@ struct dynamodb_params {
   const base::clock* clock = &base::system_clock();
   /// Added to each retention: the wall clocks of two processes may be so far apart. Twice the
   /// difference at which the service refuses signatures.
-  milliseconds retention_margin{10 * 60'000};
+  milliseconds retention_margin{30 * 60'000};
   /// An answer that is larger, in bytes as it is stored, is kept in pieces of this size. An item
   /// has 400 KB at most, with all of its attributes.
   std::size_t piece_size = 350'000;

@@ -91,7 +91,8 @@ TEST_F(dynamodb_fault_test, a_service_that_is_not_there_is_unreachable_without_e
     const auto verdict = caller.try_claim(claim_of("k"));
     ASSERT_FALSE(verdict);
     EXPECT_EQ(verdict.error().code, errc::store_unreachable);
-    if (i > 0) EXPECT_EQ(verdict.error().effect, effect::none);
+    // The first one may have met the connection that was kept.
+    EXPECT_TRUE(i == 0 || verdict.error().effect == effect::none);
   }
   const auto opened = dynamodb::dynamodb_store::open(params_for(url, milliseconds(500)));
   ASSERT_FALSE(opened);

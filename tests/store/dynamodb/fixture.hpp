@@ -1,6 +1,7 @@
 // Stores on a fresh table of the stand-in, each a process with clocks of its own.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -18,8 +19,8 @@ class dynamodb_fixture : public ::testing::Test {
   dynamodb_fixture() { make_dynamodb_table(url()); }
 
   /// One process: a store and its clocks.
-  struct process {
-    process(const std::string& url, std::int64_t wall, milliseconds margin) : clock(wall) {
+  struct store_process {
+    store_process(const std::string& url, std::int64_t wall, milliseconds margin) : clock(wall) {
       dynamodb::dynamodb_params params;
       params.url = url;
       params.clock = &clock;
@@ -33,9 +34,9 @@ class dynamodb_fixture : public ::testing::Test {
     std::optional<blocking_store> caller;
   };
   /// `wall`: what its clocks show.
-  [[nodiscard]] std::unique_ptr<process> begin(std::int64_t wall = beginning,
-                                               milliseconds margin = milliseconds(0)) const {
-    return std::make_unique<process>(url(), wall, margin);
+  [[nodiscard]] std::unique_ptr<store_process> begin(std::int64_t wall = beginning,
+                                                     milliseconds margin = milliseconds(0)) const {
+    return std::make_unique<store_process>(url(), wall, margin);
   }
 
   [[nodiscard]] std::string url() const { return server_.url(table_); }

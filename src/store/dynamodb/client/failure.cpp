@@ -26,6 +26,13 @@ void read_reasons(const std::string& body, outcome& out) {
 
 outcome read_outcome(const aws::answer& got) {
   outcome out;
+  // Every answer has a body. libcurl takes headers that end with the connection for whole ones.
+  if (got.body.empty()) {
+    out.why.words = "the answer was cut short";
+    out.doubtful = true;
+    out.remedy = remedy::retry;
+    return out;
+  }
   if (got.status >= 200 && got.status < 300) return out;
   out.why = aws::read_refusal(got.body);
   const auto& code = out.why.code;
