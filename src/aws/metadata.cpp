@@ -22,7 +22,7 @@ struct question {
   std::vector<std::string> headers{};
 };
 
-error out_of_reach(const std::string& what) { return {errc::store_unreachable, what}; }
+error out_of_reach(const std::string& text) { return {errc::store_unreachable, text}; }
 
 std::size_t append_document(char* data, std::size_t, std::size_t size, void* target) {
   auto& body = *static_cast<std::string*>(target);
@@ -137,13 +137,13 @@ result<credentials> ask_machine(milliseconds timeout) {
           timeout);
   if (!token) return token.error();
   if (token->find_first_of("\r\n") != token->npos) return out_of_reach(root + ": a broken token");
-  const std::vector<std::string> with{"X-aws-ec2-metadata-token: " + *token};
+  const std::vector<std::string> headers{"X-aws-ec2-metadata-token: " + *token};
   const auto folder = root + "/latest/meta-data/iam/security-credentials/";
-  const auto roles = ask({folder, "GET", with}, timeout);
+  const auto roles = ask({folder, "GET", headers}, timeout);
   if (!roles) return roles.error();
   const auto role = std::string(base::trim(roles->substr(0, roles->find_first_of("\r\n"))));
   if (role.empty()) return out_of_reach(folder + ": this machine has no role");
-  const auto body = ask({folder + role, "GET", with}, timeout);
+  const auto body = ask({folder + role, "GET", headers}, timeout);
   return body ? read_document(folder + role, *body) : body.error();
 }
 

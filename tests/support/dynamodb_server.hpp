@@ -96,8 +96,8 @@ class dynamodb_server {
   }
   /// Changes a bit of a record's attribute of bytes.
   void damage(const std::string& table, const std::string& id, const std::string& attribute) const {
-    const auto at = R"("TableName":")" + table + R"(","Key":{"id":{"S":")" + id + R"("}})";
-    const auto item = ask("GetItem", "{" + at + "}");
+    const auto item_key = R"("TableName":")" + table + R"(","Key":{"id":{"S":")" + id + R"("}})";
+    const auto item = ask("GetItem", "{" + item_key + "}");
     const auto mark = '"' + attribute + R"(":{"B":")";
     const auto begin = item.find(mark) + mark.size();
     auto bytes = aws::from_base64(item.substr(begin, item.find('"', begin) - begin)).value();

@@ -34,17 +34,17 @@ function faultOf(request, body) {
     header.replace("AWS4-HMAC-SHA256", "").split(",").map((part) => part.trim().split("=")),
   );
   if (!parts.Credential || !parts.SignedHeaders || !parts.Signature) {
-    return problem("MissingAuthenticationTokenException", "Request is missing Authentication Token");
+    return problem("MissingAuthenticationTokenException", "Authentication Token is missing");
   }
   const [id, day, region, service, last] = parts.Credential.split("/");
   if (id !== keyId) {
-    return problem("UnrecognizedClientException", "The security token included in the request is invalid.");
+    return problem("UnrecognizedClientException", "The security token is invalid.");
   }
   const date = request.headers["x-amz-date"] ?? "";
   const at = Date.parse(date.replace(/(....)(..)(..T..)(..)(..)/, "$1-$2-$3:$4:$5"));
   if (Math.abs(at - Date.now()) > 15 * 60_000) {
     const word = at < Date.now() ? "Signature expired" : "Signature not yet current";
-    return problem("InvalidSignatureException", `${word}: ${date} is too far from the server's time`);
+    return problem("InvalidSignatureException", `${word}: ${date} is too far from our time`);
   }
   const names = parts.SignedHeaders.split(";");
   const headers = names.map((name) => `${name}:${(request.headers[name] ?? "").trim()}\n`).join("");
@@ -53,8 +53,7 @@ function faultOf(request, body) {
   const text = ["AWS4-HMAC-SHA256", date, scope, digest(canonical)].join("\n");
   const key = [day, region, service, last].reduce(hmac, `AWS4${secret}`);
   if (service !== "dynamodb" || hmac(key, text).toString("hex") !== parts.Signature) {
-    return problem("InvalidSignatureException",
-                   "The request signature we calculated does not match the signature you provided.");
+    return problem("InvalidSignatureException", "The request signature does not match.");
   }
   return null;
 }
@@ -83,7 +82,7 @@ function ask(action, body) {
 
 const keyOf = (call) => JSON.stringify([call.TableName, (call.Key ?? call.Item).id]);
 
-/// Writes of one key go one after the other, so that what a failed condition returns is what it met.
+/// Writes of one key go one after the other, so that a failed condition returns what it met.
 async function inTurn(keys, work) {
   const before = keys.map((key) => turns.get(key));
   let leave;
@@ -151,7 +150,8 @@ async function carryOut(action, call) {
     case "DescribeTimeToLive": {
       const table = await ask("DescribeTable", { TableName });
       if (table.status !== 200) return table;
-      if (action === "UpdateTimeToLive") ttl.set(TableName, call.TimeToLiveSpecification.AttributeName);
+      const wanted = call.TimeToLiveSpecification;
+      if (action === "UpdateTimeToLive") ttl.set(TableName, wanted.AttributeName);
       const AttributeName = ttl.get(TableName);
       const described = AttributeName ? { TimeToLiveStatus: "ENABLED", AttributeName }
                                       : { TimeToLiveStatus: "DISABLED" };
@@ -180,7 +180,8 @@ const front = http.createServer((request, response) => {
     try {
       if (request.method === "POST") done = await answer(request, Buffer.concat(pieces));
     } catch (error) {
-      done = { status: 500, body: { __type: "InternalServerError", message: String(error?.stack) } };
+      const message = String(error?.stack);
+      done = { status: 500, body: { __type: "InternalServerError", message } };
     }
     const text = JSON.stringify(done.body);
     response.writeHead(done.status, {

@@ -13,6 +13,8 @@ namespace {
 
 /// So much later than here a record expires in the table: clocks are apart, and tokens must grow.
 constexpr std::int64_t ttl_margin_s = 3'600;
+/// With its other attributes, below the limit of an item.
+constexpr std::size_t largest_piece = 350'000;
 /// A batch has 16 MB at most, and a hundred items.
 constexpr std::size_t pieces_at_once = 40;
 
@@ -55,7 +57,7 @@ std::optional<request> act::take(request done) {
       return take_pieces(done);
     case stage::placing:
       ++placed_;
-      return place_next();
+      return put_next();
     case stage::writing:
       if (!done.condition_failed) {
         has_written_ = true;
@@ -70,21 +72,21 @@ std::optional<request> act::take(request done) {
   if (!found) return fail(found.error());
   // A server that does not send what stands in the way is asked for it.
   if (stage_ == stage::writing && !*found) return read_again();
-  return look(*std::move(found));
+  return meet(*std::move(found));
 }
 
 /// A write of unknown effect is sent again, and then meets itself: no other write has its bytes.
-std::optional<request> act::look(std::optional<item> found) {
+std::optional<request> act::meet(std::optional<item> found) {
   if (found && !pending_item_.lease.empty() && found->lease == pending_item_.lease &&
       found->record == pending_item_.payload) {
     has_written_ = true;
     context_.seen.note(id_, pending_, 0, decided_at_.lease);
     return written();
   }
-  return look_at(read_record(id_, std::move(found), context_));
+  return decide_next(read_record(id_, std::move(found), context_));
 }
 
-std::optional<request> act::look_at(reading seen) {
+std::optional<request> act::decide_next(reading seen) {
   if (seen.unreadable) {
     if (seen.found->open.empty()) to_note_ = seen.found;
     return meet_unreadable(seen);
@@ -101,7 +103,7 @@ std::optional<request> act::gather(reading seen) {
   constexpr std::uint64_t most = 10'000;  // of what a trailer with a right checksum may say
   if (seen.stored->pieces.count > most) {
     seen.unreadable = error(errc::record_unreadable, "stored record: it has too many pieces");
-    return look_at(std::move(seen));
+    return decide_next(std::move(seen));
   }
   incomplete_ = std::move(seen);
   pieces_.assign(incomplete_.stored->pieces.count, std::nullopt);
@@ -144,7 +146,7 @@ std::optional<request> act::take_pieces(const request& done) {
   if (!joined) {
     seen.stored.reset();
     seen.unreadable = joined.error();
-    return look_at(std::move(seen));
+    return decide_next(std::move(seen));
   }
   seen.stored->record.answer = *std::move(joined);
   return decide_on(seen);
@@ -160,21 +162,22 @@ void act::cut(record& stored) {
     if (whole.size() <= context_.piece_size) return;
     cut_answer_ = stored.answer;
     cut_ = {random_name(), 0, whole.size(), base::checksum_of(whole)};
-    to_place_.clear();
+    cut_texts_.clear();
     placed_ = 0;
-    for (std::size_t at = 0; at < whole.size(); at += context_.piece_size) {
-      to_place_.push_back(whole.substr(at, context_.piece_size));
+    const auto size = std::max(context_.piece_size, std::min(whole.size() / 16, largest_piece));
+    for (std::size_t begin = 0; begin < whole.size(); begin += size) {
+      cut_texts_.push_back(whole.substr(begin, size));
     }
-    cut_.count = to_place_.size();
+    cut_.count = cut_texts_.size();
   }
   pending_.pieces = cut_;
   stored.answer = nullptr;
 }
 
-std::optional<request> act::place_next() {
-  if (pending_.pieces.count > 0 && placed_ < to_place_.size()) {
+std::optional<request> act::put_next() {
+  if (pending_.pieces.count > 0 && placed_ < cut_texts_.size()) {
     stage_ = stage::placing;
-    return put_piece(context_.table, piece_key(id_, cut_.name, placed_ + 1), to_place_[placed_],
+    return put_piece(context_.table, piece_key(id_, cut_.name, placed_ + 1), cut_texts_[placed_],
                      pending_item_.ttl);
   }
   stage_ = stage::writing;
@@ -195,7 +198,7 @@ std::optional<request> act::decide_on_held(token token, const claim_id& claim_id
 }
 
 std::optional<request> act::replace(const reading& seen, record stored, bool counts) {
-  const bool continues = seen.stored && !expired(seen.stored->record, seen.now);
+  const bool continues = seen.former() != nullptr;
   decided_at_ = seen.now;
   replaced_ = seen.found;
   counts_ = counts;
@@ -214,7 +217,7 @@ std::optional<request> act::replace(const reading& seen, record stored, bool cou
                    pending_.first,
                    is_unsettled(stored) ? running_part(part_of(id_)) : std::string(),
                    ttl_of(stored, seen.now)};
-  return place_next();
+  return put_next();
 }
 
 void act::hold() {

@@ -54,12 +54,12 @@ class act {
  private:
   enum class stage : std::uint8_t { reading, writing, gathering, placing };
 
-  [[nodiscard]] std::optional<request> look(std::optional<item> found);
-  [[nodiscard]] std::optional<request> look_at(reading seen);
+  [[nodiscard]] std::optional<request> meet(std::optional<item> found);
+  [[nodiscard]] std::optional<request> decide_next(reading seen);
   [[nodiscard]] std::optional<request> gather(reading seen);
   [[nodiscard]] request ask_for_pieces();
   [[nodiscard]] std::optional<request> take_pieces(const request& done);
-  [[nodiscard]] std::optional<request> place_next();
+  [[nodiscard]] std::optional<request> put_next();
   void cut(record& stored);
 
   stage stage_ = stage::reading;
@@ -73,7 +73,7 @@ class act {
   // of an answer that is written in pieces
   answer_ptr cut_answer_;
   piece_set cut_;
-  std::vector<std::string> to_place_;
+  std::vector<std::string> cut_texts_;
   std::size_t placed_ = 0;
   // of an answer that is read in pieces
   reading incomplete_;

@@ -44,8 +44,7 @@ std::optional<request> claim_act::begin() {
 }
 
 std::optional<request> claim_act::decide_on(const reading& seen) {
-  const auto next = clocks::next_token(seen.now, seen.former());
-  auto decided = decide(seen.former(), item_, seen.now, next);
+  auto decided = decide(seen.former(), item_, seen.now, seen.next_token());
   if (!decided.write) return end(std::move(decided.verdict));
   verdict_ = std::move(decided.verdict);
   return replace(seen, std::move(*decided.write));
@@ -141,8 +140,8 @@ std::optional<request> import_act::decide_on(const reading& seen) {
 
 std::optional<request> find_act::decide_on(const reading& seen) {
   std::optional<record_view> out;
-  if (seen.stored && !expired(seen.stored->record, seen.now)) {
-    out = make_view(id_, seen.stored->record, seen.now, context_.time.ahead(seen.now));
+  if (const auto* former = seen.former()) {
+    out = make_view(id_, *former, seen.now, context_.time.ahead(seen.now));
   }
   return end(std::move(out));
 }

@@ -38,8 +38,8 @@ struct dynamodb_params {
   /// Added to each retention: the wall clocks of two processes may be so far apart. Twice the
   /// difference at which the service refuses signatures.
   milliseconds retention_margin{30 * 60'000};
-  /// An answer that is larger, in bytes as it is stored, is kept in pieces of this size. An item
-  /// has 400 KB at most, with all of its attributes.
+  /// An answer that is larger, in bytes as it is stored, is kept in pieces of about this size. An
+  /// item has 400 KB at most, with all of its attributes.
   std::size_t piece_size = 350'000;
   /// A list is ordered within so many pages of a scan, of a megabyte each.
   int pages_in_order = 16;

@@ -22,21 +22,21 @@ constexpr milliseconds sweep_max{1'000};
 }  // namespace
 
 result<std::unique_ptr<dynamodb_store>> dynamodb_store::open(const dynamodb_params& params) {
-  auto at = parse_address(params.url);
-  if (!at) return at.error();
+  auto target = parse_address(params.url);
+  if (!target) return target.error();
   auto credentials = std::make_shared<aws::credential_source>("Amazon DynamoDB");
   if (const auto found = credentials->current(); !found) return found.error();
-  if (auto why = check_table(*at, *credentials, params.timeout)) return std::move(*why);
+  if (auto why = check_table(*target, *credentials, params.timeout)) return std::move(*why);
   return std::unique_ptr<dynamodb_store>(
-      new dynamodb_store(params, std::move(*at), std::move(credentials)));
+      new dynamodb_store(params, std::move(*target), std::move(credentials)));
 }
 
-dynamodb_store::dynamodb_store(const dynamodb_params& params, address at,
+dynamodb_store::dynamodb_store(const dynamodb_params& params, address target,
                                std::shared_ptr<aws::credential_source> credentials)
     : params_(params),
-      at_(std::move(at)),
+      target_(std::move(target)),
       clocks_(*params.clock),
-      client_({.at = at_,
+      client_({.target = target_,
                .requests_at_once = params.connections * requests_per_connection,
                .on_no_table = [this] { gate_.changed(); }},
               std::move(credentials)),
@@ -45,7 +45,7 @@ dynamodb_store::dynamodb_store(const dynamodb_params& params, address at,
 dynamodb_store::~dynamodb_store() { stop(); }
 
 act_context dynamodb_store::context() {
-  return {at_.table,
+  return {target_.table,
           clocks_,
           observations_,
           leases_,
@@ -108,7 +108,7 @@ awaitable<std::vector<result<typename Act::outcome_type>>> dynamodb_store::carry
       if (each->has_written() && !gate_.known()) {
         // Nobody holds the lease that was granted, and it is given back.
         each->outcome.emplace(error(errc::store_lost,
-                                    at_.name() + ": the table was gone, or is another one",
+                                    target_.name() + ": the table was gone, or is another one",
                                     effect::done));
       }
     }
@@ -131,7 +131,8 @@ awaitable<void> dynamodb_store::note_unreadable(std::vector<item> found, steady_
   std::vector<request> notes;
   for (const auto& each : found) {
     const auto id = record_of(each.id);
-    if (id) notes.push_back(note_item(at_.table, each, waiting_part(part_of(*id)), std::nullopt));
+    if (id)
+      notes.push_back(note_item(target_.table, each, waiting_part(part_of(*id)), std::nullopt));
   }
   // A note that fails is made by the next request that meets the record.
   static_cast<void>(co_await send_all(client_.queue(), std::move(notes), left_until(until)));
@@ -181,8 +182,9 @@ awaitable<result<list_page>> dynamodb_store::list(list_filter filter, std::strin
   }
   if (page && first) {
     for (const auto& each : page->unreadable) {
-      base::log(base::event::stored_record_unreadable,
-                {{"store", at_.name()}, {"record", base::digest_text(each.id)}, {"why", each.why}});
+      base::log(
+          base::event::stored_record_unreadable,
+          {{"store", target_.name()}, {"record", base::digest_text(each.id)}, {"why", each.why}});
     }
   }
   co_return page;
@@ -203,7 +205,7 @@ awaitable<result<std::size_t>> dynamodb_store::sweep(std::size_t, milliseconds t
 awaitable<result<onceguard::vitals>> dynamodb_store::vitals(milliseconds timeout) {
   const auto begun = gate_.poll_begins();
   const bool wrote = wrote_.exchange(false);
-  auto done = co_await send_one(client_.queue(), poll_metadata(at_.table, wrote), timeout);
+  auto done = co_await send_one(client_.queue(), poll_metadata(target_.table, wrote), timeout);
   if (done.failed) {
     if (wrote) wrote_ = true;
     co_return *done.failed;
@@ -213,7 +215,7 @@ awaitable<result<onceguard::vitals>> dynamodb_store::vitals(milliseconds timeout
   if (!found) co_return found.error();
   if (!*found || (*found)->identity.empty()) {
     gate_.changed();
-    co_return metadata_missing(at_);
+    co_return metadata_missing(target_);
   }
   const auto& seen = **found;
   {

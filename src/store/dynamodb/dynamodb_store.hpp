@@ -57,7 +57,7 @@ class dynamodb_store final : public store {
   void stop() override { client_.stop(); }
 
  private:
-  dynamodb_store(const dynamodb_params& params, address at,
+  dynamodb_store(const dynamodb_params& params, address target,
                  std::shared_ptr<aws::credential_source> credentials);
 
   [[nodiscard]] act_context context();
@@ -72,7 +72,7 @@ class dynamodb_store final : public store {
   boost::asio::awaitable<void> note_unreadable(std::vector<item> found, steady_time until);
 
   const dynamodb_params params_;
-  const address at_;
+  const address target_;
   clocks clocks_;
   observations observations_;
   held_leases leases_;

@@ -12,13 +12,14 @@ using grade = diagnosis::grade;
 
 diagnosis examine_expiry(blocking_calls& calls, store_role role) {
   const auto id = diagnosis_id(role, "expiry");
-  const auto on = expires_items(calls);
-  if (!on) {
+  const auto status = expires_items(calls);
+  if (!status) {
     return {grade::note, id,
-            "whether DynamoDB removes expired items can't be read: " + on.error().detail,
+            "whether DynamoDB removes expired items can't be read: " + status.error().detail,
             "permit dynamodb:DescribeTimeToLive"};
   }
-  if (*on) return {grade::ok, id, "DynamoDB removes what has expired, by the attribute ttl", {}};
+  if (*status)
+    return {grade::ok, id, "DynamoDB removes what has expired, by the attribute ttl", {}};
   return {grade::warning, id, "DynamoDB does not remove what has expired: the table grows",
           "run \"onceguard migrate\", or turn on its time to live with the attribute ttl"};
 }
@@ -51,21 +52,21 @@ void examine_table(blocking_calls& calls, const base::clock& clock, store_role r
 }  // namespace
 
 base::diagnoses examine(const store_params& params, store_role role) {
-  const auto at = parse_address(params.url);
-  if (!at) return {diagnose_refusal(role, at.error())};
+  const auto target = parse_address(params.url);
+  if (!target) return {diagnose_refusal(role, target.error())};
   aws::credential_source credentials("Amazon DynamoDB");
   if (const auto found = credentials.current(); !found) {
     return {diagnose_refusal(role, found.error())};
   }
-  if (const auto why = check_table(*at, credentials, params.timeout)) {
+  if (const auto why = check_table(*target, credentials, params.timeout)) {
     return {diagnose_refusal(role, *why)};
   }
-  base::diagnoses out{{grade::ok, diagnosis_id(role, "reach"), at->name() + ": in reach", {}},
+  base::diagnoses out{{grade::ok, diagnosis_id(role, "reach"), target->name() + ": in reach", {}},
                       {grade::ok,
                        diagnosis_id(role, "durability"),
                        "DynamoDB acknowledges nothing that one of its zones could lose",
                        {}}};
-  blocking_calls calls(*at, credentials, params.timeout);
+  blocking_calls calls(*target, credentials, params.timeout);
   examine_table(calls, *params.clock, role, out);
   return out;
 }

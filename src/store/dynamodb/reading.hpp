@@ -35,7 +35,15 @@ struct reading {
   instant now;             ///< after the read was answered
   std::int64_t since = 0;  ///< on the clock of leases: nothing was written since then
 
-  [[nodiscard]] const record* former() const { return stored ? &stored->record : nullptr; }
+  /// What is decided on. An expired record is absent, whether or not it is still in the table: only
+  /// its token counts.
+  [[nodiscard]] const record* former() const {
+    return stored && !expired(stored->record, now) ? &stored->record : nullptr;
+  }
+  /// Larger than any token of the record.
+  [[nodiscard]] token next_token() const {
+    return clocks::next_token(now, stored ? &stored->record : nullptr);
+  }
 };
 
 /// Decodes the item and counts since when it stands so.

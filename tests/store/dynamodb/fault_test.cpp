@@ -137,7 +137,8 @@ class dynamodb_script_test : public ::testing::Test {
       R"({"Table":{"TableStatus":"ACTIVE","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],)"
       R"("AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],)"
       R"("GlobalSecondaryIndexes":[{"IndexName":"open","IndexStatus":"ACTIVE","KeySchema":[)"
-      R"({"AttributeName":"open","KeyType":"HASH"},{"AttributeName":"first","KeyType":"RANGE"}]}]}})";
+      R"({"AttributeName":"open","KeyType":"HASH"},)"
+      R"({"AttributeName":"first","KeyType":"RANGE"}]}]}})";
   const scoped_variable key_id_{"AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"};
   const scoped_variable secret_{"AWS_SECRET_ACCESS_KEY", "the-secret"};
   http_script server_{[this](const std::string& request) -> std::pair<int, std::string> {

@@ -84,9 +84,9 @@ class client::loop {
   void begin(transfer_list::iterator which) {
     const auto signer = owner_.credentials_->current();
     if (!signer) {
-      return fail(
-          which, waiting_,
-          error(errc::store_unreachable, owner_.params_.at.name() + ": " + signer.error().detail));
+      return fail(which, waiting_,
+                  error(errc::store_unreachable,
+                        owner_.params_.target.name() + ": " + signer.error().detail));
     }
     which->signer = *signer;
     if (!idle_.empty()) {
@@ -97,7 +97,7 @@ class client::loop {
     }
     const auto left = left_until(which->job->give_up_at);
     const auto limit = time_of_try(left, owner_.params_.shortest_try);
-    which->exchange->prepare(owner_.params_.at.service(), *signer, which->request->action,
+    which->exchange->prepare(owner_.params_.target.service(), *signer, which->request->action,
                              which->request->body, {limit, limit});
     auto* const handle = which->exchange->handle();
     owner_.requests_.fetch_add(1, std::memory_order_relaxed);
@@ -134,7 +134,7 @@ class client::loop {
     }
     if (seen.no_table && owner_.params_.on_no_table) owner_.params_.on_no_table();
     which->doubtful = which->doubtful || seen.doubtful;
-    auto why = to_error(owner_.params_.at, got.status, seen);
+    auto why = to_error(owner_.params_.target, got.status, seen);
     if (seen.expired) owner_.credentials_->refuse(which->signer);
     if (seen.remedy == remedy::fail) return fail(which, under_way_, std::move(why));
     again(which, std::move(why));
@@ -142,7 +142,7 @@ class client::loop {
 
   void take_broken(transfer_list::iterator which, aws::broken_exchange broken) {
     which->doubtful = which->doubtful || broken.sent;
-    error why(errc::store_unreachable, owner_.params_.at.name() + ": " + broken.why);
+    error why(errc::store_unreachable, owner_.params_.target.name() + ": " + broken.why);
     if (!broken.sent && which->attempts + 1 >= most_connects) {
       return fail(which, under_way_, std::move(why));
     }
@@ -159,23 +159,23 @@ class client::loop {
     waiting_.splice(waiting_.end(), under_way_, which);
   }
 
-  void lapse(transfer_list::iterator which, transfer_list& of) {
+  void lapse(transfer_list::iterator which, transfer_list& holder) {
     const auto why = which->last.value_or(
         error(errc::store_unreachable,
-              owner_.params_.at.name() + ": the request was not sent within its timeout"));
-    fail(which, of, why);
+              owner_.params_.target.name() + ": the request was not sent within its timeout"));
+    fail(which, holder, why);
   }
 
-  void fail(transfer_list::iterator which, transfer_list& of, error why) {
+  void fail(transfer_list::iterator which, transfer_list& holder, error why) {
     why.effect = which->request->writes && which->doubtful ? effect::unknown : effect::none;
     which->request->failed = std::move(why);
-    end(which, of);
+    end(which, holder);
   }
 
-  void end(transfer_list::iterator which, transfer_list& of) {
+  void end(transfer_list::iterator which, transfer_list& holder) {
     if (which->exchange) idle_.push_back(std::move(which->exchange));
     if (which->job->ended_one()) finished_.push_back(which->job);
-    of.erase(which);
+    holder.erase(which);
   }
 
   [[nodiscard]] int pause() const {

@@ -15,7 +15,7 @@
 namespace onceguard::dynamodb {
 
 struct client_params {
-  address at;
+  address target;
   std::size_t requests_at_once = 64;
   /// On the client's thread: the table is not there.
   std::function<void()> on_no_table;

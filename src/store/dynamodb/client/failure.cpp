@@ -57,12 +57,12 @@ outcome read_outcome(const aws::answer& got) {
   return out;
 }
 
-error to_error(const address& at, long status, const outcome& seen) {
-  auto detail = at.name() + ": ";
+error to_error(const address& target, long status, const outcome& seen) {
+  auto detail = target.name() + ": ";
   if (seen.no_table) {
     return {errc::store_unreachable, detail +
                                          "there is no such table; \"onceguard migrate --store " +
-                                         at.name() + "\" makes it"};
+                                         target.name() + "\" makes it"};
   }
   if (aws::is_skew(seen.why)) {
     return {errc::store_unreachable,

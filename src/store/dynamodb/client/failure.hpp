@@ -30,6 +30,6 @@ struct outcome {
 [[nodiscard]] outcome read_outcome(const aws::answer& got);
 
 /// The error for what was not taken.
-[[nodiscard]] error to_error(const address& at, long status, const outcome& seen);
+[[nodiscard]] error to_error(const address& target, long status, const outcome& seen);
 
 }  // namespace onceguard::dynamodb

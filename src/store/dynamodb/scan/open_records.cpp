@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "store/dynamodb/scan/place.hpp"
+#include "store/dynamodb/scan/position.hpp"
 #include "store/dynamodb/scan/table_scan.hpp"
 #include "store/dynamodb/wire/calls.hpp"
 #include "store/view.hpp"
@@ -16,32 +16,33 @@ using boost::asio::awaitable;
 
 constexpr std::size_t items_at_once = 100;  // a batch has no more
 
-place place_of(const item& entry) { return {entry.first, entry.id}; }
+position position_of(const item& entry) { return {entry.first, entry.id}; }
 
 }  // namespace
 
 awaitable<result<std::vector<item>>> open_records::entries(std::vector<std::string> parts,
-                                                           std::uint64_t from, steady_time until) {
+                                                           std::uint64_t earliest,
+                                                           steady_time until) {
   std::vector<item> out;
   std::vector<std::pair<std::string, std::string>> open;  // a part, and where it goes on
   for (auto& each : parts) open.emplace_back(std::move(each), std::string());
   while (!open.empty()) {
     std::vector<request> calls;
     for (const auto& [part, after] : open) {
-      calls.push_back(query_part(context_.table, part, from, after));
+      calls.push_back(query_part(context_.table, part, earliest, after));
     }
     const auto done = co_await send_all(queue_, std::move(calls), left_until(until));
-    const auto asked = std::exchange(open, {});
+    const auto round = std::exchange(open, {});
     for (std::size_t i = 0; i < done.size(); ++i) {
       if (done[i].failed) co_return *done[i].failed;
       auto page = read_page(done[i].answer);
       if (!page) co_return page.error();
       std::move(page->items.begin(), page->items.end(), std::back_inserter(out));
-      if (!page->last_key_text.empty()) open.emplace_back(asked[i].first, page->last_key_text);
+      if (!page->last_key_text.empty()) open.emplace_back(round[i].first, page->last_key_text);
     }
   }
   std::sort(out.begin(), out.end(),
-            [](const item& a, const item& b) { return place_of(a) < place_of(b); });
+            [](const item& a, const item& b) { return position_of(a) < position_of(b); });
   // A record that is moved meanwhile is in both parts.
   const auto same = [](const item& a, const item& b) { return a.id == b.id; };
   out.erase(std::unique(out.begin(), out.end(), same), out.end());
@@ -73,7 +74,7 @@ awaitable<result<std::vector<item>>> open_records::items(std::vector<std::string
 awaitable<result<list_page>> open_records::list(list_filter filter, std::string cursor,
                                                 std::size_t limit, steady_time until) {
   const auto pause_at = base::boot_now() + left_until(until) / 2;
-  const auto after = read_place(cursor);
+  const auto after = read_position(cursor);
   if (!after) {
     co_return error(errc::invalid_argument, "list: this cursor was not given by this store");
   }
@@ -87,7 +88,7 @@ awaitable<result<list_page>> open_records::list(list_filter filter, std::string 
   list_page out;
   std::string last;
   auto it = std::find_if(found->begin(), found->end(),
-                         [&](const item& each) { return place_of(each) > *after; });
+                         [&](const item& each) { return position_of(each) > *after; });
   while (it != found->end() && out.records.size() < limit) {
     if (!last.empty() && base::boot_now() >= pause_at) break;
     // A page that is nearly full needs few more.
@@ -97,7 +98,7 @@ awaitable<result<list_page>> open_records::list(list_filter filter, std::string 
     std::vector<std::string> ids;
     for (; it != end; ++it) {
       ids.push_back(it->id);
-      last = place_of(*it).text();
+      last = position_of(*it).text();
     }
     auto some = co_await items(std::move(ids), until);
     if (!some) co_return some.error();
@@ -138,16 +139,16 @@ std::optional<request> open_records::note_of(item found) {
 awaitable<std::optional<error>> open_records::sweep(steady_time pause_at, steady_time until) {
   std::vector<std::string> parts;
   for (std::size_t part = 0; part < index_parts; ++part) parts.push_back(running_part(part));
-  const auto from = sweep_from_.exchange(0);
-  auto found = co_await entries(std::move(parts), from, until);
+  const auto earliest = sweep_begin_.exchange(0);
+  auto found = co_await entries(std::move(parts), earliest, until);
   if (!found) co_return found.error();
-  for (std::size_t at = 0; at < found->size(); at += items_at_once) {
-    if (at > 0 && base::boot_now() >= pause_at) {
-      sweep_from_ = (*found)[at].first;
+  for (std::size_t begin = 0; begin < found->size(); begin += items_at_once) {
+    if (begin > 0 && base::boot_now() >= pause_at) {
+      sweep_begin_ = (*found)[begin].first;
       break;
     }
     std::vector<std::string> ids;
-    for (std::size_t i = at; i < std::min(found->size(), at + items_at_once); ++i) {
+    for (std::size_t i = begin; i < std::min(found->size(), begin + items_at_once); ++i) {
       ids.push_back((*found)[i].id);
     }
     auto some = co_await items(std::move(ids), until);

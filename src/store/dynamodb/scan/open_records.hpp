@@ -29,9 +29,10 @@ class open_records {
   boost::asio::awaitable<std::optional<error>> sweep(steady_time pause_at, steady_time until);
 
  private:
-  /// The entries of these parts, ordered by the first claim, from `from` on.
+  /// The entries of these parts, ordered by the first claim, from `earliest` on.
   boost::asio::awaitable<result<std::vector<item>>> entries(std::vector<std::string> parts,
-                                                            std::uint64_t from, steady_time until);
+                                                            std::uint64_t earliest,
+                                                            steady_time until);
   /// The items of some of the entries, in their order. Some may be gone.
   boost::asio::awaitable<result<std::vector<item>>> items(std::vector<std::string> ids,
                                                           steady_time until);
@@ -40,7 +41,7 @@ class open_records {
 
   const std::shared_ptr<batch_queue> queue_;
   const act_context context_;
-  std::atomic<std::uint64_t> sweep_from_{0};  ///< the first claim where the next sweep goes on
+  std::atomic<std::uint64_t> sweep_begin_{0};  ///< the first claim where the next sweep goes on
 };
 
 }  // namespace onceguard::dynamodb

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "store/dynamodb/scan/place.hpp"
+#include "store/dynamodb/scan/position.hpp"
 #include "store/dynamodb/wire/calls.hpp"
 #include "store/view.hpp"
 
@@ -17,7 +17,7 @@ using boost::asio::awaitable;
 struct list_cursor {
   std::string begin;  ///< the stretch comes after this id
   std::string end;    ///< and goes up to this one; empty: as far as it goes
-  place after;        ///< and of it, what comes after this
+  position after;     ///< and of it, what comes after this
 
   [[nodiscard]] std::string text() const { return begin + ',' + end + ',' + after.text(); }
 };
@@ -28,7 +28,7 @@ std::optional<list_cursor> read_list_cursor(std::string_view text) {
   const auto comma = text.find(',');
   const auto next = comma == text.npos ? comma : text.find(',', comma + 1);
   if (next == text.npos) return std::nullopt;
-  const auto after = read_place(text.substr(next + 1));
+  const auto after = read_position(text.substr(next + 1));
   if (!after) return std::nullopt;
   out.begin = text.substr(0, comma);
   out.end = text.substr(comma + 1, next - comma - 1);
@@ -42,7 +42,7 @@ error wrong_cursor() {
 
 /// What a stretch has.
 struct stretch {
-  std::map<place, record_view> found;
+  std::map<position, record_view> found;
   std::vector<unreadable_record> unreadable;
   std::string last;    ///< the id that it ends with
   bool whole = false;  ///< the table ends with it
@@ -51,7 +51,7 @@ struct stretch {
 void take(stretch& out, item each, const act_context& context, const list_filter& filter) {
   const auto id = record_of(each.id);
   if (!id) return;  // the store's own
-  place where{each.first, each.id};
+  position where{each.first, each.id};
   const auto seen = read_record(*id, std::move(each), context);
   if (seen.unreadable) out.unreadable.push_back({*id, seen.unreadable->detail});
   if (!seen.stored || expired(seen.stored->record, seen.now)) return;
@@ -61,11 +61,11 @@ void take(stretch& out, item each, const act_context& context, const list_filter
 }
 
 awaitable<result<stretch>> read_stretch(std::shared_ptr<batch_queue> queue, act_context context,
-                                        const list_filter& filter, const list_cursor& from,
+                                        const list_filter& filter, const list_cursor& start,
                                         steady_time until) {
   stretch out;
   const auto pause_at = base::boot_now() + left_until(until) / 2;
-  out.last = from.begin;
+  out.last = start.begin;
   for (int pages = 0; pages < context.pages_in_order; ++pages) {
     if (pages > 0 && base::boot_now() >= pause_at) break;
     auto call = scan_page(context.table, out.last);
@@ -74,14 +74,14 @@ awaitable<result<stretch>> read_stretch(std::shared_ptr<batch_queue> queue, act_
     auto page = read_page(done.answer);
     if (!page) co_return page.error();
     for (auto& each : page->items) {
-      const bool ends = !from.end.empty() && each.id == from.end;
+      const bool ends = !start.end.empty() && each.id == start.end;
       take(out, std::move(each), context, filter);
       if (!ends) continue;
-      out.last = from.end;
+      out.last = start.end;
       co_return out;
     }
     out.last = page->last_key;
-    if (!from.end.empty() && out.last == from.end) break;
+    if (!start.end.empty() && out.last == start.end) break;
     if (out.last.empty()) {
       out.whole = true;
       break;
@@ -102,23 +102,23 @@ record_view view_of(const record_id& id, const stored_record& stored, const inst
 awaitable<result<list_page>> list_table(std::shared_ptr<batch_queue> queue, act_context context,
                                         list_filter filter, std::string cursor, std::size_t limit,
                                         steady_time until) {
-  const auto from = read_list_cursor(cursor);
-  if (!from) co_return wrong_cursor();
-  auto read = co_await read_stretch(std::move(queue), context, filter, *from, until);
+  const auto start = read_list_cursor(cursor);
+  if (!start) co_return wrong_cursor();
+  auto read = co_await read_stretch(std::move(queue), context, filter, *start, until);
   if (!read) co_return read.error();
   list_page out;
   // Unreadable records come once, on the first page of their stretch.
-  const bool first = from->after == place();
+  const bool first = start->after == position();
   if (first) out.unreadable = std::move(read->unreadable);
-  auto it = first ? read->found.begin() : read->found.upper_bound(from->after);
+  auto it = first ? read->found.begin() : read->found.upper_bound(start->after);
   const auto end = read->whole ? std::string() : read->last;
-  place last;
+  position last;
   for (; it != read->found.end() && out.records.size() < limit; ++it) {
     last = it->first;
     out.records.push_back(std::move(it->second));
   }
   if (it != read->found.end()) {
-    out.cursor = list_cursor{from->begin, end, last}.text();
+    out.cursor = list_cursor{start->begin, end, last}.text();
   } else if (!read->whole) {
     out.cursor = list_cursor{end, {}, {}}.text();
   }

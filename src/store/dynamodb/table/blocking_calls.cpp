@@ -30,13 +30,13 @@ result<blocking_answer> blocking_calls::ask(std::string_view action, const std::
     if (!signer) return signer.error();
     const auto left =
         std::max(std::chrono::ceil<milliseconds>(until_ - base::boot_now()), milliseconds(1));
-    exchange_.prepare(at_.service(), *signer, action, body, {left, left});
+    exchange_.prepare(target_.service(), *signer, action, body, {left, left});
     const auto code = exchange_.perform();
     error why;
     bool again = true;
     if (code != 0) {
       const auto broken = exchange_.failure_of(code);
-      why = error(errc::store_unreachable, at_.name() + ": " + broken.why);
+      why = error(errc::store_unreachable, target_.name() + ": " + broken.why);
       again = broken.sent || attempt + 1 < most_connects;
     } else {
       auto got = exchange_.take_answer();
@@ -46,7 +46,7 @@ result<blocking_answer> blocking_calls::ask(std::string_view action, const std::
         return blocking_answer{std::move(got.body), std::move(seen), got.date};
       }
       if (seen.expired) credentials_.refuse(*signer);
-      why = to_error(at_, got.status, seen);
+      why = to_error(target_, got.status, seen);
       again = seen.remedy == remedy::retry;
     }
     const auto pause = aws::jittered(attempt, first_pause, most_doublings);

@@ -19,18 +19,18 @@ struct blocking_answer {
 class blocking_calls {
  public:
   /// Both must outlive it.
-  blocking_calls(const address& at, aws::credential_source& credentials, milliseconds timeout)
-      : at_(at), credentials_(credentials), until_(base::boot_now() + timeout) {}
+  blocking_calls(const address& target, aws::credential_source& credentials, milliseconds timeout)
+      : target_(target), credentials_(credentials), until_(base::boot_now() + timeout) {}
 
   /// Makes the request again where the service could not serve it, until the time of all of them is
   /// over. A table that is not there, and the error named `expected`, are no error here.
   [[nodiscard]] result<blocking_answer> ask(std::string_view action, const std::string& body,
                                             std::string_view expected = {});
   [[nodiscard]] bool over() const { return base::boot_now() >= until_; }
-  [[nodiscard]] const address& at() const noexcept { return at_; }
+  [[nodiscard]] const address& target() const noexcept { return target_; }
 
  private:
-  const address& at_;
+  const address& target_;
   aws::credential_source& credentials_;
   const base::boot_clock::time_point until_;
   aws::exchange exchange_;

@@ -9,8 +9,9 @@ namespace {
 
 using nlohmann::json;
 
-error not_understood(const address& at) {
-  return {errc::store_unreachable, at.name() + ": the description of the table is not understood"};
+error not_understood(const address& target) {
+  return {errc::store_unreachable,
+          target.name() + ": the description of the table is not understood"};
 }
 
 json key_part(const char* name, const char* type) {
@@ -66,18 +67,18 @@ bool is_active(const json& table) {
   return true;
 }
 
-json name_of_table(const address& at) { return {{"TableName", at.table}}; }
+json name_of_table(const address& target) { return {{"TableName", target.table}}; }
 
 }  // namespace
 
 result<table_facts> describe_table(blocking_calls& calls) {
-  const auto answer = calls.ask("DescribeTable", name_of_table(calls.at()).dump());
+  const auto answer = calls.ask("DescribeTable", name_of_table(calls.target()).dump());
   if (!answer) return answer.error();
   table_facts out;
   out.date = answer->date;
   if (answer->seen.no_table) return out;
   const auto parsed = json::parse(answer->body, nullptr, false);
-  if (!parsed.is_object() || !parsed.contains("Table")) return not_understood(calls.at());
+  if (!parsed.is_object() || !parsed.contains("Table")) return not_understood(calls.target());
   try {
     const auto& table = parsed.at("Table");
     out.exists = true;
@@ -85,23 +86,23 @@ result<table_facts> describe_table(blocking_calls& calls) {
     out.fault = fault_of(table);
     out.protected_from_deletion = table.value("DeletionProtectionEnabled", false);
   } catch (const json::exception&) {
-    return not_understood(calls.at());
+    return not_understood(calls.target());
   }
   return out;
 }
 
 result<bool> expires_items(blocking_calls& calls) {
-  const auto answer = calls.ask("DescribeTimeToLive", name_of_table(calls.at()).dump());
+  const auto answer = calls.ask("DescribeTimeToLive", name_of_table(calls.target()).dump());
   if (!answer) return answer.error();
   const auto parsed = json::parse(answer->body, nullptr, false);
-  if (!parsed.is_object()) return not_understood(calls.at());
+  if (!parsed.is_object()) return not_understood(calls.target());
   try {
     const auto found = parsed.value("TimeToLiveDescription", json::object());
     const auto status = found.value("TimeToLiveStatus", std::string());
-    const bool on = status == "ENABLED" || status == "ENABLING";
-    return on && found.value("AttributeName", std::string()) == attribute::ttl;
+    const bool enabled = status == "ENABLED" || status == "ENABLING";
+    return enabled && found.value("AttributeName", std::string()) == attribute::ttl;
   } catch (const json::exception&) {
-    return not_understood(calls.at());
+    return not_understood(calls.target());
   }
 }
 

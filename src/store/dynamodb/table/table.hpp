@@ -16,12 +16,12 @@ inline constexpr int table_version = 1;
 /// Why a store can't use the table. Blocks. errc::store_unreachable: there is none, it is being
 /// made, or it has not the store's own item; errc::invalid_argument: it is another program's, or a
 /// newer version's.
-[[nodiscard]] std::optional<error> check_table(const address& at,
+[[nodiscard]] std::optional<error> check_table(const address& target,
                                                aws::credential_source& credentials,
                                                milliseconds timeout);
 
 /// The error for a table without the store's own item.
-[[nodiscard]] error metadata_missing(const address& at);
+[[nodiscard]] error metadata_missing(const address& target);
 
 /// `migrate` makes the table, waits until it can be used, lets DynamoDB remove what has expired,
 /// and puts the store's own item into it.

@@ -143,13 +143,13 @@ request scan_page(const std::string& table, const std::string& after) {
   return made("Scan", out, false);
 }
 
-request query_part(const std::string& table, const std::string& part, std::uint64_t from,
+request query_part(const std::string& table, const std::string& part, std::uint64_t earliest,
                    const std::string& after) {
   json out{{"TableName", table},
            {"IndexName", index_name},
            {"KeyConditionExpression", "#open = :part AND #first >= :from"},
            {"ExpressionAttributeNames", {{"#open", attribute::open}, {"#first", attribute::first}}},
-           {"ExpressionAttributeValues", {{":part", text(part)}, {":from", number(from)}}}};
+           {"ExpressionAttributeValues", {{":part", text(part)}, {":from", number(earliest)}}}};
   if (!after.empty()) out["ExclusiveStartKey"] = json::parse(after, nullptr, false);
   return made("Query", out, false);
 }

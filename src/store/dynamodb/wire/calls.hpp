@@ -42,10 +42,10 @@ struct record_item {
 
 /// `after`: the last id of the page before; empty: from the begin. Without pieces.
 [[nodiscard]] request scan_page(const std::string& table, const std::string& after);
-/// The ids in a part of the index, by their first claims, of those that were not before `from`.
+/// The ids in a part of the index, by their first claims, of those that were not before `earliest`.
 /// `after`: item_page::last_key_text of the page before.
 [[nodiscard]] request query_part(const std::string& table, const std::string& part,
-                                 std::uint64_t from, const std::string& after);
+                                 std::uint64_t earliest, const std::string& after);
 
 /// `writes`: counts one more time of having written.
 [[nodiscard]] request poll_metadata(const std::string& table, bool writes);

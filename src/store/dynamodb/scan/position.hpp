@@ -9,18 +9,18 @@
 
 namespace onceguard::dynamodb {
 
-struct place {
+struct position {
   std::uint64_t first = 0;
   std::string id;  ///< of the item
 
   /// "FIRST,ID", for cursors.
   [[nodiscard]] std::string text() const { return std::to_string(first) + ',' + id; }
-  friend auto operator<=>(const place&, const place&) = default;
+  friend auto operator<=>(const position&, const position&) = default;
 };
 
-/// Of an empty text, the place before all records; none: the text is no place.
-[[nodiscard]] inline std::optional<place> read_place(std::string_view text) {
-  place out;
+/// Of an empty text, the position before all records; none: the text is none.
+[[nodiscard]] inline std::optional<position> read_position(std::string_view text) {
+  position out;
   if (text.empty()) return out;
   const auto comma = text.find(',');
   if (comma == text.npos) return std::nullopt;
