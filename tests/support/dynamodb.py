@@ -40,7 +40,7 @@ class DynamoDB:
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", node(),
                  str(TESTS / "support/dynamodb_server.mjs"), str(self.port.number),
-                 str(self.folder / "socket"), KEY_ID, SECRET],
+                 KEY_ID, SECRET],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_until(self._answers, 30, "the server answering")
         return self

@@ -52,7 +52,7 @@ class dynamodb_server {
     if (server_) return;
     server_ = begin_program({},
                             {node_program(), tests_folder() / "support/dynamodb_server.mjs",
-                             std::to_string(port_), folder_.file("socket"), key_id, secret},
+                             std::to_string(port_), key_id, secret},
                             folder_.file("log"));
     constexpr const char* question =
         "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -70,7 +70,6 @@ class dynamodb_server {
     ::kill(*server_, SIGKILL);
     wait_for_end(*server_);
     server_.reset();
-    std::remove(folder_.file("socket").c_str());
   }
   /// None of its threads runs any more when this returns.
   void pause() const {
@@ -102,7 +101,7 @@ class dynamodb_server {
     const auto begin = item.find(mark) + mark.size();
     auto bytes = aws::from_base64(item.substr(begin, item.find('"', begin) - begin)).value();
     bytes.at(20) = static_cast<char>(bytes.at(20) ^ 4);
-    ask("UpdateItem", "{" + at +
+    ask("UpdateItem", "{" + item_key +
                           R"(,"UpdateExpression":"SET #a = :b","ExpressionAttributeNames":)"
                           R"({"#a":")" +
                           attribute + R"("},"ExpressionAttributeValues":{":b":{"B":")" +

@@ -19,9 +19,9 @@ struct client_params {
   std::size_t requests_at_once = 64;
   /// On the client's thread: the table is not there.
   std::function<void()> on_no_table;
-  /// As part of the time that is left, one try of a request may take. A lost packet then costs a
-  /// try, and not the whole request.
-  milliseconds shortest_try{250};
+  /// A try of a request takes a part of the time that is left, but not less than this: a lost packet
+  /// costs a try, not the whole request, and a slow service is not asked many times at once.
+  milliseconds shortest_try{500};
 };
 
 class client {
