@@ -75,7 +75,7 @@ class dynamodb_store final : public store {
   const address target_;
   clocks clocks_;
   observations observations_;
-  held_leases leases_;
+  lease_cache leases_;
   grant_gate gate_;
   std::atomic<bool> wrote_{false};  ///< since the last poll
   std::mutex identity_mutex_;

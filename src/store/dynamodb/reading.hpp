@@ -9,7 +9,7 @@
 #include <onceguard/error.hpp>
 
 #include "store/dynamodb/clocks.hpp"
-#include "store/dynamodb/held_leases.hpp"
+#include "store/dynamodb/lease_cache.hpp"
 #include "store/dynamodb/observations.hpp"
 #include "store/dynamodb/wire/item.hpp"
 #include "store/dynamodb/wire/payload.hpp"
@@ -21,7 +21,7 @@ struct act_context {
   const std::string& table;
   clocks& time;
   observations& seen;
-  held_leases& leases;
+  lease_cache& leases;
   milliseconds retention_margin;
   std::size_t piece_size;
   int pages_in_order;

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include <onceguard/store.hpp>
+
 #include "aws/credential_source.hpp"
 #include "store/dynamodb/client/failure.hpp"
 #include "store/dynamodb/client/request.hpp"

@@ -11,6 +11,7 @@ namespace {
 constexpr milliseconds first_pause{50};
 constexpr unsigned most_doublings = 4;
 constexpr unsigned most_connects = 3;
+constexpr milliseconds longest_try{10'000};
 
 }  // namespace
 
@@ -28,8 +29,8 @@ result<blocking_answer> blocking_calls::ask(std::string_view action, const std::
   for (unsigned attempt = 0;; ++attempt) {
     const auto signer = credentials_.current();
     if (!signer) return signer.error();
-    const auto left =
-        std::max(std::chrono::ceil<milliseconds>(until_ - base::boot_now()), milliseconds(1));
+    const auto left = std::clamp(std::chrono::ceil<milliseconds>(until_ - base::boot_now()),
+                                 milliseconds(1), longest_try);
     exchange_.prepare(target_.service(), *signer, action, body, {left, left});
     const auto code = exchange_.perform();
     error why;

@@ -37,12 +37,10 @@ std::string fault_of(const json& table) {
   }
   const auto definitions = table.value("AttributeDefinitions", json::array());
   for (const auto& wanted : types()) {
+    const auto name = wanted.at("AttributeName").get<std::string>();
     for (const auto& each : definitions) {
-      if (each.value("AttributeName", "") != wanted.at("AttributeName")) continue;
-      if (each != wanted) {
-        return "its attribute " + wanted.at("AttributeName").get<std::string>() +
-               " is of another type: it is another program's table";
-      }
+      if (each.value("AttributeName", "") != name || each == wanted) continue;
+      return "its attribute " + name + " is of another type: it is another program's table";
     }
   }
   for (const auto& index : table.value("GlobalSecondaryIndexes", json::array())) {

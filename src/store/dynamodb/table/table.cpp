@@ -15,7 +15,7 @@ using nlohmann::json;
 
 /// DynamoDB makes a table within seconds, rarely within minutes.
 constexpr milliseconds longest_making{300'000};
-constexpr milliseconds poll_pause{500};
+constexpr milliseconds poll_pause{100};
 
 error refuse_table(const address& target, const std::string& fault) {
   return {errc::invalid_argument, target.name() + ": " + fault};

@@ -12,23 +12,23 @@
 namespace onceguard::dynamodb {
 
 /// A record as this process has written it.
-struct held_lease {
+struct cached_lease {
   stored_record stored;  ///< with points in time of this process's clock
   item written;
 };
 
 /// A cache: a lease that is missing here costs its settle one more round trip, and a record that
 /// has changed meanwhile is noticed by the condition of the write. Thread-safe.
-class held_leases {
+class lease_cache {
  public:
-  void put(const record_id& id, held_lease held) {
+  void put(const record_id& id, cached_lease held) {
     const std::lock_guard lock(mutex_);
     if (leases_.size() >= most) leases_.erase(leases_.begin());
     leases_.insert_or_assign(id, std::move(held));
   }
   /// Takes the lease out if it is this one.
-  [[nodiscard]] std::optional<held_lease> take(const record_id& id, token token,
-                                               const claim_id& claim_id) {
+  [[nodiscard]] std::optional<cached_lease> take(const record_id& id, token token,
+                                                 const claim_id& claim_id) {
     const std::lock_guard lock(mutex_);
     const auto found = leases_.find(id);
     if (found == leases_.end()) return std::nullopt;
@@ -51,7 +51,7 @@ class held_leases {
     }
   };
   std::mutex mutex_;
-  std::unordered_map<record_id, held_lease, id_hash> leases_;
+  std::unordered_map<record_id, cached_lease, id_hash> leases_;
 };
 
 }  // namespace onceguard::dynamodb
