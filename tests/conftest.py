@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from support.dynamodb import DynamoDB
 from support.gateway import Gateway
 from support.payments import PaymentServer
 from support.postgres import Postgres
@@ -109,6 +110,16 @@ def redis_server():
         running.close()
 
 
+@pytest.fixture(scope="session")
+def dynamodb_server(onceguard):
+    """A stand-in for DynamoDB for all tests of a run."""
+    running = DynamoDB(onceguard)
+    try:
+        yield running.start()
+    finally:
+        running.close()
+
+
 @pytest.fixture
 def start_payments(request, tmp_path):
     """Starts payment servers of examples/, each with an empty shop."""
@@ -134,13 +145,17 @@ def start_payments(request, tmp_path):
         server.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "redis", "tiered"])
+@pytest.fixture(params=["sqlite", "postgresql", "redis", "dynamodb", "tiered"])
 def store(request):
     """The table `store` of a configuration, for each store that outlives a gateway; fresh."""
     if request.param == "sqlite":
         return {}
     if request.param == "redis":
         return {"url": request.getfixturevalue("redis_server").create_store()}
+    if request.param == "dynamodb":
+        # Leases that are over are found by the sweep.
+        return {"url": request.getfixturevalue("dynamodb_server").create_store(),
+                "sweep": "250ms"}
     server = request.getfixturevalue("postgres_server")
     made = {"url": server.url(server.create_store())}
     if request.param == "tiered":

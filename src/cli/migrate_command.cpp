@@ -61,7 +61,8 @@ bool has_schema(const store_kind& kind) { return kind.schema != nullptr; }
 
 int print_scripts(bool finish) {
   for (const auto* kind : config::known_stores().kinds()) {
-    if (has_schema(*kind)) std::cout << kind->schema->script(finish);
+    if (has_schema(*kind) && kind->schema->script != nullptr)
+      std::cout << kind->schema->script(finish);
   }
   return exit_ok;
 }
@@ -77,6 +78,10 @@ int run_migrate(const given_flags& given, const wanted& wanted) {
     return exit_ok;
   }
   const auto& database = settings->store.url;
+  if (kind->schema->script == nullptr && !(wanted.queue.empty() && wanted.outbox.empty())) {
+    std::cerr << "onceguard: tables of messages are made in PostgreSQL\n";
+    return exit_usage;
+  }
   if (!wanted.queue.empty()) {
     return make_table(database, wanted.queue, "queue", messaging::postgres_queue::create_queue);
   }
@@ -95,7 +100,9 @@ int run_migrate(const given_flags& given, const wanted& wanted) {
 
 void add_migrate_command(command app) {
   const auto added = app.add_command(
-      "migrate", "Create the schema of a PostgreSQL store, or bring it to this version's");
+      "migrate",
+      "Create the schema of a PostgreSQL store or the table of a DynamoDB store, or bring it "
+      "to this version's");
   const auto given = add_store_flags(added);
   const auto value = std::make_shared<wanted>();
   added.add_flag("--print", value->print,

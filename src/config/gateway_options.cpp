@@ -294,8 +294,8 @@ const std::array store_table{
          .example = "sqlite:/var/lib/onceguard/records.db",
          .text = "Where records are kept: `sqlite:PATH`, `postgresql://…` as libpq reads it (after "
                  "`onceguard migrate`), `redis://…`, `redis+sentinel://…/NAME` or "
-                 "`redis+cluster://…` (through TLS with `rediss`), or `memory:` (gone with the "
-                 "process).",
+                 "`redis+cluster://…` (through TLS with `rediss`), `dynamodb://REGION/TABLE` "
+                 "(after `onceguard migrate`), or `memory:` (gone with the process).",
          .complaint = store_complaint},
         [](settings& s, const option_value& v) { s.store.url = text(v); }},
     row<settings>{

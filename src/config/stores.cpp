@@ -1,5 +1,6 @@
 #include "config/stores.hpp"
 
+#include "store/dynamodb/dynamodb_store.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/redis_store.hpp"
@@ -50,6 +51,7 @@ const store_registry& known_stores() {
       &sqlite_store_kind(),
       &postgres_store_kind(),
       &redis_store_kind(),
+      &dynamodb_store_kind(),
       &memory_store_kind(),
   });
   return all;

@@ -47,7 +47,7 @@ struct store_kind {
     /// from now on. Blocks. errc::conflict: it is that of a newer version, which this version may
     /// not use; errc::store_unreachable: also a permission that is missing, and how to grant it.
     result<migrated> (*migrate)(const store_params& params, bool finish);
-    /// The statements of a new schema, for those who apply them themselves.
+    /// The statements of a new schema, for those who apply them themselves. Null: there are none.
     std::string (*script)(bool finish);
   };
 

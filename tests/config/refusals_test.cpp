@@ -153,7 +153,8 @@ const refusal types[] = {
      "\"x\"\n"},
     {"empty_text", "[store]\nurl = \"\"\n",
      "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", "
-     "\"redis://HOST\" or \"memory:\", got a value without a scheme\n"},
+     "\"redis://HOST\", \"dynamodb://REGION/TABLE\" or \"memory:\", got a value without a "
+     "scheme\n"},
 };
 
 const refusal values[] = {
@@ -257,7 +258,7 @@ const refusal values[] = {
      "redis+cluster://…, with special characters as %XX\n"},
     {"other_store", "[store]\nurl = \"mysql://user:secret@db\"\n",
      "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", "
-     "\"redis://HOST\" or \"memory:\", got the scheme \"mysql\"\n"},
+     "\"redis://HOST\", \"dynamodb://REGION/TABLE\" or \"memory:\", got the scheme \"mysql\"\n"},
     {"sqlite_without_path", "[store]\nurl = \"sqlite:\"\n",
      "c.toml:2:7: [store] url: expected a path after \"sqlite:\"\n"},
     {"transactional", "[defaults]\neffect = \"transactional\"\n",

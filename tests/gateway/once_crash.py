@@ -196,9 +196,12 @@ async def ask_all(address, keys):
 
 
 @pytest.mark.parametrize("store, fleet", [("sqlite", 1), ("postgresql", 1), ("redis", 1),
-                                          ("redis", 2)], indirect=["store"])
+                                          ("redis", 2), ("dynamodb", 1), ("dynamodb", 2)],
+                         indirect=["store"])
 def test_no_key_runs_twice_whenever_a_gateway_dies(fleet, start_gateway, own_upstream, store):
     lease = 2 * fleet
+    # On DynamoDB a lease is over once a gateway has seen it unchanged for so long, and noted that.
+    observed = lease + 2 if store.get("url", "").startswith("dynamodb:") else 0
     config = {"defaults": {"lease": f"{lease}s", "unknown": "hold"},
               "store": {"timeout": "5s", **store}}
     gateway = start_gateway(own_upstream, config)
@@ -214,8 +217,8 @@ def test_no_key_runs_twice_whenever_a_gateway_dies(fleet, start_gateway, own_ups
     def settled():
         states = {r["key"]: r["state"] for r in gateway.keys()}
         return states if not {"started", "in_progress", "probing"} & set(states.values()) else None
-    states = wait_until(settled, timeout=lease + 10, what="the end of the last lease")
-    assert calm.seconds < lease + 3
+    states = wait_until(settled, timeout=lease + observed + 10, what="the end of the last lease")
+    assert calm.seconds < lease + observed + 3
     assert set(states.values()) <= {"completed", "unknown"}
     assert len(states) >= len(load.answers)
 

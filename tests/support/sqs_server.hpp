@@ -2,46 +2,21 @@
 // machine, with its data in a temporary folder, gone with the tests. What it has stored is there
 // again when it is started anew. It checks no signatures.
 #pragma once
-#include <arpa/inet.h>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <netinet/in.h>
 #include <optional>
 #include <poll.h>
 #include <signal.h>
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "support/free_port.hpp"
+#include "support/node_program.hpp"
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {
-
-/// The answer to one HTTP request, without any library; empty: there was none.
-inline std::string http_answer(int port, const std::string& request) {
-  const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in where{};
-  where.sin_family = AF_INET;
-  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  where.sin_port = htons(static_cast<std::uint16_t>(port));
-  std::string out;
-  if (::connect(client, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0 &&
-      ::send(client, request.data(), request.size(), MSG_NOSIGNAL) ==
-          static_cast<ssize_t>(request.size())) {
-    char part[4'096];
-    for (ssize_t got = 1; got > 0;) {
-      got = ::recv(client, part, sizeof part, 0);
-      if (got > 0) out.append(part, static_cast<std::size_t>(got));
-    }
-  }
-  ::close(client);
-  return out;
-}
 
 class sqs_server {
  public:
@@ -72,9 +47,8 @@ class sqs_server {
   /// Starts it and waits until it answers.
   void start() {
     if (server_) return;
-    const auto tests = std::filesystem::path(__FILE__).parent_path().parent_path();
     server_ = begin_program({},
-                            {node_of(tests), tests / "support/sqs_server.mjs",
+                            {node_program(), tests_folder() / "support/sqs_server.mjs",
                              std::to_string(port_), folder_.file("data")},
                             folder_.file("log"));
     while (http_answer(port_, health_request).find("200 OK") == std::string::npos) {
@@ -85,15 +59,6 @@ class sqs_server {
       ::poll(nullptr, 0, 10);
     }
   }
-  /// Node.js 22, which fauxqs needs: Debian's is older.
-  static std::filesystem::path node_of(const std::filesystem::path& tests) {
-    for (const auto* const machine : {"x64", "arm64"}) {
-      auto node = tests / "node_modules" / ("node-linux-" + std::string(machine)) / "bin/node";
-      if (std::filesystem::exists(node)) return node;
-    }
-    throw std::runtime_error("no Node.js 22 in tests/node_modules: ./dev deps");
-  }
-
   /// As a crash does it.
   void stop() {
     if (!server_) return;

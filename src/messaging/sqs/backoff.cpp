@@ -1,30 +1,22 @@
 #include "messaging/sqs/backoff.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <limits>
 #include <poll.h>
 
 #include <onceguard/record.hpp>
 
-#include "base/hash.hpp"
+#include "aws/jitter.hpp"
 
 namespace onceguard::messaging::sqs {
 namespace {
 
-constexpr std::int64_t first_range_ms = 100;
+constexpr milliseconds first_range{100};
 constexpr unsigned most_doublings = 5;
 
 }  // namespace
 
 bool backoff::wait() {
-  std::array<unsigned char, 4> bytes{};
-  base::random_bytes(bytes);
-  std::uint32_t random = 0;
-  std::memcpy(&random, bytes.data(), sizeof random);
-  const auto range = first_range_ms << std::min(attempts_++, most_doublings);
-  const auto end = base::boot_now() + milliseconds(1 + random % range);
+  const auto end = base::boot_now() + aws::jittered(attempts_++, first_range, most_doublings);
   if (end >= until_) return false;
   wait_until_time(end);
   return true;

@@ -1,13 +1,13 @@
-// Requests to Amazon SQS in its JSON protocol, by libcurl, which signs them. Blocks.
+// Requests to Amazon SQS in its JSON protocol. Blocks.
 #pragma once
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include <onceguard/record.hpp>
 
+#include "aws/credential_source.hpp"
+#include "aws/exchange.hpp"
 #include "base/clock.hpp"
-#include "messaging/sqs/credentials.hpp"
 #include "messaging/sqs/sqs_url.hpp"
 
 namespace onceguard::messaging::sqs {
@@ -17,7 +17,7 @@ class connection {
  public:
   using time_point = base::boot_clock::time_point;
 
-  /// Finds the credentials; sends nothing.
+  /// Finds the credentials; sends nothing to Amazon SQS.
   connection(const sqs_url& url, milliseconds timeout);
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
@@ -41,25 +41,16 @@ class connection {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
-  struct answer {
-    long status = 0;
-    std::string body;
-  };
-  struct free_handle {
-    void operator()(void* handle) const noexcept;
-  };
-
-  [[nodiscard]] answer exchange(std::string_view action, const std::string& request,
-                                time_point until);
+  [[nodiscard]] aws::answer exchange_once(std::string_view action, const std::string& request,
+                                          time_point until);
 
   std::string name_;
-  std::string endpoint_;
-  std::string signing_;  ///< what libcurl signs for
-  credentials credentials_;
+  aws::service service_;
+  aws::credential_source credentials_;
   milliseconds timeout_;
   bool usable_ = false;
   base::boot_clock::duration quickest_ = base::boot_clock::duration::max();
-  std::unique_ptr<void, free_handle> handle_;
+  aws::exchange exchange_;
 };
 
 }  // namespace onceguard::messaging::sqs

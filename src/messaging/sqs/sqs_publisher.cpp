@@ -99,10 +99,10 @@ void sqs_publisher::send(outgoing_list request, time_point until) {
     std::set<std::string> refused;
     for (const auto& each : refusals) {
       refused.insert(each.id);
-      const auto passing = is_passing(0, each.code) || !each.sender_fault;
+      const auto passing = aws::is_passing(0, each.code) || !each.sender_fault;
       if (passing) continue;
       // Of what it refuses for good, it says so with the status of a bad request.
-      auto why = refusal(server_.name(), 400, each.code, each.words);
+      auto why = refusal(server_.name(), 400, {each.code, each.words});
       why.effect = effect::unknown;
       throw failed{std::move(why)};
     }

@@ -45,7 +45,7 @@ sqs_url sqs_url_of(std::string_view text, broker_role role) {
   const auto parsed = parse_broker_url(text, form);
   if (!parsed) throw failed{parsed.error()};
   if (parsed->login) {
-    refuse_url("credentials come from the environment or the shared credentials file");
+    refuse_url("credentials come from the environment, the shared credentials file or the machine");
   }
   if (parsed->port != 0) refuse_url("a region has no port; another server is the endpoint");
   sqs_url out;

@@ -18,7 +18,7 @@ inline constexpr std::string_view publisher_example = "sqs://eu-central-1/orders
 inline constexpr milliseconds longest_hold{std::chrono::hours(12)};
 
 /// `sqs://REGION/QUEUE[?endpoint=http://HOST:PORT][&hold=30s]`. Credentials have no part in it: see
-/// credentials.hpp.
+/// aws/credential_source.hpp.
 struct sqs_url {
   std::string region;
   std::string queue;

@@ -252,10 +252,29 @@ TEST_F(sqs_request_test, no_credentials_are_an_error_that_says_so) {
   const temporary_folder home;
   const scoped_variable folder("HOME", home.path().string());
   const scoped_variable file("AWS_SHARED_CREDENTIALS_FILE", std::nullopt);
+  const scoped_variable machine("AWS_EC2_METADATA_DISABLED", "true");
   const auto why = refusal();
   EXPECT_EQ(why.code, errc::invalid_argument);
   EXPECT_THAT(why.detail, HasSubstr("no credentials for Amazon SQS"));
   EXPECT_TRUE(server_.requests().empty());
+}
+
+TEST_F(sqs_request_test, the_machine_serves_credentials_where_no_others_are) {
+  const scoped_variable none("AWS_ACCESS_KEY_ID", std::nullopt);
+  const scoped_variable nothing("AWS_SECRET_ACCESS_KEY", std::nullopt);
+  const temporary_folder home;
+  const scoped_variable folder("HOME", home.path().string());
+  http_script machine([](const std::string& request) {
+    if (request.starts_with("PUT")) return std::pair(200, std::string("token"));
+    if (request.find("credentials/ ") != request.npos) return std::pair(200, std::string("role"));
+    return std::pair(200, std::string(R"({"AccessKeyId":"AKIDROLE","SecretAccessKey":"s",)"
+                                      R"("Token":"t","Expiration":"2100-01-01T00:00:00Z"})"));
+  });
+  const scoped_variable at("AWS_EC2_METADATA_SERVICE_ENDPOINT", machine.endpoint());
+  static_cast<void>(consumer());
+  const auto requests = server_.requests();
+  EXPECT_THAT(requests.at(0), HasSubstr("Credential=AKIDROLE/"));
+  EXPECT_THAT(requests.at(0), HasSubstr("X-Amz-Security-Token: t\r\n"));
 }
 
 TEST(sqs_url, faults_are_found) {

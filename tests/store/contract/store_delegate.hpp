@@ -12,6 +12,7 @@
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
+#include "store/dynamodb/table.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/postgres_store.hpp"
@@ -190,6 +191,33 @@ class redis_tls_delegate final : public redis_delegate {
   }
 };
 
+/// A table of DynamoDB. There is no clock of a server: leases and retention run by the test's
+/// clocks. An answer of some bytes is kept in pieces.
+class dynamodb_delegate final : public store_delegate {
+ public:
+  explicit dynamodb_delegate(std::size_t piece_size = 350'000)
+      : store_delegate(1'700'000'000'000), piece_size_(piece_size) {
+    make_dynamodb_table(shared_dynamodb().url(table_));
+  }
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    dynamodb::dynamodb_params params;
+    params.url = shared_dynamodb().url(table_);
+    params.clock = &clock;
+    params.timeout = milliseconds(10'000);
+    params.retention_margin = milliseconds(0);
+    params.piece_size = piece_size_;
+    return open_dynamodb(params);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+  void damage(const record_id& id) override {
+    shared_dynamodb().damage(table_, base::to_hex(id), "record");
+  }
+
+ private:
+  const std::size_t piece_size_;
+  const std::string table_ = shared_dynamodb().new_table();
+};
+
 /// PostgreSQL with Redis as its accelerator, both with the test's clock.
 class tiered_delegate final : public store_delegate {
  public:
@@ -291,6 +319,9 @@ inline const engine_under_test engines[] = {
      false, true},
     {"redis", [] { return std::make_unique<redis_delegate>(); }, false, false, true, true},
     {"redis_tls", [] { return std::make_unique<redis_tls_delegate>(); }, false, false, true, true},
+    {"dynamodb", [] { return std::make_unique<dynamodb_delegate>(); }, false, false, false, true},
+    {"dynamodb_pieces", [] { return std::make_unique<dynamodb_delegate>(7); }, false, false, false,
+     true},
     {"tiered", [] { return std::make_unique<tiered_delegate>(); }, false, true, true},
     {"redis_sentinel", [] { return std::make_unique<redis_fleet_delegate<redis_sentinels>>(); },
      false, false, true},

@@ -1,0 +1,28 @@
+// Handles of libcurl that end themselves. For sources only: curl.h is heavy.
+#pragma once
+#include <curl/curl.h>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace onceguard::aws {
+
+struct free_list {
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+using header_list = std::unique_ptr<curl_slist, free_list>;
+
+inline void add_header(header_list& list, const std::string& line) {
+  auto* const longer = curl_slist_append(list.get(), line.c_str());
+  if (longer == nullptr) throw std::bad_alloc();
+  static_cast<void>(list.release());
+  list.reset(longer);
+}
+
+/// Prepares libcurl once, before its first use. Thread-safe.
+inline void prepare_curl() {
+  static const auto ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (ready != CURLE_OK) throw std::bad_alloc();
+}
+
+}  // namespace onceguard::aws

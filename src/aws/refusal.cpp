@@ -1,0 +1,61 @@
+#include "aws/refusal.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+namespace onceguard::aws {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) noexcept {
+  return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+refusal read_refusal(const std::string& body) {
+  const auto parsed = nlohmann::json::parse(body, nullptr, false);
+  refusal out;
+  if (!parsed.is_object()) return out;
+  for (const auto& [name, value] : parsed.items()) {
+    if (!value.is_string()) continue;
+    const auto& text = value.get_ref<const std::string&>();
+    // "com.amazonaws.sqs#QueueDoesNotExist"
+    if (name == "__type") out.code = text.substr(text.rfind('#') + 1);
+    if (name == "message" || name == "Message") out.words = text;
+  }
+  return out;
+}
+
+bool is_passing(long status, std::string_view code) noexcept {
+  return status == 429 || status >= 500 || contains(code, "Throttl") ||
+         contains(code, "ThroughputExceeded") || code == "RequestLimitExceeded" ||
+         code == "LimitExceededException" || code == "ServiceUnavailable" ||
+         code == "InternalError" || code == "InternalFailure" || code == "InternalServerError";
+}
+
+bool is_denial(long status, std::string_view code) noexcept {
+  constexpr std::array<std::string_view, 11> parts{
+      "AccessDenied",  "InvalidClientTokenId", "UnrecognizedClient",  "Signature",
+      "ExpiredToken",  "InvalidAccessKeyId",   "InvalidSecurity",     "MissingAuthentication",
+      "NotAuthorized", "OptInRequired",        "RequestTimeTooSkewed"};
+  return status == 401 || status == 403 ||
+         std::any_of(parts.begin(), parts.end(),
+                     [code](std::string_view part) { return contains(code, part); });
+}
+
+bool is_skew(const refusal& why) noexcept {
+  return contains(why.code, "RequestTimeTooSkewed") || contains(why.code, "RequestExpired") ||
+         contains(why.words, "Signature expired") ||
+         contains(why.words, "Signature not yet current");
+}
+
+std::string text_of(long status, const refusal& why) {
+  auto out = "the server refuses with " + std::to_string(status);
+  if (!why.code.empty()) out += ' ' + why.code;
+  if (!why.words.empty()) out += ": " + why.words;
+  return out;
+}
+
+}  // namespace onceguard::aws

@@ -1,0 +1,105 @@
+// A claim, a settle or another call about one record on its way: what is sent next for it, and what
+// the answer means. The state machine of include/onceguard/decide.hpp decides; conditional writes
+// carry out.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/dynamodb/reading.hpp"
+#include "store/dynamodb/wire/calls.hpp"
+
+namespace onceguard::dynamodb {
+
+/// What all kinds share. `begin` and `take` give the next request; without one, the act has ended.
+class act {
+ public:
+  act(const record_id& id, const act_context& context) : id_(id), context_(context) {}
+  virtual ~act() = default;
+  act(const act&) = delete;
+  act& operator=(const act&) = delete;
+
+  [[nodiscard]] virtual std::optional<request> begin() { return read_again(); }
+  /// What became of the last request.
+  [[nodiscard]] std::optional<request> take(request done);
+
+  [[nodiscard]] const record_id& id() const noexcept { return id_; }
+  [[nodiscard]] bool has_written() const noexcept { return has_written_; }
+  /// An unreadable record that operators can't find yet.
+  [[nodiscard]] const std::optional<item>& to_note() const noexcept { return to_note_; }
+
+ protected:
+  [[nodiscard]] virtual std::optional<request> decide_on(const reading& seen) = 0;
+  [[nodiscard]] virtual std::optional<request> meet_unreadable(const reading& seen) {
+    return fail(*seen.unreadable);
+  }
+  /// The record that was decided on stands.
+  [[nodiscard]] virtual std::optional<request> written() = 0;
+  [[nodiscard]] virtual std::optional<request> fail(error why) = 0;
+  /// Does the decision need the answer that a record has in pieces?
+  [[nodiscard]] virtual bool needs_answer() const { return true; }
+
+  [[nodiscard]] std::optional<request> read_again();
+  /// Decides on the lease that this process holds, or reads the record first.
+  [[nodiscard]] std::optional<request> decide_on_held(token token, const claim_id& claim_id);
+  /// Replaces what was seen. `counts`: operators have released a completed record.
+  [[nodiscard]] std::optional<request> replace(const reading& seen, record stored,
+                                               bool counts = false);
+  /// The lease of the record that was written is this process's.
+  void hold();
+
+  const record_id id_;
+  const act_context context_;
+
+ private:
+  enum class stage : std::uint8_t { reading, writing, gathering, placing };
+
+  [[nodiscard]] std::optional<request> meet(std::optional<item> found);
+  [[nodiscard]] std::optional<request> decide_next(reading seen);
+  [[nodiscard]] std::optional<request> gather(reading seen);
+  [[nodiscard]] request ask_for_pieces();
+  [[nodiscard]] std::optional<request> take_pieces(const request& done);
+  [[nodiscard]] std::optional<request> put_next();
+  void cut(record& stored);
+
+  stage stage_ = stage::reading;
+  // of the record to write
+  stored_record pending_;
+  record_item pending_item_;
+  instant decided_at_;
+  std::optional<item> replaced_;
+  bool counts_ = false;
+  bool has_written_ = false;
+  // of an answer that is written in pieces
+  answer_ptr cut_answer_;
+  piece_set cut_;
+  std::vector<std::string> cut_texts_;
+  std::size_t placed_ = 0;
+  // of an answer that is read in pieces
+  reading incomplete_;
+  std::vector<std::optional<std::string>> pieces_;
+  std::optional<piece_set> incomplete_before_;  ///< they were looked for in vain
+  std::optional<item> to_note_;
+};
+
+/// An act with its item and its outcome.
+template <class Item, class Outcome>
+class act_of : public act {
+ public:
+  using item_type = Item;
+  using outcome_type = Outcome;
+
+  act_of(Item item, const act_context& context) : act(item.id, context), item_(std::move(item)) {}
+  std::optional<result<Outcome>> outcome;
+
+ protected:
+  std::optional<request> end(result<Outcome> result) {
+    outcome.emplace(std::move(result));
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<request> fail(error why) override { return end(std::move(why)); }
+
+  Item item_;
+};
+
+}  // namespace onceguard::dynamodb

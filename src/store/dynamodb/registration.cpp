@@ -1,0 +1,18 @@
+// Makes the store known to guard::open, in programs that link its component.
+#include "store/registration.hpp"
+
+#include "store/dynamodb/dynamodb_store.hpp"
+
+// The linker takes this file in by the name (cmake/rooms.cmake).
+extern "C" {
+extern const char onceguard_dynamodb_registration;
+const char onceguard_dynamodb_registration = 1;
+}
+
+namespace onceguard {
+namespace {
+
+const store_registration registration(dynamodb_store_kind());
+
+}  // namespace
+}  // namespace onceguard

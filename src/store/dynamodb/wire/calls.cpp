@@ -1,0 +1,171 @@
+#include "store/dynamodb/wire/calls.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "aws/base64.hpp"
+
+namespace onceguard::dynamodb {
+namespace {
+
+using nlohmann::json;
+
+json text(std::string_view value) { return {{"S", value}}; }
+json number(std::uint64_t value) { return {{"N", std::to_string(value)}}; }
+json bytes(std::string_view value) { return {{"B", aws::to_base64(value)}}; }
+json key(std::string_view id) { return {{attribute::id, text(id)}}; }
+
+request made(std::string_view action, const json& body, bool writes) {
+  // All texts are of this program or base64: nothing can't be UTF-8.
+  return {.action = action, .body = body.dump(), .writes = writes};
+}
+
+/// Adds to the request what must be true of the item: that it is still as it was read.
+void expect(json& call, const std::optional<item>& replaced) {
+  call["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD";
+  if (!replaced) {
+    call["ConditionExpression"] = "attribute_not_exists(#id)";
+    call["ExpressionAttributeNames"] = {{"#id", attribute::id}};
+    return;
+  }
+  call["ExpressionAttributeNames"] = {{"#lease", attribute::lease}, {"#record", attribute::record}};
+  std::string condition;
+  json values = json::object();
+  if (replaced->lease) {
+    condition = "#lease = :lease";
+    values[":lease"] = text(*replaced->lease);
+  } else {
+    condition = "attribute_not_exists(#lease)";
+  }
+  // The lease says which write it was, the record that nobody has damaged it since.
+  if (replaced->record) {
+    condition += " AND #record = :record";
+    values[":record"] = bytes(*replaced->record);
+  } else {
+    condition += " AND NOT attribute_type(#record, :binary)";
+    values[":binary"] = text("B");
+  }
+  call["ConditionExpression"] = condition;
+  call["ExpressionAttributeValues"] = std::move(values);
+}
+
+json put_call(const std::string& table, const record_item& written,
+              const std::optional<item>& replaced) {
+  json attributes{{attribute::id, text(key_of(written.id))},
+                  {attribute::lease, text(written.lease)},
+                  {attribute::record, bytes(written.payload)},
+                  {attribute::first, number(written.first)}};
+  if (!written.open.empty()) attributes[attribute::open] = text(written.open);
+  if (written.ttl) attributes[attribute::ttl] = number(static_cast<std::uint64_t>(*written.ttl));
+  json out{{"TableName", table}, {"Item", std::move(attributes)}};
+  expect(out, replaced);
+  return out;
+}
+
+}  // namespace
+
+request put_record(const std::string& table, const record_item& written,
+                   const std::optional<item>& replaced) {
+  return made("PutItem", put_call(table, written, replaced), true);
+}
+
+request put_and_count(const std::string& table, const record_item& written,
+                      const std::optional<item>& replaced, const std::string& token) {
+  const json count{
+      {"TableName", table},
+      {"Key", key(metadata_id)},
+      {"UpdateExpression", "ADD #forgotten :one"},
+      {"ConditionExpression", "attribute_exists(#identity)"},
+      {"ExpressionAttributeNames", {{"#forgotten", "forgotten"}, {"#identity", "identity"}}},
+      {"ExpressionAttributeValues", {{":one", number(1)}}}};
+  json all = json::array();
+  all.push_back({{"Put", put_call(table, written, replaced)}});
+  all.push_back({{"Update", count}});
+  return made("TransactWriteItems",
+              {{"TransactItems", std::move(all)}, {"ClientRequestToken", token}}, true);
+}
+
+request put_piece(const std::string& table, const std::string& id, std::string_view content,
+                  const std::optional<std::int64_t>& ttl) {
+  json attributes{{attribute::id, text(id)}, {attribute::piece, bytes(content)}};
+  if (ttl) attributes[attribute::ttl] = number(static_cast<std::uint64_t>(*ttl));
+  return made("PutItem", {{"TableName", table}, {"Item", std::move(attributes)}}, true);
+}
+
+request get_item(const std::string& table, std::string_view id) {
+  return made("GetItem", {{"TableName", table}, {"Key", key(id)}, {"ConsistentRead", true}}, false);
+}
+
+request get_items(const std::string& table, const std::vector<std::string>& keys) {
+  json all = json::array();
+  for (const auto& each : keys) all.push_back(key(each));
+  const json wanted{{"Keys", std::move(all)}, {"ConsistentRead", true}};
+  return made("BatchGetItem", {{"RequestItems", {{table, wanted}}}}, false);
+}
+
+request note_item(const std::string& table, const item& seen, const std::string& open,
+                  const std::optional<std::uint64_t>& observed) {
+  json names{{"#lease", attribute::lease}};
+  json values = json::object();
+  std::string update;
+  const auto set = [&](const char* name, json value) {
+    update += (update.empty() ? "SET #" : ", #") + std::string(name) + " = :" + name;
+    names["#" + std::string(name)] = name;
+    values[":" + std::string(name)] = std::move(value);
+  };
+  if (!open.empty()) {
+    set(attribute::open, text(open));
+    set(attribute::first, number(seen.first));  // the index lists no item without it
+  }
+  if (observed) set(attribute::observed, number(*observed));
+  std::string condition = "attribute_not_exists(#lease) AND attribute_exists(#id)";
+  if (seen.lease) {
+    condition = "#lease = :lease";
+    values[":lease"] = text(*seen.lease);
+  } else {
+    names["#id"] = attribute::id;
+  }
+  return made("UpdateItem",
+              {{"TableName", table},
+               {"Key", key(seen.id)},
+               {"UpdateExpression", update},
+               {"ConditionExpression", condition},
+               {"ExpressionAttributeNames", std::move(names)},
+               {"ExpressionAttributeValues", std::move(values)}},
+              true);
+}
+
+request scan_page(const std::string& table, const std::string& after) {
+  json out{{"TableName", table},
+           {"ConsistentRead", true},
+           {"FilterExpression", "attribute_not_exists(#piece)"},
+           {"ExpressionAttributeNames", {{"#piece", attribute::piece}}}};
+  if (!after.empty()) out["ExclusiveStartKey"] = key(after);
+  return made("Scan", out, false);
+}
+
+request query_part(const std::string& table, const std::string& part, std::uint64_t earliest,
+                   const std::string& after) {
+  json out{{"TableName", table},
+           {"IndexName", index_name},
+           {"KeyConditionExpression", "#open = :part AND #first >= :from"},
+           {"ExpressionAttributeNames", {{"#open", attribute::open}, {"#first", attribute::first}}},
+           {"ExpressionAttributeValues", {{":part", text(part)}, {":from", number(earliest)}}}};
+  if (!after.empty()) out["ExclusiveStartKey"] = json::parse(after, nullptr, false);
+  return made("Query", out, false);
+}
+
+request poll_metadata(const std::string& table, bool writes) {
+  if (!writes) return get_item(table, metadata_id);
+  return made(
+      "UpdateItem",
+      {{"TableName", table},
+       {"Key", key(metadata_id)},
+       {"UpdateExpression", "ADD #generation :one"},
+       {"ConditionExpression", "attribute_exists(#identity)"},
+       {"ExpressionAttributeNames", {{"#generation", "generation"}, {"#identity", "identity"}}},
+       {"ExpressionAttributeValues", {{":one", number(1)}}},
+       {"ReturnValues", "ALL_NEW"}},
+      true);
+}
+
+}  // namespace onceguard::dynamodb

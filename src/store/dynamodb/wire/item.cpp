@@ -1,0 +1,156 @@
+#include "store/dynamodb/wire/item.hpp"
+
+#include <array>
+#include <charconv>
+
+#include <nlohmann/json.hpp>
+
+#include "aws/base64.hpp"
+#include "base/hash.hpp"
+
+namespace onceguard::dynamodb {
+namespace {
+
+using nlohmann::json;
+
+error not_understood(const std::string& why) {
+  return {errc::store_unreachable, "dynamodb store: an answer is not understood: " + why,
+          effect::unknown};
+}
+
+/// The value of an attribute of that type; null: it has none.
+const std::string* value_of(const json& attributes, const char* name, const char* type) {
+  const auto found = attributes.find(name);
+  if (found == attributes.end() || !found->is_object()) return nullptr;
+  const auto value = found->find(type);
+  if (value == found->end() || !value->is_string()) return nullptr;
+  return &value->get_ref<const std::string&>();
+}
+
+std::string text(const json& attributes, const char* name) {
+  const auto* const found = value_of(attributes, name, "S");
+  return found != nullptr ? *found : std::string();
+}
+
+std::uint64_t number(const json& attributes, const char* name) {
+  const auto* const found = value_of(attributes, name, "N");
+  std::uint64_t out = 0;
+  if (found != nullptr) std::from_chars(found->data(), found->data() + found->size(), out);
+  return out;
+}
+
+std::optional<std::string> bytes(const json& attributes, const char* name) {
+  const auto* const found = value_of(attributes, name, "B");
+  return found != nullptr ? aws::from_base64(*found) : std::nullopt;
+}
+
+item item_of(const json& attributes) {
+  item out;
+  out.id = text(attributes, attribute::id);
+  if (const auto* const lease = value_of(attributes, attribute::lease, "S")) out.lease = *lease;
+  out.record = bytes(attributes, attribute::record);
+  out.piece = bytes(attributes, attribute::piece);
+  out.open = text(attributes, attribute::open);
+  out.first = number(attributes, attribute::first);
+  out.observed = number(attributes, attribute::observed);
+  return out;
+}
+
+/// The member of the answer which is an object; null: there is none.
+const json* object_in(const json& answer, const char* name) {
+  const auto found = answer.find(name);
+  return found != answer.end() && found->is_object() ? &*found : nullptr;
+}
+
+/// Reads an answer, which must be an object.
+template <class Read>
+auto read_object(const std::string& answer, Read read) -> decltype(read(json())) {
+  const auto parsed = json::parse(answer, nullptr, false);
+  if (!parsed.is_object()) return not_understood("it is no JSON object");
+  try {
+    return read(parsed);
+  } catch (const json::exception& wrong) {
+    return not_understood(wrong.what());
+  }
+}
+
+}  // namespace
+
+std::string key_of(const record_id& id) { return base::to_hex(id); }
+
+std::optional<record_id> record_of(std::string_view key) {
+  record_id out{};
+  if (!base::from_hex(key, out)) return std::nullopt;
+  return out;
+}
+
+std::string piece_key(const record_id& id, std::uint64_t name, std::uint64_t number) {
+  std::array<unsigned char, 8> digits{};
+  for (auto byte = digits.rbegin(); byte != digits.rend(); ++byte, name >>= 8) {
+    *byte = static_cast<unsigned char>(name & 0xff);
+  }
+  return key_of(id) + '#' + base::to_hex(digits) + '#' + std::to_string(number);
+}
+
+std::string running_part(std::size_t part) { return "running-" + std::to_string(part); }
+std::string waiting_part(std::size_t part) { return "waiting-" + std::to_string(part); }
+std::size_t part_of(const record_id& id) noexcept { return id.front() % index_parts; }
+
+result<std::optional<item>> read_item(const std::string& answer) {
+  return read_object(answer, [](const json& parsed) -> result<std::optional<item>> {
+    const auto* found = object_in(parsed, "Item");
+    // Of a transaction, its reasons have them.
+    if (const auto reasons = parsed.find("CancellationReasons");
+        found == nullptr && reasons != parsed.end() && reasons->is_array()) {
+      for (const auto& each : *reasons) {
+        if (found == nullptr && each.is_object()) found = object_in(each, "Item");
+      }
+    }
+    if (found == nullptr) return std::optional<item>();
+    return std::optional<item>(item_of(*found));
+  });
+}
+
+result<item_page> read_page(const std::string& answer) {
+  return read_object(answer, [](const json& parsed) -> result<item_page> {
+    item_page out;
+    for (const auto& each : parsed.at("Items")) out.items.push_back(item_of(each));
+    if (const auto* const last = object_in(parsed, "LastEvaluatedKey")) {
+      out.last_key = text(*last, attribute::id);
+      out.last_key_text = last->dump();
+    }
+    return out;
+  });
+}
+
+result<item_page> read_batch(const std::string& answer, const std::string& table) {
+  return read_object(answer, [&](const json& parsed) -> result<item_page> {
+    item_page out;
+    const auto& all = parsed.at("Responses");
+    if (const auto found = all.find(table); found != all.end()) {
+      for (const auto& each : *found) out.items.push_back(item_of(each));
+    }
+    const auto* const unserved = object_in(parsed, "UnprocessedKeys");
+    if (unserved == nullptr || !unserved->contains(table)) return out;
+    for (const auto& each : unserved->at(table).at("Keys")) {
+      out.unserved.push_back(text(each, attribute::id));
+    }
+    return out;
+  });
+}
+
+result<std::optional<metadata>> read_metadata(const std::string& answer) {
+  return read_object(answer, [](const json& parsed) -> result<std::optional<metadata>> {
+    const auto* found = object_in(parsed, "Item");
+    if (found == nullptr) found = object_in(parsed, "Attributes");
+    if (found == nullptr) return std::optional<metadata>();
+    metadata out;
+    out.identity = text(*found, "identity");
+    out.version = number(*found, "version");
+    out.generation = number(*found, "generation");
+    out.forgotten = number(*found, "forgotten");
+    return std::optional<metadata>(std::move(out));
+  });
+}
+
+}  // namespace onceguard::dynamodb
