@@ -9,7 +9,7 @@
 namespace onceguard::advise {
 namespace {
 
-using json = nlohmann::ordered_json;  // answers are entry in the order of the file
+using json = nlohmann::ordered_json;  // answers are asked in the order of the file
 
 /// A table that can't be used. Never leaves read_table().
 struct malformed {

@@ -122,7 +122,7 @@ void add_advise_command(command app) {
   }
   added.add_flag("--chart", *chart, "Print all questions as a Mermaid flowchart, and ask nothing");
   added.footer(
-      "What no flag answers is entry on a terminal. docs/patterns has a page for each answer.\n\n"
+      "What no flag answers is asked on a terminal. docs/patterns has a page for each answer.\n\n"
       "Examples:\n"
       "  onceguard advise\n"
       "  onceguard advise --arrives request --meaning create --name business");
