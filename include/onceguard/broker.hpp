@@ -106,7 +106,7 @@ class consumer {
   /// Gives a delivery its full hold again, from now on.
   [[nodiscard]] virtual result<void> extend(std::uint64_t tag) = 0;
   /// The message is done: the broker forgets it. On success the broker has confirmed it, if its
-  /// protocol can; otherwise the request has been sent, or is sent soon where traits().bundled. Where
+  /// protocol can; otherwise the request has been sent, or is sent soon if traits().bundled. Where
   /// the protocol has an order of acknowledgements (MQTT), it is sent when all earlier deliveries
   /// are settled.
   [[nodiscard]] virtual result<void> acknowledge(std::uint64_t tag) = 0;

@@ -43,14 +43,17 @@ std::uint64_t timer_wheel::ticks_now() const {
   return static_cast<std::uint64_t>((boot_clock::now() - start_) / tick);
 }
 
+void timer_wheel::rest() {
+  if (ticking_ && armed_ == 0) timer_.cancel();
+}
+
 void timer_wheel::schedule() {
   if (ticking_) return;
   ticking_ = true;
   timer_.expires_after(tick);
   timer_.async_wait([this](const boost::system::error_code& ec) {
     ticking_ = false;
-    if (ec) return;
-    turn();
+    if (!ec) turn();
     if (armed_ != 0) schedule();
   });
 }

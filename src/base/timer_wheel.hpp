@@ -52,6 +52,10 @@ class timer_wheel final : public boost::asio::execution_context::service {
     return boost::asio::use_service<timer_wheel>(context);
   }
 
+  /// The wheel turns on for a tick after the last deadline was disarmed, and occupies its context
+  /// meanwhile. Where no deadline is armed, this stops it at once.
+  void rest();
+
  private:
   friend class deadline;
   static constexpr std::size_t slots = 512;  // one turn takes 5 s

@@ -9,6 +9,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "base/timer_wheel.hpp"
+
 namespace onceguard {
 
 /// Each thread has one loop, which runs only in here. A store resumes the coroutine on that loop,
@@ -18,11 +20,17 @@ T run_here(boost::asio::awaitable<T> call) {
   thread_local boost::asio::io_context loop(1);
   std::optional<T> value;
   std::exception_ptr thrown;
+  bool done = false;
   boost::asio::co_spawn(loop, std::move(call), [&](std::exception_ptr failure, T made) {
     thrown = std::move(failure);
     value.emplace(std::move(made));
+    done = true;
   });
   loop.restart();
+  while (!done) loop.run_one();
+  // Whatever else the call has begun here comes to its end, but for the last tick of the timers,
+  // for which nobody waits.
+  base::timer_wheel::of(loop).rest();
   loop.run();
   if (thrown) std::rethrow_exception(thrown);
   return std::move(*value);
