@@ -89,7 +89,7 @@ class Customer:
         return None
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("engine", ["sqlite", "postgres", "dynamodb"])
 def test_nothing_runs_twice_when_disturbances_meet(start_gateway, request, engine):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -98,6 +98,8 @@ def test_nothing_runs_twice_when_disturbances_meet(start_gateway, request, engin
     if engine == "postgres":
         server = request.getfixturevalue("postgres_server")
         store = {"url": server.url(server.create_store())}
+    if engine == "dynamodb":
+        store = {"url": request.getfixturevalue("dynamodb_server").create_store()}
 
     async def storm():
         upstream = StormUpstream()

@@ -209,6 +209,38 @@ TEST_F(dynamodb_script_test, a_claim_that_failed_in_doubt_recognises_its_own_wri
   }
 }
 
+TEST_F(dynamodb_script_test, a_transaction_that_meets_another_one_is_sent_again) {
+  const auto request = claim_of("k");
+  const auto held = caller_->leased(request);
+  server_.requests();
+  caller_->settle(settle_of(request, held));
+  const auto put = server_.requests("DynamoDB_20120810.PutItem").at(0);
+  const auto body = json::parse(put.substr(put.find("\r\n\r\n") + 4));
+  last_item_ = json{{"Item", body.at("Item")}}.dump();
+  server_.answer(200, last_item_);
+  for (const auto* const code : {"TransactionConflict", "ThrottlingError"}) {
+    server_.answer(400, problem("TransactionCanceledException", "Transaction cancelled",
+                                R"(,"CancellationReasons":[{"Code":"None"},{"Code":")" +
+                                    std::string(code) + "\"}]"));
+  }
+  resolution release;
+  release.id = request.id;
+  EXPECT_EQ(caller_->resolve(release).outcome, resolve_outcome::done);
+  const auto sent = server_.requests("DynamoDB_20120810.TransactWriteItems");
+  ASSERT_EQ(sent.size(), 3u);
+  const auto content = [](const std::string& each) { return each.substr(each.find("\r\n\r\n")); };
+  EXPECT_EQ(content(sent[0]), content(sent[2]));  // with one token: it is carried out once
+}
+
+TEST_F(dynamodb_script_test, what_has_waited_in_vain_is_told_the_last_reason) {
+  server_.answer(503, "<html>busy</html>");
+  for (int i = 0; i < 1'000; ++i) server_.answer(500, problem("InternalServerError", "sorry"));
+  const auto verdict = caller_->try_claim(claim_of("k"), milliseconds(400));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().effect, effect::unknown);  // one of them may have written
+  EXPECT_THAT(verdict.error().detail, HasSubstr("InternalServerError: sorry"));
+}
+
 TEST_F(dynamodb_script_test, a_clock_that_is_too_far_off_is_named) {
   for (const auto& answer :
        {problem("InvalidSignatureException", "Signature expired: 20260101T000000Z is now earlier"),

@@ -21,8 +21,8 @@ struct client_params {
   std::size_t requests_at_once = 64;
   /// On the client's thread: the table is not there.
   std::function<void()> on_no_table;
-  /// A try of a request takes a part of the time that is left, but not less than this: a lost packet
-  /// costs a try, not the whole request, and a slow service is not asked many times at once.
+  /// A try of a request takes a part of the time that is left, but not less than this: a packet
+  /// that is lost costs a try, and a slow service is not asked many times at once.
   milliseconds shortest_try{500};
 };
 
