@@ -69,6 +69,26 @@ TEST_F(kafka_group, a_partition_that_moves_takes_its_deliveries_along) {
   EXPECT_TRUE(take(*second, 1, 300ms).empty());
 }
 
+TEST_F(kafka_group, acknowledging_amid_a_rebalance_costs_no_partition) {
+  const auto topic = broker().new_topic(2);
+  publish_to_all(*sender(topic), 2, 10);
+  const auto first = connect(broker().consumer_url(topic), 1'000);
+  const auto held = take_all(*first, 800);
+  const auto second = connect(broker().consumer_url(topic), 1'000);
+  std::string moved;
+  std::size_t next = 0;
+  wait_until("the rebalance", [&] {
+    EXPECT_TRUE(take(*first, 1, 5ms).empty());
+    if (next < held.size() / 2) first->acknowledge(held[next++].tag).value();
+    for (const auto& one : take(*second, 1'000, 5ms)) moved = partition_of(one);
+    return !moved.empty();
+  });
+  for (; next < held.size(); ++next) {
+    const auto done = first->acknowledge(held[next].tag);
+    ASSERT_EQ(done.has_value(), partition_of(held[next]) != moved);
+  }
+}
+
 TEST_F(kafka_group, what_is_done_behind_something_that_is_not_stays_done) {
   const auto topic = broker().new_topic(1);
   const auto url = broker().consumer_url(topic);
