@@ -11,11 +11,12 @@ using namespace std::chrono_literals;
 
 /// Brokers take 4096 bytes (offset.metadata.max.bytes) unless they are configured otherwise.
 constexpr std::size_t longest_usual_note = 4'000;
-constexpr milliseconds pause{100};
+/// Between two commits. Each of them may meet a JoinGroup that is just on its way.
+constexpr milliseconds pause{50};
 
 }  // namespace
 
-committer::committer(connection& server, assignment& partitions, const join_watch& joins,
+committer::committer(connection& server, assignment& partitions, join_watch& joins,
                      std::string topic)
     : server_(server),
       partitions_(partitions),
@@ -55,6 +56,7 @@ bool committer::send() {
   const auto code =
       rd_kafka_commit_queue(server_.raw(), list.get(), answers_.get(), nullptr, nullptr);
   running_ = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+  again_at_ = base::boot_now() + pause;
   if (!running_) note_refusal(code, list.get());
   return running_;
 }
@@ -78,7 +80,7 @@ void committer::note_refusal(rd_kafka_resp_err_t code,
   for (int i = 0; list != nullptr && i < list->cnt; ++i) {
     partitions_.uncommitted(list->elems[i].partition);
   }
-  again_at_ = base::boot_now() + pause;
+  if (code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS) joins_.note_rebalance();
   // In a rebalance, and after it, the group takes none of what is too old. It says by itself what
   // it took away.
   if (code == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE ||

@@ -14,7 +14,7 @@ namespace onceguard::messaging::kafka {
 class committer {
  public:
   /// All must outlive it.
-  committer(connection& server, assignment& partitions, const join_watch& joins, std::string topic);
+  committer(connection& server, assignment& partitions, join_watch& joins, std::string topic);
 
   /// Takes in the answers that are there, and sends the next commit where one is due. An error that
   /// stays an error: it throws `failed`.
@@ -32,12 +32,12 @@ class committer {
 
   connection& server_;
   assignment& partitions_;
-  const join_watch& joins_;
+  join_watch& joins_;
   const std::string topic_;
   const queue_handle answers_;
   bool running_ = false;
   std::size_t longest_note_;
-  time_point again_at_{};  ///< after a refusal
+  time_point again_at_{};
   std::optional<error> fault_;
 };
 

@@ -44,13 +44,18 @@ void join_watch::install(rd_kafka_conf_t* conf) {
   static_cast<void>(rd_kafka_conf_interceptor_add_on_new(conf, interceptor, on_new, this));
 }
 
-bool join_watch::joins() const noexcept {
-  const auto begun = begun_.load();
-  return begun != none && now_in_milliseconds() - begun < longest_.count();
+bool join_watch::joins() const noexcept { return now_in_milliseconds() < until_.load(); }
+
+void join_watch::wait_for(milliseconds time) noexcept {
+  until_.store(now_in_milliseconds() + time.count());
+}
+
+void join_watch::note_rebalance() noexcept {
+  if (!joins()) wait_for(hold_ / 5);  // two heartbeats
 }
 
 void join_watch::note_request(std::int16_t request) noexcept {
-  if (request == join_group) begun_.store(now_in_milliseconds());
+  if (request == join_group) wait_for(2 * hold_);
 }
 
 void join_watch::note_response(std::int16_t request, rd_kafka_resp_err_t code) noexcept {

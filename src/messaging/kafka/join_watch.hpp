@@ -12,8 +12,8 @@ namespace onceguard::messaging::kafka {
 
 class join_watch {
  public:
-  /// `longest`: so long after a JoinGroup it is believed to have come to nothing.
-  explicit join_watch(milliseconds longest) : longest_(longest) {}
+  /// `hold`: the URL's. Twice as long after a JoinGroup it is believed to have come to nothing.
+  explicit join_watch(milliseconds hold) : hold_(hold) {}
   join_watch(const join_watch&) = delete;
   join_watch& operator=(const join_watch&) = delete;
   ~join_watch() = default;
@@ -21,18 +21,20 @@ class join_watch {
   /// Must outlive the client that is made of it.
   void install(rd_kafka_conf_t* conf);
   [[nodiscard]] bool joins() const noexcept;
+  /// The group refused a commit, as a rebalance is under way: a heartbeat will tell librdkafka.
+  void note_rebalance() noexcept;
   /// A rebalance came to its end.
-  void joined() noexcept { begun_.store(none); }
+  void joined() noexcept { until_.store(0); }
 
   /// Of librdkafka's threads.
   void note_request(std::int16_t request) noexcept;
   void note_response(std::int16_t request, rd_kafka_resp_err_t code) noexcept;
 
  private:
-  static constexpr std::int64_t none = -1;
+  void wait_for(milliseconds time) noexcept;
 
-  const milliseconds longest_;
-  std::atomic<std::int64_t> begun_{none};  ///< in milliseconds of the boot clock
+  const milliseconds hold_;
+  std::atomic<std::int64_t> until_{0};  ///< in milliseconds of the boot clock
 };
 
 }  // namespace onceguard::messaging::kafka

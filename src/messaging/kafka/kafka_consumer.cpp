@@ -57,7 +57,7 @@ kafka_consumer::kafka_consumer(const kafka_url& url, const broker_params& params
     : url_(url),
       params_(params),
       traits_(traits_of(url)),
-      joins_(std::make_unique<join_watch>(2 * url.hold)),
+      joins_(std::make_unique<join_watch>(url.hold)),
       server_(RD_KAFKA_CONSUMER, url, params, consumer_settings(url, params),
               [this](rd_kafka_conf_t* conf) { configure(conf); }),
       records_(rd_kafka_queue_new(server_.raw())),
@@ -110,8 +110,7 @@ bool kafka_consumer::has_protocol() const {
 
 bool kafka_consumer::may_be_destroyed() {
   // librdkafka 2.0.2 ends the process where a client is destroyed that knows the group's protocol,
-  // and never got an assignment. While it does not know it, it can be kept from
-  // learning it.
+  // and never got an assignment. While it does not know it, it can be kept from learning it.
   const auto until = server_.deadline() + url_.hold;
   if (assigned_once_) return true;
   if (!has_protocol()) {

@@ -18,8 +18,8 @@ namespace onceguard::messaging::kafka {
 /// a rebalance the group takes partitions away, and what was not acknowledged of them is delivered
 /// to another consumer, while this one's settlements of it are refused.
 ///
-/// Acknowledgements are committed in bundles, the first one at once and others while they wait for
-/// its answer; a crash brings again what was acknowledged within that time. The commit holds the
+/// Acknowledgements are committed in bundles, twenty times a second at most; a crash brings again
+/// what was acknowledged within that time, or amid a rebalance. The commit holds the
 /// offset before which all is done, and in its note what is done behind it.
 ///
 /// A consumer that makes no call for `hold` is taken for dead by librdkafka, and one that sends
