@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <poll.h>
 #include <string>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "cli/given_flags.hpp"
 #include "cli/record_stream.hpp"
 #include "cli/store_work.hpp"
+#include "config/stores.hpp"
 #include "config/texts.hpp"
 #include "store/view.hpp"
 #include "text/json_text.hpp"
@@ -207,8 +209,18 @@ awaitable<result<void>> export_all(store& store, new_file& file, record_writer& 
   co_return result<void>();
 }
 
+/// Claims that the generation does not show yet.
+void wait_for_generation(milliseconds lag) {
+  const auto until = base::boot_now() + lag;
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now()).count();
+    if (left <= 0) return;
+    ::poll(nullptr, 0, static_cast<int>(left));
+  }
+}
+
 awaitable<int> export_records(store& records, const export_request& request,
-                              milliseconds store_timeout) {
+                              milliseconds store_timeout, milliseconds lag) {
   const auto timeout = std::max(store_timeout, least_timeout);
   new_file file(request.file);
   if (const auto opened = file.open(); !opened) co_return complain(opened.error());
@@ -221,6 +233,7 @@ awaitable<int> export_records(store& records, const export_request& request,
   const auto exported =
       co_await export_all(records, file, writer, head.exported_at, request.force, timeout);
   if (!exported) co_return complain(exported.error());
+  if (!request.force) wait_for_generation(lag);
   const auto after = co_await records.vitals(timeout);
   if (!after) co_return complain(after.error());
   const bool still = before->identity == after->identity && before->generation == after->generation;
@@ -238,8 +251,10 @@ awaitable<int> export_records(store& records, const export_request& request,
 int run_keys_export(const given_flags& given, const export_request& request) {
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
+  const auto* kind = config::known_stores().kind_of(settings->store.url);
+  const auto lag = kind != nullptr ? kind->generation_lag : milliseconds(0);
   return with_store(*settings, [&](store& records) {
-    return export_records(records, request, settings->store.timeout);
+    return export_records(records, request, settings->store.timeout, lag);
   });
 }
 

@@ -57,6 +57,8 @@ struct store_kind {
   bool takes_accelerator = false;  ///< it may stand behind one
   bool answers_queries = false;    ///< the query of [reconcile] may ask its database
   bool made_when_missing = false;  ///< opening it makes what is not there
+  /// A claim shows in the generation of the vitals so much later, at most.
+  milliseconds generation_lag{0};
 
   /// Opens the store; blocks. errc::invalid_argument: the URL, or what it names, can't be right.
   /// errc::store_lost: what is there is damaged, and a person decides how to go on. After other

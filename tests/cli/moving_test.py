@@ -14,7 +14,7 @@ from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import clean_environment
 from support.processes import stopped_amid_its_work
 
-KINDS = ("sqlite", "postgresql", "redis")
+KINDS = ("sqlite", "postgresql", "redis", "dynamodb")
 BIG = {"size": 50_000, "headers": [["Link", "a"], ["Link", "b"], ["X-Kept", "1"]]}
 
 
@@ -28,6 +28,8 @@ def make_store(request, tmp_path):
             return f"sqlite:{tmp_path}/store-{next(numbers)}.db"
         if kind == "redis":
             return request.getfixturevalue("redis_server").create_store()
+        if kind == "dynamodb":
+            return request.getfixturevalue("dynamodb_server").create_store()
         server = request.getfixturevalue("postgres_server")
         return server.url(server.create_store())
     return make

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "store/dynamodb/scan/table_scan.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::dynamodb {
@@ -140,9 +141,7 @@ std::optional<request> import_act::decide_on(const reading& seen) {
 
 std::optional<request> find_act::decide_on(const reading& seen) {
   std::optional<record_view> out;
-  if (const auto* former = seen.former()) {
-    out = make_view(id_, *former, seen.now, context_.time.ahead(seen.now));
-  }
+  if (seen.former() != nullptr) out = view_of(id_, *seen.stored, seen.now, context_);
   return end(std::move(out));
 }
 

@@ -9,6 +9,7 @@
 #include "store/dynamodb/examine.hpp"
 #include "store/dynamodb/scan/table_scan.hpp"
 #include "store/dynamodb/table/table.hpp"
+#include "store/staleness.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::dynamodb {
@@ -237,6 +238,7 @@ const store_kind& dynamodb_store_kind() noexcept {
       .schemes = schemes,
       .example = dynamodb::url_example,
       .traits = {.name = "dynamodb"},
+      .generation_lag = 3 * poll_interval,  // each poll counts what was written before it
       .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
         auto opened = dynamodb::dynamodb_store::open({.url = params.url,
                                                       .timeout = params.timeout,

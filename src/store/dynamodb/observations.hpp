@@ -23,8 +23,10 @@ class observations {
     const auto known_since = now - static_cast<std::int64_t>(std::min(observed, longest));
     std::uint64_t hash = 0;
     std::memcpy(&hash, id.data(), sizeof hash);
-    // The settled ones displace no lease.
-    auto& table = waits(seen.record) ? waiting_ : settled_;
+    // The settled ones displace no lease, however many requests come and go.
+    const bool waiting = waits(seen.record);
+    if (!waiting) waiting_.erase(hash);
+    auto& table = waiting ? waiting_ : settled_;
     return table.update(hash, [&](entry& kept, bool found) {
       const bool same = found && kept.mark == mark;
       kept.since = same ? std::min(kept.since, known_since) : known_since;

@@ -232,7 +232,7 @@ TEST_F(dynamodb_script_test, a_transaction_that_meets_another_one_is_sent_again)
   EXPECT_EQ(content(sent[0]), content(sent[2]));  // with one token: it is carried out once
 }
 
-TEST_F(dynamodb_script_test, what_has_waited_in_vain_is_told_the_last_reason) {
+TEST_F(dynamodb_script_test, what_has_waited_in_vain_has_the_last_reason) {
   server_.answer(503, "<html>busy</html>");
   for (int i = 0; i < 1'000; ++i) server_.answer(500, problem("InternalServerError", "sorry"));
   const auto verdict = caller_->try_claim(claim_of("k"), milliseconds(400));

@@ -108,7 +108,7 @@ awaitable<result<list_page>> open_records::list(list_filter filter, std::string 
       const auto seen = read_record(*id, std::move(each), context_);
       if (seen.unreadable) out.unreadable.push_back({*id, seen.unreadable->detail});
       if (!seen.stored || expired(seen.stored->record, seen.now)) continue;
-      auto view = view_of(*id, *seen.stored, seen.now, context_.time);
+      auto view = view_of(*id, *seen.stored, seen.now, context_);
       if (matches(filter, view)) out.records.push_back(std::move(view));
     }
   }

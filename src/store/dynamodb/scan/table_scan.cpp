@@ -1,5 +1,6 @@
 #include "store/dynamodb/scan/table_scan.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -56,7 +57,7 @@ void take(stretch& out, item each, const act_context& context, const list_filter
   if (seen.unreadable) out.unreadable.push_back({*id, seen.unreadable->detail});
   if (!seen.stored || expired(seen.stored->record, seen.now)) return;
   where.first = seen.stored->first;
-  auto view = view_of(*id, *seen.stored, seen.now, context.time);
+  auto view = view_of(*id, *seen.stored, seen.now, context);
   if (matches(filter, view)) out.found.emplace(std::move(where), std::move(view));
 }
 
@@ -93,8 +94,12 @@ awaitable<result<stretch>> read_stretch(std::shared_ptr<batch_queue> queue, act_
 }  // namespace
 
 record_view view_of(const record_id& id, const stored_record& stored, const instant& now,
-                    const clocks& time) {
-  auto out = make_view(id, stored.record, now, time.ahead(now));
+                    const act_context& context) {
+  auto out = make_view(id, stored.record, now, context.time.ahead(now));
+  if (out.retention_left.count() != 0) {  // 0: it never expires
+    out.retention_left = std::max(out.retention_left - context.retention_margin, milliseconds(1));
+    out.stored.expires_at_wall -= context.retention_margin.count();
+  }
   if (stored.pieces.count > 0) out.body_size = stored.body_size;
   return out;
 }

@@ -22,8 +22,9 @@ namespace onceguard::dynamodb {
                                                                  std::string cursor,
                                                                  steady_time until);
 
-/// The view of a record that was read; its answer may be left out.
+/// The view of a record that was read; its answer may be left out. Of a retention, the margin is
+/// not shown, and does not move to another store.
 [[nodiscard]] record_view view_of(const record_id& id, const stored_record& stored,
-                                  const instant& now, const clocks& time);
+                                  const instant& now, const act_context& context);
 
 }  // namespace onceguard::dynamodb
