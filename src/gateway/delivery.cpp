@@ -33,8 +33,7 @@ delivery_admission admit_delivery(const route& rule, const http1::head& head, st
                                   http::admission& admitted) {
   const auto& verifier = *rule.rule.webhook;
   constexpr std::int64_t second = 1'000'000;
-  auto found =
-      verifier.check({head.fields, body, base::wall_microseconds() / second, head.target});
+  auto found = verifier.check({head.fields, body, base::wall_microseconds() / second, head.target});
   if (found.verdict != webhook::verdict::genuine) return {refusal_of(found.verdict)};
   auto key = parse_key('"' + found.id + '"', key_syntax::strict, key_format::any);
   // A quote in the id could end the string early.

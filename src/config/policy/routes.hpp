@@ -19,7 +19,7 @@ struct configured_route {
   std::string webhook;       ///< the name of the sender; empty: none
   std::string webhook_secret_file;
   std::string webhook_queue;  ///< a URL, which may hold a password; empty: none
-  std::string webhook_url;  ///< the public one of the path; empty: unknown
+  std::string webhook_url;    ///< the public one of the path; empty: unknown
   std::string webhook_id;
 };
 
