@@ -132,6 +132,18 @@ class dynamodb_script_test : public ::testing::Test {
            "\"" + more + "}";
   }
 
+  /// What a put finds: the very item that it puts, which the condition's answer has, or has not.
+  enum class prior_item : std::uint8_t { none, in_answer, asked_for };
+  std::pair<int, std::string> already_there(const std::string& request) {
+    const auto body = json::parse(request.substr(request.find("\r\n\r\n") + 4));
+    last_item_ = json{{"Item", body.at("Item")}}.dump();
+    const auto member =
+        prior_ == prior_item::in_answer ? "," + last_item_.substr(1, last_item_.size() - 2) : "";
+    return {400,
+            problem("ConditionalCheckFailedException", "The conditional request failed", member)};
+  }
+
+  prior_item prior_ = prior_item::none;  // set before a call of server_, whose thread reads it
   std::string last_item_ = "{}";
   std::string description_ =
       R"({"Table":{"TableStatus":"ACTIVE","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],)"
@@ -151,6 +163,7 @@ class dynamodb_script_test : public ::testing::Test {
                    R"("generation":{"N":"1"},"forgotten":{"N":"0"}}})"};
     }
     if (is("GetItem")) return {200, last_item_};
+    if (is("PutItem") && prior_ != prior_item::none) return already_there(request);
     return {200, "{}"};
   }};
   std::unique_ptr<dynamodb::dynamodb_store> tested_;
@@ -180,32 +193,17 @@ TEST_F(dynamodb_script_test, a_service_that_stays_throttled_is_unreachable_witho
 }
 
 TEST_F(dynamodb_script_test, a_claim_that_failed_in_doubt_recognises_its_own_write) {
-  for (const bool sends_item : {true, false}) {
-    const auto request = claim_of(sends_item ? "sent" : "asked for");
+  for (const auto repeated : {prior_item::in_answer, prior_item::asked_for}) {
+    const auto request = claim_of(repeated == prior_item::asked_for ? "asked for" : "sent");
     // The first try is carried out, and its answer is an error; of the second, the condition fails.
-    server_.requests();
+    prior_ = repeated;
     server_.answer(500, problem("InternalServerError"));
-    std::optional<result<verdict>> verdict;
-    // The condition's answer has the item that the first try has put, which is known only then.
-    std::thread watcher([&] {
-      std::string put;
-      wait_until("the first try", [&] {
-        for (const auto& each : server_.requests("DynamoDB_20120810.PutItem")) put = each;
-        return !put.empty();
-      });
-      const auto body = json::parse(put.substr(put.find("\r\n\r\n") + 4));
-      const auto item = json{{"Item", body.at("Item")}}.dump();
-      last_item_ = item;
-      server_.answer(400,
-                     problem("ConditionalCheckFailedException", "The conditional request failed",
-                             sends_item ? "," + item.substr(1, item.size() - 2) : ""));
-    });
-    verdict = caller_->try_claim(request);
-    watcher.join();
-    ASSERT_TRUE(*verdict) << verdict->error().detail;
-    EXPECT_EQ((*verdict)->kind, verdict_kind::run);
-    EXPECT_EQ((*verdict)->lease.claim_id, request.claim_id);
-    EXPECT_EQ((*verdict)->lease.attempt, 1u);
+    const auto verdict = caller_->try_claim(request);
+    ASSERT_TRUE(verdict) << verdict.error().detail;
+    EXPECT_EQ(verdict->kind, verdict_kind::run);
+    EXPECT_EQ(verdict->lease.claim_id, request.claim_id);
+    EXPECT_EQ(verdict->lease.attempt, 1u);
+    EXPECT_EQ(server_.requests("DynamoDB_20120810.PutItem").size(), 2u);
   }
 }
 
