@@ -7,8 +7,9 @@ import subprocess
 import pytest
 
 from support.client import Connection, all_at_once, fields_for, request_bytes
+from support.example_server import ROOT
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.payments import IN_SQLITE, ROOT, PaymentServer, program_of
+from support.payments import IN_SQLITE, PaymentServer, program_of
 from support.waiting import scaled
 
 STORES = {**dict.fromkeys(("beast", "httplib", "pistache", "restinio"), "sqlite:{}/onceguard.db"),

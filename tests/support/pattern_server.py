@@ -2,53 +2,23 @@
 
 import contextlib
 import http.client
-import os
-import pathlib
 import random
 import sqlite3
 import subprocess
 import threading
 
 from support.client import Connection, all_at_once, ask, request_bytes
-from support.ports import Port
+from support.example_server import ExampleServer, built_example
 from support.waiting import scaled, wait_until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-
-class PatternServer:
-    """On a port of its own, with a database that outlives it."""
+class PatternServer(ExampleServer):
+    """With a database that outlives it."""
 
     def __init__(self, shop, *more):
-        built = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard")
-        self.program = built.parent / "examples/patterns/patterns"
-        assert self.program.is_file(), f"no {self.program}: build it first"
-        self.shop, self.more = shop, more
-        self.port = Port()
-        self.address = ("127.0.0.1", self.port.number)
-        self.process = None
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "--", str(self.program), str(self.port.number),
-             self.shop.url, *self.more], stdin=subprocess.DEVNULL)
-        wait_until(self.up, timeout=30, what="the server of the patterns")
-
-    def up(self):
-        assert self.process.poll() is None, f"ended with {self.process.returncode}"
-        try:
-            return ask(self.address, "GET", "/movements").status == 200
-        except OSError:
-            return False
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def close(self):
-        self.kill()
-        self.port.close()
+        self.shop = shop
+        program = built_example("patterns", "patterns")
+        super().__init__(program, "/movements", (shop.url, *more))
 
     def ask(self, method, target, body=None, **fields):
         """`If_Match="…"` is the field If-Match."""
