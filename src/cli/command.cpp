@@ -160,11 +160,17 @@ std::vector<const CLI::App*> steps_of(const CLI::App& program) {
   return steps;
 }
 
-std::string unexpected(const CLI::App& App, const std::string& word) {
-  const auto word_alone = word.substr(0, word.find('='));
-  if (is_option(word))
-    return "unknown option " + as_shown(word) + meant(word_alone, options_of(App));
-  return "unexpected argument " + as_shown(word);
+/// `reached` is the command at which the word stands; `last`, the last one of the line, may have
+/// the option that was meant.
+std::string unexpected(const CLI::App& reached, const CLI::App& last, const std::string& word) {
+  if (!is_option(word)) return "unexpected argument " + as_shown(word);
+  const auto name = word.substr(0, word.find('='));
+  auto hint = meant(name, options_of(reached));
+  if (hint.empty() && &reached != &last) {
+    hint = meant(name, options_of(last));
+    if (!hint.empty()) hint = "; options of " + last.get_name() + " stand behind it" + hint;
+  }
+  return "unknown option " + as_shown(word) + hint;
 }
 
 std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::ParseError& failure) {
@@ -174,13 +180,13 @@ std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::Parse
   if (const auto names = commands_of(last); !names.empty()) {
     const auto choice = "\nThe commands are: " + with_commas(names);
     if (left.empty()) return "a command is missing" + choice;
-    if (word == left.end()) return unexpected(last, left.front());
+    if (word == left.end()) return unexpected(last, last, left.front());
     return "unknown command " + as_shown(*word) + meant(*word, names) + choice;
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&failure) == nullptr) return failure.what();
   for (const auto* step : steps) {
     if (const auto extra = step->remaining(); !extra.empty()) {
-      return unexpected(*step, extra.front());
+      return unexpected(*step, last, extra.front());
     }
   }
   return failure.what();

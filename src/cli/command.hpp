@@ -86,6 +86,8 @@ inline constexpr int exit_unknown = 8;  ///< send: a person must find out what b
 
 // The subcommands, one file each. Each function adds its subcommand to the program.
 
+void add_all_commands(const command& program);
+
 void add_gateway_command(command app);
 void add_consume_command(command app);
 void add_relay_command(command app);

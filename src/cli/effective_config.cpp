@@ -1,8 +1,11 @@
 #include "cli/effective_config.hpp"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/url.hpp"
+#include "config/options.hpp"
 #include "gateway/params/admin_params.hpp"
 #include "text/record_json.hpp"
 
@@ -12,11 +15,19 @@ using nlohmann::ordered_json;
 
 namespace {
 
+bool may_hold_secret(std::string_view name) {
+  const auto& all = config::sections();
+  return std::any_of(all.begin(), all.end(), [&](const config::section& section) {
+    return std::any_of(section.options.begin(), section.options.end(),
+                       [&](const config::option* o) { return o->secret && o->name == name; });
+  });
+}
+
 /// What may hold a password is not shown: of the URL of a store, what stands behind the scheme; of
 /// a probe, the query.
 std::string without_secret(std::string_view option, const std::string& text) {
   std::string_view shown = text;
-  if (option == "url" || option == "accelerator" || option == "database") {
+  if (may_hold_secret(option)) {
     shown = base::before_authority(text);
   } else if (option == "probe") {
     shown = shown.substr(0, shown.find('?'));

@@ -11,6 +11,7 @@
 
 #include "base/field.hpp"
 #include "config/options.hpp"
+#include "config/policy/secret_file.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::cli {
@@ -87,6 +88,13 @@ void add_flag(const command& command, const option& o, const std::string& group,
                : o.kind == value_kind::integer ? "NUMBER"
                                                : "TEXT");
   }
+  if (!o.secret) return;
+  const auto file = config::file_flag_of(o);
+  command.add_option("--" + file, given.texts[file], "A file with the value of " + name)
+      .group(group)
+      .one_at_a_time()
+      .once()
+      .type("FILE");
 }
 
 given_flags_ptr add_flags(const command& command,

@@ -1,4 +1,5 @@
 // The onceguard program.
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
@@ -7,12 +8,14 @@
 #include <onceguard/version.hpp>
 
 #include "cli/command.hpp"
+#include "cli/hidden_arguments.hpp"
 #include "cli/standard_streams.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 int main(int argc, char** argv) {
   using namespace onceguard::cli;
   prepare_standard_streams();
+  auto arguments = take_arguments(argc, argv);
   onceguard::sqlite::count_no_memory();
   CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");
   app.set_version_flag("--version", "onceguard " + std::string(onceguard::version) + " (SQLite " +
@@ -25,27 +28,10 @@ int main(int argc, char** argv) {
       "4 store out of reach, 5 not found; of send also 6 refused, 7 gave up, 8 outcome unknown.");
   int exit_code = exit_ok;
   const command program(app, exit_code);
-  add_gateway_command(program);
-  add_consume_command(program);
-  add_relay_command(program);
-  add_demo_command(program);
-  add_send_command(program);
-  add_health_command(program);
-  add_check_command(program);
-  add_doctor_command(program);
-  add_explain_command(program);
-  add_advise_command(program);
-  add_conformance_command(program);
-  add_keys_command(program);
-  add_stats_command(program);
-  add_report_command(program);
-  add_reconcile_command(program);
-  add_sweep_command(program);
-  add_migrate_command(program);
-  add_backup_command(program);
-  add_restore_command(program);
+  add_all_commands(program);
   try {
-    app.parse(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& wrong) {
     // --help and --version also arrive here, but are no errors.
     if (wrong.get_exit_code() == 0) return end_of_output(app.exit(wrong));

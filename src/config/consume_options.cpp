@@ -39,7 +39,8 @@ const std::array consume_table{
     row<consume_draft>{{.name = "from",
                         .example = "amqp://127.0.0.1/orders?dead_letters=yes",
                         .text = "The queue. docs/messages.md has the URLs of each broker.",
-                        .complaint = source_complaint},
+                        .complaint = source_complaint,
+                        .secret = true},
                        [](consume_draft& d, const option_value& v) { d.params.queue = text(v); }},
     row<consume_draft>{
         {.name = "id",
@@ -127,7 +128,8 @@ const std::array consume_table{
                  "have then. `drop`: nowhere; the inbox keeps id and reason, and the payload is "
                  "gone.",
          .may_be_empty = true,
-         .complaint = dead_letter_complaint},
+         .complaint = dead_letter_complaint,
+         .secret = true},
         [](consume_draft& d, const option_value& v) {
           d.params.drop_dead_letters = text(v) == dropped;
           if (!d.params.drop_dead_letters) d.params.dead_letter = text(v);

@@ -1,7 +1,6 @@
-// The options of [gateway], [store] and [log].
+// The options of [gateway] and [log].
 #include "config/options.hpp"
 #include "config/policy/option.hpp"
-#include "config/stores.hpp"
 #include "config/texts.hpp"
 
 namespace onceguard::config {
@@ -9,10 +8,6 @@ namespace onceguard::config {
 using namespace values;
 
 namespace {
-
-std::string accelerator_complaint(std::string_view url) {
-  return known_stores().accelerator_fault(url);
-}
 
 std::string problem_base_complaint(std::string_view value) {
   const bool scheme =
@@ -29,11 +24,7 @@ std::string path_complaint(std::string_view value) {
                                                     : "a path can't hold a NUL byte";
 }
 
-std::string store_complaint(std::string_view url) { return known_stores().url_fault(url); }
-
 constexpr std::array<std::string_view, 3> access_log_words{"guarded", "all", "off"};
-constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};
-constexpr std::array<std::string_view, 2> accelerator_replays_words{"fresh", "always"};
 constexpr std::array<std::string_view, 4> level_words{"debug", "info", "warning", "error"};
 constexpr std::array<std::string_view, 3> log_format_words{"auto", "text", "json"};
 
@@ -153,10 +144,12 @@ const std::array gateway_table{
         {.name = "drain",
          .flag = "drain",
          .kind = value_kind::duration,
-         .fallback = "65s",
+         .fallback = "25s",
          .text = "After SIGTERM: how long running requests may take to finish. Leases that are "
                  "left then are abandoned. A request that is still coming has a second of it, an "
-                 "upload that is passed on as it comes a fifth.",
+                 "upload that is passed on as it comes a fifth. The default leaves time within the "
+                 "30 s that Kubernetes waits before it kills; Docker waits 10 s unless told "
+                 "otherwise (`stop_grace_period`, `docker stop -t 30`).",
          .max = 24 * hour},
         [](settings& s, const option_value& v) { s.gateway.drain = duration(v); }},
     row<settings>{
@@ -277,6 +270,15 @@ const std::array gateway_table{
                            "the gateway waited for the client counts.",
                    .max = gib},
                   [](settings& s, const option_value& v) { s.gateway.min_client_rate = size(v); }},
+    row<settings>{{.name = "max_hops",
+                   .flag = "max-hops",
+                   .kind = value_kind::integer,
+                   .fallback = "8",
+                   .text = "How many gateways of Onceguard a request may have come through, as its "
+                           "`Via` says. Beyond it an upstream seems to lead back: 508.",
+                   .min = 1,
+                   .max = 100},
+                  [](settings& s, const option_value& v) { s.gateway.max_hops = size(v); }},
     row<settings>{{.name = "max_waiters",
                    .flag = "max-waiters",
                    .kind = value_kind::integer,
@@ -284,84 +286,6 @@ const std::array gateway_table{
                    .text = "Requests that `on_busy = \"wait\"` may hold at once; more get 409.",
                    .max = 1'000'000},
                   [](settings& s, const option_value& v) { s.gateway.max_waiters = size(v); }},
-};
-
-const std::array store_table{
-    row<settings>{
-        {.name = "url",
-         .flag = "store",
-         .fallback = "sqlite:onceguard.db",
-         .example = "sqlite:/var/lib/onceguard/records.db",
-         .text = "Where records are kept: `sqlite:PATH`, `postgresql://…` as libpq reads it (after "
-                 "`onceguard migrate`), `redis://…`, `redis+sentinel://…/NAME` or "
-                 "`redis+cluster://…` (through TLS with `rediss`), `dynamodb://REGION/TABLE` "
-                 "(after `onceguard migrate`), or `memory:` (gone with the process).",
-         .complaint = store_complaint},
-        [](settings& s, const option_value& v) { s.store.url = text(v); }},
-    row<settings>{
-        {.name = "accelerator",
-         .flag = "accelerator",
-         .example = "redis://cache.internal:6379",
-         .text = "A Redis in front of a PostgreSQL store: it answers duplicates, and may lose "
-                 "everything. `redis://…` or `rediss://…`; empty: none.",
-         .may_be_empty = true,
-         .complaint = accelerator_complaint},
-        [](settings& s, const option_value& v) { s.accelerator.url = text(v); }},
-    row<settings>{
-        {.name = "accelerator_replays",
-         .flag = "accelerator-replays",
-         .kind = value_kind::choice,
-         .fallback = "fresh",
-         .text = "How long the accelerator's answers are given while PostgreSQL is out of reach: "
-                 "with `fresh` until the last check of both stores is a few seconds old, with "
-                 "`always` without end. New work runs with neither.",
-         .choices = accelerator_replays_words},
-        [](settings& s, const option_value& v) {
-          s.accelerator.replays_without_store = number(v) == 1;
-        }},
-    row<settings>{{.name = "connections",
-                   .flag = "store-connections",
-                   .kind = value_kind::integer,
-                   .fallback = "4",
-                   .text = "Connections to a PostgreSQL store; what waits while they are busy "
-                           "travels together.",
-                   .min = 1,
-                   .max = 256},
-                  [](settings& s, const option_value& v) { s.store.connections = size(v); }},
-    row<settings>{
-        {.name = "timeout",
-         .flag = "store-timeout",
-         .kind = value_kind::duration,
-         .fallback = "2s",
-         .text = "After this long without an answer the store is out of reach (503). A SQLite "
-                 "lock that another process holds longer counts too.",
-         .min = 10,
-         .max = minute},
-        [](settings& s, const option_value& v) {
-          s.store.timeout = duration(v);
-          s.gateway.store_timeout = duration(v);
-        }},
-    row<settings>{
-        {.name = "sweep",
-         .flag = "store-sweep",
-         .kind = value_kind::duration,
-         .fallback = "1m",
-         .text = "How often records that have outlived their retention are removed.",
-         .min = 100,
-         .max = 24 * hour},
-        [](settings& s, const option_value& v) { s.gateway.sweep_interval = duration(v); }},
-    row<settings>{
-        {.name = "after_loss",
-         .flag = "after-loss",
-         .kind = value_kind::choice,
-         .fallback = "refuse",
-         .text = "When the store turns out to have lost its memory: `refuse` new claims until "
-                 "what was running then must be over, or only `flag` new runs as perhaps "
-                 "repeated.",
-         .choices = after_loss_words},
-        [](settings& s, const option_value& v) {
-          s.gateway.after_loss = static_cast<gateway::after_loss_rule>(number(v));
-        }},
 };
 
 const std::array log_table{
@@ -391,7 +315,6 @@ const std::array log_table{
 }  // namespace
 
 std::span<const row<settings>> gateway_rows() { return gateway_table; }
-std::span<const row<settings>> store_rows() { return store_table; }
 std::span<const row<settings>> log_rows() { return log_table; }
 
 }  // namespace onceguard::config

@@ -6,6 +6,7 @@
 
 #include "config/consume.hpp"
 #include "config/policy/policy_check.hpp"
+#include "config/policy/secret_file.hpp"
 #include "config/policy/table_reader.hpp"
 #include "config/policy/texts.hpp"
 #include "config/relay.hpp"
@@ -133,7 +134,10 @@ class loader {
           "max_buffered of [gateway] must hold max_request_body and max_answer_body together");
     }
     if (gateway.drain < policy.upstream_timeout) {
-      say(remark::grade::warning, positions_["drain"],
+      // The default is bounded by what Kubernetes grants, and the service is seldom that slow.
+      const auto& position = positions_["drain"];
+      const bool chosen = position.where != layer::fallback;
+      say(chosen ? remark::grade::warning : remark::grade::note, position,
           "[gateway] drain: shorter than upstream_timeout; a request that is running at SIGTERM "
           "may be left with an unknown outcome");
     }
@@ -227,7 +231,10 @@ class loader {
   /// Finds mistyped variables, which would otherwise be ignored without a message.
   void check_variables() {
     std::vector<std::string> names{"ONCEGUARD_CONFIG"};
-    for (const auto* o : flag_options()) names.push_back(o->variable());
+    for (const auto* o : flag_options()) {
+      names.push_back(o->variable());
+      if (o->secret) names.push_back(file_variable_of(*o));
+    }
     const std::vector<std::string_view> known(names.begin(), names.end());
     for (const auto& [name, value] : sources_.environment) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;

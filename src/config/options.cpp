@@ -1,6 +1,7 @@
 #include "config/options.hpp"
 
 #include "config/consume.hpp"
+#include "config/policy/secret_file.hpp"
 #include "config/relay.hpp"
 #include "config/webhook.hpp"
 
@@ -38,6 +39,11 @@ std::string lead(const option& o) {
     out += ". `--" + std::string(o.flag) + "`, `" + o.variable() + "`";
   }
   out += '.';
+  if (o.secret) {
+    out += " Or the name of a file with the value: `" + file_name_of(o) + "`";
+    if (!o.flag.empty()) out += ", `--" + file_flag_of(o) + "`, `" + file_variable_of(o) + "`";
+    out += '.';
+  }
   if (o.only == front_door::gateway) out += " For the gateway only.";
   if (o.only == front_door::service) out += " For a [service](middleware.md) only.";
   return out;

@@ -66,7 +66,8 @@ const std::array reconcile_table{
                    .text = "Where the query is asked, `postgresql://…` as libpq reads it. Empty: "
                            "in the store's own database.",
                    .may_be_empty = true,
-                   .complaint = database_complaint},
+                   .complaint = database_complaint,
+                   .secret = true},
                   [](settings& s, const option_value& v) { s.query.database = text(v); }},
 };
 

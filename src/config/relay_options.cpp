@@ -43,7 +43,8 @@ const std::array relay_table{
          .example = "postgresql://127.0.0.1/shop?outbox=order_events",
          .text = "The table, as `onceguard migrate --outbox TABLE` makes it. `&hold=30s`: how long "
                  "the rows of a relay that was killed wait for another one.",
-         .complaint = outbox_complaint},
+         .complaint = outbox_complaint,
+         .secret = true},
         [](relay_params& p, const option_value& v) { p.outbox = text(v); }},
     row<relay_params>{
         {.name = "to",
@@ -51,7 +52,8 @@ const std::array relay_table{
          .text = "A broker: docs/messages.md has the URLs. Or `http://…`: each message is POSTed "
                  "there, with `Idempotency-Key`. 2xx is done. No connection, 429, 502 and 503 say "
                  "that the endpoint is away; anything else is a refusal.",
-         .complaint = target_complaint},
+         .complaint = target_complaint,
+         .secret = true},
         [](relay_params& p, const option_value& v) {
           const auto url = text(v);
           if (is_endpoint(url)) {

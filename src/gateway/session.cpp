@@ -252,10 +252,10 @@ asio::awaitable<bool> session::handle() {
     more.status = 501;
     co_return co_await refuse(http::problem::bad_request, std::move(more));
   }
-  if (http::has_been_here(head.fields, thread_.shared.loop_mark)) {
-    http::problem_detail more{std::string(
-        "This request has come through this gateway before: an upstream leads back to it.")};
-    co_return co_await refuse(http::problem::bad_request, std::move(more));
+  const auto circle = http::circle_fault(head.fields, thread_.shared.loop_mark, params.max_hops);
+  if (!circle.empty()) {
+    http::problem_detail more{std::string(circle)};
+    co_return co_await refuse(http::problem::loop_detected, std::move(more));
   }
   const auto* host = base::find_field(head.fields, "host");
   const auto path = http::path_to_match(head.target);

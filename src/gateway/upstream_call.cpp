@@ -309,6 +309,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
   http1::append_field(out, "X-Forwarded-Proto", forwarded.proto);
   if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);
   http1::append_field(out, "Forwarded", forwarded.forwarded);
+  http1::append_field(out, http::via_field, http::via_element(request.minor));
   http1::append_field(out, http::loop_field, hop.loop_mark);
   if (hop.trace != nullptr) {
     http1::append_field(out, http::trace_parent_field, hop.trace->parent_field());

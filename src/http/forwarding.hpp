@@ -85,11 +85,20 @@ struct forwarded_fields {
                                               std::span<const base::field> fields);
 [[nodiscard]] bool is_forwarded_field(std::string_view name) noexcept;
 
-/// The proxies that a request has come through (RFC 8586). A request that comes back to one of them
-/// would run in a circle, until every connection of it is taken.
+// A request whose way leads back to a gateway would run in a circle, until every connection is
+// taken.
+
+/// The processes that a request has come through (RFC 8586).
 inline constexpr std::string_view loop_field = "CDN-Loop";
-/// Whether one of the fields `CDN-Loop` has the mark in it.
-[[nodiscard]] bool has_been_here(std::span<const base::field> fields, std::string_view mark);
+/// The gateways and proxies that a request has come through (RFC 9110 section 7.6.3).
+inline constexpr std::string_view via_field = "Via";
+/// What this gateway adds to `Via`, for a request in HTTP/1.`minor`.
+[[nodiscard]] std::string_view via_element(int minor) noexcept;
+/// Why a request seems to run in a circle: `CDN-Loop` has `mark` in it, or `Via` has more than
+/// `max_hops` gateways of Onceguard. The latter also finds a circle in which each round meets
+/// another process, or in which somebody removes `CDN-Loop`. Empty: it does not.
+[[nodiscard]] std::string_view circle_fault(std::span<const base::field> fields,
+                                            std::string_view mark, std::size_t max_hops);
 
 /// Whether a trailer may have this name. Excludes fields for framing, routing, authentication or
 /// changes of the message (RFC 9110 section 6.5.1): some recipients merge trailers into the head.

@@ -17,12 +17,20 @@ bool is_of_mesh(std::span<const base::field> fields) noexcept {
   return mesh;
 }
 
+/// Whether a 508 comes from another gateway of Onceguard, which then ran nothing.
+bool is_loop_refusal(std::uint16_t status, std::span<const base::field> fields) noexcept {
+  return status == 508 && base::find_field(fields, "onceguard-retry") != nullptr;
+}
+
 outcome_rule rule_for(const route_policy& policy, std::uint16_t status,
                       std::span<const base::field> fields) {
   const auto rule = outcome_of(policy, status);
-  if (status != 503 || rule != outcome_rule::release) return rule;
-  const bool reported = policy.outcome_status.contains(503) || policy.outcome_class.contains(5);
-  return !reported && is_of_mesh(fields) ? outcome_rule::unknown : rule;
+  if (policy.outcome_status.contains(status) || policy.outcome_class.contains(5)) return rule;
+  if (rule == outcome_rule::release && status == 503 && is_of_mesh(fields)) {
+    return outcome_rule::unknown;
+  }
+  const bool nothing_ran = rule == outcome_rule::unknown && is_loop_refusal(status, fields);
+  return nothing_ran ? outcome_rule::release : rule;
 }
 
 }  // namespace

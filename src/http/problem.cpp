@@ -90,6 +90,10 @@ constexpr std::array catalogue{
                  "Its timestamp is too far from the clock here. Nothing was run. Sign it again "
                  "with the present time.",
                  retry_advice::no},
+    problem_info{problem::loop_detected, "loop-detected", 508, "The request runs in a circle",
+                 "An upstream leads back to a gateway that the request came through. Nothing was "
+                 "run.",
+                 retry_advice::no},
 };
 
 constexpr bool in_order() {

@@ -30,6 +30,7 @@ enum class problem : std::uint8_t {
   request_timeout,
   signature_invalid,
   delivery_expired,
+  loop_detected,
 };
 
 /// What a client should do, as the answer says it in Onceguard-Retry.

@@ -81,6 +81,30 @@ def test_a_signal_during_the_first_attempt_on_the_store_has_its_effect(start_gat
     assert events(gateway)[-1] == "stopped"
 
 
+@pytest.mark.parametrize("flag, secret", [
+    ("redis://me:hunter2@127.0.0.1:1", "redis://me:*******@127.0.0.1:1"),
+    ("postgresql://127.0.0.1:1/d?user=me&password=hunter2&sslmode=disable",
+     "postgresql://127.0.0.1:1/d?user=me&password=*******&sslmode=disable"),
+])
+def test_the_list_of_processes_shows_no_password(onceguard, own_upstream, tmp_path, flag, secret):
+    process = subprocess.Popen(
+        [onceguard, "gateway", "--listen", "127.0.0.1:0", "--upstream", own_upstream.url,
+         "--store", flag], cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=clean_environment())
+    try:
+        lines = []
+        while not any("listening" in line for line in lines):
+            lines.append(process.stderr.readline())
+            assert lines[-1], lines
+        with open(f"/proc/{process.pid}/cmdline", encoding="ascii") as listed:
+            arguments = listed.read().split("\0")
+        assert secret in arguments
+        process.terminate()
+        assert "hunter2" not in "".join(lines) + process.communicate(timeout=20)[1]
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_a_port_in_use_is_a_failure_at_run_time(start_gateway, own_upstream):
     first = start_gateway(own_upstream)
     second = start_gateway(own_upstream, {"gateway": {"listen": f"127.0.0.1:{first.port.number}"}},

@@ -99,6 +99,7 @@ const hint cases[] = {
     {"fingerprint", "[defaults]\nfingerprint = \"none\"\n", "gets the first answer"},
     {"drain", "[gateway]\ndrain = \"1s\"\n",
      "c.toml:2:9: warning: [gateway] drain: shorter than upstream_timeout"},
+    {"default_drain", "", "note: [gateway] drain: shorter than upstream_timeout"},
     {"ask",
      "[defaults]\nunknown = \"probe\"\nprobe = \"http://a/{scope}/{key}\"\nprobe_mode = \"ask\"\n",
      "c.toml:4:14: warning: [defaults] probe_mode: \"ask\" is weaker"},

@@ -251,7 +251,7 @@ def test_two_gateways_that_lead_to_each_other_refuse_what_comes_back(start_gatew
                             {"path": "/", "upstream": "shop"}]})
     wait_until(lambda: '"reloaded"' in first.log(), what="the reload")
     for answer in (first.get(f"/{key}"), first.post(f"/{key}", key=key), second.get(f"/{key}")):
-        assert_problem(answer, 400, "bad-request", False)
+        assert_problem(answer, 508, "loop-detected", False)
         assert "come through this gateway before" in answer.json()["detail"]
     # Nothing was run, and no slot is taken.
     assert first.state(key) == second.state(key) == "released"
@@ -264,6 +264,26 @@ def test_a_mark_of_another_proxy_goes_on(gateway, upstream, key):
     marks = [value for name, value in request["fields"] if name.lower() == "cdn-loop"]
     assert marks[0] == "other.example; a=b" and len(marks) == 2
     assert marks[1].startswith("onceguard-")
+
+
+def test_a_circle_without_marks_ends_after_some_gateways(start_gateway, upstream, key):
+    """Each round may meet another process, and somebody may remove CDN-Loop."""
+    gateway = start_gateway(upstream, {"gateway": {"max_hops": 3}})
+    came = [("Via", "1.1 onceguard, 1.1 cache"), ("Via", "1.1 onceguard, 1.0 onceguard")]
+    assert gateway.post(key=key, fields=came).status == 201
+    request, = upstream.requests(key=key)
+    vias = [value for name, value in request["fields"] if name.lower() == "via"]
+    assert vias == [value for _, value in came] + ["1.1 onceguard"]
+    came.append(("Via", "1.1 onceguard"))
+    for answer in (gateway.post(key=f"{key}-2", fields=came), gateway.get(fields=came)):
+        assert_problem(answer, 508, "loop-detected", False)
+        assert "too many gateways" in answer.json()["detail"]
+    assert upstream.runs(f"{key}-2") == 0
+
+
+def test_a_508_of_another_service_tells_nothing(gateway, upstream, key):
+    assert gateway.post(key=key, plan={"status": 508}).status == 508
+    assert gateway.state(key) == "unknown"
 
 
 def test_a_probe_may_take_the_way_through_the_gateway(onceguard, upstream, tmp_path, key):

@@ -358,7 +358,7 @@ TEST(problems, say_whether_to_send_again_as_the_member_retryable_does) {
     }
     return std::string();
   };
-  for (int id = 0; id <= static_cast<int>(problem::request_timeout); ++id) {
+  for (int id = 0; id <= static_cast<int>(problem::loop_detected); ++id) {
     const auto a = problem_answer(static_cast<problem>(id), "");
     const bool again = a.body.find("\"retryable\":true") != std::string::npos;
     EXPECT_EQ(advice_in(a) == "same-key", again) << a.body;

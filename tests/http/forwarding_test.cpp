@@ -1,5 +1,6 @@
 #include "http/forwarding.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace onceguard::http {
@@ -158,6 +159,31 @@ TEST_F(travel, what_an_application_could_take_for_a_field_of_ours_stays) {
     EXPECT_TRUE(travels(name)) << name;
     EXPECT_FALSE(is_forwarded_field(name)) << name;
   }
+}
+
+TEST(circle, is_seen_by_the_mark_of_this_process) {
+  EXPECT_EQ(circle_fault(fields{{"cdn-loop", "other, onceguard-7"}}, "onceguard-8", 8), "");
+  EXPECT_THAT(circle_fault(fields{{"cdn-loop", "other, onceguard-8"}}, "onceguard-8", 8),
+              ::testing::HasSubstr("through this gateway before"));
+}
+
+TEST(circle, is_seen_by_too_many_gateways) {
+  const auto fault = [](const fields& given) { return circle_fault(given, "onceguard-8", 2); };
+  EXPECT_EQ(fault(fields{}), "");
+  EXPECT_EQ(fault(fields{{"Via", "1.1 onceguard, 1.1 onceguard"}}), "");
+  // Others, and names that only begin so, do not count.
+  EXPECT_EQ(fault(fields{{"Via", "1.1 varnish, HTTP/2 onceguards:80, onceguard"},
+                         {"Via", "1.1 onceguard, 1.0 onceguard"}}),
+            "");
+  EXPECT_THAT(fault(fields{{"via", "1.1 a, HTTP/1.1\tOnceguard (a comment)"},
+                           {"Via", "1.1  onceguard,1.0 onceguard"}}),
+              ::testing::HasSubstr("through too many gateways"));
+  EXPECT_EQ(fault(fields{{"Via", ",, ,1.1,"}}), "");
+}
+
+TEST(circle, a_hop_names_the_version_that_the_request_came_in) {
+  EXPECT_EQ(via_element(0), "1.0 onceguard");
+  EXPECT_EQ(via_element(1), "1.1 onceguard");
 }
 
 TEST_F(travel, the_scopes_own_spelling_is_the_one_that_travels) {

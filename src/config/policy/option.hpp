@@ -57,6 +57,7 @@ struct option {
   std::span<const std::string_view> choices{};
   /// The fault of a text, or of one item of a list; empty: valid.
   std::string (*complaint)(std::string_view) = nullptr;
+  bool secret = false;  ///< a text that may hold a password: it may stand in a file of its own
   std::optional<front_door> only{};  ///< the one that has this option; empty: both have it
 
   [[nodiscard]] std::string variable() const;  ///< environment variable: "ONCEGUARD_STORE_TIMEOUT"

@@ -85,6 +85,7 @@ const std::array route_table{
                  "expects. `onceguard consume` does the work. docs/messages.md has the URLs of "
                  "each broker. Empty: they go to the upstream, whose answer the sender gets.",
          .may_be_empty = true,
+         .secret = true,
          .only = front_door::gateway},
         [](route_draft& d, const option_value& v) { d.webhook_queue = text(v); }},
     row<route_draft>{

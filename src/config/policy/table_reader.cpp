@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/policy/secret_file.hpp"
 #include "config/policy/texts.hpp"
 
 namespace onceguard::config {
@@ -28,6 +29,16 @@ bool is_table_array(const node& n) {
   return n.kind == node::type::array &&
          std::all_of(n.items.begin(), n.items.end(),
                      [](const node& i) { return i.kind == node::type::table; });
+}
+
+/// Whether an earlier entry of the same table, or of the same layer, has set the option.
+bool is_set(const std::vector<setting>& read, const option& spec) {
+  return std::any_of(read.begin(), read.end(), [&](const setting& s) { return s.spec == &spec; });
+}
+
+std::string both_given(const option& spec) {
+  return " " + std::string(spec.name) + " and " + file_name_of(spec) +
+         " are both given; choose one";
 }
 
 }  // namespace
@@ -74,22 +85,32 @@ std::vector<setting> read_table(const reading& source, const std::vector<const o
                      {where, source.file, entry.line, entry.column},
                      std::string(title) + std::string(before) + after});
     };
-    const auto found = std::find_if(known.begin(), known.end(),
+    const auto named = std::find_if(known.begin(), known.end(),
                                     [&](const option* o) { return o->name == entry.name; });
-    if (found == known.end()) {
+    const bool in_file = named == known.end();
+    const auto* spec = in_file ? option_of_file(known, entry.name) : *named;
+    if (spec == nullptr) {
       refuse(" unknown option ", quoted(entry.name) + advice(source, entry.name, known));
       continue;
     }
-    if (!source.knows(**found)) {
+    if (!source.knows(*spec)) {
       refuse(" ", entry.name + (source.door == front_door::gateway
                                     ? ": is for services that use the library, not for the gateway"
                                     : ": is for the gateway, not for a service"));
       continue;
     }
-    if (auto value = read_node(**found, entry.value, source.file, where, title, out)) {
-      read.push_back(
-          {*found, *std::move(value), {where, source.file, entry.value.line, entry.value.column}});
+    if (is_set(read, *spec)) {
+      refuse(both_given(*spec), {});
+      continue;
     }
+    const origin position{where, source.file, entry.value.line, entry.value.column};
+    if (in_file && entry.value.kind != node::type::text) {
+      refuse(" ", entry.name + ": expected a path in quotes");
+      continue;
+    }
+    auto value = in_file ? read_secret_file(*spec, entry.value.text, position, title, out)
+                         : read_node(*spec, entry.value, source.file, where, title, out);
+    if (value) read.push_back({spec, *std::move(value), position});
   }
   return read;
 }
@@ -111,16 +132,31 @@ std::vector<setting> named_settings(const std::vector<const option*>& known, lay
                                     const std::map<std::string, std::string, std::less<>>& texts,
                                     remarks& out) {
   std::vector<setting> read;
+  const bool flag = where == layer::flag;
+  const auto find = [&](const std::string& name) -> const std::string* {
+    const auto found = texts.find(name);
+    return found == texts.end() || (!flag && found->second.empty()) ? nullptr : &found->second;
+  };
+  // The name of a flag or variable is unique, so no title precedes it.
   for (const auto* o : known) {
     if (o->flag.empty()) continue;
-    const bool flag = where == layer::flag;
     const auto name = flag ? std::string(o->flag) : o->variable();
-    const auto found = texts.find(name);
-    if (found == texts.end() || (!flag && found->second.empty())) continue;
-    const origin origin{where, flag ? "--" + name : name};
-    // The name of a flag or variable is unique, so no title precedes it.
-    if (auto value = read_text(*o, found->second, origin, {}, out)) {
-      read.push_back({o, *std::move(value), origin});
+    if (const auto* text = find(name)) {
+      const origin origin{where, flag ? "--" + name : name};
+      if (auto value = read_text(*o, *text, origin, {}, out)) {
+        read.push_back({o, *std::move(value), origin});
+      }
+    }
+    if (!o->secret) continue;
+    const auto file = flag ? file_flag_of(*o) : file_variable_of(*o);
+    if (const auto* path = find(file)) {
+      const origin origin{where, flag ? "--" + file : file};
+      if (find(name) != nullptr) {
+        out.push_back({remark::grade::fault, origin,
+                       (flag ? "--" + name : name) + " is given too; choose one"});
+      } else if (auto value = read_secret_file(*o, *path, origin, {}, out)) {
+        read.push_back({o, *std::move(value), origin});
+      }
     }
   }
   return read;

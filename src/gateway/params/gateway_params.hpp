@@ -55,7 +55,7 @@ struct gateway_params {
   std::size_t max_buffered = 256u << 20;  ///< in bytes, for bodies, answers and waiting settles
   std::size_t replay_cache = 16u << 20;   ///< in bytes; 0: no cache
   milliseconds settle_wait{10'000};
-  milliseconds drain{65'000};
+  milliseconds drain{25'000};
   milliseconds drain_delay{0};  ///< between the signal to end and the drain
   std::string problem_base = "urn:onceguard:problem:";
   std::string state_dir;                     ///< empty: no witness
@@ -63,6 +63,7 @@ struct gateway_params {
   std::vector<std::string> trusted_proxies;  ///< addresses or CIDR blocks
   std::size_t max_header_bytes = 64u << 10;
   std::size_t max_header_count = 100;
+  std::size_t max_hops = 8;  ///< gateways of Onceguard that a request may have come through
   milliseconds header_timeout{10'000};  ///< from the first to the last byte of a head
   milliseconds body_timeout{30'000};    ///< between two pieces of a request's body
   milliseconds idle_timeout{60'000};  ///< for a kept-alive or tunnelled connection without traffic

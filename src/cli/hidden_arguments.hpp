@@ -1,0 +1,13 @@
+// Keeps passwords out of the list of processes.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace onceguard::cli {
+
+/// Copies the arguments of the program, without its name, and then overwrites the passwords in the
+/// originals, which `ps` shows to every user: those of URLs (`redis://user:password@host`,
+/// `?password=`). They can be seen until then: a file or a variable never shows them. Call once.
+[[nodiscard]] std::vector<std::string> take_arguments(int count, char** arguments);
+
+}  // namespace onceguard::cli
