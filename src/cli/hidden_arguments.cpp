@@ -25,8 +25,8 @@ void hide_user_password(std::span<char> text) {
 void hide_parameter(std::span<char> text) {
   constexpr std::string_view name = "password=";
   const std::string_view all(text.data(), text.size());
-  for (auto at = all.find(name); at != all.npos; at = all.find(name, at + 1)) {
-    const auto begin = at + name.size();
+  for (auto found = all.find(name); found != all.npos; found = all.find(name, found + 1)) {
+    const auto begin = found + name.size();
     const auto end = std::min(all.find_first_of("& ", begin), all.size());
     overwrite(text.subspan(begin, end - begin));
   }

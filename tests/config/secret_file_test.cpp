@@ -84,10 +84,10 @@ TEST_F(secret_file, beside_the_value_is_a_fault) {
 TEST_F(secret_file, that_is_wrong_is_named_and_not_repeated) {
   for (const auto* text : {"hunter2", "hunter2://x", "redis://me:hunter2@h:99999",
                            "redis://h\nhunter2", "postgresql://me:hunter2@h:x/%zz"}) {
-    const auto said = texts_of(load(store_at(write(text))));
-    EXPECT_THAT(said, HasSubstr("c.toml:2:12: [store] url")) << text;
-    EXPECT_THAT(said, HasSubstr("secret")) << text;
-    EXPECT_THAT(said, Not(HasSubstr("hunter2"))) << text;
+    const auto faults = texts_of(load(store_at(write(text))));
+    EXPECT_THAT(faults, HasSubstr("c.toml:2:12: [store] url")) << text;
+    EXPECT_THAT(faults, HasSubstr("secret")) << text;
+    EXPECT_THAT(faults, Not(HasSubstr("hunter2"))) << text;
   }
 }
 
