@@ -10,7 +10,8 @@ namespace onceguard::cli {
 namespace {
 
 int check(const given_flags& given) {
-  const auto source = sources_of(given, true);
+  auto source = sources_of(given, true);
+  source.messages_alone = true;
   const auto read = config::load(source);
   std::size_t faults = 0;
   for (const auto& r : read.remarks) {

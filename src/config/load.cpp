@@ -100,7 +100,11 @@ class loader {
     input.upstreams = find_table(source_, document, "upstream", true, result_.remarks);
     input.routes = find_table(source_, document, "route", true, result_.remarks);
     input.defaults = defaults_;
-    input.need_upstream = sources_.need_upstream;
+    const auto& tables = document.members;
+    const bool messages = std::any_of(tables.begin(), tables.end(), [](const member& each) {
+      return each.name == "consume" || each.name == "relay";
+    });
+    input.need_upstream = sources_.need_upstream && !(sources_.messages_alone && messages);
     input.senders = read_senders(
         source_, find_table(source_, document, "webhook", true, result_.remarks), result_.remarks);
     const std::vector<const option*> flag{&upstream_flag()};

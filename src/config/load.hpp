@@ -13,10 +13,11 @@ namespace onceguard::config {
 /// The sources of values. Later sources win: defaults, file, environment, flags.
 struct sources {
   using texts = std::map<std::string, std::string, std::less<>>;
-  std::string file;           ///< path of the TOML file; empty: none
-  texts environment;          ///< by variable name; empty values count as not set
-  texts flags;                ///< by flag name, without dashes
-  bool need_upstream = true;  ///< whether a missing upstream is a fault
+  std::string file;             ///< path of the TOML file; empty: none
+  texts environment;            ///< by variable name; empty values count as not set
+  texts flags;                  ///< by flag name, without dashes
+  bool need_upstream = true;    ///< whether a missing upstream is a fault
+  bool messages_alone = false;  ///< not where the file has a [[consume]] or [[relay]]
 };
 
 struct loaded {

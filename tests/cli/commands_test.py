@@ -84,6 +84,20 @@ def test_a_gateway_needs_an_upstream(onceguard):
     assert "no upstream: give one with --upstream URL" in done.stderr
 
 
+def test_check_takes_a_file_of_messages_alone(onceguard, tmp_path):
+    (tmp_path / "consume.toml").write_text("""
+[[consume]]
+subscriber = "billing"
+from = "nats://127.0.0.1/orders/billing"
+dead_letter = "drop"
+to = "http://127.0.0.1:9000/events"
+""")
+    for command, code in (("check", 0), ("gateway", 3)):
+        done = subprocess.run([onceguard, command, "--config", "consume.toml"], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=20, check=False)
+        assert done.returncode == code, done
+
+
 def test_check_gives_hints(onceguard, tmp_path):
     file = tmp_path / "onceguard.toml"
     file.write_text('[defaults]\nunknown_retention = "30d"\n')
