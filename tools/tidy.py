@@ -268,7 +268,7 @@ LOGGED = re.compile(r"\blog\(base::event::(\w+)(?:\s*,\s*\w[^{};]*)?,?\s*(\{(?:[
 
 def check_events(root, findings):
     """What is logged has the fields that the table of events names, and each event is logged."""
-    table = "src/base/log_events.cpp"
+    table = "src/base/log_event_table.cpp"
     if not (root / table).exists():
         return
     fields = {e[0]: set(e[4].split()) for e in EVENT.findall((root / table).read_text())}

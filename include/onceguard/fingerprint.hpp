@@ -18,6 +18,8 @@ enum class fingerprint_kind : std::uint8_t {
   exact,  ///< content type and body bytes
   json,   ///< the RFC 8785 canonical form of the body; as `exact` if the body is not I-JSON
   none,   ///< the body is not part of the fingerprint
+  form,   ///< the fields and files of a form, whatever the boundary between its parts; as `exact`
+          ///< if the body is no form
 };
 /// Which values of a JSON body count.
 enum class json_selection : std::uint8_t {
@@ -32,8 +34,8 @@ struct fingerprint_rule {
   json_selection selection = json_selection::all;   ///< without pointers: same as `all`
   std::vector<std::string> pointers;                ///< RFC 6901 JSON Pointers
 
-  /// The text form: "exact", "none", "json", "json pick /a /b~1c", "json omit /t". Spaces in a
-  /// pointer are written %20, percent signs %25.
+  /// The text form: "exact", "none", "form", "json", "json pick /a /b~1c", "json omit /t". Spaces
+  /// in a pointer are written %20, percent signs %25.
   [[nodiscard]] std::string text() const;
   /// Parses the text form; errc::invalid_argument names the error and its position.
   [[nodiscard]] static result<fingerprint_rule> parse(std::string_view text);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ enum class scope_source : std::uint8_t {
   cookie,      ///< a cookie
   address,     ///< the address of the client, without the port
   none,        ///< nothing: all callers share one scope
+  jwt,         ///< a claim of the bearer token, whose signature is verified
 };
 /// Which answers complete a key.
 enum class keep_rule : std::uint8_t {
@@ -64,7 +66,7 @@ enum class exception_rule : std::uint8_t {
 struct scope_rule {
   /// What is taken.
   scope_source source = scope_source::credential;
-  /// Name of the header (in lower case) or of the cookie.
+  /// Name of the header (in lower case), of the cookie or of the claim.
   std::string name;
   /// "credential", "header:x-tenant" …
   [[nodiscard]] std::string text() const;
@@ -76,6 +78,7 @@ struct scope_rule {
 enum class key_location : std::uint8_t {
   header,   ///< a header field
   path,     ///< a segment of the path: an id that the client makes
+  json,     ///< a text or a whole number in the JSON of the body
   content,  ///< nowhere: what makes two requests the same (the fingerprint) is the key
 };
 
@@ -88,17 +91,31 @@ struct key_source {
   /// path: the number of the segment, counted from 1: 2 in "/things/17". As the path is written,
   /// with no escape decoded.
   std::size_t segment = 0;
-  /// "Idempotency-Key", "path:2", "content".
+  /// json: the RFC 6901 JSON Pointer to the key.
+  std::string pointer;
+  /// "Idempotency-Key", "path:2", "json:/id", "content".
   [[nodiscard]] std::string text() const;
   /// Equal in all members.
   friend bool operator==(const key_source&, const key_source&) = default;
 };
 
+/// How an error of Onceguard's own is written.
+enum class error_form : std::uint8_t {
+  problem,  ///< application/problem+json (RFC 9457)
+  stripe,   ///< `{"error": {"type", "code", "message"}}` and `Stripe-Should-Retry`
+  paypal,   ///< `{"name", "message", "debug_id", "details"}`
+  adyen,    ///< `{"status", "errorCode", "message", "errorType"}`
+  text,     ///< the text of `route_policy::error_text`
+};
+
+class token_verifier;
+
 /// All rules of a route.
 struct route_policy {
   /// Which requests are guarded.
   std::vector<std::string> methods{"POST", "PATCH"};
-  /// Where a key is looked for: the first of these that a request has.
+  /// Where a key is looked for. A request may have it in several of these places if it is the same
+  /// in all of them.
   std::vector<key_source> key{key_source{}};
   /// A guarded request without a key is refused.
   bool required = false;
@@ -110,6 +127,10 @@ struct route_policy {
   onceguard::key_format key_format = onceguard::key_format::any;
   /// Whom a key belongs to.
   scope_rule scope;
+  /// False: a request without a source for the scope `credential` is refused.
+  bool anonymous = true;
+  /// Verifies tokens, where a scope is a claim; null: every token is refused.
+  std::shared_ptr<const token_verifier> tokens;
   /// Former scope rules, under which live records may exist.
   std::vector<scope_rule> previous_scope;
   /// What makes two requests the same.
@@ -153,6 +174,19 @@ struct route_policy {
   milliseconds upstream_timeout{60'000};               ///< how long the work may take
   bool keep_set_cookie = false;                        ///< keep and replay Set-Cookie as well
   exception_rule exception = exception_rule::unknown;  ///< of work that throws
+  /// How errors are written.
+  error_form errors = error_form::problem;
+  /// errors = text: JSON with the placeholders {type}, {title}, {status}, {detail}, {retryable} and
+  /// {retry}, which stand in for escaped text.
+  std::string error_text;
+  /// The status of a key that belongs to another request.
+  std::uint16_t mismatch_status = 422;
+  /// The status of a request whose twin is running.
+  std::uint16_t busy_status = 409;
+  /// Answers of guarded requests carry a key that came in a header, in a field of the same name.
+  bool echo_key = false;
+  /// Origins of web pages that may read Onceguard's own answers; "*": every page.
+  std::vector<std::string> cors;
 };
 
 /// Whether leases are renewed while the work runs. Not where the upstream completes the operation

@@ -26,6 +26,8 @@ enum class event : std::uint8_t {
   reload_refused,
   admin_tokens_refused,
   restart_needed,
+  file_read_again,
+  file_refused,
   signal_ignored,
   log_file_reopened,
   log_file_not_reopened,

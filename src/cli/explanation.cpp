@@ -45,7 +45,13 @@ assessed assess(const gateway::routing_table& table, const described_request& re
     out.admitted.detail = http::around_a_key_text;
     return out;
   }
-  out.admitted = http::admit(out.rule->rule.policy, view);
+  const auto& policy = out.rule->rule.policy;
+  out.admitted = http::admit(policy, view);
+  view.body = request.body;
+  if (view.body.size() <= policy.max_request_body) {
+    http::complete_key(out.admitted, policy,
+                       http::make_input(view, out.rule->upstream->identity, out.admitted));
+  }
   return out;
 }
 
@@ -103,10 +109,6 @@ explanation explain(const config::settings& settings, const described_request& r
     return reply;
   }
   reply.kind = explanation::effect::guard;
-  if (admitted.key.empty()) {
-    http::complete_key(assessed.admitted, rule.policy,
-                       input_of(assessed, admitted, request, fields));
-  }
   reply.key = admitted.key;
   reply.scope = admitted.scope;
   reply.scope_kind = admitted.scope_kind;

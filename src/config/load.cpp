@@ -14,6 +14,7 @@
 #include "config/stores.hpp"
 #include "config/webhook.hpp"
 #include "http1/head_policy.hpp"
+#include "token/file_verifier.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -36,6 +37,7 @@ class loader {
     read_fixed(document, "store", store_rows());
     read_fixed(document, "reconcile", reconcile_rows());
     read_fixed(document, "log", log_rows());
+    read_tokens(document);
     read_defaults(document);
     read_routing(document);
     result_.values.consumers =
@@ -81,6 +83,25 @@ class loader {
       result_.values.fixed[title] = toml_text(*s.spec, s.value);
       positions_[s.spec->name] = s.position;
     }
+  }
+
+  /// The keys are read here, so that a file that can't be used is a fault of the configuration.
+  void read_tokens(const node& document) {
+    for (const auto& s : read_layers(document, "jwt", token_rows(), result_.values)) {
+      positions_[s.spec->name] = s.position;
+    }
+    const auto& given = result_.values.tokens;
+    if (given.keys_file.empty()) return;
+    tokens::rules rules;
+    rules.issuer = given.issuer;
+    rules.audience = given.audience;
+    rules.leeway_s = given.leeway.count() / 1'000;
+    auto opened = tokens::open_file_verifier(given.keys_file, std::move(rules));
+    if (!opened) {
+      return say(remark::grade::fault, positions_["keys_file"],
+                 "[jwt] keys_file: " + opened.error().detail);
+    }
+    defaults_.policy.tokens = std::move(*opened);
   }
 
   void read_defaults(const node& document) {

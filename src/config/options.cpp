@@ -87,6 +87,11 @@ const std::vector<section>& sections() {
        "outcome is unknown: by the probe of a record's route, and where that has none, by a query. "
        "Changes take effect at the next start.",
        specs_of(reconcile_rows())},
+      {"[jwt]",
+       "Who signs the bearer tokens that a `scope = \"jwt:CLAIM\"` is made of. SIGHUP takes "
+       "changes "
+       "over. See [tokens](tokens.md).",
+       specs_of(token_rows())},
       {"[log]", "What is logged, and how. Changes take effect at the next start.",
        specs_of(log_rows())},
       {"[defaults]",

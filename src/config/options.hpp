@@ -26,6 +26,7 @@ struct upstream_draft {
 [[nodiscard]] std::span<const row<settings>> store_rows();
 [[nodiscard]] std::span<const row<settings>> reconcile_rows();
 [[nodiscard]] std::span<const row<settings>> log_rows();
+[[nodiscard]] std::span<const row<settings>> token_rows();
 [[nodiscard]] std::span<const row<upstream_draft>> upstream_rows();
 
 /// `--upstream URL` adds an upstream named "default", or changes the address of the only upstream.

@@ -40,6 +40,14 @@ struct accelerator_params {
   bool replays_without_store = false;  ///< replay even while the store can't be reached
 };
 
+/// Who signs the tokens that scopes are made of.
+struct token_params {
+  std::string keys_file;  ///< a JSON Web Key Set; empty: no token is accepted
+  std::string issuer;     ///< empty: any
+  std::string audience;   ///< empty: any
+  milliseconds leeway{60'000};
+};
+
 struct settings {
   gateway::gateway_params gateway;
   gateway::admin_params admin;
@@ -47,6 +55,7 @@ struct settings {
   store_params store;
   accelerator_params accelerator;
   query_params query;  ///< gateway.reconcile_interval sets how often the query runs
+  token_params tokens;
   log_params log;
   std::vector<consume::consume_params> consumers;  ///< for `onceguard consume`
   std::vector<relay::relay_params> relays;         ///< for `onceguard relay`

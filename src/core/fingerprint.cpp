@@ -4,7 +4,10 @@
 
 #include <onceguard/fingerprint.hpp>
 
+#include "base/field.hpp"
+#include "base/form.hpp"
 #include "base/hash.hpp"
+#include "core/multipart.hpp"
 
 namespace onceguard {
 inline namespace v1 {
@@ -16,6 +19,26 @@ namespace {
 constexpr std::string_view fingerprint_domain = "onceguard fingerprint 1";
 constexpr std::string_view record_domain = "onceguard record 1";
 constexpr std::string_view scope_domain = "onceguard scope 1";
+
+/// A form as its fields or parts, in the order of the body: nothing is left out but what differs
+/// from one sending to the next. False: the body is no form.
+bool add_form(base::sha256& hash, const fingerprint_input& input) {
+  const auto type = input.content_type.substr(0, input.content_type.find(';'));
+  if (base::iequals(base::trim(type), "application/x-www-form-urlencoded")) {
+    const auto fields = base::parse_form(input.body);
+    if (!fields) return false;
+    hash.part("form").part("fields").part(input.content_type);
+    hash.part(std::to_string(fields->size()));
+    for (const auto& [name, value] : *fields) hash.part(name).part(value);
+    return true;
+  }
+  const auto parts = core::cut_multipart(input.content_type, input.body);
+  if (!parts) return false;
+  hash.part("form").part("parts").part(parts->parameters);
+  hash.part(std::to_string(parts->pieces.size()));
+  for (const auto piece : parts->pieces) hash.part(piece);
+  return true;
+}
 
 /// A word before the body says how the body was hashed: the exact bytes of one body can never match
 /// the canonical form of another.
@@ -30,6 +53,7 @@ void add_body(base::sha256& hash, const fingerprint_rule& rule, const fingerprin
       return;
     }
   }
+  if (rule.kind == fingerprint_kind::form && add_form(hash, input)) return;
   hash.part("exact").part(input.content_type).part(input.body);
 }
 
@@ -104,6 +128,7 @@ result<std::string> read_pointer(std::string_view text, std::size_t position) {
 std::string fingerprint_rule::text() const {
   if (kind == fingerprint_kind::exact) return "exact";
   if (kind == fingerprint_kind::none) return "none";
+  if (kind == fingerprint_kind::form) return "form";
   if (selection == json_selection::all || pointers.empty()) return "json";
   std::string out(selection == json_selection::pick ? pick_word : omit_word);
   for (const auto& pointer : pointers) append_escaped(out += ' ', pointer);
@@ -115,12 +140,14 @@ result<fingerprint_rule> fingerprint_rule::parse(std::string_view text) {
   if (text == "exact") return rule;
   rule.kind = fingerprint_kind::none;
   if (text == "none") return rule;
+  rule.kind = fingerprint_kind::form;
+  if (text == "form") return rule;
   rule.kind = fingerprint_kind::json;
   if (text == "json") return rule;
 
   const bool pick = text.starts_with(pick_word);
   if (!pick && !text.starts_with(omit_word)) {
-    return wrong(0, "neither exact, none, json, json pick … nor json omit …");
+    return wrong(0, "neither exact, none, form, json, json pick … nor json omit …");
   }
   rule.selection = pick ? json_selection::pick : json_selection::omit;
   std::size_t position = pick_word.size();

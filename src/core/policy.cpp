@@ -37,6 +37,8 @@ std::string scope_rule::text() const {
       return "cookie:" + name;
     case scope_source::address:
       return "address";
+    case scope_source::jwt:
+      return "jwt:" + name;
     case scope_source::none:
       break;
   }
@@ -49,6 +51,8 @@ std::string key_source::text() const {
       return header;
     case key_location::path:
       return "path:" + std::to_string(segment);
+    case key_location::json:
+      return "json:" + pointer;
     case key_location::content:
       break;
   }

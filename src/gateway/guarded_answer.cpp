@@ -31,9 +31,23 @@ asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
 }
 
 asio::awaitable<bool> guarded_exchange::send_answer() {
-  if (answer_) return session_.send(*answer_, session_.style(), extra_);
+  if (answer_) {
+    echo_key();
+    return session_.send(*answer_, session_.style(), extra_);
+  }
   if (stream_begun_) return pass_on();
   return send_failure();
+}
+
+void guarded_exchange::echo_key() {
+  if (!policy_.echo_key) return;
+  const auto& fields = session_.reader().head().fields;
+  for (const auto& source : policy_.key) {
+    if (source.location != key_location::header) continue;
+    if (const auto* sent = base::find_field(fields, source.header)) {
+      extra_.emplace_back(source.header, sent->value);
+    }
+  }
 }
 
 asio::awaitable<bool> guarded_exchange::pass_on() {
@@ -68,7 +82,8 @@ asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer) {
       co_return co_await session_.send_problem(http::problem::overloaded, std::move(more));
     }
   }
-  co_return co_await session_.send(*answer, session_.style(true));
+  echo_key();
+  co_return co_await session_.send(*answer, session_.style(true), extra_);
 }
 
 http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) const {

@@ -54,13 +54,16 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
   } else {
     append_upstream_head(out, head, upstream, filter, session_.hop(), false);
   }
-  http1::append_field(out, "Onceguard-Scope",
-                      base::to_hex(lease == nullptr ? admitted_.scope : lease->about().scope));
+  const bool guarded = admitted_.kind == http::admission_kind::guard;
+  if (guarded) {
+    http1::append_field(out, "Onceguard-Scope",
+                        base::to_hex(lease == nullptr ? admitted_.scope : lease->about().scope));
+  }
   if (lease != nullptr) {
     http1::append_field(out, "Onceguard-Attempt", std::to_string(lease->lease().attempt));
     http1::append_field(out, "Onceguard-Token", std::to_string(lease->lease().token));
     http1::append_field(out, "Onceguard-Lease", lease->text());
-  } else {
+  } else if (guarded) {
     http1::append_field(out, "Onceguard-Unguarded", "store");
   }
   http1::append_content_length(out, body_.size());

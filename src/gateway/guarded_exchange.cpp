@@ -36,6 +36,8 @@ asio::awaitable<bool> guarded_exchange::serve() {
       co_return co_await answer_challenge(std::move(found.challenge));
     }
   }
+  http::complete_key(admitted_, policy_, session_.make_input(admitted_, body_));
+  if (admitted_.kind != http::admission_kind::guard) co_return co_await go_unguarded();
   if (admitted_.scope_kind == "anonymous") hint_scope();
 
   auto op = make_operation();
@@ -69,6 +71,20 @@ asio::awaitable<bool> guarded_exchange::serve() {
     co_await call(nullptr);
   }
   co_return co_await answer_with(std::move(claimed.outcome));
+}
+
+/// Of a request whose body was looked into for a key.
+asio::awaitable<bool> guarded_exchange::go_unguarded() {
+  if (admitted_.kind == http::admission_kind::refuse) {
+    drop_body();
+    http::problem_detail more{std::move(admitted_.detail)};
+    co_return co_await session_.refuse(admitted_.refusal, std::move(more));
+  }
+  session_.report().outcome = http::request_outcome::unguarded;
+  session_.report().why_unguarded = admitted_.why;
+  co_await call(nullptr);
+  drop_body();
+  co_return co_await send_answer();
 }
 
 // ---- reading the request's body
@@ -156,9 +172,8 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 // ---- making the operation
 
 operation guarded_exchange::make_operation() {
-  const auto input = session_.make_input(admitted_, body_);
-  http::complete_key(admitted_, policy_, input);
-  auto op = http::make_operation(admitted_, policy_, session_.rule().name, input);
+  auto op = http::make_operation(admitted_, policy_, session_.rule().name,
+                                 session_.make_input(admitted_, body_));
   op.upstream = session_.rule().upstream->name;
   op.answer_room = &answer_room_;
   op.usual_answer = session_.rule().answers.usual(policy_.max_answer_body);

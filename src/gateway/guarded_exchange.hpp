@@ -30,6 +30,7 @@ class guarded_exchange {
   [[nodiscard]] bool make_room_for(std::size_t more);
   void drop_body();
   boost::asio::awaitable<bool> refuse_body(body_read why);
+  boost::asio::awaitable<bool> go_unguarded();
   [[nodiscard]] operation make_operation();
   void hint_scope();
   /// Runs the operation under a granted lease, and settles the lease.
@@ -55,6 +56,7 @@ class guarded_exchange {
   void keep_connection();
 
   boost::asio::awaitable<bool> answer_with(outcome outcome);
+  void echo_key();
   boost::asio::awaitable<bool> send_answer();
   boost::asio::awaitable<bool> pass_on();  // forwards an answer that is too large to be held
   boost::asio::awaitable<bool> send_failure();

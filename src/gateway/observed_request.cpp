@@ -30,7 +30,7 @@ observed_request::observed_request(session& session, http::admission admitted,
       break;
     case http::admission_kind::pass:
       seen_.would_be = request_outcome::unguarded;
-      scope_ = http::find_scope(policy_.scope, request, memo);
+      scope_ = http::find_scope(policy_, policy_.scope, request, memo);
       break;
     case http::admission_kind::refuse:
       refuse(admitted_.refusal);

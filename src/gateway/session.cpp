@@ -95,6 +95,7 @@ asio::awaitable<void> session::serve() {
     reader_.reset();
     uploading_ = false;
     if (out_.capacity() > 4 * read_size) std::string().swap(out_);
+    rule_ = nullptr;
     routing_.reset();
   }
   stream_.close();
@@ -187,7 +188,12 @@ asio::awaitable<bool> session::send(const answer& answer, answer_style style,
 
 asio::awaitable<bool> session::send_problem(http::problem which, http::problem_detail more) {
   report_.problem = http::info_of(which).type;
-  const auto value = http::problem_answer(which, thread_.shared.params.problem_base, more);
+  const auto* policy = rule_ == nullptr ? nullptr : &rule_->rule.policy;
+  auto value = http::problem_answer(which, thread_.shared.params.problem_base, more, policy);
+  if (policy != nullptr && !policy->cors.empty()) {
+    const auto* origin = base::find_field(reader_.head().fields, "origin");
+    if (origin != nullptr) http::permit_origin(value, *policy, origin->value);
+  }
   co_return co_await send(value, style());
 }
 

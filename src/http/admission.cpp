@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include <onceguard/token_verifier.hpp>
+
 #include "base/hash.hpp"
+#include "http/body_key.hpp"
 #include "http/forwarding.hpp"
 #include "http/target.hpp"
 
@@ -69,12 +72,43 @@ bool is_credential(std::string_view authorization) noexcept {
                       [&](std::string_view scheme) { return iequals(authorization, scheme); });
 }
 
+/// Whom the request's token speaks of, as far as `claim` says it; the error tells why nobody knows.
+result<std::string> find_claim(const route_policy& policy, const std::string& claim,
+                               const request& request) {
+  constexpr std::string_view scheme = "bearer ";
+  const auto refusal = [](std::string why) {
+    return error(errc::invalid_argument, std::move(why));
+  };
+  const auto authorization = find_once(request.fields, "authorization");
+  if (authorization.times > 1) return refusal("there is more than one Authorization header");
+  if (!iequals(authorization.value.substr(0, scheme.size()), scheme)) {
+    return refusal("there is no bearer token in Authorization");
+  }
+  if (policy.tokens == nullptr) return refusal("no keys are configured");
+  return policy.tokens->verify(base::trim(authorization.value.substr(scheme.size())), claim);
+}
+
+bool lacks_scope(const admission& admitted) noexcept {
+  return admitted.scope_missing ||
+         (admitted.kind == admission_kind::refuse && admitted.refusal == problem::scope_missing);
+}
+
+std::string missing_scope_text(const route_policy& policy, const request& request) {
+  if (policy.scope.source != scope_source::jwt) {
+    return "This route takes the scope of a key from " + policy.scope.text() +
+           ", which must be sent exactly once.";
+  }
+  const auto claim = find_claim(policy, policy.scope.name, request);
+  return "This route takes the scope of a key from a token: " +
+         (claim ? std::string("send it again") : claim.error().detail) + ".";
+}
+
 /// Adds the former scopes in which a record of this key may be stored. If the request lacks a
 /// former source, no record was stored under that source.
 void find_former(const route_policy& policy, const request& request, admission& out) {
   scope_memo none;
   for (const auto& rule : policy.previous_scope) {
-    if (auto scope = find_scope(rule, request, none); scope && scope->scope != out.scope) {
+    if (auto scope = find_scope(policy, rule, request, none); scope && scope->scope != out.scope) {
       out.former.push_back(std::move(*scope));
     }
   }
@@ -89,13 +123,6 @@ admission refuse_ambiguous_path() {
   return refuse(problem::bad_request,
                 "The path contains %2F, %5C or %00, which servers read differently.");
 }
-
-/// What one source of keys has.
-struct found_key {
-  bool present = false;
-  std::string key;
-  std::string fault;  ///< it is there and no key: for a problem's detail
-};
 
 found_key fault_of_key(std::string text) {
   found_key out;
@@ -153,24 +180,23 @@ found_key key_of_path(const route_policy& policy, const request& request, std::s
   return out;
 }
 
-/// The first source that the request has.
+/// The key that the head has. What stands in the body, or follows from it, is left to complete_key.
 found_key find_key(const route_policy& policy, const request& request) {
+  found_key found;
   for (const auto& source : policy.key) {
-    found_key found;
     switch (source.location) {
       case key_location::header:
-        found = key_of_header(policy, request, source.header);
+        join(found, key_of_header(policy, request, source.header), source);
         break;
       case key_location::path:
-        found = key_of_path(policy, request, source.segment);
+        join(found, key_of_path(policy, request, source.segment), source);
         break;
+      case key_location::json:
       case key_location::content:
-        found.present = true;  // it follows from the body: see complete_key
         break;
     }
-    if (found.present) return found;
   }
-  return {};
+  return found;
 }
 
 /// Empty: the problem's own text names the source.
@@ -179,11 +205,19 @@ std::string missing_key_text(const route_policy& policy) {
   std::string out;
   for (const auto& source : policy.key) {
     out += out.empty() ? "This route takes the key from " : ", else from ";
-    out += source.location == key_location::path
-               ? "segment " + std::to_string(source.segment) + " of the path"
-               : "the header " + source.header;
+    out += description_of(source);
   }
   return out + ".";
+}
+
+bool takes_content(const route_policy& policy) noexcept {
+  return !policy.key.empty() && policy.key.back().location == key_location::content;
+}
+
+admission without_key(const route_policy& policy) {
+  return policy.required
+             ? refuse(problem::key_missing, missing_key_text(policy))
+             : pass(unguarded_reason::no_key, "no key, and the route does not require one");
 }
 
 /// `find(request)` gives the scope; none: the request is refused.
@@ -195,20 +229,23 @@ admission admit_with(const route_policy& policy, const request& request, const F
     return pass(unguarded_reason::method, "the method is not guarded on this route");
   }
   auto found = find_key(policy, request);
-  if (!found.present) {
-    return policy.required
-               ? refuse(problem::key_missing, missing_key_text(policy))
-               : pass(unguarded_reason::no_key, "no key, and the route does not require one");
-  }
+  const bool from_body = takes_key_from_body(policy);
+  if (!found.present && !from_body && !takes_content(policy)) return without_key(policy);
   if (policy.required && has_ambiguous_escape(split_target(request.target).path)) {
     return refuse_ambiguous_path();
   }
   if (!found.fault.empty()) return refuse(problem::key_malformed, std::move(found.fault));
   std::optional<scope_match> scope = find(request);
-  if (!scope) return refuse(problem::scope_missing);
   admission out;
   out.kind = admission_kind::guard;
   out.key = std::move(found.key);
+  out.key_in_body = from_body;
+  if (!scope) {
+    // A request that turns out to have no key needs no scope.
+    if (!from_body || found.present) return refuse(problem::scope_missing);
+    out.scope_missing = true;
+    return out;
+  }
   static_cast<scope_match&>(out) = std::move(*scope);
   find_former(policy, request, out);
   return out;
@@ -216,8 +253,8 @@ admission admit_with(const route_policy& policy, const request& request, const F
 
 }  // namespace
 
-std::optional<scope_match> find_scope(const scope_rule& rule, const request& request,
-                                      scope_memo& last) {
+std::optional<scope_match> find_scope(const route_policy& policy, const scope_rule& rule,
+                                      const request& request, scope_memo& last) {
   const auto found = [&](std::string kind, std::string_view value) {
     scope_match out;
     out.scope = last.scope_of(kind, value);
@@ -229,6 +266,7 @@ std::optional<scope_match> find_scope(const scope_rule& rule, const request& req
       const auto authorization = find_once(request.fields, "authorization");
       if (authorization.times > 1) return std::nullopt;
       if (is_credential(authorization.value)) return found(rule.text(), authorization.value);
+      if (!policy.anonymous) return std::nullopt;
       auto out = found("anonymous", "");
       out.more = caller_marks(request.fields);
       return out;
@@ -246,6 +284,11 @@ std::optional<scope_match> find_scope(const scope_rule& rule, const request& req
     case scope_source::address:
       if (request.client_address.empty()) return std::nullopt;
       return found(rule.text(), request.client_address);
+    case scope_source::jwt: {
+      const auto claim = find_claim(policy, rule.name, request);
+      if (!claim) return std::nullopt;
+      return found(rule.text(), *claim);
+    }
     case scope_source::none:
       break;
   }
@@ -291,21 +334,43 @@ admission admit(const route_policy& policy, const request& request) {
 
 admission admit(const route_policy& policy, const request& request, scope_memo& last) {
   auto out = admit_with(policy, request, [&](const http::request& arrived) {
-    return find_scope(policy.scope, arrived, last);
+    return find_scope(policy, policy.scope, arrived, last);
   });
-  if (out.kind == admission_kind::refuse && out.refusal == problem::scope_missing) {
-    out.detail = "This route takes the scope of a key from " + policy.scope.text() +
-                 ", which must be sent exactly once.";
-  }
+  if (lacks_scope(out)) out.detail = missing_scope_text(policy, request);
   return out;
 }
 
 admission admit(const route_policy& policy, const request& request, const scope_finder& find) {
   auto out = admit_with(policy, request, find);
-  if (out.kind == admission_kind::refuse && out.refusal == problem::scope_missing) {
-    out.detail = "The service finds no scope for the key of this request.";
-  }
+  if (lacks_scope(out)) out.detail = "The service finds no scope for the key of this request.";
   return out;
+}
+
+void complete_key(admission& admitted, const route_policy& policy, const fingerprint_input& input) {
+  if (admitted.kind != admission_kind::guard) return;
+  if (admitted.key_in_body) {
+    found_key found;
+    found.present = !admitted.key.empty();
+    found.key = admitted.key;
+    join_body_keys(found, policy, input.content_type, input.body);
+    if (!found.fault.empty()) {
+      admitted = refuse(problem::key_malformed, std::move(found.fault));
+      return;
+    }
+    if (!found.present && !takes_content(policy)) {
+      admitted = without_key(policy);
+      return;
+    }
+    if (admitted.scope_missing) {
+      admitted = refuse(problem::scope_missing, std::move(admitted.detail));
+      return;
+    }
+    admitted.key = std::move(found.key);
+  }
+  if (!admitted.key.empty()) return;
+  auto same = input;
+  same.more = admitted.more;
+  admitted.key = "content-" + base::to_hex(make_fingerprint(policy.fingerprint, same).value);
 }
 
 admission admit_without_key(const request& request) {

@@ -31,8 +31,10 @@ struct admission : scope_match {  // guard: the key's scope
   unguarded_reason why = unguarded_reason::none;  ///< pass: the same, for the report
   // guard
   std::string key;                  ///< empty: it follows from the body, see complete_key
+  bool key_in_body = false;         ///< a key may stand in the body, or another one
+  bool scope_missing = false;       ///< key_in_body: refused if there is a key
   std::vector<scope_match> former;  ///< scopes in which an older record of this key may be stored
-  // refuse
+  // refuse, scope_missing
   problem refusal = problem::bad_request;
   std::string detail;
 };
@@ -63,9 +65,14 @@ using scope_finder = std::function<std::optional<scope_match>(const request&)>;
 /// to be found.
 [[nodiscard]] admission admit_without_key(const request& request);
 
-/// The scope that the rule finds in the request. Empty if the source is missing, empty or not
-/// present exactly once.
-[[nodiscard]] std::optional<scope_match> find_scope(const scope_rule& rule, const request& request,
+/// Once the body is there: sets a key that stands in the body or follows from it. What is guarded
+/// so far may turn out to have no key, or a wrong one: then `admitted` passes or is refused.
+void complete_key(admission& admitted, const route_policy& policy, const fingerprint_input& input);
+
+/// The scope that the rule finds in the request. Empty if the source is missing, empty, refused or
+/// not present exactly once.
+[[nodiscard]] std::optional<scope_match> find_scope(const route_policy& policy,
+                                                    const scope_rule& rule, const request& request,
                                                     scope_memo& last);
 
 /// The value of a cookie that is sent exactly once; empty if the cookie is missing or repeated.

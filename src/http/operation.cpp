@@ -1,7 +1,6 @@
 #include "http/operation.hpp"
 
 #include "base/field.hpp"
-#include "base/hash.hpp"
 #include "http/target.hpp"
 
 namespace onceguard::http {
@@ -42,13 +41,6 @@ fingerprint_input make_input(const request& request, std::string_view service,
   input.body = request.body;
   input.more = under.more;
   return input;
-}
-
-void complete_key(admission& admitted, const route_policy& policy, const fingerprint_input& input) {
-  if (!admitted.key.empty()) return;
-  auto same = input;
-  same.more = admitted.more;
-  admitted.key = "content-" + base::to_hex(make_fingerprint(policy.fingerprint, same).value);
 }
 
 operation make_operation(const admission& admitted, const route_policy& policy,

@@ -15,9 +15,6 @@ namespace onceguard::http {
 [[nodiscard]] fingerprint_input make_input(const request& request, std::string_view service,
                                            const scope_match& under);
 
-/// Of a route whose keys are the content: sets the key, which follows from the fingerprint.
-void complete_key(admission& admitted, const route_policy& policy, const fingerprint_input& input);
-
 /// The operation under its scope, and under each former one. The caller adds the upstream and the
 /// answer's room. `admitted`, `policy` and the views of `input` must outlive the claim.
 [[nodiscard]] operation make_operation(const admission& admitted, const route_policy& policy,

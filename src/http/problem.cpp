@@ -1,6 +1,9 @@
 #include "http/problem.hpp"
 
+#include <algorithm>
 #include <array>
+
+#include "http/error_forms.hpp"
 
 namespace onceguard::http {
 namespace {
@@ -104,24 +107,11 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
-void append_json_string(std::string& out, std::string_view text) {
-  static constexpr char digits[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      // Details should be ASCII. Other bytes are shown escaped instead of being passed on.
-      out += "\\u00";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
+std::uint16_t status_of(problem which, const problem_detail& more, const route_policy* policy) {
+  if (more.status != 0) return more.status;
+  if (policy != nullptr && which == problem::key_reused) return policy->mismatch_status;
+  if (policy != nullptr && which == problem::in_progress) return policy->busy_status;
+  return info_of(which).status;
 }
 
 }  // namespace
@@ -142,27 +132,40 @@ std::string_view name_of(retry_advice advice) noexcept {
   return "no";
 }
 
-answer problem_answer(problem which, std::string_view base, const problem_detail& more) {
+answer problem_answer(problem which, std::string_view base, const problem_detail& more,
+                      const route_policy* policy) {
   const auto& info = info_of(which);
-  const auto advice = more.retryable_by_probe ? retry_advice::same_key : info.advice;
+  shown_error error;
+  error.which = which;
+  error.type = std::string(base).append(info.type);
+  error.status = status_of(which, more, policy);
+  error.title = info.title;
+  error.detail = more.detail.empty() ? info.detail : std::string_view(more.detail);
+  error.advice = more.retryable_by_probe ? retry_advice::same_key : info.advice;
+  const bool unrouted = policy == nullptr;
   answer out;
-  out.status = more.status != 0 ? more.status : info.status;
-  out.headers.emplace_back("Content-Type", "application/problem+json");
+  out.status = error.status;
+  write_error(out, unrouted ? error_form::problem : policy->errors,
+              unrouted ? std::string_view() : policy->error_text, error);
   if (more.retry_after.count() >= 0) {
     const auto seconds = std::max<std::int64_t>((more.retry_after.count() + 999) / 1000, 1);
     out.headers.emplace_back("Retry-After", std::to_string(seconds));
   }
-  out.headers.emplace_back("Onceguard-Retry", name_of(advice));
-  auto& body = out.body;
-  body = "{\"type\":";
-  append_json_string(body, std::string(base).append(info.type));
-  body += ",\"title\":";
-  append_json_string(body, info.title);
-  body += ",\"status\":" + std::to_string(out.status) + ",\"detail\":";
-  append_json_string(body, more.detail.empty() ? info.detail : std::string_view(more.detail));
-  body += ",\"retryable\":";
-  body += advice == retry_advice::same_key ? "true}\n" : "false}\n";
+  out.headers.emplace_back("Onceguard-Retry", name_of(error.advice));
   return out;
+}
+
+void permit_origin(answer& out, const route_policy& policy, std::string_view origin) {
+  if (policy.cors.empty() || origin.empty()) return;
+  const auto& listed = policy.cors;
+  const bool all = std::find(listed.begin(), listed.end(), "*") != listed.end();
+  // A cache must not give an answer for one page to another.
+  if (!all) out.headers.emplace_back("Vary", "Origin");
+  if (!all && std::find(listed.begin(), listed.end(), origin) == listed.end()) return;
+  out.headers.emplace_back("Access-Control-Allow-Origin", all ? "*" : std::string(origin));
+  if (!all) out.headers.emplace_back("Access-Control-Allow-Credentials", "true");
+  out.headers.emplace_back("Access-Control-Expose-Headers",
+                           "Retry-After, Onceguard-Retry, Stripe-Should-Retry");
 }
 
 base::event event_of(problem which) noexcept {

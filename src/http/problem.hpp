@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <onceguard/policy.hpp>
 #include <onceguard/record.hpp>
 
 #include "base/log_events.hpp"
@@ -65,9 +66,14 @@ struct problem_detail {
   explicit problem_detail(milliseconds after) : retry_after(after) {}
 };
 
-/// The answer as application/problem+json. `base` is the configured problem_base.
+/// The answer in the form of the route's policy; without one, or where the route is not known
+/// (null), as application/problem+json. `base` is the configured problem_base.
 [[nodiscard]] answer problem_answer(problem which, std::string_view base,
-                                    const problem_detail& more = {});
+                                    const problem_detail& more = {},
+                                    const route_policy* policy = nullptr);
+
+/// Lets a web page of this origin read the answer, if the policy lists it (`cors`).
+void permit_origin(answer& out, const route_policy& policy, std::string_view origin);
 
 /// The log event of a problem that a call to an upstream ends with.
 [[nodiscard]] base::event event_of(problem which) noexcept;

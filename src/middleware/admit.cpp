@@ -36,8 +36,9 @@ exchange observe(const middleware_state& middleware, const ready_route& rule, ad
                  const request& arrived) {
   std::optional<scope_match> scope;
   if (admitted.kind == admission_kind::pass) {
-    scope = middleware.params.scope ? finder_of(middleware.params)(arrived)
-                                    : find_scope(rule.rule.policy.scope, arrived, last_scope());
+    scope = middleware.params.scope
+                ? finder_of(middleware.params)(arrived)
+                : find_scope(rule.rule.policy, rule.rule.policy.scope, arrived, last_scope());
   }
   auto run = std::make_unique<exchange::state>(middleware, rule, std::move(admitted));
   run->observed =
@@ -97,13 +98,18 @@ admitted_request admit_request(const middleware_state& middleware, const request
                         std::to_string(policy.max_request_body) + " bytes here. Nothing was run."};
     return known(middleware.refuse(*found, nullptr, problem::request_too_large, std::move(more)));
   }
+  complete_key(admitted, policy, make_input(arrived, middleware.params.service, admitted));
+  if (admitted.kind == admission_kind::pass) return known(exchange(middleware, nullptr));
+  if (admitted.kind == admission_kind::refuse) {
+    problem_detail more{std::move(admitted.detail)};
+    return known(middleware.refuse(*found, nullptr, admitted.refusal, std::move(more)));
+  }
   if (admitted.scope_kind == "anonymous") middleware.hint_scope(*found);
 
   admitted_request out;
   out.run = std::make_unique<exchange::state>(middleware, *found, std::move(admitted));
   auto& run = *out.run;
   const auto input = make_input(arrived, middleware.params.service, run.admitted);
-  complete_key(run.admitted, policy, input);
   out.wanted = make_operation(run.admitted, policy, found->name, input);
   run.id = out.wanted.id;
   out.wanted.upstream = middleware.params.service;

@@ -122,12 +122,14 @@ asio::awaitable<response> exchange::async_fail(std::exception_ptr thrown) {
     terms = terms_of_exception(state_->rule->rule.policy);
   }
   if (state_->observed) state_->observed->failed(terms);
-  if (!held) co_return owner_->refuse(problem::upstream_broken, std::move(more));
+  if (!held)
+    co_return owner_->refuse(problem::upstream_broken, std::move(more), &state_->rule->rule.policy);
   auto instead = co_await settle_by(*state_, terms);
   if (instead) co_return std::move(*instead);
   switch (terms.kind) {
     case settle_kind::fail:
-      co_return owner_->refuse(problem::backing_off, problem_detail(terms.backoff));
+      co_return owner_->refuse(problem::backing_off, problem_detail(terms.backoff),
+                               &state_->rule->rule.policy);
     case settle_kind::release:
       more.detail = "Nothing was done. Send the same request with the same key again.";
       break;
@@ -136,7 +138,7 @@ asio::awaitable<response> exchange::async_fail(std::exception_ptr thrown) {
       more.detail.clear();
       break;
   }
-  co_return owner_->refuse(problem::upstream_broken, std::move(more));
+  co_return owner_->refuse(problem::upstream_broken, std::move(more), &state_->rule->rule.policy);
 }
 
 }  // namespace v1

@@ -25,6 +25,10 @@ std::string fault_of_keys(const route_policy& policy) {
     if (source.location == key_location::path && source.segment == 0) {
       return "key: segments of the path count from 1";
     }
+    if (source.location == key_location::json) {
+      if (!is_json_pointer(source.pointer)) return "key: " + source.pointer + " is no JSON Pointer";
+      if (policy.observe) return "key: what stands in the body can't be observed";
+    }
     if (content && i + 1 < policy.key.size()) return "key: content must be the last source";
     if (content && policy.observe) return "key: content can't be observed";
     if (content && policy.fingerprint.kind == fingerprint_kind::none) {

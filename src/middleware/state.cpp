@@ -39,14 +39,15 @@ middleware_state::~middleware_state() {
   if (observed) observed->log_counts();
 }
 
-response middleware_state::refuse(problem which, problem_detail more) const {
-  return dated(problem_answer(which, params.problem_base, more));
+response middleware_state::refuse(problem which, problem_detail more,
+                                  const route_policy* policy) const {
+  return dated(problem_answer(which, params.problem_base, more, policy));
 }
 
 response middleware_state::refuse(const ready_route& rule, const record_id* id, problem which,
                                   problem_detail more) const {
   report({change_kind::refused, info_of(which).type}, rule, id);
-  return refuse(which, std::move(more));
+  return refuse(which, std::move(more), &rule.rule.policy);
 }
 
 response middleware_state::replay(const answer& stored) {

@@ -40,7 +40,8 @@ struct middleware_state {
   const std::vector<address_block> trusted;
   std::unique_ptr<observing::observation> observed;  ///< null: no route observes
 
-  [[nodiscard]] response refuse(problem which, problem_detail more = {}) const;
+  [[nodiscard]] response refuse(problem which, problem_detail more = {},
+                                const route_policy* policy = nullptr) const;
   /// A refusal of a request of this route, which is reported; `id` may be null.
   [[nodiscard]] response refuse(const ready_route& rule, const record_id* id, problem which,
                                 problem_detail more) const;

@@ -2,35 +2,7 @@
 
 #include <algorithm>
 
-#include "base/url.hpp"
-
 namespace onceguard::webhook {
-
-namespace {
-
-std::optional<std::string> decoded(std::string_view text) {
-  std::string spaced(text);
-  std::replace(spaced.begin(), spaced.end(), '+', ' ');
-  return base::percent_decoded(spaced);
-}
-
-}  // namespace
-
-std::optional<form_fields> parse_form(std::string_view text) {
-  form_fields out;
-  while (!text.empty()) {
-    const auto end = text.find('&');
-    const auto pair = text.substr(0, end);
-    text = end == text.npos ? std::string_view() : text.substr(end + 1);
-    if (pair.empty()) continue;
-    const auto middle = pair.find('=');
-    auto name = decoded(pair.substr(0, middle));
-    auto value = decoded(middle == pair.npos ? std::string_view() : pair.substr(middle + 1));
-    if (!name || !value) return std::nullopt;
-    out.emplace_back(*std::move(name), *std::move(value));
-  }
-  return out;
-}
 
 std::string sorted_text(form_fields fields) {
   std::sort(fields.begin(), fields.end());

@@ -56,7 +56,7 @@ def test_every_fault_of_a_file_is_reported_with_its_position(onceguard, tmp_path
     lines = done.stderr.splitlines()
     assert lines[0] == (f'{file}:2:1: [gateway] unknown option "listn"; did you mean "listen"?')
     assert lines[1].startswith(f"{file}:3:11: [gateway] threads: expected a whole number")
-    assert lines[2].startswith(f"{file}:6:9: [defaults] scope: jwt: scopes are not in this version")
+    assert lines[2].startswith(f"{file}:6:9: [defaults] scope: \"jwt:sub\" needs keys_file of ")
 
 
 @pytest.mark.parametrize("arguments, said", [
@@ -67,7 +67,7 @@ def test_every_fault_of_a_file_is_reported_with_its_position(onceguard, tmp_path
      "--store: url: redis store: the name of the master is missing"),
     (["--store", "mysql://r/t"], "--store: url: expected \"sqlite:PATH\", "),
     (["--effect", "transactional"], "needs \"postgresql://HOST/DATABASE\""),
-    (["--scope", "jwt:sub"], "--scope: scope: jwt: scopes are not in this version"),
+    (["--scope", "jwt:sub"], "--scope: [defaults] scope: \"jwt:sub\" needs keys_file of [jwt]"),
     (["--lease", "soon"], "--lease: lease: expected a duration"),
     (["--methods", "GET"], "--methods: methods: GET can't be guarded"),
 ])

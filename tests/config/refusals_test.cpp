@@ -175,8 +175,8 @@ const refusal values[] = {
      "c.toml:2:9: [defaults] scope: expected the name of a header field after \"header:\", got "
      "\"header:X Tenant\"\n"},
     {"no_key", "[defaults]\nkey = []\n",
-     "c.toml:2:7: [defaults] key: expected a header field, \"path:N\" or \"content\", got an empty "
-     "list\n"},
+     "c.toml:2:7: [defaults] key: expected a header field, \"path:N\", \"json:/pointer\" or "
+     "\"content\", got an empty list\n"},
     {"segment_of_the_key", "[defaults]\nkey = [\"path:0\"]\n",
      "c.toml:2:8: [defaults] key: expected the number of a segment, from 1 to 64, after \"path:\", "
      "got \"path:0\"\n"},
@@ -185,7 +185,7 @@ const refusal values[] = {
      "got \"path:two\"\n"},
     {"header_of_the_key", "[defaults]\nkey = [\"X Id\"]\n",
      "c.toml:2:8: [defaults] key: expected the name of a header field such as \"Idempotency-Key\", "
-     "\"path:N\" or \"content\", got \"X Id\"\n"},
+     "\"path:N\", \"json:/pointer\" or \"content\", got \"X Id\"\n"},
     {"credential_as_key", "[defaults]\nkey = [\"Authorization\"]\n",
      "c.toml:2:8: [defaults] key: this header field can't be a key, got \"Authorization\"\n"},
     {"key_as_its_scope", "[defaults]\nkey = [\"X-Id\"]\nscope = \"header:x-id\"\n",
@@ -198,8 +198,7 @@ const refusal values[] = {
      "c.toml:2:7: [defaults] key: \"content\" can't be observed: it is known after the body "
      "only\n"},
     {"jwt", "[defaults]\nscope = \"jwt:sub\"\n",
-     "c.toml:2:9: [defaults] scope: jwt: scopes are not in this version; use \"header:NAME\" with "
-     "a header that a trusted proxy sets, or \"credential\", got \"jwt:sub\"\n"},
+     "c.toml:2:9: [defaults] scope: \"jwt:sub\" needs keys_file of [jwt]\n"},
     {"admin", "[gateway]\nadmin = \"8081\"\n",
      "c.toml:2:9: [gateway] admin: expected HOST:PORT such as \"127.0.0.1:8081\", or "
      "\"unix:/run/onceguard/admin.sock\"\n"},

@@ -33,7 +33,7 @@ TEST(faults, name_the_flag_or_the_variable) {
   EXPECT_THAT(
       texts_of(read),
       HasSubstr("ONCEGUARD_LEASE: lease: expected a duration from 1s to 1d, got \"5ms\"\n"));
-  EXPECT_THAT(texts_of(read), HasSubstr("--scope: scope: jwt: scopes are not in this version"));
+  EXPECT_THAT(texts_of(read), HasSubstr("--scope: [defaults] scope: \"jwt:sub\" needs keys_file"));
   EXPECT_THAT(texts_of(read), HasSubstr("--upstream: upstream: https:// is not in this version"));
 }
 

@@ -200,7 +200,7 @@ TEST(fingerprint_rule, refusals_say_what_and_where) {
     EXPECT_EQ(parsed.error().code, errc::invalid_argument);
     return parsed.error().detail;
   };
-  const std::string kinds = "byte 1: neither exact, none, json, json pick … nor json omit …";
+  const std::string kinds = "byte 1: neither exact, none, form, json, json pick … nor json omit …";
   for (const auto text : {"", "Exact", "exact ", "json ", "json  pick /a", "json all", "none /a"}) {
     EXPECT_EQ(detail(text), kinds) << text;
   }
@@ -246,6 +246,80 @@ TEST(scope_digest, the_kind_of_scope_is_part_of_it) {
   EXPECT_NE(make_scope_digest("ab", "c"), make_scope_digest("a", "bc"));
   EXPECT_EQ(base::to_hex(make_scope_digest("credential", "a")),
             "7ad834e2a5f40387b751325ac3b1786bc13da528112e82cddd2b61f81747be51");
+}
+
+digest print_of_form(std::string_view content_type, std::string_view body) {
+  fingerprint_rule rule;
+  rule.kind = fingerprint_kind::form;
+  fingerprint_input input;
+  input.content_type = content_type;
+  input.body = body;
+  return make_fingerprint(rule, input).value;
+}
+
+constexpr std::string_view urlencoded = "application/x-www-form-urlencoded";
+
+TEST(form, is_its_fields_in_their_order) {
+  const auto print = [](std::string_view body) { return print_of_form(urlencoded, body); };
+  EXPECT_EQ(print("a=1&b=2"), print("%61=1&b=%32&"));
+  EXPECT_EQ(print("a=x+y"), print("a=x%20y"));
+  EXPECT_NE(print("a=1&b=2"), print("b=2&a=1"));
+  EXPECT_NE(print("a=1&b=2"), print("a=1%26b=2"));
+  EXPECT_NE(print("a=12&b="), print("a=1&b=2"));
+  EXPECT_NE(print("a=%zz"), print("a=%zZ"));
+  EXPECT_NE(print("a=1"), print_of_form("text/plain", "a=1"));
+  EXPECT_EQ(print_of_form("Application/X-WWW-Form-Urlencoded", "a=%31"),
+            print_of_form("Application/X-WWW-Form-Urlencoded", "a=1"));
+}
+
+std::string form_of(const std::vector<std::string>& parts, const std::string& boundary,
+                    const std::string& before = {}, const std::string& behind = {}) {
+  std::string out = before;
+  for (const auto& part : parts) out += "--" + boundary + "\r\n" + part + "\r\n";
+  return out + "--" + boundary + "--" + behind;
+}
+
+digest print_of_parts(const std::vector<std::string>& parts, const std::string& boundary,
+                      const std::string& behind = "\r\n") {
+  return print_of_form("multipart/form-data; boundary=" + boundary,
+                       form_of(parts, boundary, {}, behind));
+}
+
+TEST(multipart_form, is_its_parts_whatever_the_boundary) {
+  const std::vector<std::string> parts{"A: b\r\n\r\none", "A: c\r\n\r\n\r\n--tw\r\no", ""};
+  const auto print = print_of_parts(parts, "x");
+  EXPECT_EQ(print, print_of_parts(parts, "----yy"));
+  EXPECT_EQ(print, print_of_form("Multipart/Form-Data ;BOUNDARY=\"a b\"",
+                                 form_of(parts, "a b", {}, " \t\r\n")));
+  EXPECT_NE(print, print_of_parts({parts[0], parts[1]}, "x"));
+  EXPECT_NE(print, print_of_parts({parts[1], parts[0], ""}, "x"));
+  EXPECT_NE(print, print_of_parts(parts, "x", "\r\nbehind"));
+  EXPECT_NE(print, print_of_form("multipart/form-data; charset=utf-8; boundary=x",
+                                 form_of(parts, "x", {}, "\r\n")));
+  EXPECT_NE(print_of_form("multipart/form-data; boundary=x", form_of(parts, "x", "before\r\n")),
+            print_of_form("multipart/form-data; boundary=x", form_of(parts, "x", "other\r\n")));
+}
+
+TEST(multipart_form, that_is_not_well_formed_counts_byte_by_byte) {
+  const auto differ = [](const std::string& type, const std::string& one,
+                         const std::string& other) {
+    EXPECT_NE(print_of_form(type + "x", one), print_of_form(type + "y", other)) << type;
+  };
+  // The same but for the boundary, and yet none of them is a form that all servers read alike.
+  const std::string type = "multipart/form-data; boundary=";
+  differ(type, "--x\r\n\r\na", "--y\r\n\r\na");
+  differ(type, "--x\n\na\n--x--\n", "--y\n\na\n--y--\n");
+  differ(type, "--x\r\n\r\na\r\n--xx\r\n--x--", "--y\r\n\r\na\r\n--yy\r\n--y--");
+  differ(type, "--x\r\n\r\na\r\n--x--z", "--y\r\n\r\na\r\n--y--z");
+  differ("multipart/mixed; boundary=", "--x\r\n\r\na\r\n--x--", "--y\r\n\r\na\r\n--y--");
+  differ("multipart/form-data; boundary=z; boundary=", "--x\r\n\r\na\r\n--x--",
+         "--y\r\n\r\na\r\n--y--");
+  differ("multipart/form-data; boundary=\"", "--x\r\n\r\na\r\n--x--", "--y\r\n\r\na\r\n--y--");
+}
+
+TEST(form, has_a_text) {
+  EXPECT_EQ(fingerprint_rule::parse("form")->kind, fingerprint_kind::form);
+  EXPECT_EQ(fingerprint_rule::parse("form")->text(), "form");
 }
 
 }  // namespace

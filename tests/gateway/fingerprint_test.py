@@ -1,6 +1,7 @@
 """What makes two requests the same."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -14,6 +15,7 @@ CONFIG = {
         {"path": "/omit", "fingerprint": "json", "fingerprint_omit": ["/nonce", "/meta/at"]},
         {"path": "/pick", "fingerprint": "json", "fingerprint_pick": ["/amount", "/to/iban"]},
         {"path": "/none", "fingerprint": "none"},
+        {"path": "/form", "fingerprint": "form"},
         {"path": "/fails", "outcome": {"500": "fail"}, "backoff": "60s"},
     ]
 }
@@ -201,3 +203,79 @@ def test_a_repeat_is_compared_as_its_record_says(start_gateway, upstream, key, b
 def test_an_empty_body_and_none_at_all_are_the_same(gateway, key):
     first = assert_first(gateway.post(key=key, body=b"", content_type=None))
     assert_replay_of(gateway.ask("POST", "/charges", fields_for(key)), first)
+
+
+# ---- forms, as clients really send them
+
+def multipart(parts, boundary):
+    body = b""
+    for header, value in parts:
+        body += b"--" + boundary + b"\r\n" + header + b"\r\n\r\n" + value + b"\r\n"
+    return body + b"--" + boundary + b"--\r\n"
+
+
+PARTS = [(b'Content-Disposition: form-data; name="amount"', b"100"),
+         (b'Content-Disposition: form-data; name="slip"; filename="a.pdf"\r\n'
+          b"Content-Type: application/pdf", b"%PDF-1.4\r\n--not the boundary\r\n\x00")]
+
+
+def test_a_form_is_its_parts_whatever_the_boundary(gateway, upstream, key):
+    def post(parts, boundary):
+        return gateway.post("/form", key=key, body=multipart(parts, boundary),
+                            content_type=f"multipart/form-data; boundary={boundary.decode()}")
+    first = assert_first(post(PARTS, b"----WebKitFormBoundaryAAAA"))
+    assert_replay_of(post(PARTS, b"0123456789abcdef"), first)
+    for other in (PARTS[:1], PARTS[::-1], [PARTS[0], (PARTS[1][0], b"%PDF-1.5")],
+                  [PARTS[0], (PARTS[1][0].replace(b"a.pdf", b"b.pdf"), PARTS[1][1])]):
+        assert_reused(post(other, b"0123456789abcdef"), first)
+    assert upstream.runs(key) == 1
+    assert gateway.record(key)["fingerprint_method"] == "form"
+
+
+def test_a_form_in_the_url_encoding_is_its_fields(gateway, upstream, key):
+    def post(body):
+        return gateway.post("/form", key=key, body=body,
+                            content_type="application/x-www-form-urlencoded")
+    first = assert_first(post(b"name=Ann+Lee&tag=a&tag=b"))
+    assert_replay_of(post(b"name=Ann%20Lee&tag=%61&tag=b&"), first)
+    for other in (b"name=Ann+Lee&tag=b&tag=a", b"name=Ann+Lee&tag=a", b"name=Ann&Lee&tag=a&tag=b"):
+        assert_reused(post(other), first)
+    assert upstream.runs(key) == 1
+
+
+@pytest.mark.parametrize("body, content_type", [
+    (b"a=%zz", "application/x-www-form-urlencoded"),
+    (b"--x\r\nno end", "multipart/form-data; boundary=x"),
+    (b"a=1", "multipart/form-data"), (b"a=1", "text/plain"),
+    (b"", "multipart/form-data; boundary=x"),
+])
+def test_what_is_no_form_counts_byte_by_byte(gateway, upstream, key, body, content_type):
+    first = assert_first(gateway.post("/form", key=key, body=body, content_type=content_type))
+    assert_replay_of(gateway.post("/form", key=key, body=body, content_type=content_type), first)
+    assert_reused(gateway.post("/form", key=key, body=body + b" ", content_type=content_type))
+    assert upstream.runs(key) == 1
+
+
+@pytest.mark.parametrize("client", ["curl", "node"])
+def test_a_retry_of_a_client_has_another_boundary(gateway, upstream, key, client, tmp_path):
+    file = tmp_path / "slip.pdf"
+    file.write_bytes(b"%PDF" + bytes(range(256)) * 100)
+    url = f"http://127.0.0.1:{gateway.port.number}/form"
+    program = """
+        const form = new FormData();
+        form.set("amount", "100");
+        form.set("slip", new Blob([require("fs").readFileSync(process.argv[1])]), "slip.pdf");
+        fetch(process.argv[2], {method: "POST", body: form,
+                                headers: {"Idempotency-Key": process.argv[3]}})
+            .then((answer) => console.log(answer.headers.get("idempotent-replayed")));
+        """
+    command = {
+        "curl": ["curl", "-s", "-F", "amount=100", "-F", f"slip=@{file}", "-H",
+                 f"Idempotency-Key: {key}", "-o", "/dev/null", "-w",
+                 "%header{idempotent-replayed}", url],
+        "node": ["node", "-e", program, str(file), url, key]}[client]
+    said = [subprocess.run(command, capture_output=True, text=True, timeout=60,
+                           check=True).stdout.strip() for _ in range(2)]
+    assert said[1] == "true", said
+    boundaries = upstream.requests(key)
+    assert len(boundaries) == 1

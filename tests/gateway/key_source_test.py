@@ -1,5 +1,6 @@
 """Keys that stand elsewhere than in Idempotency-Key: another header, the path, the content."""
 
+import json
 import uuid
 
 import pytest
@@ -13,6 +14,8 @@ CONFIG = {"route": [
     {"path": "/uuids", "key": ["path:2"], "methods": ["PUT"], "key_format": "uuid",
      "on_busy": "wait"},
     {"path": "/named", "key": ["X-Request-Id", "path:2"], "methods": ["PUT"]},
+    {"path": "/events", "key": ["json:/event/id"], "required": True},
+    {"path": "/maybe", "key": ["X-Request-Id", "json:/id"]},
     {"path": "/content", "key": ["Idempotency-Key", "content"]},
     {"path": "/picked", "key": ["content"], "fingerprint": "json",
      "fingerprint_omit": ["/sent_at"]},
@@ -87,13 +90,23 @@ def test_other_methods_of_the_same_thing_pass(gateway, upstream, key):
 # ---- another header
 
 def test_another_header_may_hold_the_key(gateway, upstream, key):
-    target = "/named/x/y"
+    target = "/named/"
     first = assert_first(put(gateway, target, fields=[("X-Request-Id", key)]))
     assert_replay_of(put(gateway, target, fields=[("x-request-id", f'"{key}"')]), first)
     assert gateway.state(key) == "completed"
     # Without it, the next source counts.
     second = assert_first(put(gateway, f"/named/{key}-2"))
     assert_replay_of(put(gateway, f"/named/{key}-2"), second)
+
+
+def test_two_keys_that_differ_are_refused(gateway, upstream, key):
+    target = f"/named/{key}"
+    same = assert_first(put(gateway, target, fields=[("X-Request-Id", key)]))
+    assert_replay_of(put(gateway, target), same)
+    problem = assert_problem(put(gateway, target, fields=[("X-Request-Id", "other")]), 400,
+                             "key-malformed", False)
+    assert "two keys that differ" in problem["detail"]
+    assert len(upstream.requests(path=target)) == 1
 
 
 @pytest.mark.parametrize("fields", [
@@ -109,6 +122,68 @@ def test_a_client_cannot_take_the_key_away_from_the_service(gateway, upstream, k
     target = f"/named/{key}"
     put(gateway, target, fields=[("Connection", "X-Request-Id"), ("X-Request-Id", key)])
     assert f"x-request-id: {key}" in upstream.requests(path=target)[0]["head"].lower()
+
+
+# ---- the body
+
+def event(name, **members):
+    return json.dumps({"event": {"id": name}, **members}).encode()
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["sized", "chunked"])
+def test_a_key_in_the_body(gateway, upstream, key, chunked):
+    def post(body):
+        return gateway.ask("POST", "/events", [("Content-Type", "application/json")], body,
+                           chunked=chunked)
+    first = assert_first(post(event(key)))
+    for _ in range(2):
+        assert_replay_of(post(event(key)), first)
+    assert_problem(post(event(key, amount=2)), 422, "key-reused", False)
+    assert gateway.state(key) == "completed"
+    arrived = [r for r in upstream.requests(path="/events") if key in r["body"]]
+    assert len(arrived) == 1
+    assert_problem(post(b"{}"), 400, "key-missing", False)
+    assert_problem(post(b'{"event":{"id":"a","id":"b"}}'), 400, "key-malformed", False)
+
+
+def test_twins_with_a_key_in_the_body_run_once(gateway, upstream, key):
+    twins = [request_bytes("POST", "/events", [], event(key))] * 16
+    statuses = sorted(answer.status for answer in all_at_once(gateway.address, twins))
+    assert set(statuses) <= {201, 409} and 201 in statuses
+    assert len([r for r in upstream.requests(path="/events") if key in r["body"]]) == 1
+
+
+def test_a_body_without_a_key_passes_unguarded(gateway, upstream, key):
+    body = json.dumps({"name": key}).encode()
+    for _ in range(2):
+        assert_first(gateway.ask("POST", "/maybe", [], body))
+    arrived = [r for r in upstream.requests(path="/maybe") if key in r["body"]]
+    assert len(arrived) == 2
+    assert "\nonceguard-" not in arrived[0]["head"].lower()
+    line = [line for line in gateway.log_lines() if line.get("path") == "/maybe"]
+    assert gateway.keys() == [] or all(r["key"] != key for r in gateway.keys())
+    assert line == [], "an unguarded request has no line by default"
+
+
+def test_a_long_answer_to_a_body_without_a_key_is_passed_on(gateway, key):
+    plan = {"status": 200, "size": 3 << 20}
+    answer = gateway.ask("POST", "/maybe", [("X-Plan", json.dumps(plan))], b'{"x":1}')
+    assert answer.status == 200 and len(answer.body) == 3 << 20
+
+
+def test_head_and_body_must_have_the_same_key(gateway, upstream, key):
+    body = json.dumps({"id": key}).encode()
+    first = assert_first(gateway.ask("POST", "/maybe", [("X-Request-Id", key)], body))
+    assert_replay_of(gateway.ask("POST", "/maybe", [], body), first)
+    assert_problem(gateway.ask("POST", "/maybe", [("X-Request-Id", "other")], body), 400,
+                   "key-malformed", False)
+    assert len([r for r in upstream.requests(path="/maybe") if key in r["body"]]) == 1
+
+
+def test_a_key_in_the_body_counts_in_explain(gateway, key):
+    done = gateway.command("explain", "--config", str(gateway.config_path), "POST", "/events",
+                           "--body", event(key).decode(), "--json")
+    assert json.loads(done.stdout)["key"] == key, done
 
 
 # ---- the content

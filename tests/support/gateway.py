@@ -19,7 +19,7 @@ DEFAULT_BODY = b'{"amount":100}'
 class Gateway:
     """One `onceguard gateway` process with a folder, a port and a configuration of its own.
 
-    `config` may have the tables gateway, store, defaults, reconcile, log, webhook, route and
+    `config` may have the tables gateway, store, jwt, defaults, reconcile, log, webhook, route and
     upstream; what is missing is filled in: one upstream named "shop", and the SQLite file of the
     folder.
     """
@@ -46,7 +46,7 @@ class Gateway:
             "defaults": dict(config.get("defaults", {})),
             "upstream": config.get("upstream") or [{"name": "shop", "url": self.upstream_url}],
         }
-        others = ("reconcile", "log", "webhook")
+        others = ("jwt", "reconcile", "log", "webhook")
         whole.update({name: config[name] for name in others if name in config})
         first = whole["upstream"][0]["name"]
         routes = [dict(route) for route in config.get("route", [])]

@@ -330,7 +330,8 @@ std::string expectation(const option& spec) {
     case value_kind::choice:
       return words();
     case value_kind::status:
-      return "a status from 100 to 599" + or_empty;
+      return "a status from " + std::to_string(spec.min) + " to " + std::to_string(spec.max) +
+             or_empty;
     case value_kind::text:
       return "a text in quotes";
     case value_kind::list:

@@ -7,7 +7,9 @@
 
 #include "base/field.hpp"
 #include "base/url.hpp"
+#include "config/policy/profiles.hpp"
 #include "config/policy/texts.hpp"
+#include "http/error_forms.hpp"
 
 namespace onceguard::config {
 
@@ -61,6 +63,8 @@ class checker {
       : door_(door), draft_(draft), policy_(draft.policy), out_(out) {}
 
   void run() {
+    apply_profile(draft_);
+    errors();
     key();
     fingerprint();
     probe();
@@ -109,7 +113,9 @@ class checker {
   void key() {
     const auto& sources = policy_.key;
     if (sources.empty()) {
-      fault({"key"}, "expected a header field, \"path:N\" or \"content\", got an empty list");
+      fault({"key"},
+            "expected a header field, \"path:N\", \"json:/pointer\" or \"content\", got an empty "
+            "list");
     }
     for (std::size_t i = 0; i < sources.size(); ++i) {
       switch (sources[i].location) {
@@ -121,6 +127,12 @@ class checker {
           break;
         case key_location::path:
           path_key();
+          break;
+        case key_location::json:
+          if (policy_.observe) {
+            fault({"key", "observe"},
+                  "a key in the body can't be observed: it is known after the body only");
+          }
           break;
         case key_location::content:
           if (i + 1 < sources.size())
@@ -154,6 +166,23 @@ class checker {
     if (policy_.observe) {
       fault({"key", "observe"}, "\"content\" can't be observed: it is known after the body only");
     }
+  }
+
+  void errors() {
+    if (policy_.errors != error_form::text) {
+      if (as_near_as("error_template_file", "errors")) {
+        warn({"error_template_file"}, "only used with errors = \"template\"");
+      }
+      return;
+    }
+    const auto& path = draft_.error_template_file;
+    if (path.empty()) return fault({"errors"}, "\"template\" needs error_template_file");
+    auto held = read_document_file(path);
+    if (!held) return fault({"error_template_file"}, quoted(path) + " " + held.error().detail);
+    if (auto why = http::error_text_fault(*held); !why.empty()) {
+      return fault({"error_template_file"}, quoted(path) + ": " + why);
+    }
+    policy_.error_text = std::move(*held);
   }
 
   void fingerprint() {
@@ -212,10 +241,11 @@ class checker {
   void scope() {
     switch (policy_.scope.source) {
       case scope_source::credential:
-        note({"scope"},
-             "a refreshed access token is another credential, so a retry with it is a stranger; "
-             "where tokens are short-lived, take \"header:NAME\" with a header that a trusted "
-             "proxy sets");
+        note(
+            {"scope"},
+            "a refreshed access token is another credential, so a retry with it is a stranger; "
+            "where tokens are short-lived, take \"jwt:sub\", or \"header:NAME\" with a header that "
+            "a trusted proxy sets");
         break;
       case scope_source::address:
         note({"scope"},
@@ -225,9 +255,18 @@ class checker {
       case scope_source::none:
         warn({"scope"}, "with \"none\" all callers share their keys and see one another's answers");
         break;
+      case scope_source::jwt:
+        if (door_ == front_door::gateway && policy_.tokens == nullptr) {
+          fault({"scope"}, "\"" + policy_.scope.text() + "\" needs keys_file of [jwt]");
+        }
+        break;
       case scope_source::header:
       case scope_source::cookie:
         break;
+    }
+    if (!policy_.anonymous && policy_.scope.source != scope_source::credential &&
+        as_near_as("anonymous", "scope")) {
+      warn({"anonymous"}, "only scope = \"credential\" has anonymous callers");
     }
     const auto& former = policy_.previous_scope;
     if (std::find(former.begin(), former.end(), policy_.scope) != former.end() &&

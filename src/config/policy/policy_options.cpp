@@ -31,9 +31,6 @@ void assign_outcomes(policy_draft& d, const option_value& v) {
   }
 }
 
-constexpr std::array<std::string_view, 2> syntax_words{"lenient", "strict"};
-constexpr std::array<std::string_view, 2> key_format_words{"any", "uuid"};
-constexpr std::array<std::string_view, 3> fingerprint_words{"exact", "json", "none"};
 constexpr std::array<std::string_view, 3> keep_words{"success", "final", "all"};
 constexpr std::array<std::string_view, 4> outcome_words{"complete", "release", "unknown", "fail"};
 constexpr std::array<std::string_view, 2> answer_words{"full", "status"};
@@ -55,23 +52,6 @@ const std::array policy_table{
          .complaint = guarded_method_complaint},
         [](policy_draft& d, const option_value& v) { d.policy.methods = list(v); }},
     row<policy_draft>{
-        {.name = "key",
-         .flag = "key-from",
-         .kind = value_kind::list,
-         .fallback = "Idempotency-Key",
-         .example = "path:2",
-         .text = "Where the key is, the first of the list that a request has: the name of a header "
-                 "field; `path:N`, the Nth segment of the path, for ids that the client makes "
-                 "(`path:2` of `/things/17` is 17; it must be plain, without escapes); or, as the "
-                 "last one, `content`: requests that are the same by `fingerprint` are one within "
-                 "`retention`, also if they were meant to be two. See "
-                 "docs/patterns/README.md.",
-         .complaint = refusal_of<parse_key_source>},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.key.clear();
-          for (const auto& one : list(v)) d.policy.key.push_back(*parse_key_source(one));
-        }},
-    row<policy_draft>{
         {.name = "required",
          .flag = "required",
          .kind = value_kind::boolean,
@@ -89,77 +69,6 @@ const std::array policy_table{
                  "key, and what guarding would have done is counted: see "
                  "docs/observing.md."},
         [](policy_draft& d, const option_value& v) { d.policy.observe = std::get<bool>(v); }},
-    row<policy_draft>{
-        {.name = "key_syntax",
-         .flag = "key-syntax",
-         .kind = value_kind::choice,
-         .fallback = "lenient",
-         .text = "`lenient` takes an RFC 8941 String (`\"abc\"`) and a bare value (`abc`); "
-                 "`strict` the former only.",
-         .choices = syntax_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.key_syntax = static_cast<key_syntax>(number(v));
-        }},
-    row<policy_draft>{{.name = "key_format",
-                       .flag = "key-format",
-                       .kind = value_kind::choice,
-                       .fallback = "any",
-                       .text = "`uuid` refuses keys that are no UUID.",
-                       .choices = key_format_words},
-                      [](policy_draft& d, const option_value& v) {
-                        d.policy.key_format = static_cast<key_format>(number(v));
-                      }},
-    row<policy_draft>{
-        {.name = "scope",
-         .flag = "scope",
-         .fallback = "credential",
-         .example = "header:X-Tenant",
-         .text = "Who a key belongs to: `credential` (the `Authorization` header), "
-                 "`header:NAME`, `cookie:NAME`, `address` (of the client) or `none` (all share "
-                 "their keys). What is empty is missing. See also `previous_scope`.",
-         .complaint = refusal_of<parse_scope>},
-        [](policy_draft& d, const option_value& v) { d.policy.scope = *parse_scope(text(v)); }},
-    row<policy_draft>{
-        {.name = "previous_scope",
-         .flag = "previous-scope",
-         .kind = value_kind::list,
-         .example = "credential",
-         .text = "The scopes that the route had before: a record that is alive under one of them "
-                 "answers, and only where there is none, the key is claimed under `scope`. To be "
-                 "set with another `scope`, and taken out once the longest retention has passed.",
-         .complaint = refusal_of<parse_scope>},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.previous_scope.clear();
-          for (const auto& one : list(v)) d.policy.previous_scope.push_back(*parse_scope(one));
-        }},
-    row<policy_draft>{
-        {.name = "fingerprint",
-         .flag = "fingerprint",
-         .kind = value_kind::choice,
-         .fallback = "exact",
-         .text = "What makes two requests the same, besides upstream, method, path and query: "
-                 "`exact` the content type and every byte of the body; `json` the canonical "
-                 "JSON of the body; `none` nothing more.",
-         .choices = fingerprint_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.fingerprint.kind = static_cast<fingerprint_kind>(number(v));
-        }},
-    row<policy_draft>{
-        {.name = "fingerprint_pick",
-         .flag = "fingerprint-pick",
-         .kind = value_kind::list,
-         .example = "/amount,/currency",
-         .text = "With `fingerprint = \"json\"`: JSON Pointers to the only values that count.",
-         .complaint = pointer_complaint},
-        [](policy_draft& d, const option_value& v) { d.pick = list(v); }},
-    row<policy_draft>{
-        {.name = "fingerprint_omit",
-         .flag = "fingerprint-omit",
-         .kind = value_kind::list,
-         .example = "/sent_at",
-         .text = "With `fingerprint = \"json\"`: JSON Pointers to values that don't count.",
-         .complaint = pointer_complaint},
-        [](policy_draft& d, const option_value& v) { d.omit = list(v); }},
     row<policy_draft>{
         {.name = "keep",
          .flag = "keep",
@@ -395,6 +304,16 @@ const std::array policy_table{
 
 }  // namespace
 
-std::span<const row<policy_draft>> policy_rows() { return policy_table; }
+std::span<const row<policy_draft>> policy_rows() {
+  static const auto all = [] {
+    std::vector<row<policy_draft>> joined;
+    for (const auto part :
+         {key_rows(), std::span<const row<policy_draft>>(policy_table), error_rows()}) {
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    return joined;
+  }();
+  return all;
+}
 
 }  // namespace onceguard::config

@@ -17,6 +17,8 @@ struct policy_draft {
   route_policy policy;
   std::vector<std::string> pick;
   std::vector<std::string> omit;
+  std::string profile;              ///< empty: none
+  std::string error_template_file;  ///< empty: none
   std::map<std::string_view, origin> origins;  ///< by option: the source of its value
   std::map<std::string, std::string> texts;    ///< by option: its value as written in the file
 };
@@ -34,6 +36,10 @@ struct route_draft {
 };
 
 [[nodiscard]] std::span<const row<policy_draft>> policy_rows();
+/// Parts of these: what makes two requests one operation …
+[[nodiscard]] std::span<const row<policy_draft>> key_rows();
+/// … and how errors are written.
+[[nodiscard]] std::span<const row<policy_draft>> error_rows();
 /// Of a [[route]], besides those of its policy.
 [[nodiscard]] std::span<const row<route_draft>> route_rows();
 

@@ -161,13 +161,18 @@ result<scope_rule> parse_scope(std::string_view text) {
     return parse_named_scope(scope_source::cookie, text.substr(7), text);
   }
   if (text.starts_with("jwt:")) {
-    return refusal(
-        "jwt: scopes are not in this version; use \"header:NAME\" with a header that a trusted "
-        "proxy sets, or \"credential\", got " +
-        quoted(text));
+    const auto claim = text.substr(4);
+    const bool plain = !claim.empty() && std::all_of(claim.begin(), claim.end(), [](char c) {
+      return c > ' ' && c < 0x7f && c != '"' && c != '\\';
+    });
+    if (!plain) {
+      return refusal("expected the name of a claim after \"jwt:\", got " + quoted(text));
+    }
+    return scope_rule{scope_source::jwt, std::string(claim)};
   }
   return refusal(
-      "expected \"credential\", \"header:NAME\", \"cookie:NAME\", \"address\" or \"none\", got " +
+      "expected \"credential\", \"header:NAME\", \"cookie:NAME\", \"jwt:CLAIM\", \"address\" or "
+      "\"none\", got " +
       quoted(text));
 }
 
@@ -176,6 +181,7 @@ result<key_source> parse_key_source(std::string_view text) {
       "authorization", "connection", "content-length", "content-type",     "cookie",
       "host",          "te",         "trailer",        "transfer-encoding"};
   constexpr std::string_view path = "path:";
+  constexpr std::string_view json = "json:";
   key_source out;
   if (text == "content") {
     out.location = key_location::content;
@@ -192,10 +198,19 @@ result<key_source> parse_key_source(std::string_view text) {
     out.location = key_location::path;
     return out;
   }
+  if (text.starts_with(json)) {
+    out.pointer = text.substr(json.size());
+    if (!is_json_pointer(out.pointer)) {
+      return refusal("expected a JSON Pointer such as \"/id\" after \"json:\", got " +
+                     quoted(text));
+    }
+    out.location = key_location::json;
+    return out;
+  }
   if (!base::is_token(text)) {
     return refusal(
-        "expected the name of a header field such as \"Idempotency-Key\", \"path:N\" or "
-        "\"content\", got " +
+        "expected the name of a header field such as \"Idempotency-Key\", \"path:N\", "
+        "\"json:/pointer\" or \"content\", got " +
         quoted(text));
   }
   const bool refused = base::same_name(text.substr(0, 10), "onceguard-") ||

@@ -1,0 +1,45 @@
+// The options of [jwt].
+#include "config/options.hpp"
+
+namespace onceguard::config {
+
+using namespace values;
+
+namespace {
+
+const std::array token_table{
+    row<settings>{
+        {.name = "keys_file",
+         .flag = "jwt-keys-file",
+         .example = "/etc/onceguard/jwks.json",
+         .text = "A JSON Web Key Set (RFC 7517) with the keys of the issuer. It is read again "
+                 "when it changes; a content that can't be used is logged, and the keys stay.",
+         .may_be_empty = true},
+        [](settings& s, const option_value& v) { s.tokens.keys_file = text(v); }},
+    row<settings>{{.name = "issuer",
+                   .flag = "jwt-issuer",
+                   .example = "https://login.example.com",
+                   .text = "What `iss` of a token must be. Empty: anything; the issuer is part of "
+                           "the scope either way.",
+                   .may_be_empty = true},
+                  [](settings& s, const option_value& v) { s.tokens.issuer = text(v); }},
+    row<settings>{{.name = "audience",
+                   .flag = "jwt-audience",
+                   .example = "https://api.example.com",
+                   .text = "What `aud` of a token must be, or have in it. Empty: anything.",
+                   .may_be_empty = true},
+                  [](settings& s, const option_value& v) { s.tokens.audience = text(v); }},
+    row<settings>{{.name = "leeway",
+                   .flag = "jwt-leeway",
+                   .kind = value_kind::duration,
+                   .fallback = "60s",
+                   .text = "By how much the issuer's clock may differ, for `exp` and `nbf`.",
+                   .max = hour},
+                  [](settings& s, const option_value& v) { s.tokens.leeway = duration(v); }},
+};
+
+}  // namespace
+
+std::span<const row<settings>> token_rows() { return token_table; }
+
+}  // namespace onceguard::config

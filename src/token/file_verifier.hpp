@@ -1,0 +1,18 @@
+// Verifies tokens with the keys of a file, which is read again when it changes.
+#pragma once
+#include <memory>
+#include <string>
+
+#include <onceguard/error.hpp>
+#include <onceguard/token_verifier.hpp>
+
+#include "token/token.hpp"
+
+namespace onceguard::tokens {
+
+/// Reads the key set. The error says what is wrong with the file. A later content that can't be
+/// used is logged (`file-refused`), and the keys stay.
+[[nodiscard]] result<std::shared_ptr<const token_verifier>> open_file_verifier(
+    const std::string& keys_file, rules rules);
+
+}  // namespace onceguard::tokens

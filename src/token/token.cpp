@@ -1,0 +1,145 @@
+#include "token/token.hpp"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace onceguard::tokens {
+namespace {
+
+using nlohmann::json;
+
+error refused(std::string why) { return {errc::invalid_argument, std::move(why)}; }
+
+/// An object in which no name stands twice: readers differ in which of the two counts.
+bool read_object(std::string_view text, json& out) {
+  std::vector<std::set<std::string>> names;
+  bool once = true;
+  const auto watch = [&](int, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) names.emplace_back();
+    if (event == json::parse_event_t::object_end) names.pop_back();
+    if (event == json::parse_event_t::key) {
+      once = names.back().insert(value.get<std::string>()).second && once;
+    }
+    return true;
+  };
+  out = json::parse(text, watch, false);
+  return once && out.is_object();
+}
+
+/// The three parts, still encoded.
+struct encoded {
+  std::string_view header;
+  std::string_view payload;
+  std::string_view signature;
+  std::string_view signed_text;
+};
+
+bool cut(std::string_view token, encoded& out) {
+  const auto first = token.find('.');
+  const auto second = first == token.npos ? first : token.find('.', first + 1);
+  if (second == token.npos || token.find('.', second + 1) != token.npos) return false;
+  out.header = token.substr(0, first);
+  out.payload = token.substr(first + 1, second - first - 1);
+  out.signature = token.substr(second + 1);
+  out.signed_text = token.substr(0, second);
+  return true;
+}
+
+/// Why no key has signed it; empty: one has.
+std::string signature_fault(const encoded& parts, const json& header, std::span<const key> keys) {
+  const auto named = header.find("alg");
+  if (named == header.end() || !named->is_string()) return "the token names no algorithm";
+  const auto* used = find_algorithm(named->get_ref<const std::string&>());
+  if (used == nullptr) return "the token's algorithm is none that is accepted";
+  if (header.contains("crit")) return "the token has critical extensions, which are not understood";
+  const auto id = header.find("kid");
+  if (id != header.end() && !id->is_string()) return "the token's kid is no text";
+  std::string signature;
+  if (!decode_base64url(parts.signature, signature)) return "the token's signature is no base64url";
+  bool known = false;
+  for (const auto& one : keys) {
+    if (id != header.end() && !one.id().empty() && *id != one.id()) continue;
+    if (!one.fits(*used)) continue;
+    known = true;
+    if (one.verifies(*used, signature, parts.signed_text)) return {};
+  }
+  return known ? "the token's signature is wrong" : "the token's key is not known";
+}
+
+/// Seconds since 1970; false: the claim is there and no number.
+bool read_time(const json& payload, const char* name, double absent, double& out) {
+  const auto found = payload.find(name);
+  out = absent;
+  if (found == payload.end()) return true;
+  if (!found->is_number()) return false;
+  out = found->get<double>();
+  return true;
+}
+
+std::string time_fault(const json& payload, const rules& rules, std::int64_t now_s) {
+  const auto now = static_cast<double>(now_s);
+  const auto leeway = static_cast<double>(rules.leeway_s);
+  double end = 0;
+  double begin = 0;
+  if (!read_time(payload, "exp", now + 1, end)) return "the token's exp is no number";
+  if (!read_time(payload, "nbf", now, begin)) return "the token's nbf is no number";
+  if (!(now < end + leeway)) return "the token has expired";
+  if (!(begin <= now + leeway)) return "the token is not valid yet";
+  return {};
+}
+
+bool is_for(const json& payload, const std::string& audience) {
+  const auto found = payload.find("aud");
+  if (found == payload.end()) return false;
+  if (found->is_string()) return *found == audience;
+  return found->is_array() && std::any_of(found->begin(), found->end(),
+                                          [&](const json& one) { return one == audience; });
+}
+
+}  // namespace
+
+result<std::string> verify(std::string_view token, std::string_view claim,
+                           std::span<const key> keys, const rules& rules, std::int64_t now_s) {
+  encoded parts;
+  if (token.size() > token_size_max) return refused("the token is too long");
+  if (!cut(token, parts)) return refused("the token has not three parts");
+  std::string text;
+  json header;
+  json payload;
+  if (!decode_base64url(parts.header, text) || !read_object(text, header)) {
+    return refused("the token's header is no JSON object in base64url");
+  }
+  // Nothing that is said in the payload is looked at before the signature is verified.
+  if (auto fault = signature_fault(parts, header, keys); !fault.empty()) {
+    return refused(std::move(fault));
+  }
+  if (!decode_base64url(parts.payload, text) || !read_object(text, payload)) {
+    return refused("the token's claims are no JSON object in base64url");
+  }
+  if (auto fault = time_fault(payload, rules, now_s); !fault.empty()) {
+    return refused(std::move(fault));
+  }
+  std::string issuer;
+  if (const auto found = payload.find("iss"); found != payload.end()) {
+    if (!found->is_string()) return refused("the token's iss is no text");
+    issuer = found->get<std::string>();
+  }
+  if (!rules.issuer.empty() && issuer != rules.issuer) {
+    return refused("the token is of another issuer");
+  }
+  if (!rules.audience.empty() && !is_for(payload, rules.audience)) {
+    return refused("the token is for another audience");
+  }
+  const auto found = payload.find(std::string(claim));
+  const bool usable = found != payload.end() && (found->is_string() || found->is_number_integer());
+  const auto value = !usable              ? std::string()
+                     : found->is_string() ? found->get<std::string>()
+                                          : found->dump();
+  if (value.empty()) return refused("the token lacks the claim that the scope is made of");
+  return std::to_string(issuer.size()) + ":" + issuer + value;
+}
+
+}  // namespace onceguard::tokens
