@@ -22,6 +22,9 @@ struct request {
   std::string_view client_address;  ///< without the port; if trusted proxies forwarded the request,
                                     ///< the client's
   std::string_view body{};          ///< the whole body
+  /// SHA-256 of the certificate that the client has shown, in hex; empty: none. With the scope
+  /// `credential` it tells callers apart who send no Authorization.
+  std::string_view client_certificate{};
 };
 
 /// An answer; the framework frames it, so it has no Content-Length.

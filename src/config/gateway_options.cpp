@@ -314,7 +314,14 @@ const std::array log_table{
 
 }  // namespace
 
-std::span<const row<settings>> gateway_rows() { return gateway_table; }
+std::span<const row<settings>> gateway_rows() {
+  static const auto all = [] {
+    std::vector<row<settings>> joined(gateway_table.begin(), gateway_table.end());
+    joined.insert(joined.end(), tls_rows().begin(), tls_rows().end());
+    return joined;
+  }();
+  return all;
+}
 std::span<const row<settings>> log_rows() { return log_table; }
 
 }  // namespace onceguard::config

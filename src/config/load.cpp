@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "base/clock.hpp"
 #include "config/consume.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/policy/secret_file.hpp"
@@ -14,6 +15,7 @@
 #include "config/stores.hpp"
 #include "config/webhook.hpp"
 #include "http1/head_policy.hpp"
+#include "tls/context.hpp"
 #include "token/file_verifier.hpp"
 
 namespace onceguard::config {
@@ -45,6 +47,7 @@ class loader {
                        defaults_, result_.remarks);
     result_.values.relays = read_relays(
         source_, find_table(source_, document, "relay", true, result_.remarks), result_.remarks);
+    check_tls();
     check_accelerator();
     check_reconcile();
     check_admin();
@@ -194,6 +197,32 @@ class loader {
   /// What the URL names is: null where the URL itself is at fault, which is said elsewhere.
   [[nodiscard]] const store_kind* store() const {
     return known_stores().kind_of(result_.values.store.url);
+  }
+
+  void check_tls() {
+    const auto& gateway = result_.values.gateway;
+    const auto wrong = [&](std::string_view option, const std::string& what) {
+      say(remark::grade::fault, positions_[option], "[gateway] " + what);
+    };
+    if (gateway.tls_certificate.empty()) {
+      for (const auto* option : {"tls_key", "tls_client_ca"}) {
+        if (positions_[option].where == layer::fallback) continue;
+        wrong(option, std::string(option) + ": only with tls_certificate");
+      }
+      return;
+    }
+    if (gateway.tls_key.empty()) return wrong("tls_certificate", "tls_certificate: needs tls_key");
+    const tls::server_files files{gateway.tls_certificate, gateway.tls_key, gateway.tls_client_ca,
+                                  gateway.tls_client_required};
+    if (const auto made = tls::make_server_context(files); !made) {
+      return wrong("tls_certificate", "tls_certificate: " + made.error().detail);
+    }
+    const auto end = tls::end_of_certificate(gateway.tls_certificate);
+    const auto now = base::system_clock().wall_ms() / 1'000;
+    if (end && *end < now) {
+      say(remark::grade::warning, positions_["tls_certificate"],
+          "[gateway] tls_certificate: has expired; clients will refuse it");
+    }
   }
 
   void check_accelerator() {

@@ -8,6 +8,7 @@
 #include "config/policy/option.hpp"
 #include "config/policy/policy_options.hpp"
 #include "config/settings.hpp"
+#include "tls/context.hpp"
 
 namespace onceguard::config {
 
@@ -20,6 +21,7 @@ struct upstream_draft {
   std::string name;
   std::string identity;
   std::string url;
+  tls::client_files tls;
 };
 
 [[nodiscard]] std::span<const row<settings>> gateway_rows();
@@ -27,6 +29,8 @@ struct upstream_draft {
 [[nodiscard]] std::span<const row<settings>> reconcile_rows();
 [[nodiscard]] std::span<const row<settings>> log_rows();
 [[nodiscard]] std::span<const row<settings>> token_rows();
+/// Of [gateway], besides gateway_rows().
+[[nodiscard]] std::span<const row<settings>> tls_rows();
 [[nodiscard]] std::span<const row<upstream_draft>> upstream_rows();
 
 /// `--upstream URL` adds an upstream named "default", or changes the address of the only upstream.

@@ -35,15 +35,35 @@ class routing_builder {
     return {layer::route, input_.source.file, n.line, n.column};
   }
 
-  void add_upstream(std::string name, std::string identity, std::string_view url) {
-    auto read = parse_http_url(url);
+  void add_upstream(std::string name, std::string identity, std::string_view url,
+                    const tls::client_files& files, const origin& position) {
+    auto read = parse_web_url(url);
     gateway::upstream_params made;
     made.identity = identity.empty() ? name : std::move(identity);
     made.name = std::move(name);
     made.address = read->address;
+    take_tls(files, position, made.address);
     made.base_path = read->path;
     while (made.base_path.ends_with('/')) made.base_path.pop_back();
     result_.params.upstreams.push_back(std::move(made));
+  }
+
+  /// The files are read here, so that one that can't be used is a fault of the configuration, and
+  /// SIGHUP reads them again.
+  void take_tls(const tls::client_files& files, const origin& position,
+                gateway::endpoint& address) {
+    if (files == tls::client_files()) return;
+    const auto wrong = [&](const std::string& what) { fault(position, "[[upstream]] " + what); };
+    if (!address.secure) return wrong("tls_…: only with https:// in url");
+    if (files.certificate.empty() != files.key.empty()) {
+      return wrong("tls_certificate and tls_key: both or neither");
+    }
+    auto made = tls::make_client_context(files);
+    if (!made) return wrong("tls_…: " + made.error().detail);
+    auto settings = std::make_shared<tls::client_settings>();
+    settings->context = std::move(*made);
+    settings->name = files.name;
+    address.tls = std::move(settings);
   }
 
   void read_upstreams() {
@@ -65,7 +85,7 @@ class routing_builder {
               "[[upstream]] name: " + quoted(draft.name) + " is there twice");
         continue;
       }
-      add_upstream(draft.name, draft.identity, draft.url);
+      add_upstream(draft.name, draft.identity, draft.url, draft.tls, at(table));
     }
   }
 
@@ -84,12 +104,14 @@ class routing_builder {
       fault(flag->position, "upstream: the file names " + std::to_string(mentioned_) +
                                 " upstreams, so it can't be said which one is meant");
     } else if (mentioned_ == 0) {
-      add_upstream("default", {}, url);
+      add_upstream("default", {}, url, {}, flag->position);
       names_.emplace_back("default");
     } else if (upstreams.size() == 1) {
       const auto before = std::move(upstreams.front());
       upstreams.clear();
-      add_upstream(before.name, before.identity, url);
+      add_upstream(before.name, before.identity, url, {}, flag->position);
+      auto& made = upstreams.front().address;
+      if (made.secure) made.tls = before.address.tls;
     }
   }
 

@@ -18,7 +18,7 @@ std::string upstream_name_complaint(std::string_view value) {
 }
 
 std::string upstream_url_complaint(std::string_view value) {
-  const auto read = parse_http_url(value);
+  const auto read = parse_web_url(value);
   if (!read) return read.error().detail;
   if (read->path.find('?') != std::string::npos) {
     return "expected a URL such as \"http://127.0.0.1:9000\" without a query, got " + quoted(value);
@@ -42,9 +42,36 @@ const std::array upstream_table{
         [](upstream_draft& d, const option_value& v) { d.identity = text(v); }},
     row<upstream_draft>{{.name = "url",
                          .example = "http://127.0.0.1:9000",
-                         .text = "Where it is: `http://HOST[:PORT][/BASE]`.",
+                         .text = "Where it is: `http://HOST[:PORT][/BASE]`, or `https://…`: then "
+                                 "its certificate is verified.",
                          .complaint = upstream_url_complaint},
                         [](upstream_draft& d, const option_value& v) { d.url = text(v); }},
+    row<upstream_draft>{{.name = "tls_ca",
+                         .example = "/etc/onceguard/internal-ca.pem",
+                         .text = "A PEM file with the authorities that its certificate may be of. "
+                                 "Empty: those of the system.",
+                         .may_be_empty = true},
+                        [](upstream_draft& d, const option_value& v) { d.tls.ca = text(v); }},
+    row<upstream_draft>{
+        {.name = "tls_certificate",
+         .example = "/etc/onceguard/gateway.pem",
+         .text =
+             "A PEM file with the certificate, and its chain, that is shown to it. Empty: none.",
+         .may_be_empty = true},
+        [](upstream_draft& d, const option_value& v) { d.tls.certificate = text(v); }},
+    row<upstream_draft>{{.name = "tls_key",
+                         .example = "/etc/onceguard/gateway.key",
+                         .text = "The PEM file with the key of `tls_certificate`.",
+                         .may_be_empty = true},
+                        [](upstream_draft& d, const option_value& v) { d.tls.key = text(v); }},
+    row<upstream_draft>{
+        {.name = "tls_name",
+         .example = "payments.internal",
+         .text =
+             "The name that its certificate must have, and that is asked for. Empty: the host of "
+             "`url`.",
+         .may_be_empty = true},
+        [](upstream_draft& d, const option_value& v) { d.tls.name = text(v); }},
 };
 
 const option upstream_option{

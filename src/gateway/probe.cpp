@@ -154,7 +154,7 @@ std::string fill_probe_url(std::string_view url, std::string_view scope, std::st
 asio::awaitable<effect_report> ask_application(upstream_pool& pool, probe_question question,
                                                const held_lease& held) {
   using base::log_level;
-  const auto url = parse_http_url(fill_probe_url(question.url, question.scope, question.key));
+  const auto url = parse_web_url(fill_probe_url(question.url, question.scope, question.key));
   if (!url) co_return failed_to_ask(log_level::error, url.error().detail);
   auto connection = co_await pool.connect(url->address);
   if (!connection) co_return failed_to_ask(log_level::warning, connection.error().detail);

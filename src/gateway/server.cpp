@@ -63,6 +63,8 @@ gateway_shared::gateway_shared(gateway_params p, const engine_params& for_engine
       loop_mark(make_loop_mark()),
       budget(params.max_buffered),
       replays(budget),
+      tls({params.tls_certificate, params.tls_key, params.tls_client_ca,
+           params.tls_client_required}),
       engine(records, for_engine, budget) {
   for (const auto& text : params.trusted_proxies) {
     http::address_block block;
@@ -245,6 +247,7 @@ result<void> server::start() {
   if (!audit) return audit.error();
   s.shared.audit = std::move(*audit);
   s.shared.open_audit = s.shared.audit.get();
+  if (auto read = s.shared.tls.read(); !read) return read.error();
   if (auto listening = s.listen(); !listening) return listening.error();
   auto& first = s.threads.front()->io;
   for (auto& thread : s.threads) {
@@ -279,6 +282,7 @@ gateway_load server::load() const noexcept {
 }
 
 void server::reload(routing_params routing) {
+  state_->shared.tls.reread();
   const auto expected = make_engine_params(state_->shared.params, routing);
   state_->shared.engine.expect(expected.loss_quiet, expected.longest_retention);
   const auto table = std::make_shared<const routing_table>(std::move(routing));

@@ -8,6 +8,7 @@
 #include "http/operation.hpp"
 #include "http/target.hpp"
 #include "http/trace_context.hpp"
+#include "tls/session.hpp"
 
 namespace onceguard::gateway {
 
@@ -18,6 +19,9 @@ namespace {
 
 constexpr std::size_t read_size = 4096;
 constexpr milliseconds linger_time{2'000};
+constexpr std::string_view plain_http_refusal =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 32\r\n"
+    "Connection: close\r\n\r\nThis port is for https:// alone.\n";
 
 std::string peer_address(const tcp::socket& socket) {
   error_code ec;
@@ -76,7 +80,29 @@ bool session::too_late_to_read() const noexcept {
   return uploading_ ? shared.uploads_end : shared.requests_end;
 }
 
+/// False: there is no connection to serve.
+asio::awaitable<bool> session::begin_tls() {
+  const auto settings = thread_.shared.tls.latest();
+  if (!settings) co_return true;
+  idle_ = true;  // a drain need not wait for it
+  const auto failure =
+      co_await stream_.secure(tls::session::accept(settings, stream_.raw().native_handle()),
+                              thread_.shared.params.header_timeout);
+  idle_ = false;
+  const auto* encryption = stream_.encryption();
+  if (!failure) {
+    certificate_ = encryption->peer_certificate();
+    co_return true;
+  }
+  if (encryption != nullptr && encryption->met_plain_http()) {
+    error_code ignored;  // a client that does not take it at once gets none
+    stream_.raw().write_some(asio::buffer(plain_http_refusal), ignored);
+  }
+  co_return false;
+}
+
 asio::awaitable<void> session::serve() {
+  if (!co_await begin_tls()) co_return stream_.close();
   for (;;) {
     const auto got = co_await read_head();
     if (got == http1::progress::error) {
@@ -283,6 +309,7 @@ asio::awaitable<bool> session::handle() {
   request.method = head.method;
   request.target = head.target;
   request.fields = head.fields;
+  request.client_certificate = certificate_;
   request.client_address = peer_trusted_ ? std::string_view(origin_.address) : peer_;
   report_.client = request.client_address;
   auto admitted = rule_->rule.webhook ? http::admit_without_key(request)

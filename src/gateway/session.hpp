@@ -73,7 +73,8 @@ class session {
   [[nodiscard]] http1::reader& reader() noexcept { return reader_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] proxy_hop hop() const noexcept {
-    return {peer_, peer_trusted_, thread_.shared.loop_mark, report_.trace};
+    return {peer_, peer_trusted_, thread_.shared.loop_mark, report_.trace,
+            stream_.encryption() != nullptr};
   }
   [[nodiscard]] const route& rule() const noexcept { return *rule_; }
   /// The report of the running request, which the session finishes.
@@ -128,6 +129,7 @@ class session {
   void set_consumed() noexcept { consumed_ = true; }
 
  private:
+  boost::asio::awaitable<bool> begin_tls();
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<http1::progress> read_head();
   boost::asio::awaitable<bool> handle();  // true: another request may follow
@@ -137,6 +139,7 @@ class session {
 
   io_thread& thread_;
   timed_socket stream_;
+  std::string certificate_;  // of the client, as a digest; empty: none
   http1::reader reader_;
   std::string peer_;
   bool peer_trusted_ = false;

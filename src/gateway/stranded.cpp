@@ -17,7 +17,8 @@ constexpr std::size_t records_max = 10'000;
 constexpr milliseconds pause_between{2};
 
 bool has_kind(const scope_rule& rule, std::string_view kind) {
-  return kind == rule.text() || (rule.source == scope_source::credential && kind == "anonymous");
+  return kind == rule.text() || (rule.source == scope_source::credential &&
+                                 (kind == "anonymous" || kind == "certificate"));
 }
 
 /// Whether a retry finds a record under this kind of scope.

@@ -8,12 +8,14 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
 #include "base/clock.hpp"
 #include "gateway/session.hpp"
+#include "tls/session.hpp"
 
 namespace onceguard::gateway {
 namespace {
@@ -95,10 +97,94 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint endpoint, millis
   co_return ec;
 }
 
+timed_socket::~timed_socket() {
+  if (tls_ && socket_.is_open()) tls_->announce_end();
+}
+
+/// Data that is decrypted already needs no wait, and a peer that is fast must not keep the thread.
+constexpr unsigned reads_in_a_row_max = 16;
+
+namespace {
+
+transfer as_transfer(tls::progress moved) {
+  transfer out;
+  out.bytes = moved.bytes;
+  switch (moved.state) {
+    case tls::step::done:
+      break;
+    case tls::step::want_read:
+    case tls::step::want_write:
+      out.failure = asio::error::would_block;
+      break;
+    case tls::step::ended:
+      out.failure = asio::error::eof;
+      break;
+    case tls::step::cut_off:  // what came is perhaps not all
+    case tls::step::failed:
+      out.failure = asio::error::connection_reset;
+      break;
+  }
+  return out;
+}
+
+}  // namespace
+
+asio::awaitable<error_code> timed_socket::wait_for(bool readable) {
+  error_code ec;
+  co_await socket_.async_wait(readable ? tcp::socket::wait_read : tcp::socket::wait_write,
+                              asio::redirect_error(asio::use_awaitable, ec));
+  co_return ec;
+}
+
+asio::awaitable<error_code> timed_socket::secure(std::unique_ptr<tls::session> session,
+                                                 milliseconds timeout) {
+  if (!session) co_return asio::error::no_memory;
+  tls_ = std::move(session);
+  reading_.begin(timeout);
+  for (;;) {
+    const auto state = tls_->shake_hands();
+    if (state == tls::step::done) break;
+    if (state != tls::step::want_read && state != tls::step::want_write) {
+      reading_.disarm();
+      co_return asio::error::connection_refused;
+    }
+    const auto failure = co_await wait_for(state == tls::step::want_read);
+    if (failure) co_return reading_.end(failure);
+  }
+  reading_.disarm();
+  co_return error_code();
+}
+
+asio::awaitable<transfer> timed_socket::read_encrypted(std::span<char> target,
+                                                       milliseconds timeout) {
+  if (++reads_in_a_row_ >= reads_in_a_row_max) {
+    reads_in_a_row_ = 0;
+    co_await asio::post(socket_.get_executor(), asio::use_awaitable);
+  }
+  reading_.begin(timeout);
+  for (;;) {
+    const auto out = read_now(target);
+    if (out.failure != asio::error::would_block) {
+      reading_.disarm();
+      co_return out;
+    }
+    reads_in_a_row_ = 0;
+    const auto waited = co_await wait_for(!read_wants_write_);
+    if (!waited) continue;
+    const auto failure = reading_.end(waited);
+    if (failure == asio::error::timed_out && is_open()) {
+      const auto late = read_now(target);
+      if (late.failure != asio::error::would_block) co_return late;
+    }
+    co_return transfer{failure, 0};
+  }
+}
+
 asio::awaitable<transfer> timed_socket::read_some(std::span<char> bytes, milliseconds timeout) {
   // Data that has arrived meanwhile is too late: otherwise a peer that sends slowly would never
   // time out.
   if (timeout.count() <= 0) return too_late();
+  if (tls_) return read_encrypted(bytes, timeout);
   auto begin = [this](auto handler, std::span<char> target, milliseconds within) {
     reading_.begin(within);
     socket_.async_read_some(
@@ -110,6 +196,11 @@ asio::awaitable<transfer> timed_socket::read_some(std::span<char> bytes, millise
 }
 
 transfer timed_socket::read_now(std::span<char> target) noexcept {
+  if (tls_) {
+    const auto moved = tls_->read(target);
+    read_wants_write_ = moved.state == tls::step::want_write;
+    return as_transfer(moved);
+  }
   transfer out;
   out.bytes = socket_.read_some(asio::buffer(target.data(), target.size()), out.failure);
   return out;
@@ -122,6 +213,11 @@ void timed_socket::hand_over_little() noexcept {
 }
 
 transfer timed_socket::write_now(std::string_view bytes) noexcept {
+  if (tls_) {
+    const auto moved = tls_->write(bytes);
+    write_wants_read_ = moved.state == tls::step::want_read;
+    return as_transfer(moved);
+  }
   transfer out;
   out.bytes = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), out.failure);
   return out;
@@ -149,6 +245,28 @@ asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeou
   out.failure = writing_.end(out.failure);
 }
 
+/// As write_rest().
+asio::awaitable<void> timed_socket::write_encrypted(std::string_view rest, milliseconds timeout,
+                                                    transfer& out) {
+  client_pace pace(timeout, least_rate_);
+  while (!rest.empty()) {
+    const auto before = base::boot_now();
+    writing_.begin(std::max(pace.left(timeout), milliseconds(1)));
+    const auto waited = co_await wait_for(write_wants_read_);
+    out.failure = writing_.end(waited);
+    if (out.failure) co_return;
+    const auto moved = write_now(rest);
+    const auto took = std::chrono::duration_cast<milliseconds>(base::boot_now() - before);
+    pace.waited(std::min(took, timeout), moved.bytes);
+    out.bytes += moved.bytes;
+    rest.remove_prefix(moved.bytes);
+    if (moved.failure && moved.failure != asio::error::would_block) {
+      out.failure = moved.failure;
+      co_return;
+    }
+  }
+}
+
 asio::awaitable<transfer> timed_socket::write(std::string_view bytes, milliseconds timeout) {
   return write_on(write_now(bytes), bytes, timeout);
 }
@@ -158,6 +276,10 @@ asio::awaitable<transfer> timed_socket::write_on(transfer out, std::string_view 
   if (out.failure == asio::error::would_block) out.failure = {};
   if (out.failure || out.bytes == bytes.size()) co_return out;
   const auto rest = bytes.substr(out.bytes);
+  if (tls_) {
+    co_await write_encrypted(rest, timeout, out);
+    co_return out;
+  }
   const asio::const_buffer left(rest.data(), rest.size());
   co_await write_rest(left, timeout, out);
   co_return out;
@@ -165,6 +287,12 @@ asio::awaitable<transfer> timed_socket::write_on(transfer out, std::string_view 
 
 asio::awaitable<transfer> timed_socket::write(std::string_view first, std::string_view second,
                                               milliseconds timeout) {
+  if (tls_) {
+    auto sent = co_await write(first, timeout);
+    if (sent.failure) co_return sent;
+    const auto more = co_await write(second, timeout);
+    co_return transfer{more.failure, sent.bytes + more.bytes};
+  }
   const std::array<asio::const_buffer, 2> both{asio::buffer(first.data(), first.size()),
                                                asio::buffer(second.data(), second.size())};
   transfer out;
@@ -195,6 +323,8 @@ asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
 }
 
 bool timed_socket::quiet_and_open() noexcept {
+  // A session ticket is no data.
+  if (tls_) return tls_->look() == tls::step::want_read;
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -206,11 +336,17 @@ bool timed_socket::peer_has_left() noexcept {
 }
 
 void timed_socket::shut_sending() noexcept {
+  if (tls_) tls_->announce_end();
   error_code ignored;  // the peer may be gone already
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
 }
 
 void timed_socket::close() noexcept {
+  if (tls_ && socket_.is_open()) tls_->announce_end();
+  close_silently();
+}
+
+void timed_socket::close_silently() noexcept {
   reading_.disarm();
   writing_.disarm();
   error_code ignored;  // it is gone either way
@@ -220,7 +356,7 @@ void timed_socket::close() noexcept {
 void timed_socket::abort() noexcept {
   error_code ignored;  // it is gone either way
   socket_.set_option(tcp::socket::linger(true, 0), ignored);
-  close();
+  close_silently();  // an announced end would look like a complete answer
 }
 
 void timed_socket::cancel() noexcept {

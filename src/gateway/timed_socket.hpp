@@ -1,6 +1,7 @@
 // A TCP connection whose reads and writes have deadlines.
 #pragma once
 #include <chrono>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -11,6 +12,10 @@
 #include <onceguard/record.hpp>
 
 #include "base/timer_wheel.hpp"
+
+namespace onceguard::tls {
+class session;
+}  // namespace onceguard::tls
 
 namespace onceguard::gateway {
 
@@ -27,8 +32,17 @@ struct transfer {
 class timed_socket final {
  public:
   timed_socket(tcp::socket socket, boost::asio::io_context& io);
+  ~timed_socket();
+  timed_socket(const timed_socket&) = delete;
+  timed_socket& operator=(const timed_socket&) = delete;
 
   boost::asio::awaitable<error_code> connect(tcp::endpoint endpoint, milliseconds timeout);
+  /// From now on everything is encrypted. First the handshake, on the side that `session` was made
+  /// for; its failure() says why it failed.
+  boost::asio::awaitable<error_code> secure(std::unique_ptr<tls::session> session,
+                                            milliseconds timeout);
+  /// Null: the connection is not encrypted.
+  [[nodiscard]] const tls::session* encryption() const noexcept { return tls_.get(); }
   /// Fails with end_of_file at a clean end; with timed_out at once if no time is left. Data that
   /// has arrived when the deadline passes is still read, because this process may have been stopped
   /// until then.
@@ -94,10 +108,19 @@ class timed_socket final {
     bool passed_ = false;
   };
 
+  boost::asio::awaitable<transfer> read_encrypted(std::span<char> target, milliseconds timeout);
+  boost::asio::awaitable<void> write_encrypted(std::string_view rest, milliseconds timeout,
+                                               transfer& out);
+  boost::asio::awaitable<error_code> wait_for(bool readable);
+  void close_silently() noexcept;
   template <class Buffers>
   boost::asio::awaitable<void> write_rest(Buffers rest, milliseconds timeout, transfer& out);
 
   tcp::socket socket_;
+  std::unique_ptr<tls::session> tls_;  // null: none
+  bool read_wants_write_ = false;      // encrypted: what the last call waits for
+  bool write_wants_read_ = false;
+  unsigned reads_in_a_row_ = 0;
   base::timer_wheel& wheel_;
   limit reading_{*this};
   limit writing_{*this};

@@ -304,7 +304,7 @@ void append_upstream_head(std::string& out, const http1::head& request,
     http1::append_field(out, f.name, f.value);
   }
   const auto forwarded =
-      http::make_forwarded(hop.peer, hop.peer_trusted && has_forwarded, request.fields);
+      http::make_forwarded(hop.peer, hop.peer_trusted && has_forwarded, request.fields, hop.secure);
   http1::append_field(out, "X-Forwarded-For", forwarded.forwarded_for);
   http1::append_field(out, "X-Forwarded-Proto", forwarded.proto);
   if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);

@@ -27,6 +27,7 @@ struct proxy_hop {
   bool peer_trusted = false;
   std::string_view loop_mark;                  ///< this process in CDN-Loop (RFC 8586)
   const http::request_trace* trace = nullptr;  ///< null: the client's trace passes through
+  bool secure = false;                         ///< the client speaks TLS
 };
 
 /// Appends the request line and the client's fields that may be forwarded, without the fields that

@@ -11,6 +11,7 @@
 #include "base/latch.hpp"
 #include "base/log.hpp"
 #include "gateway/params/http_url.hpp"
+#include "tls/session.hpp"
 
 namespace onceguard::gateway {
 
@@ -228,12 +229,39 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& pee
     const auto share = std::max(left / untried--, milliseconds(1));
     auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
     ec = co_await connection->stream.connect(tcp::endpoint(one, peer.port), share);
-    if (!ec) {
-      connection->address = peer;
-      co_return std::move(connection);
+    if (ec) continue;
+    connection->address = peer;
+    if (peer.secure) {
+      const auto rest = std::chrono::ceil<milliseconds>(until - base::boot_now());
+      const auto secured = co_await secure(*connection, std::max(rest, milliseconds(1)));
+      if (!secured) co_return secured.error();
     }
+    co_return std::move(connection);
   }
   co_return error(errc::overloaded, "connecting to " + text_of(peer) + ": " + ec.message());
+}
+
+asio::awaitable<result<void>> upstream_pool::secure(upstream_connection& connection,
+                                                    milliseconds timeout) {
+  const auto& peer = connection.address;
+  const auto failed = [&peer](const std::string& why) {
+    return error(errc::overloaded, "TLS with " + text_of(peer) + ": " + why);
+  };
+  if (!peer.tls && !usual_tls_) {
+    auto made = tls::make_client_context({});
+    if (!made) co_return failed(made.error().detail);
+    usual_tls_ = std::move(*made);
+  }
+  const auto& settings = peer.tls ? peer.tls->context : usual_tls_;
+  const auto& name = peer.tls && !peer.tls->name.empty() ? peer.tls->name : peer.host;
+  auto& stream = connection.stream;
+  const int socket = stream.raw().native_handle();
+  const auto failure =
+      co_await stream.secure(tls::session::connect(settings, socket, name), timeout);
+  if (!failure) co_return result<void>();
+  const auto* encryption = stream.encryption();
+  const bool refused = failure == asio::error::connection_refused && encryption != nullptr;
+  co_return failed(refused ? encryption->failure() : failure.message());
 }
 
 void upstream_pool::keep(upstream_ptr connection) {

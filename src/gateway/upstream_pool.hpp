@@ -19,6 +19,7 @@
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/timed_socket.hpp"
 #include "http1/message.hpp"
+#include "tls/context.hpp"
 
 namespace onceguard::gateway {
 
@@ -126,6 +127,8 @@ class upstream_pool {
   class idle_connections;
 
   [[nodiscard]] bool leads_back(tcp::socket& socket) const;
+  boost::asio::awaitable<result<void>> secure(upstream_connection& connection,
+                                              milliseconds timeout);
 
   boost::asio::io_context& io_;
   host_names& names_;
@@ -135,6 +138,7 @@ class upstream_pool {
   const milliseconds idle_timeout_;
   tcp::endpoint listener_;
   std::map<endpoint, std::unique_ptr<idle_connections>> shelves_;
+  tls::context usual_tls_;  // for secure addresses without settings; null: not needed so far
 };
 
 }  // namespace onceguard::gateway

@@ -266,6 +266,9 @@ std::optional<scope_match> find_scope(const route_policy& policy, const scope_ru
       const auto authorization = find_once(request.fields, "authorization");
       if (authorization.times > 1) return std::nullopt;
       if (is_credential(authorization.value)) return found(rule.text(), authorization.value);
+      if (!request.client_certificate.empty()) {
+        return found("certificate", request.client_certificate);
+      }
       if (!policy.anonymous) return std::nullopt;
       auto out = found("anonymous", "");
       out.more = caller_marks(request.fields);

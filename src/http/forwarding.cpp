@@ -252,7 +252,8 @@ bool is_forwarded_field(std::string_view name) noexcept {
 }
 
 forwarded_fields make_forwarded(std::string_view peer, bool from_trusted,
-                                std::span<const base::field> fields) {
+                                std::span<const base::field> fields, bool secure) {
+  const std::string scheme = secure ? "https" : "http";
   forwarded_fields out;
   const auto* host = base::find_field(fields, "host");
   if (from_trusted) {
@@ -262,7 +263,7 @@ forwarded_fields make_forwarded(std::string_view peer, bool from_trusted,
     out.forwarded = joined(fields, "forwarded");
   }
   append_element(out.forwarded_for, peer);
-  if (out.proto.empty()) out.proto = "http";
+  if (out.proto.empty()) out.proto = scheme;
   if (out.host.empty() && host != nullptr) out.host = host->value;
   std::string element = "for=";
   const bool six = peer.find(':') != std::string_view::npos;
@@ -270,7 +271,7 @@ forwarded_fields make_forwarded(std::string_view peer, bool from_trusted,
   if (host != nullptr && !host->value.empty()) {
     element += ";host=\"" + std::string(host->value) + "\"";
   }
-  element += ";proto=http";
+  element += ";proto=" + scheme;
   append_element(out.forwarded, element);
   return out;
 }

@@ -82,7 +82,8 @@ struct forwarded_fields {
   std::string forwarded;  ///< RFC 7239
 };
 [[nodiscard]] forwarded_fields make_forwarded(std::string_view peer, bool from_trusted,
-                                              std::span<const base::field> fields);
+                                              std::span<const base::field> fields,
+                                              bool secure = false);
 [[nodiscard]] bool is_forwarded_field(std::string_view name) noexcept;
 
 // A request whose way leads back to a gateway would run in a circle, until every connection is

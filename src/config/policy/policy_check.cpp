@@ -46,10 +46,7 @@ std::string probe_complaint(std::string_view value) {
   if (authority.find('{') != std::string_view::npos) {
     return "{scope} and {key} belong in the path or query, got " + quoted(value);
   }
-  if (parse_http_url(plain)) return {};
-  if (value.starts_with("https://")) {
-    return "https:// is not in this version; expected a URL with http://, got " + quoted(value);
-  }
+  if (parse_web_url(plain)) return {};
   return "expected a URL such as \"http://127.0.0.1:9000/outcome/{scope}/{key}\" without user, "
          "password and fragment, got " +
          quoted(value);

@@ -114,6 +114,12 @@ result<gateway::http_url> parse_http_url(std::string_view text) {
   return refusal(parsed.error().detail + ", got " + quoted(text));
 }
 
+result<gateway::http_url> parse_web_url(std::string_view text) {
+  auto parsed = gateway::parse_web_url(text);
+  if (parsed) return parsed;
+  return refusal(parsed.error().detail + ", got " + quoted(text));
+}
+
 result<std::string> parse_route_host(std::string_view text) {
   const auto found = gateway::parse_authority(text, 0);
   if (!found || text.ends_with(']') != text.starts_with('[') ||

@@ -24,6 +24,9 @@ using base::size_text;
 /// "http://host[:port][/path]" in printable ASCII, without user or fragment.
 [[nodiscard]] result<gateway::http_url> parse_http_url(std::string_view text);
 
+/// The same, or "https://…".
+[[nodiscard]] result<gateway::http_url> parse_web_url(std::string_view text);
+
 /// A route's host: a name or an address without a port, in lower case.
 [[nodiscard]] result<std::string> parse_route_host(std::string_view text);
 /// A route's path: absolute, already normalised, without query. A final slash is dropped.

@@ -13,12 +13,18 @@ namespace onceguard::webhook {
 class verifier;
 }  // namespace onceguard::webhook
 
+namespace onceguard::tls {
+struct client_settings;
+}  // namespace onceguard::tls
+
 namespace onceguard::gateway {
 
 /// A numeric address or host name, and a port.
 struct endpoint {
   std::string host;
   std::uint16_t port = 0;
+  bool secure = false;                               ///< TLS is spoken there
+  std::shared_ptr<const tls::client_settings> tls{};  ///< secure: how; null: as usual
   friend auto operator<=>(const endpoint&, const endpoint&) = default;
 };
 
@@ -76,6 +82,12 @@ struct gateway_params {
   milliseconds store_timeout{2'000};
   milliseconds sweep_interval{60'000};
   after_loss_rule after_loss = after_loss_rule::refuse;
+  // TLS of the listener: PEM files.
+  std::string tls_certificate;    ///< empty: plain HTTP
+  std::string tls_key;            ///< of the certificate
+  std::string tls_client_ca;      ///< empty: no client's certificate is asked for
+  bool tls_client_required = true;
+
   milliseconds reconcile_interval{0};  ///< between rounds; 0: no scheduled rounds
 };
 

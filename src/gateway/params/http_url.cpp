@@ -77,20 +77,26 @@ std::string text_of(const endpoint& endpoint) {
 
 result<http_url> parse_http_url(std::string_view text) {
   if (text.starts_with("https://")) {
-    return refusal("https:// is not in this version; expected a URL with http://");
+    return refusal("https:// is not possible here; expected a URL with http://");
   }
+  return parse_web_url(text);
+}
+
+result<http_url> parse_web_url(std::string_view text) {
   const auto wrong = [](std::string_view why) {
     return refusal("expected a URL such as \"http://127.0.0.1:9000\"" + std::string(why));
   };
-  if (!text.starts_with("http://")) return wrong("");
+  const bool secure = text.starts_with("https://");
+  if (!secure && !text.starts_with("http://")) return wrong("");
   if (!is_printable(text)) return wrong(" in printable ASCII without spaces");
   const auto url = base::split_url(text);
   if (url.authority->find('@') != std::string_view::npos)
     return wrong(" without user and password");
   if (url.fragment) return wrong(" without a fragment");
   if (url.path.empty() && url.query) return wrong(" with a path before the query");
-  auto address = parse_authority(*url.authority, 80);
+  auto address = parse_authority(*url.authority, secure ? 443 : 80);
   if (!address || address->port == 0) return wrong("");
+  address->secure = secure;
   std::string path(url.path);
   if (url.query) path.append("?").append(*url.query);
   return http_url{*std::move(address), std::move(path)};
@@ -99,7 +105,7 @@ result<http_url> parse_http_url(std::string_view text) {
 std::string authority_of(const endpoint& endpoint) {
   const bool six = endpoint.host.find(':') != std::string::npos;
   auto out = six ? "[" + endpoint.host + "]" : endpoint.host;
-  if (endpoint.port != 80) out += ":" + std::to_string(endpoint.port);
+  if (endpoint.port != (endpoint.secure ? 443 : 80)) out += ":" + std::to_string(endpoint.port);
   return out;
 }
 

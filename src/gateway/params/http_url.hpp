@@ -16,7 +16,7 @@ namespace onceguard::gateway {
 [[nodiscard]] std::optional<endpoint> parse_authority(std::string_view text,
                                                       std::optional<std::uint16_t> missing_port);
 
-/// The opposite of parse_authority(): without the port if it is the scheme's default, 80.
+/// The opposite of parse_authority(): without the port if it is the scheme's default, 80 or 443.
 [[nodiscard]] std::string authority_of(const endpoint& endpoint);
 
 /// "127.0.0.1:8080", "[::1]:8080", "localhost:0". The error says what was expected.
@@ -32,5 +32,7 @@ struct http_url {
 /// "http://host[:port][/path]" in printable ASCII, without user or fragment. The error says what
 /// was expected.
 [[nodiscard]] result<http_url> parse_http_url(std::string_view text);
+/// The same, or "https://…": then the address is secure.
+[[nodiscard]] result<http_url> parse_web_url(std::string_view text);
 
 }  // namespace onceguard::gateway

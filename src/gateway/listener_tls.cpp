@@ -1,0 +1,41 @@
+#include "gateway/listener_tls.hpp"
+
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+
+namespace onceguard::gateway {
+
+listener_tls::listener_tls(tls::server_files files) : files_(std::move(files)) {
+  if (files_.certificate.empty()) return;
+  std::vector<std::string> paths{files_.certificate, files_.key};
+  if (!files_.client_ca.empty()) paths.push_back(files_.client_ca);
+  watch_ = std::make_unique<base::file_watch>(std::move(paths), [this] { reread(); });
+}
+
+result<void> listener_tls::read() {
+  if (files_.certificate.empty()) return {};
+  auto made = tls::make_server_context(files_);
+  if (!made) return made.error();
+  const std::lock_guard lock(mutex_);
+  latest_ = std::move(*made);
+  return {};
+}
+
+void listener_tls::reread() {
+  if (files_.certificate.empty()) return;
+  if (const auto done = read(); !done) {
+    base::log(base::event::file_refused,
+              {{"path", files_.certificate}, {"why", done.error().detail}});
+  } else {
+    base::log(base::event::file_read_again, {{"path", files_.certificate}});
+  }
+}
+
+tls::context listener_tls::latest() const {
+  const std::lock_guard lock(mutex_);
+  return latest_;
+}
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,34 @@
+// The certificates of the listener, which are read again when they change.
+#pragma once
+#include <memory>
+#include <mutex>
+
+#include <onceguard/error.hpp>
+
+#include "base/file_watch.hpp"
+#include "tls/context.hpp"
+
+namespace onceguard::gateway {
+
+/// Thread-safe.
+class listener_tls {
+ public:
+  explicit listener_tls(tls::server_files files);
+  listener_tls(const listener_tls&) = delete;
+  listener_tls& operator=(const listener_tls&) = delete;
+
+  /// Reads the files. The error says what is wrong with them; what was read before stays in force.
+  [[nodiscard]] result<void> read();
+  /// The same, for files that may have changed: tells the log.
+  void reread();
+  /// For a new connection; null: the listener speaks plain HTTP.
+  [[nodiscard]] tls::context latest() const;
+
+ private:
+  const tls::server_files files_;
+  mutable std::mutex mutex_;  // for the pointer alone
+  tls::context latest_;
+  std::unique_ptr<base::file_watch> watch_;  // the last: its thread uses the others
+};
+
+}  // namespace onceguard::gateway

@@ -1,0 +1,145 @@
+#include "tls/session.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include <climits>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "base/hash.hpp"
+
+namespace onceguard::tls {
+namespace {
+
+int size_of(std::size_t size) { return static_cast<int>(std::min<std::size_t>(size, INT_MAX)); }
+
+bool is_address(const std::string& host) {
+  auto* const read = a2i_IPADDRESS(host.c_str());
+  ASN1_OCTET_STRING_free(read);
+  return read != nullptr;
+}
+
+bool set_name(SSL* made, const std::string& name) {
+  if (is_address(name)) {
+    return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(made), name.c_str()) == 1;
+  }
+  return SSL_set_tlsext_host_name(made, name.c_str()) == 1 &&
+         SSL_set1_host(made, name.c_str()) == 1;
+}
+
+}  // namespace
+
+void session::deleter::operator()(SSL* one) const noexcept { SSL_free(one); }
+
+std::unique_ptr<session> session::accept(const context& settings, int socket) {
+  auto* const made = SSL_new(settings.get());
+  if (made == nullptr) return nullptr;
+  std::unique_ptr<session> out(new session(made));
+  if (SSL_set_fd(made, socket) != 1) return nullptr;
+  SSL_set_accept_state(made);
+  return out;
+}
+
+std::unique_ptr<session> session::connect(const context& settings, int socket,
+                                          const std::string& name) {
+  auto* const made = SSL_new(settings.get());
+  if (made == nullptr) return nullptr;
+  std::unique_ptr<session> out(new session(made));
+  if (SSL_set_fd(made, socket) != 1 || !set_name(made, name)) return nullptr;
+  SSL_set_connect_state(made);
+  return out;
+}
+
+step session::step_of(int returned) noexcept {
+  const int system_error = errno;
+  switch (SSL_get_error(session_.get(), returned)) {
+    case SSL_ERROR_NONE:
+      return step::done;
+    case SSL_ERROR_WANT_READ:
+      return step::want_read;
+    case SSL_ERROR_WANT_WRITE:
+      return step::want_write;
+    case SSL_ERROR_ZERO_RETURN:
+      return step::ended;
+    case SSL_ERROR_SYSCALL:
+      failure_ = system_error == 0 ? "the connection ended"
+                                   : std::generic_category().message(system_error);
+      ERR_clear_error();
+      return step::cut_off;
+    default:
+      break;
+  }
+  const auto code = ERR_peek_last_error();
+  ERR_clear_error();
+  const int reason = ERR_GET_REASON(code);
+  plain_http_ = reason == SSL_R_HTTP_REQUEST;
+  const auto* const text = ERR_reason_error_string(code);
+  failure_ = text == nullptr ? "TLS failed" : text;
+  const auto verified = SSL_get_verify_result(session_.get());
+  if (!shaken_ && verified != X509_V_OK) failure_ = X509_verify_cert_error_string(verified);
+  return reason == SSL_R_UNEXPECTED_EOF_WHILE_READING ? step::cut_off : step::failed;
+}
+
+step session::shake_hands() noexcept {
+  ERR_clear_error();
+  errno = 0;
+  const auto out = step_of(SSL_do_handshake(session_.get()));
+  shaken_ = out == step::done;
+  return out;
+}
+
+progress session::read(std::span<char> target) noexcept {
+  ERR_clear_error();
+  errno = 0;
+  const int count = SSL_read(session_.get(), target.data(), size_of(target.size()));
+  if (count > 0) return {step::done, static_cast<std::size_t>(count)};
+  return {step_of(count), 0};
+}
+
+step session::look() noexcept {
+  ERR_clear_error();
+  errno = 0;
+  char byte = 0;
+  const int count = SSL_peek(session_.get(), &byte, 1);
+  return count > 0 ? step::done : step_of(count);
+}
+
+progress session::write(std::string_view bytes) noexcept {
+  progress out;
+  while (out.bytes < bytes.size()) {
+    ERR_clear_error();
+    errno = 0;
+    const auto rest = bytes.substr(out.bytes);
+    const int count = SSL_write(session_.get(), rest.data(), size_of(rest.size()));
+    writing_ = count <= 0;
+    if (count <= 0) {
+      out.state = step_of(count);
+      break;
+    }
+    out.bytes += static_cast<std::size_t>(count);
+  }
+  return out;
+}
+
+void session::announce_end() noexcept {
+  if (!shaken_ || writing_) return;
+  ERR_clear_error();
+  SSL_shutdown(session_.get());
+  ERR_clear_error();
+}
+
+std::string session::peer_certificate() const {
+  const std::unique_ptr<X509, void (*)(X509*)> certificate(
+      SSL_get1_peer_certificate(session_.get()), X509_free);
+  if (!certificate) return {};
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  if (X509_digest(certificate.get(), EVP_sha256(), digest.data(), &size) != 1) return {};
+  return base::to_hex(std::span<const unsigned char>(digest.data(), size));
+}
+
+}  // namespace onceguard::tls
