@@ -201,8 +201,8 @@ class loader {
 
   void check_tls() {
     const auto& gateway = result_.values.gateway;
-    const auto wrong = [&](std::string_view option, const std::string& what) {
-      say(remark::grade::fault, positions_[option], "[gateway] " + what);
+    const auto wrong = [&](std::string_view option, const std::string& fault) {
+      say(remark::grade::fault, positions_[option], "[gateway] " + fault);
     };
     if (gateway.tls_certificate.empty()) {
       for (const auto* option : {"tls_key", "tls_client_ca"}) {

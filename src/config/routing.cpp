@@ -53,7 +53,7 @@ class routing_builder {
   void take_tls(const tls::client_files& files, const origin& position,
                 gateway::endpoint& address) {
     if (files == tls::client_files()) return;
-    const auto wrong = [&](const std::string& what) { fault(position, "[[upstream]] " + what); };
+    const auto wrong = [&](const std::string& text) { fault(position, "[[upstream]] " + text); };
     if (!address.secure) return wrong("tls_…: only with https:// in url");
     if (files.certificate.empty() != files.key.empty()) {
       return wrong("tls_certificate and tls_key: both or neither");

@@ -324,7 +324,7 @@ asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
 
 bool timed_socket::quiet_and_open() noexcept {
   // A session ticket is no data.
-  if (tls_) return tls_->look() == tls::step::want_read;
+  if (tls_) return tls_->find_data() == tls::step::want_read;
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);

@@ -100,7 +100,7 @@ progress session::read(std::span<char> target) noexcept {
   return {step_of(count), 0};
 }
 
-step session::look() noexcept {
+step session::find_data() noexcept {
   ERR_clear_error();
   errno = 0;
   char byte = 0;

@@ -41,7 +41,7 @@ class session {
   [[nodiscard]] step shake_hands() noexcept;
   [[nodiscard]] progress read(std::span<char> target) noexcept;
   /// Looks whether application data has come, and takes what is not (session tickets).
-  [[nodiscard]] step look() noexcept;
+  [[nodiscard]] step find_data() noexcept;
   /// `bytes` counts what went to the kernel as whole records. The peer can't read a part of one.
   /// After want_write go on with the same bytes.
   [[nodiscard]] progress write(std::string_view bytes) noexcept;

@@ -106,6 +106,10 @@ class Postgres:
     def crash(self):
         self.stop(signal.SIGQUIT)
 
+    def reload(self):
+        """Takes over a changed pg_hba.conf and what else needs no restart."""
+        self._run("pg_ctl", "reload", "-D", str(self.cluster))
+
     def restart(self):
         self.stop()
         return self.start()

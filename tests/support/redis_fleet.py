@@ -27,15 +27,32 @@ def is_attached(server):
 
 
 class Fleet:
-    """What both have in common. A test kills masters and waits until all is well again."""
+    """What both have in common. A test kills masters and waits until all is well again.
 
-    def __init__(self):
+    `tls`: the paths of an authority, a certificate and its key. Then each server also has a port for
+    TLS, by which the servers speak with one another, too.
+    """
+
+    def __init__(self, tls=None):
         self.servers = []
         self.made = 0
+        self.tls = tls
+        self.tls_ports = []
 
     def close(self):
         for server in self.servers:
             server.close()
+        for port in self.tls_ports:
+            port.close()
+
+    def tls_settings(self):
+        """Of the next server."""
+        if self.tls is None:
+            return {}
+        authority, certificate, key = self.tls
+        self.tls_ports.append(Port())
+        return {"tls-port": str(self.tls_ports[-1].number), "tls-ca-cert-file": authority,
+                "tls-cert-file": certificate, "tls-key-file": key, "tls-replication": "yes"}
 
     def url_of(self, scheme, ports, path=""):
         """Of a store of its own."""
@@ -78,7 +95,9 @@ class RedisCluster(Fleet):
             bus = Port()
             server = Redis({"cluster-enabled": "yes", "cluster-port": str(bus.number),
                             "cluster-node-timeout": "1500", "cluster-replica-validity-factor": "0",
-                            "cluster-allow-replica-migration": "no", **REPLICATION})
+                            "cluster-allow-replica-migration": "no", **REPLICATION,
+                            **({"tls-cluster": "yes"} if self.tls else {}),
+                            **self.tls_settings()})
             server.bus = bus
             self.servers.append(server.start())
             server.run(f"CLUSTER SET-CONFIG-EPOCH {number + 1}")
@@ -88,7 +107,8 @@ class RedisCluster(Fleet):
                 begin, end = (16384 * n // self.MASTERS for n in (number, number + 1))
                 server.run(f"CLUSTER ADDSLOTSRANGE {begin} {end - 1}")
             if server is not first:
-                first.run(f"CLUSTER MEET 127.0.0.1 {server.port.number} {server.bus.number}")
+                port = self.tls_ports[number] if self.tls else server.port
+                first.run(f"CLUSTER MEET 127.0.0.1 {port.number} {server.bus.number}")
         for number, server in enumerate(self.servers[self.MASTERS:]):
             master = self.id_of(self.servers[number])
             wait_until(lambda s=server, m=master: s.run(f"CLUSTER REPLICATE {m}") == b"+OK\r\n",
@@ -103,6 +123,9 @@ class RedisCluster(Fleet):
 
     def url(self):
         return self.url_of("redis+cluster", [s.port.number for s in self.servers])
+
+    def tls_url(self):
+        return self.url_of("rediss+cluster", [port.number for port in self.tls_ports[:2]])
 
     @staticmethod
     def id_of(server):
@@ -129,9 +152,11 @@ class RedisCluster(Fleet):
 class Sentinel(Redis):
     """One process; its settings are lines of its own."""
 
-    def __init__(self, master_port):
+    def __init__(self, master_port, tls=None):
         super().__init__()
+        lines = "".join(f"{name} {value}\n" for name, value in (tls or {}).items())
         (self.folder / "conf").write_text(
+            lines +
             f"port {self.port.number}\nbind 127.0.0.1\ndir {self.folder}\n"
             f"sentinel monitor main 127.0.0.1 {master_port} 2\n"
             "sentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 6000\n")
@@ -153,16 +178,17 @@ class Sentinel(Redis):
 class RedisSentinels(Fleet):
     """A master with a replica, and three sentinels."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, tls=None):
+        super().__init__(tls)
         self.sentinels = []
 
     def start(self):
-        self.servers.append(Redis(dict(REPLICATION)).start())
-        port = self.servers[0].port.number
-        self.servers.append(Redis({"replicaof": f"127.0.0.1 {port}", **REPLICATION}).start())
+        self.servers.append(Redis({**REPLICATION, **self.tls_settings()}).start())
+        port = self.tls_ports[0].number if self.tls else self.servers[0].port.number
+        self.servers.append(Redis({"replicaof": f"127.0.0.1 {port}", **REPLICATION,
+                                   **self.tls_settings()}).start())
         for _ in range(3):
-            self.sentinels.append(Sentinel(port).start())
+            self.sentinels.append(Sentinel(port, self.tls_settings()).start())
         self.wait_until_whole()
         return self
 
@@ -174,20 +200,28 @@ class RedisSentinels(Fleet):
     def url(self):
         return self.url_of("redis+sentinel", [s.port.number for s in self.sentinels], "/main")
 
+    def tls_url(self):
+        return self.url_of("rediss+sentinel", [port.number for port in self.tls_ports[2:]], "/main")
+
+    def port_of(self, server):
+        """That sentinels know it by."""
+        port = self.tls_ports[self.servers.index(server)] if self.tls else server.port
+        return str(port.number)
+
     def pair(self, _turn=0):
         port = self.sentinels[0].reported("port")
-        victim, heir = sorted(self.servers, key=lambda s: str(s.port.number) != port)
+        victim, heir = sorted(self.servers, key=lambda s: self.port_of(s) != port)
         return victim, heir
 
     def _has_taken_over(self, heir):
         """Every sentinel has to know of it. One that does not yet, and sees the empty master of
         before running again, makes the heir its replica: all records are lost."""
-        port = str(heir.port.number)
+        port = self.port_of(heir)
         return is_master(heir) and all(s.reported("port") == port for s in self.sentinels)
 
     def _is_whole(self):
         master, replica = self.pair()
-        port = str(master.port.number)
+        port = self.port_of(master)
         return (is_master(master) and is_attached(replica) and all(
             tuple(map(s.reported, ("port", "flags", "num-slaves", "num-other-sentinels")))
             == (port, "master", "1", "2") for s in self.sentinels))

@@ -1,0 +1,64 @@
+"""The store over TLS, wherever Redis offers it, with verification."""
+
+import pytest
+
+from support.certificates import Authority
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.redis import Redis
+from support.redis_fleet import Fleet, RedisCluster, RedisSentinels
+from support.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def files(authority):
+    return (authority.file, *authority.issue("redis", hosts=("127.0.0.1",)))
+
+
+def verified(url, files):
+    """Servers ask for a certificate, too."""
+    authority, certificate, key = files
+    return f"{url}{'&' if '?' in url else '?'}ca={authority}&cert={certificate}&key={key}"
+
+
+class One(Fleet):
+    """A single server."""
+
+    def start(self):
+        self.servers.append(Redis(self.tls_settings()).start())
+        return self
+
+    def tls_url(self):
+        return f"rediss://127.0.0.1:{self.tls_ports[0].number}"
+
+
+@pytest.mark.parametrize("kind", [One, RedisCluster, RedisSentinels], ids=lambda k: k.__name__)
+def test_keys_are_kept_over_tls(start_gateway, own_upstream, files, tmp_path, key, kind):
+    fleet = kind(files)
+    try:
+        fleet.start()
+        url = fleet.tls_url()
+        gateway = start_gateway(own_upstream, {
+            "store": {"url": verified(url, files)},
+            # How long new claims are refused after a loss.
+            "defaults": {"lease": "1s", "upstream_timeout": "1s"}})
+        firsts = [assert_first(gateway.post(key=f"{key}-{number}")) for number in range(12)]
+        for number, first in enumerate(firsts):
+            assert_replay_of(gateway.post(key=f"{key}-{number}"), first)
+        if kind is not One:
+            fleet.crash_master(0)
+            wait_until(lambda: gateway.post(key=f"{key}-after").status == 201, 60,
+                       "the store behind the new master")
+        # A server of another authority is none.
+        other = Authority(tmp_path / "other", "others")
+        strange = start_gateway(own_upstream, {"store": {
+            "url": verified(url, (other.file, files[1], files[2])), "timeout": "1s"}})
+        assert_problem(strange.post(key=f"{key}-strange"), 503, "store-unreachable", True, True)
+        assert "TLS handshake" in strange.log()
+        assert own_upstream.runs(f"{key}-strange") == 0
+    finally:
+        fleet.close()
