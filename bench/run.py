@@ -27,7 +27,7 @@ from side_by_side import compare
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "postgres",
-        "postgres-soak", "postgres-large", "attention", "library", "inbox", "patterns")
+        "postgres-soak", "postgres-large", "attention", "library", "inbox", "patterns", "tls")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -156,11 +156,11 @@ def latency(text, which):
     return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
 
 
-def wrk(port, script, seconds, connections=64, path="/charges"):
+def wrk(port, script, seconds, connections=64, path="/charges", scheme="http"):
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "--timeout", "10s"]
     if script:
         command += ["-s", os.path.join(HERE, "load", script)]
-    command.append(f"http://127.0.0.1:{port}{path}")
+    command.append(f"{scheme}://127.0.0.1:{port}{path}")
     # A run's number makes its keys unique over all runs.
     env = dict(os.environ, BENCH_RUN=str(time.monotonic_ns()))
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
@@ -374,6 +374,10 @@ def main():
             import watched
             watched.bench_watched(servers, wanted.rounds, wanted.seconds, wrk, send_once,
                                   cpu_seconds, free_port)
+        if "tls" in wanted.what:
+            import encrypted
+            encrypted.measure_encrypted(servers, wanted.rounds, wanted.seconds, wrk, free_port,
+                                        BINARY)
         if "redis" in wanted.what:
             bench_redis(wanted, servers)
         if "attention" in wanted.what:

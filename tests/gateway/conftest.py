@@ -3,6 +3,7 @@
 import pytest
 
 from support.admin import Admin
+from support.certificates import Authority
 from support.redis import Redis
 from support.scripted_upstream import ScriptedUpstreams
 from support.tiered import CACHELESS
@@ -40,3 +41,20 @@ def admin_listener():
     admin = Admin()
     yield admin
     admin.close()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def secure(start_gateway, upstream, authority):
+    """A gateway whose listener speaks TLS."""
+    def start(config=None, **tls):
+        certificate, key = authority.issue("gateway")
+        config = dict(config or {})
+        config["gateway"] = {"tls_certificate": certificate, "tls_key": key, **tls,
+                             **config.get("gateway", {})}
+        return start_gateway(upstream, config, started=False).start()
+    return start

@@ -10,11 +10,6 @@ from support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-@pytest.fixture(scope="module")
 def files(authority):
     return (authority.file, *authority.issue("redis", hosts=("127.0.0.1",)))
 

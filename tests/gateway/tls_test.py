@@ -1,4 +1,4 @@
-"""TLS on the listener and to the upstream."""
+"""TLS on the listener."""
 
 import contextlib
 import json
@@ -10,54 +10,11 @@ import threading
 import pytest
 
 from support.certificates import Authority
-from support.client import Connection, fields_for, request_bytes
-from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.ports import Port
+from support.client import fields_for, request_bytes
+from support.expecting import assert_first, assert_replay_of
+from support.secure import SecureConnection, post, trusting
 from support.waiting import wait_until
 
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("authority"))
-
-
-def trusting(authority, certificate=None, **versions):
-    context = ssl.create_default_context(cafile=authority.file)
-    if certificate:
-        context.load_cert_chain(*certificate)
-    for name, value in versions.items():
-        setattr(context, name, value)
-    return context
-
-
-class SecureConnection(Connection):
-    """A connection of support.client over TLS."""
-
-    def __init__(self, address, context, name="localhost"):
-        super().__init__(address)
-        self.socket = context.wrap_socket(self.socket, server_hostname=name)
-
-
-def post(gateway, context, key, body=b'{"amount":100}', fields=(), plan=None, target="/charges"):
-    sent = [("Content-Type", "application/json")] + fields_for(key, plan, fields)
-    with SecureConnection(gateway.address, context) as connection:
-        connection.send_request("POST", target, sent, body)
-        return connection.read()
-
-
-@pytest.fixture
-def secure(start_gateway, upstream, authority):
-    """A gateway whose listener speaks TLS."""
-    def start(config=None, **tls):
-        certificate, key = authority.issue("gateway")
-        config = dict(config or {})
-        config["gateway"] = {"tls_certificate": certificate, "tls_key": key, **tls,
-                             **config.get("gateway", {})}
-        return start_gateway(upstream, config, started=False).start()
-    return start
-
-
-# ---- the listener
 
 def test_first_and_repeat_over_tls(secure, upstream, authority, key):
     gateway = secure()
@@ -152,7 +109,7 @@ def test_curl_verifies_it(secure, authority, key):
     assert without.returncode == 60
 
 
-def test_plain_http_to_it_is_told_so(secure):
+def test_plain_http_to_it_is_refused(secure):
     gateway = secure()
     answer = gateway.get("/")
     assert answer.status == 400 and b"https://" in answer.body
@@ -275,160 +232,6 @@ def test_a_damaged_certificate_changes_nothing(secure, authority, key):
     gateway.logged("file-refused")
     assert serial_of(gateway, authority) == before
     assert_first(post(gateway, trusting(authority), key))
-
-
-# ---- to the upstream
-
-class SecureUpstream:
-    """An upstream behind TLS: a proxy of the tests in front of the counting one."""
-
-    def __init__(self, upstream, certificate, client_ca=None):
-        self._to = upstream.address
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*certificate)
-        if client_ca:
-            context.load_verify_locations(client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
-        self.context = context
-        self.port = Port()
-        self.connections = 0
-        self._listener = socket.create_server(("127.0.0.1", self.port.number), backlog=64)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def url(self, host="localhost"):
-        return f"https://{host}:{self.port.number}"
-
-    def close(self):
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self.port.close()
-
-    def _accept(self):
-        while True:
-            try:
-                client = self._listener.accept()[0]
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, plain):
-        with contextlib.suppress(OSError), contextlib.closing(plain):
-            plain.settimeout(30)
-            with self.context.wrap_socket(plain, server_side=True) as client, \
-                    socket.create_connection(self._to) as server:
-                threading.Thread(target=self._pump, args=(server, client), daemon=True).start()
-                self._pump(client, server)
-
-    @staticmethod
-    def _pump(source, target):
-        with contextlib.suppress(OSError):
-            while piece := source.recv(65536):
-                target.sendall(piece)
-        with contextlib.suppress(OSError):
-            target.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.fixture
-def behind_tls(upstream, authority):
-    made = []
-
-    def start(**how):
-        certificate = how.pop("certificate", None) or authority.issue("shop")
-        made.append(SecureUpstream(upstream, certificate, **how))
-        return made[-1]
-    yield start
-    for each in made:
-        each.close()
-
-
-def to(start_gateway, url, **tls):
-    return start_gateway(url, {"upstream": [{"name": "shop", "url": url, **tls}]})
-
-
-def test_the_upstream_is_verified_and_its_connection_kept(start_gateway, upstream, behind_tls,
-                                                          authority, key):
-    shop = behind_tls()
-    gateway = to(start_gateway, shop.url(), tls_ca=authority.file)
-    for number in range(10):
-        first = assert_first(gateway.post(key=f"{key}-{number}"))
-        assert_replay_of(gateway.post(key=f"{key}-{number}"), first)
-    assert gateway.get("/x").status in (200, 201)
-    assert shop.connections == 1, "a session ticket is no reason to give a connection up"
-    assert all(upstream.runs(f"{key}-{number}") == 1 for number in range(10))
-
-
-@pytest.mark.parametrize("wrong, reason", [
-    ("unknown authority", "certificate"), ("another name", "mismatch"), ("expired", "expired"),
-    ("no TLS there", "")])
-def test_an_upstream_that_is_not_the_one_gets_nothing(start_gateway, upstream, behind_tls, authority,
-                                                      key, wrong, reason):
-    shop = behind_tls(certificate=authority.issue(
-        "shop2", hosts=("elsewhere.test",) if wrong == "another name" else ("localhost",),
-        expired=wrong == "expired"))
-    url = f"https://127.0.0.1:{upstream.address[1]}" if wrong == "no TLS there" else shop.url()
-    ca = {} if wrong == "unknown authority" else {"tls_ca": authority.file}
-    gateway = to(start_gateway, url, **ca)
-    assert_problem(gateway.post(key=key), 502, "upstream-unreachable", True)
-    assert gateway.state(key) == "released"
-    assert upstream.runs(key) == 0
-    why = gateway.logged("upstream-unreachable")[0]["why"]
-    assert why.startswith("TLS with ") and reason in why, why
-
-
-def test_another_name_may_be_asked_for(start_gateway, behind_tls, authority, key):
-    shop = behind_tls(certificate=authority.issue("shop3", hosts=("payments.internal",)))
-    gateway = to(start_gateway, shop.url("127.0.0.1"), tls_ca=authority.file,
-                 tls_name="payments.internal")
-    assert_first(gateway.post(key=key))
-
-
-def test_an_address_in_the_certificate_counts(start_gateway, behind_tls, authority, key):
-    shop = behind_tls(certificate=authority.issue("shop4", hosts=("127.0.0.1",)))
-    assert_first(to(start_gateway, shop.url("127.0.0.1"), tls_ca=authority.file).post(key=key))
-
-
-def test_the_gateway_shows_its_certificate(start_gateway, behind_tls, authority, key):
-    shop = behind_tls(client_ca=authority.file)
-    certificate, private = authority.issue("client")
-    gateway = to(start_gateway, shop.url(), tls_ca=authority.file, tls_certificate=certificate,
-                 tls_key=private)
-    assert_first(gateway.post(key=key))
-    without = to(start_gateway, shop.url(), tls_ca=authority.file)
-    assert without.post(key=f"{key}-2").status == 502
-
-
-def test_an_upstream_that_breaks_off_leaves_the_outcome_unknown(start_gateway, upstream, behind_tls,
-                                                                authority, key):
-    gateway = to(start_gateway, behind_tls().url(), tls_ca=authority.file)
-    for drop in ("head", "body", "half"):
-        answer = gateway.post(key=f"{key}-{drop}", plan={"drop": drop})
-        assert_problem(answer, 502, "upstream-broken", True)
-        assert_problem(gateway.post(key=f"{key}-{drop}"), 409, "outcome-unknown", False)
-        assert upstream.runs(f"{key}-{drop}") == 1
-
-
-@pytest.mark.parametrize("size", [10, 16_384, 900_000])
-def test_both_sides_with_bodies(secure, upstream, behind_tls, authority, key, size):
-    shop = behind_tls()
-    gateway = secure({"upstream": [{"name": "shop", "url": shop.url(), "tls_ca": authority.file}]})
-    plan = {"status": 201, "size": size}
-    context = trusting(authority)
-    first = assert_first(post(gateway, context, key, body=b"b" * size, plan=plan))
-    assert len(first.body) == size
-    assert_replay_of(post(gateway, context, key, body=b"b" * size, plan=plan), first)
-    assert upstream.runs(key) == 1
-
-
-def test_a_probe_over_tls(start_gateway, upstream, behind_tls, authority, key):
-    """The probe's own address is verified by the system's authorities, which lack the tests'."""
-    shop = behind_tls()
-    gateway = start_gateway(upstream, {"defaults": {
-        "unknown": "probe", "probe": shop.url() + "/outcome/{scope}/{key}"}})
-    gateway.post(key=key, plan={"status": 500})
-    assert gateway.post(key=key).status == 409
-    wait_until(lambda: "TLS with" in gateway.log(), what="the refusal")
 
 
 @pytest.mark.parametrize("tls, fault", [

@@ -29,8 +29,8 @@ def is_attached(server):
 class Fleet:
     """What both have in common. A test kills masters and waits until all is well again.
 
-    `tls`: the paths of an authority, a certificate and its key. Then each server also has a port for
-    TLS, by which the servers speak with one another, too.
+    `tls`: the paths of an authority, a certificate and its key. Then each server also has a port
+    for TLS, by which the servers speak with one another, too.
     """
 
     def __init__(self, tls=None):
