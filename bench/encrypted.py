@@ -5,14 +5,16 @@ import subprocess
 from side_by_side import compare
 
 UPSTREAM = """
-  server {{ listen 127.0.0.1:{port} ssl backlog=4096; ssl_certificate {pem}; ssl_certificate_key {key};
+  server {{ listen 127.0.0.1:{port} ssl backlog=4096;
+    ssl_certificate {pem}; ssl_certificate_key {key};
     keepalive_requests 100000000; default_type application/json;
     location / {{ return 201 '{{"id":"ch_1","amount":500,"note":"{pad}"}}'; }} }}
 """
 
 PROXY = """
   upstream up {{ server 127.0.0.1:{upstream}; keepalive 128; keepalive_requests 100000000; }}
-  server {{ listen 127.0.0.1:{port} ssl backlog=4096; ssl_certificate {pem}; ssl_certificate_key {key};
+  server {{ listen 127.0.0.1:{port} ssl backlog=4096;
+    ssl_certificate {pem}; ssl_certificate_key {key};
     keepalive_requests 100000000; proxy_http_version 1.1; proxy_set_header Connection "";
     location / {{ proxy_pass https://up; proxy_ssl_verify on; proxy_ssl_name localhost;
       proxy_ssl_server_name on; proxy_ssl_trusted_certificate {pem}; }} }}

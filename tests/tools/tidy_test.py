@@ -152,7 +152,7 @@ EVENTS = 'event_info{event::probed, "probed", info, once, "record", "asked", abo
 
 
 def test_what_is_logged_stands_in_the_table(tree):
-    put(tree, "src/base/log_events.cpp", EVENTS)
+    put(tree, "src/base/log_event_table.cpp", EVENTS)
     assert "the event probed is never logged" in tidy(tree, "--no-headers")[1]
     put(tree, "src/engine/a.cpp", 'void f() { base::log(base::event::probed, {{"record", 1}}); }\n')
     assert tidy(tree, "--no-headers")[0] == 0
