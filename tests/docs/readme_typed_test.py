@@ -23,7 +23,9 @@ def section(title):
 
 
 def blocks(title, language=""):
-    return re.findall(rf"^```{language}\n(.*?)^```$", section(title), re.MULTILINE | re.DOTALL)
+    fenced = section(title).split("\n```")[1::2]
+    return [code + "\n" for named, _, code in (text.partition("\n") for text in fenced)
+            if named == language]
 
 
 class Terminal:
@@ -103,18 +105,18 @@ def test_two_calls_one_key(onceguard, terminals, ports, tmp_path):
     typed = re.split(r"^\$ ", calls, flags=re.MULTILINE)[1:]
     assert len(typed) == 2
     for call in typed:
-        command, shown = re.match(r"((?:.*\\\n)*.*\n)(.*)", call, re.DOTALL).groups()
+        command, shown = re.match(r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", call, re.DOTALL).groups()
         assert comparable(terminal.run(command)) == comparable(shown)
     said = re.search(r"`(curl http[^`]*)` says `([^`]*)`", section("Two calls, one key"))
     assert said[2] in terminal.run(said[1])
 
 
-def test_in_front_of_your_own_service(onceguard, terminals, ports, tmp_path):
-    service, gateway = ports
+def test_in_front_of_your_own_service(onceguard, terminals, ports, tmp_path, own_upstream):
+    _, gateway = ports
     store = tmp_path / "store"
     store.mkdir()
     terminal = Terminal(onceguard, {"/var/lib/onceguard": str(store), "/backups": str(tmp_path),
-                                    "127.0.0.1:9000": f"127.0.0.1:{service.number}",
+                                    "http://127.0.0.1:9000": own_upstream.url,
                                     "0.0.0.0:8080": f"127.0.0.1:{gateway.number}"}, tmp_path)
     terminals.append(terminal)
     config, = blocks("In front of your own service", "toml")
