@@ -3,6 +3,7 @@
 #include <array>
 #include <ctime>
 #include <string_view>
+#include <system_error>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -17,8 +18,11 @@ constexpr std::array<unsigned char, 9> http11{8, 'h', 't', 't', 'p', '/', '1', '
 
 /// The last error of OpenSSL's on this thread, for people.
 std::string openssl_reason() {
+  // The first error of several has the cause, if that is the system's.
+  const auto first = ERR_peek_error();
   const auto code = ERR_peek_last_error();
   ERR_clear_error();
+  if (ERR_SYSTEM_ERROR(first)) return std::generic_category().message(ERR_GET_REASON(first));
   const char* const reason = ERR_reason_error_string(code);
   return reason == nullptr ? "no reason is known" : reason;
 }

@@ -280,9 +280,6 @@ const refusal values[] = {
     {"probe_with_more", "[defaults]\nprobe = \"http://a/{scope}/{key}/{token}\"\n",
      "c.toml:2:9: [defaults] probe: only {scope} and {key} are put in, got "
      "\"http://a/{scope}/{key}/{token}\"\n"},
-    {"probe_over_tls", "[defaults]\nprobe = \"https://a/{scope}/{key}\"\n",
-     "c.toml:2:9: [defaults] probe: https:// is not in this version; expected a URL with http://, "
-     "got \"https://a/{scope}/{key}\"\n"},
 };
 
 const refusal together[] = {
@@ -321,9 +318,13 @@ const refusal routing[] = {
      "c.toml:5:8: [[upstream]] name: \"a\" is there twice\n"},
     {"incomplete_upstreams", "[[upstream]]\nname = \"a\"\n\n[[upstream]]\nurl = \"http://b\"\n",
      "c.toml:1:1: [[upstream]] url: missing\nc.toml:4:1: [[upstream]] name: missing\n"},
-    {"https_upstream", "[[upstream]]\nname = \"a\"\nurl = \"https://a\"\n",
-     "c.toml:3:7: [[upstream]] url: https:// is not in this version; expected a URL with http://, "
-     "got \"https://a\"\n"},
+    {"tls_without_https", "[[upstream]]\nname = \"a\"\nurl = \"http://a\"\ntls_name = \"b\"\n",
+     "c.toml:1:1: [[upstream]] tls_…: only with https:// in url\n"},
+    {"certificate_without_key",
+     "[[upstream]]\nname = \"a\"\nurl = \"https://a\"\ntls_certificate = \"/c.pem\"\n",
+     "c.toml:1:1: [[upstream]] tls_certificate and tls_key: both or neither\n"},
+    {"absent_authority", "[[upstream]]\nname = \"a\"\nurl = \"https://a\"\ntls_ca = \"/nowhere\"\n",
+     "c.toml:1:1: [[upstream]] tls_…: /nowhere: No such file or directory\n"},
     {"upstream_with_query", "[[upstream]]\nname = \"a\"\nurl = \"http://a/?b\"\n",
      "c.toml:3:7: [[upstream]] url: expected a URL such as \"http://127.0.0.1:9000\" without a "
      "query, got \"http://a/?b\"\n"},

@@ -27,14 +27,14 @@ TEST(faults, name_the_flag_or_the_variable) {
   sources sources;
   sources.environment["ONCEGUARD_LEASE"] = "5ms";
   sources.flags["scope"] = "jwt:sub";
-  sources.flags["upstream"] = "https://a";
+  sources.flags["upstream"] = "ftp://a";
   const auto read = load_text("", sources);
   EXPECT_FALSE(read.ok());
   EXPECT_THAT(
       texts_of(read),
       HasSubstr("ONCEGUARD_LEASE: lease: expected a duration from 1s to 1d, got \"5ms\"\n"));
   EXPECT_THAT(texts_of(read), HasSubstr("--scope: [defaults] scope: \"jwt:sub\" needs keys_file"));
-  EXPECT_THAT(texts_of(read), HasSubstr("--upstream: upstream: https:// is not in this version"));
+  EXPECT_THAT(texts_of(read), HasSubstr("--upstream: upstream: expected a URL such as"));
 }
 
 TEST(faults, say_that_an_upstream_is_missing) {

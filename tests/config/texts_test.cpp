@@ -81,8 +81,17 @@ TEST(http_url, refuses_everything_else) {
                            "http://a/ b", "http://a/\xc3\xa9", "HTTP://a"}) {
     EXPECT_FALSE(parse_http_url(text)) << text;
   }
-  EXPECT_NE(parse_http_url("https://a").error().detail.find("not in this version"),
+  EXPECT_NE(parse_http_url("https://a").error().detail.find("not possible here"),
             std::string::npos);
+}
+
+TEST(web_url, is_secure_or_not) {
+  EXPECT_FALSE(parse_web_url("http://a")->address.secure);
+  const auto secure = parse_web_url("https://a/b");
+  EXPECT_TRUE(secure->address.secure);
+  EXPECT_EQ(secure->address.port, 443);
+  EXPECT_EQ(parse_web_url("https://a:80")->address.port, 80);
+  EXPECT_FALSE(parse_web_url("ftp://a"));
 }
 
 TEST(route_path, is_taken_in_normal_form_only) {
