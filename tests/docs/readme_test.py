@@ -1,8 +1,11 @@
 """What the README shows is what the program does."""
 
+import functools
 import pathlib
 import re
 import subprocess
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -38,15 +41,39 @@ def test_the_configuration_shown_is_in_order(onceguard, tmp_path):
     assert toml.count("\n") <= 25
 
 
-def test_every_command_that_the_docs_show_exists(onceguard):
-    words = ("gateway", "demo", "check", "explain", "keys", "stats", "sweep", "migrate",
-             "reconcile")
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for command, sub in re.findall(
-                r"onceguard (\w+)(?: (list|show|release|complete|export|import))?",
-                page.read_text()):
-            if command not in words:
-                continue
-            done = subprocess.run([onceguard, command, *([sub] if sub else []), "--help"],
-                                  capture_output=True, text=True, check=False)
-            assert done.returncode == 0, f"{page}: onceguard {command} {sub}"
+def pages():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def shown_commands(page):
+    """Each `onceguard …` that stands at the beginning of a line or of inline code."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    fenced = [line for block in re.findall(r"^ *```(?:sh|)\n(.*?)^ *```$", text, re.M | re.S)
+              for line in block.splitlines()]
+    inline = re.findall(r"`(onceguard [^`\n]+)`", text)
+    for line in [*fenced, *inline]:
+        found = re.match(r" *(?:\$ |build/release/)?onceguard ([a-z].*)", line)
+        if found:
+            yield re.split(r" [#|&>] ?", found[1])[0]
+
+
+@pytest.fixture(scope="module")
+def helps(onceguard):
+    """What `onceguard WORDS --help` says."""
+    @functools.lru_cache(maxsize=None)
+    def say(*words):
+        done = subprocess.run([onceguard, *words, "--help"], capture_output=True, text=True,
+                              timeout=20, check=False)
+        return done.stdout if done.returncode == 0 else None
+    return say
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_and_flag_that_a_page_shows_exists(helps, page):
+    for command in shown_commands(page):
+        words = command.split()
+        named = words[:2] if words[0] == "keys" and words[1:2] and words[1].isalpha() else words[:1]
+        said = helps(*named)
+        assert said is not None, f"onceguard {command}: no such command"
+        for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", command):
+            assert re.search(rf"(?<![\w-]){flag}(?![\w-])", said), f"onceguard {command}: {flag}"
