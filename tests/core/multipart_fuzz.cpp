@@ -48,8 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   for (const auto piece : parts->pieces) {
     if (piece.find(boundary) != piece.npos) return 0;
   }
-  const auto again =
-      core::cut_multipart("multipart/form-data; boundary=" + boundary, form_of(*parts, boundary));
+  const auto form = form_of(*parts, boundary);
+  const auto again = core::cut_multipart("multipart/form-data; boundary=" + boundary, form);
   require(again && again->pieces == parts->pieces);
   return 0;
 }
