@@ -1,6 +1,7 @@
 """Clients and upstreams that speak TLS."""
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
@@ -72,13 +73,16 @@ class SecureUpstream:
             plain.settimeout(30)
             with self.context.wrap_socket(plain, server_side=True) as client, \
                     socket.create_connection(self._to) as server:
-                threading.Thread(target=self._pump, args=(server, client), daemon=True).start()
                 self._pump(client, server)
 
     @staticmethod
-    def _pump(source, target):
-        with contextlib.suppress(OSError):
-            while piece := source.recv(65536):
-                target.sendall(piece)
-        with contextlib.suppress(OSError):
-            target.shutdown(socket.SHUT_RDWR)
+    def _pump(client, server):
+        """On one thread, as a TLS connection can't be used by two."""
+        while True:
+            ready = [client] if client.pending() else \
+                select.select([client, server], [], [], 60)[0]
+            for source in ready:
+                piece = source.recv(65536)
+                if not piece:
+                    return
+                (server if source is client else client).sendall(piece)
