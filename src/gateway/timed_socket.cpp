@@ -106,6 +106,10 @@ constexpr unsigned reads_in_a_row_max = 16;
 
 namespace {
 
+/// OpenSSL knows only the number of the socket. Once this socket is closed, the number may be that
+/// of another connection.
+const transfer closed_meanwhile{asio::error::operation_aborted, 0};
+
 transfer as_transfer(tls::progress moved) {
   transfer out;
   out.bytes = moved.bytes;
@@ -142,6 +146,7 @@ asio::awaitable<error_code> timed_socket::secure(std::unique_ptr<tls::session> s
   tls_ = std::move(session);
   reading_.begin(timeout);
   for (;;) {
+    if (!is_open()) co_return reading_.end(asio::error::operation_aborted);
     const auto state = tls_->shake_hands();
     if (state == tls::step::done) break;
     if (state != tls::step::want_read && state != tls::step::want_write) {
@@ -197,6 +202,7 @@ asio::awaitable<transfer> timed_socket::read_some(std::span<char> bytes, millise
 
 transfer timed_socket::read_now(std::span<char> target) noexcept {
   if (tls_) {
+    if (!is_open()) return closed_meanwhile;
     const auto moved = tls_->read(target);
     read_wants_write_ = moved.state == tls::step::want_write;
     return as_transfer(moved);
@@ -214,6 +220,7 @@ void timed_socket::hand_over_little() noexcept {
 
 transfer timed_socket::write_now(std::string_view bytes) noexcept {
   if (tls_) {
+    if (!is_open()) return closed_meanwhile;
     const auto moved = tls_->write(bytes);
     write_wants_read_ = moved.state == tls::step::want_read;
     return as_transfer(moved);
@@ -324,7 +331,7 @@ asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
 
 bool timed_socket::quiet_and_open() noexcept {
   // A session ticket is no data.
-  if (tls_) return tls_->find_data() == tls::step::want_read;
+  if (tls_) return is_open() && tls_->find_data() == tls::step::want_read;
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);

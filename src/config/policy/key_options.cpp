@@ -25,7 +25,9 @@ const std::array key_table{
                  "each. The name of a header field; `path:N`, the Nth segment of the path, for ids "
                  "that the client makes "
                  "(`path:2` of `/things/17` is 17; it must be plain, without escapes); `json:` and "
-                 "a JSON Pointer, a text or whole number in the body (`json:/id`); or, as the "
+                 "a JSON Pointer, a text or whole number in the body (`json:/id`; every body is "
+                 "then read "
+                 "as a whole, up to `max_request_body`); or, as the "
                  "last one, `content`: requests that are the same by `fingerprint` are one within "
                  "`retention`, also if they were meant to be two. See "
                  "docs/patterns/README.md.",
