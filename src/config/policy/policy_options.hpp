@@ -17,8 +17,8 @@ struct policy_draft {
   route_policy policy;
   std::vector<std::string> pick;
   std::vector<std::string> omit;
-  std::string profile;              ///< empty: none
-  std::string error_template_file;  ///< empty: none
+  std::string profile;                         ///< empty: none
+  std::string error_template_file;             ///< empty: none
   std::map<std::string_view, origin> origins;  ///< by option: the source of its value
   std::map<std::string, std::string> texts;    ///< by option: its value as written in the file
 };

@@ -23,7 +23,7 @@ namespace onceguard::gateway {
 struct endpoint {
   std::string host;
   std::uint16_t port = 0;
-  bool secure = false;                               ///< TLS is spoken there
+  bool secure = false;                                ///< TLS is spoken there
   std::shared_ptr<const tls::client_settings> tls{};  ///< secure: how; null: as usual
   friend auto operator<=>(const endpoint&, const endpoint&) = default;
 };
@@ -83,9 +83,9 @@ struct gateway_params {
   milliseconds sweep_interval{60'000};
   after_loss_rule after_loss = after_loss_rule::refuse;
   // TLS of the listener: PEM files.
-  std::string tls_certificate;    ///< empty: plain HTTP
-  std::string tls_key;            ///< of the certificate
-  std::string tls_client_ca;      ///< empty: no client's certificate is asked for
+  std::string tls_certificate;  ///< empty: plain HTTP
+  std::string tls_key;          ///< of the certificate
+  std::string tls_client_ca;    ///< empty: no client's certificate is asked for
   bool tls_client_required = true;
 
   milliseconds reconcile_interval{0};  ///< between rounds; 0: no scheduled rounds
