@@ -52,12 +52,15 @@ def run_elsewhere(other, key, size, upstream):
 
 @pytest.mark.parametrize("wakes", ["before the upstream reads on", "after it has read all"])
 @pytest.mark.parametrize("size", [400_000, 8_000_000])
+@pytest.mark.parametrize("scheme", ["http", "https"])
 def test_half_a_request_is_never_made_whole_after_the_lease(start_gateway, own_upstream, scripted,
-                                                            key, size, wakes):
+                                                            authority, key, size, wakes, scheme):
     """Neither by the gateway that wakes up, nor by its kernel while it sleeps."""
     slow = scripted.add(("head",), ("body", 10_000), ("gate", "on"), ("rest",), ("answer",),
-                         window=4096)
-    stopped = start_gateway(slow.url, POLICY)
+                        window=4096, tls=authority.issue("slow") if scheme == "https" else None)
+    tls = {"tls_ca": authority.file} if scheme == "https" else {}
+    stopped = start_gateway(slow.url, {
+        **POLICY, "upstream": [{"name": "shop", "url": slow.url, **tls}]})
     other = start_gateway(own_upstream, POLICY, database=stopped.database)
     with begin_upload(stopped, key, size) as waiting, contextlib.ExitStack() as last:
         wait_until(lambda: slow.taken >= 10_000, what="the beginning of the request")

@@ -19,6 +19,7 @@ in the ordinary way, on the same connection too where the script left it open. S
 import asyncio
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections import Counter
@@ -31,7 +32,8 @@ class Gone(Exception):
 class ScriptedUpstream:
     """One port. The counts are of whole requests, by their key."""
 
-    def __init__(self, script, always):
+    def __init__(self, script, always, scheme="http"):
+        self.scheme = scheme
         self.script = list(script)
         self.always = always
         self.begun = False       # somebody has come for the script
@@ -48,7 +50,7 @@ class ScriptedUpstream:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     async def serve(self, reader, writer):
         self.accepted += 1
@@ -155,9 +157,14 @@ class ScriptedUpstreams:
     def _do(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
 
-    def add(self, *script, window=None, always=False):
-        """`window`: bytes that its kernel takes before somebody reads."""
-        upstream = ScriptedUpstream(script, always)
+    def add(self, *script, window=None, always=False, tls=None):
+        """`window`: bytes that its kernel takes before somebody reads. `tls`: the paths of a
+        certificate and its key."""
+        upstream = ScriptedUpstream(script, always, "https" if tls else "http")
+        context = None
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
 
         async def listen():
             listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -167,7 +174,7 @@ class ScriptedUpstreams:
             listener.listen(64)
             upstream.port = listener.getsockname()[1]
             # What the reader takes ahead of the script counts as in the kernel.
-            await asyncio.start_server(upstream.serve, sock=listener, limit=8 * 1024)
+            await asyncio.start_server(upstream.serve, sock=listener, limit=8 * 1024, ssl=context)
 
         self._do(listen())
         return upstream
