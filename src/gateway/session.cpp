@@ -21,7 +21,7 @@ constexpr std::size_t read_size = 4096;
 constexpr milliseconds linger_time{2'000};
 constexpr std::string_view plain_http_refusal =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 32\r\n"
-    "Connection: close\r\n\r\nThis port is for https:// alone.\n";
+    "Connection: close\r\n\r\nThis port is for https:// alone.";
 
 std::string peer_address(const tcp::socket& socket) {
   error_code ec;
