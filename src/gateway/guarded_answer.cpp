@@ -82,6 +82,7 @@ asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer) {
       co_return co_await session_.send_problem(http::problem::overloaded, std::move(more));
     }
   }
+  extra_.clear();  // of an answer that came too late: nobody gets that one
   echo_key();
   co_return co_await session_.send(*answer, session_.style(true), extra_);
 }

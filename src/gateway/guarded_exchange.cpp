@@ -36,11 +36,12 @@ asio::awaitable<bool> guarded_exchange::serve() {
       co_return co_await answer_challenge(std::move(found.challenge));
     }
   }
-  http::complete_key(admitted_, policy_, session_.make_input(admitted_, body_));
+  const auto input = session_.make_input(admitted_, body_);
+  http::complete_key(admitted_, policy_, input);
   if (admitted_.kind != http::admission_kind::guard) co_return co_await go_unguarded();
   if (admitted_.scope_kind == "anonymous") hint_scope();
 
-  auto op = make_operation();
+  auto op = make_operation(input);
   auto& report = session_.report();
   report.set_record(op.id, op.about->scope);
   auto& engine = session_.thread().shared.engine;
@@ -171,9 +172,8 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
 
 // ---- making the operation
 
-operation guarded_exchange::make_operation() {
-  auto op = http::make_operation(admitted_, policy_, session_.rule().name,
-                                 session_.make_input(admitted_, body_));
+operation guarded_exchange::make_operation(const fingerprint_input& input) {
+  auto op = http::make_operation(admitted_, policy_, session_.rule().name, input);
   op.upstream = session_.rule().upstream->name;
   op.answer_room = &answer_room_;
   op.usual_answer = session_.rule().answers.usual(policy_.max_answer_body);

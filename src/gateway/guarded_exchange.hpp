@@ -31,7 +31,7 @@ class guarded_exchange {
   void drop_body();
   boost::asio::awaitable<bool> refuse_body(body_read why);
   boost::asio::awaitable<bool> go_unguarded();
-  [[nodiscard]] operation make_operation();
+  [[nodiscard]] operation make_operation(const fingerprint_input& input);
   void hint_scope();
   /// Runs the operation under a granted lease, and settles the lease.
   boost::asio::awaitable<outcome> work(lease_handle lease);

@@ -34,6 +34,7 @@ void listener_tls::reread() {
 }
 
 tls::context listener_tls::latest() const {
+  if (files_.certificate.empty()) return {};  // nothing changes it
   const std::lock_guard lock(mutex_);
   return latest_;
 }

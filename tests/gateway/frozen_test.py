@@ -106,6 +106,26 @@ def test_half_a_request_that_nobody_took_over_is_unknown(start_gateway, scripted
     assert slow.accepted == 1
 
 
+def test_a_stale_holder_s_own_fields_are_not_on_the_stored_answer(start_gateway, own_upstream,
+                                                                  scripted, key):
+    """A cookie of the answer that came too late is of a session that the client must not join."""
+    late = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\nSet-Cookie: late=1\r\n\r\nno"
+    slow = scripted.add(("head",), ("rest",), ("gate", "on"), ("send", late))
+    stopped = start_gateway(slow.url, POLICY)
+    other = start_gateway(own_upstream, POLICY, database=stopped.database)
+    with begin_upload(stopped, key, 100) as waiting:
+        wait_until(lambda: slow.whole[key] == 1, what="the request")
+        stopped.signal(signal.SIGSTOP)
+        first = run_elsewhere(other, key, 100, own_upstream)
+        scripted.open(slow, "on")
+        wait_until(lambda: slow.scripted, what="the late answer")
+        stopped.signal(signal.SIGCONT)
+        answer = waiting.read()
+    assert_replay_of(answer, first)
+    assert answer.all("Set-Cookie") == []
+    assert own_upstream.runs(key) == 1
+
+
 # ---- an answer that came in time
 
 
