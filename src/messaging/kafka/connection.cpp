@@ -102,7 +102,7 @@ void connection::require_topic(const std::string& topic) {
   if (!wanted) throw failed{failure("name the topic " + topic, rd_kafka_last_error())};
   const auto until = deadline();
   while (true) {
-    const bool refused_before = doubtful_;
+    const bool refused_before = all_down_;
     const auto code = ask_for_topic(
         wanted.get(), std::min<time_point>(until, base::boot_now() + longest_question));
     rd_kafka_poll(raw_, 0);
@@ -112,14 +112,14 @@ void connection::require_topic(const std::string& topic) {
       throw failed{failure("connect", code.value_or(RD_KAFKA_RESP_ERR__TRANSPORT))};
     }
   }
-  doubtful_ = false;
+  doubtful_ = all_down_ = false;
 }
 
 void connection::check() {
   if (broken_) throw failed{*broken_};
   if (!doubtful_) return;
-  doubtful_ = false;
-  // librdkafka also says so where one idle connection was closed.
+  doubtful_ = all_down_ = false;
+  // One broken connection of several is no loss, nor is an idle one.
   const auto until = deadline();
   const struct rd_kafka_metadata* found = nullptr;
   const auto code = rd_kafka_metadata(raw_, 0, nullptr, &found, remaining(until));
@@ -134,8 +134,12 @@ void connection::give_up(error why) {
 }
 
 void connection::note_error(rd_kafka_resp_err_t code, const char* words) {
+  // Any error puts the connection in doubt. librdkafka 2.0.2 alone does not say reliably that all
+  // brokers are down: never where the group's coordinator loses its address before the last broker
+  // goes.
+  doubtful_ = true;
   if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
-    doubtful_ = true;  // why was reported before
+    all_down_ = true;  // why was reported before
     return;
   }
   if (words != nullptr && *words != '\0') last_words_ = words;

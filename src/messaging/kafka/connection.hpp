@@ -71,7 +71,8 @@ class connection {
   const std::string name_;
   const milliseconds timeout_;
   rd_kafka_t* raw_ = nullptr;
-  bool doubtful_ = false;  ///< all brokers went away, and nobody asked since
+  bool doubtful_ = false;  ///< a connection broke, and nobody asked since
+  bool all_down_ = false;  ///< all brokers went away, and none has answered since
   bool abandoned_ = false;
   std::string last_words_;
   std::optional<error> broken_;

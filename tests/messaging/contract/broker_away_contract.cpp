@@ -8,14 +8,31 @@
 namespace onceguard::testing {
 namespace {
 
-class broker_away_contract : public consumer_fixture {};
+class broker_away_contract : public consumer_fixture {
+ protected:
+  void stop() {
+    server().stop();
+    stopped_ = true;
+  }
+  void start() {
+    stopped_ = false;
+    server().start();
+  }
+  /// The server is also the next test's.
+  void TearDown() override {
+    if (stopped_) start();
+  }
+
+ private:
+  bool stopped_ = false;
+};
 
 TEST_P(broker_away_contract, a_crash_of_the_broker_loses_nothing_that_was_confirmed) {
   publish_numbers(20);
   const auto receiver = connect();
   const auto got = take_all(*receiver, 10);
   for (std::size_t i = 0; i < 5; ++i) acknowledge(*receiver, got[i]);
-  server().stop();
+  stop();
   const auto broken = [&] {
     const auto reply = receiver->receive(100, short_wait);
     return !reply && reply.error().code == errc::broker_unreachable;
@@ -24,7 +41,7 @@ TEST_P(broker_away_contract, a_crash_of_the_broker_loses_nothing_that_was_confir
   EXPECT_EQ(receiver->acknowledge(got[7].tag).error().code, errc::broker_unreachable);
   const auto refused = messaging::open_consumer(at(queue_.consumer_url));
   EXPECT_EQ(refused.error().code, errc::broker_unreachable);
-  server().start();
+  start();
   const auto second = connect();
   std::set<std::string> rest;
   const auto complete = [&] {
