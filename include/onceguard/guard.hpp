@@ -194,8 +194,10 @@ class guard {
 
   // ---- the same in pieces
 
-  /// Claims an operation; blocks. Without a lease, the outcome says what to answer.
-  [[nodiscard]] claim_result claim(const request& request, const route_policy& policy);
+  /// Claims an operation; blocks. Without a lease, the outcome says what to answer. A stop request
+  /// of `caller` ends a wait for a running twin.
+  [[nodiscard]] claim_result claim(const request& request, const route_policy& policy,
+                                   std::stop_token caller = {});
   /// Ends the lease of claim; blocks.
   [[nodiscard]] outcome settle(lease_handle held, settle_terms terms);
   /// As claim, without blocking, for a coroutine on any executor. A cancellation may leave the
@@ -218,7 +220,8 @@ class guard {
   struct state;
   explicit guard(std::unique_ptr<state> made) noexcept;
   /// A claim whose question to the application, if there is one, is answered. `caller` ends a wait.
-  claim_result begin(const request& request, const route_policy& policy);
+  claim_result begin(const request& request, const route_policy& policy,
+                     std::stop_token caller = {});
   boost::asio::awaitable<claim_result> async_begin(request request, const route_policy& policy,
                                                    std::stop_token caller);
   /// On the guard's own thread.

@@ -14,6 +14,8 @@ struct request {
   std::string fingerprint;  ///< the other data that makes two requests the same; only the SHA-256
                             ///< of this text is kept
   std::string scope_kind = "application";  ///< kinds of scopes are apart from each other
+  std::string method;  ///< shown to operators beside the key: the kind of operation; may be empty
+  std::string path;    ///< shown to operators: the operation; may be empty
 
   /// An operation of the kind "application".
   request(std::string of_scope, std::string with_key, std::string with_fingerprint = {})

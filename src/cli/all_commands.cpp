@@ -1,28 +1,37 @@
 // The commands, in the order in which `onceguard --help` shows them.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "cli/command.hpp"
 
 namespace onceguard::cli {
+namespace {
 
-void add_all_commands(const command& program) {
-  add_gateway_command(program);
-  add_consume_command(program);
-  add_relay_command(program);
-  add_demo_command(program);
-  add_send_command(program);
-  add_health_command(program);
-  add_check_command(program);
-  add_doctor_command(program);
-  add_explain_command(program);
-  add_advise_command(program);
-  add_conformance_command(program);
-  add_keys_command(program);
-  add_stats_command(program);
-  add_report_command(program);
-  add_reconcile_command(program);
-  add_sweep_command(program);
-  add_migrate_command(program);
-  add_backup_command(program);
-  add_restore_command(program);
+struct entry {
+  std::string_view name;
+  void (*add)(command);
+};
+
+constexpr std::array<entry, 20> entries{{
+    {"gateway", add_gateway_command}, {"consume", add_consume_command},
+    {"relay", add_relay_command},     {"exec", add_exec_command},
+    {"demo", add_demo_command},       {"send", add_send_command},
+    {"health", add_health_command},   {"check", add_check_command},
+    {"doctor", add_doctor_command},   {"explain", add_explain_command},
+    {"advise", add_advise_command},   {"conformance", add_conformance_command},
+    {"keys", add_keys_command},       {"stats", add_stats_command},
+    {"report", add_report_command},   {"reconcile", add_reconcile_command},
+    {"sweep", add_sweep_command},     {"migrate", add_migrate_command},
+    {"backup", add_backup_command},   {"restore", add_restore_command},
+}};
+
+}  // namespace
+
+void add_commands(const command& program, std::string_view first_word) {
+  const auto* const named = std::ranges::find(entries, first_word, &entry::name);
+  if (named != entries.end()) return named->add(program);
+  for (const auto& each : entries) each.add(program);
 }
 
 }  // namespace onceguard::cli

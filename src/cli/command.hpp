@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -84,13 +85,25 @@ inline constexpr int exit_refused = 6;  ///< send: the same request fails again
 inline constexpr int exit_gave_up = 7;  ///< send: no final answer in time
 inline constexpr int exit_unknown = 8;  ///< send: a person must find out what became of it
 
-// The subcommands, one file each. Each function adds its subcommand to the program.
+// Those of exec stand apart from what commands usually end with.
 
-void add_all_commands(const command& program);
+inline constexpr int exit_try_later = 75;         ///< EX_TEMPFAIL of sysexits.h: nothing was run
+inline constexpr int exit_other_command = 120;    ///< the key was used with another fingerprint
+inline constexpr int exit_outcome_unknown = 121;  ///< of an earlier run
+inline constexpr int exit_not_recorded = 122;   ///< the command ran, and the record does not say so
+inline constexpr int exit_exec_failed = 125;    ///< as env has it
+inline constexpr int exit_not_startable = 126;  ///< the same; 127: there is no such command
+
+/// Adds the subcommand that the first word of the command line names, or else all: to describe the
+/// flags of all takes a few milliseconds, which a command that runs often should not cost.
+void add_commands(const command& program, std::string_view first_word);
+
+// The subcommands, one file each. Each function adds its subcommand to the program.
 
 void add_gateway_command(command app);
 void add_consume_command(command app);
 void add_relay_command(command app);
+void add_exec_command(command app);
 void add_demo_command(command app);
 void add_send_command(command app);
 void add_health_command(command app);

@@ -12,6 +12,7 @@
 #include "base/field.hpp"
 #include "config/options.hpp"
 #include "config/policy/secret_file.hpp"
+#include "config/texts.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::cli {
@@ -30,6 +31,12 @@ std::string field_fault(const std::string& text) {
 }
 
 }  // namespace
+
+std::string period_fault(const std::string& text) {
+  const auto read = config::parse_duration(text);
+  if (!read) return read.error().detail;
+  return read->count() > 0 ? std::string() : "expected more than 0";
+}
 
 void add_header_flag(const command& command, message_flags& given) {
   command.add_option("-H,--header", given.headers, "A header field, as \"Name: value\"")

@@ -13,6 +13,9 @@
 
 namespace onceguard::cli {
 
+/// For argument::check: what is wrong with a duration that must be above zero.
+[[nodiscard]] std::string period_fault(const std::string& text);
+
 // Flags for the parts of an HTTP message: header fields and a body.
 
 struct message_flags {

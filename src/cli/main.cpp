@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
       "4 store out of reach, 5 not found; of send also 6 refused, 7 gave up, 8 outcome unknown.");
   int exit_code = exit_ok;
   const command program(app, exit_code);
-  add_all_commands(program);
+  add_commands(program, arguments.empty() ? std::string_view() : arguments.front());
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(std::move(arguments));

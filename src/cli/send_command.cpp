@@ -54,12 +54,6 @@ std::string content_of(const std::string& given) {
   return bytes_of(file, name);
 }
 
-std::string period_fault(const std::string& text) {
-  const auto read = config::parse_duration(text);
-  if (!read) return read.error().detail;
-  return read->count() > 0 ? std::string() : "expected more than 0";
-}
-
 /// What an unset variable of a shell leaves would pass for an option that was not given.
 argument filled(const argument& option) {
   return option.check([](const std::string& text) {

@@ -61,6 +61,8 @@ subject_ptr subject_of(const request& request, const request_digests& digests) {
   about->scope = digests.scope;
   about->scope_kind = request.scope_kind;
   about->key = request.key;
+  about->method = request.method;
+  about->path = request.path;
   about->print = digests.print;
   return about;
 }

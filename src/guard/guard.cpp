@@ -194,9 +194,11 @@ onceguard::engine& guard::engine() noexcept { return state_->engine; }
 store& guard::records() noexcept { return *state_->records; }
 byte_budget& guard::budget() noexcept { return state_->budget; }
 
-claim_result guard::begin(const request& request, const route_policy& policy) {
+claim_result guard::begin(const request& request, const route_policy& policy,
+                          std::stop_token caller) {
   operation made;
   if (auto known = state_->answered_here(request, policy, made)) return std::move(*known);
+  made.caller = std::move(caller);
   return run_here(state_->claim(std::move(made)));
 }
 
@@ -208,8 +210,9 @@ asio::awaitable<claim_result> guard::async_begin(request request, const route_po
   co_return co_await state_->claim(std::move(made));
 }
 
-claim_result guard::claim(const request& request, const route_policy& policy) {
-  return begin(request, policy);
+claim_result guard::claim(const request& request, const route_policy& policy,
+                          std::stop_token caller) {
+  return begin(request, policy, std::move(caller));
 }
 
 asio::awaitable<claim_result> guard::async_claim(request request, const route_policy& policy) {

@@ -1,0 +1,241 @@
+#include "cli/exec/exec_run.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <iostream>
+#include <map>
+#include <poll.h>
+#include <unistd.h>
+
+#include <onceguard/command.hpp>
+
+#include "cli/command.hpp"
+#include "config/stores.hpp"
+#include "config/texts.hpp"
+#include "text/json_text.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+constexpr milliseconds for_ever{std::chrono::hours(24 * 36'500)};
+
+milliseconds period(const std::string& text, milliseconds otherwise) {
+  return text.empty() ? otherwise : config::parse_duration(text).value();
+}
+
+/// Beside a SQLite database, else among the user's own files. Empty: there is no such place.
+std::string output_folder_for(const std::string& store_url) {
+  constexpr std::string_view sqlite = "sqlite:";
+  if (store_url.starts_with(sqlite)) {
+    auto path = store_url.substr(sqlite.size());
+    path = path.substr(0, path.find('?'));
+    if (path.starts_with("//")) path.erase(0, 2);
+    if (!path.empty() && path != ":memory:") return path + ".output";
+  }
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/') {
+    return std::string(state) + "/onceguard/output";
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    return std::string(home) + "/.local/state/onceguard/output";
+  }
+  return {};
+}
+
+// ---- standard streams
+
+/// This process's standard output and error. What nobody reads is dropped.
+class shown_output {
+ public:
+  void write(output_stream stream, std::string_view bytes) {
+    const int descriptor = stream == output_stream::err ? STDERR_FILENO : STDOUT_FILENO;
+    int& failed = stream == output_stream::err ? err_failed_ : out_failed_;
+    while (failed == 0 && !bytes.empty()) {
+      // The descriptor may be set not to block by whoever else has it.
+      const auto written = ::write(descriptor, bytes.data(), bytes.size());
+      if (written > 0) {
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+      } else if (errno == EAGAIN) {
+        pollfd output{descriptor, POLLOUT, 0};
+        ::poll(&output, 1, -1);
+      } else if (errno != EINTR) {
+        failed = errno;
+      }
+    }
+  }
+  /// Standard output could not be written, and not because its reader had enough.
+  [[nodiscard]] bool failed() const noexcept { return out_failed_ != 0 && out_failed_ != EPIPE; }
+
+ private:
+  int out_failed_ = 0;
+  int err_failed_ = 0;
+};
+
+int note(int exit_code, const std::string& text) {
+  std::cerr << "onceguard: " << terminal_text(text) << "\n";
+  return exit_code;
+}
+
+// ---- the run
+
+route_policy policy_of(const exec_request& given, const config::settings& settings) {
+  route_policy out;
+  out.lease = settings.defaults.lease;
+  out.backoff = settings.defaults.backoff;
+  out.backoff_max = settings.defaults.backoff_max;
+  out.retention = period(given.fresh_after, for_ever);
+  if (!given.wait.empty()) {
+    out.on_busy = on_busy_rule::wait;
+    out.wait = period(given.wait, milliseconds(0));
+  }
+  if (given.unknown == "rerun") out.unknown = unknown_policy::rerun;
+  if (given.unknown == "probe") out.unknown = unknown_policy::probe;
+  return out;
+}
+
+command_rules rules_of(const exec_request& given, const config::settings& settings) {
+  static const std::map<std::string, settle_kind> kinds{{"fail", settle_kind::fail},
+                                                        {"release", settle_kind::release},
+                                                        {"complete", settle_kind::complete},
+                                                        {"unknown", settle_kind::abandon}};
+  command_rules out;
+  if (!given.success.empty()) out.success = codes_of(given.success).value();
+  out.failure = kinds.at(given.failure);
+  out.retries = given.retries;
+  out.timeout = period(given.timeout, milliseconds(0));
+  out.grace = period(given.grace, milliseconds(0));
+  out.end_when_lost = !given.run_on;
+  out.every = period(given.every, milliseconds(0));
+  out.output_folder =
+      given.output_folder.empty() ? output_folder_for(settings.store.url) : given.output_folder;
+  out.streams = command_streams::shared;
+  return out;
+}
+
+int report_end(const executed<command_result>& done, const exec_request& given,
+               const shown_output& shown) {
+  const auto& made = done.value;
+  if (done.replayed && !given.every.empty()) {
+    if (given.verbose) note(exit_ok, "ran in this period already");
+    return exit_ok;
+  }
+  if (done.replayed && given.verbose) note(exit_ok, "this is the output of the first run");
+  if (!made.why.empty() && (done.replayed || made.settled == settle_kind::abandon)) {
+    note(exit_ok, made.settled == settle_kind::abandon
+                      ? made.why + "; it is unknown whether it took effect"
+                      : made.why);
+  } else if (made.exit_code >= exit_not_startable && made.settled == settle_kind::release) {
+    note(exit_ok, made.why);
+  } else if (!made.why.empty() && given.verbose) {
+    note(exit_ok, made.why);
+  }
+  if (shown.failed()) return note(exit_exec_failed, "standard output can't be written");
+  return made.exit_code;
+}
+
+std::string later(const refusal& refused) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(refused.retry_after).count();
+  return fmt::format("; the same command later, in {} s at the earliest", std::max(seconds, 1L));
+}
+
+int report_refusal(const refusal& refused, const exec_request& given) {
+  const bool periodic = !given.every.empty();
+  switch (refused.kind) {
+    case refusal_kind::busy:
+      if (periodic && !given.verbose) return exit_ok;
+      return note(periodic ? exit_ok : exit_try_later, refused.detail + later(refused));
+    case refusal_kind::backoff:
+    case refusal_kind::overloaded:
+      return note(exit_try_later, refused.detail + later(refused));
+    case refusal_kind::store_failed:
+      return note(refused.retryable() ? exit_try_later : exit_exec_failed, refused.detail);
+    case refusal_kind::mismatch:
+      return note(exit_other_command, "the key belongs to another command; nothing was run");
+    case refusal_kind::unknown:
+      return note(
+          exit_outcome_unknown,
+          refused.detail + "; nothing was run (see: onceguard keys show " + given.key + ")");
+    case refusal_kind::answer_not_kept:
+      if (periodic && !given.verbose) return exit_ok;
+      return note(exit_ok, "done before; the output and the exit code are not known");
+    case refusal_kind::unrecorded:
+    case refusal_kind::superseded:
+      return note(exit_not_recorded, refused.detail);
+    case refusal_kind::answer_unreadable:
+    case refusal_kind::invalid_request:
+      break;
+  }
+  return note(exit_exec_failed, refused.detail);
+}
+
+int run_in(guard& records, const exec_request& given, const config::settings& settings,
+           signal_relay& signals) {
+  onceguard::command job;
+  job.words = given.words;
+  request wanted(given.scope, given.key,
+                 given.fingerprint.empty() ? command_fingerprint(job) : given.fingerprint);
+  const auto policy = policy_of(given, settings);
+  auto rules = rules_of(given, settings);
+  rules.policy = &policy;
+  rules.signal_mask = &signals.former_mask();
+  rules.stop = signals.stop();
+  shown_output shown;
+  // Of a period that has had its run, nothing is shown: cron would mail it.
+  bool running = given.every.empty();
+  rules.on_output = [&](output_stream stream, std::string_view bytes) {
+    if (running) shown.write(stream, bytes);
+  };
+  rules.on_start = [&](running_command& begun) {
+    running = true;
+    signals.send_to(&begun);
+  };
+  rules.on_end = [&] { signals.send_to(nullptr); };
+  const auto done = run_command(records, wanted, job, rules);
+  if (!done) return report_refusal(done.error(), given);
+  return report_end(*done, given, shown);
+}
+
+}  // namespace
+
+int run_once(const exec_request& given, const config::settings& settings, signal_relay& signals) {
+  guard_params params;
+  params.store_timeout = settings.store.timeout;
+  params.engine.state_dir = settings.gateway.state_dir;
+  params.engine.replay_cache = 0;
+  if (given.unknown == "probe") {
+    onceguard::command question;
+    question.words = {"/bin/sh", "-c", given.probe};
+    params.probe = probe_by_command(std::move(question), std::chrono::minutes(1));
+  }
+  auto store = config::known_stores().open(settings.store);
+  if (!store) return note(exit_try_later, store.error().detail + "; nothing was run");
+  auto records = guard::open(std::move(*store), std::move(params));
+  if (!records) return note(exit_try_later, records.error().detail + "; nothing was run");
+  return run_in(*records, given, settings, signals);
+}
+
+result<std::set<int>> codes_of(const std::vector<std::string>& given) {
+  std::set<int> out;
+  for (const auto& text : given) {
+    if (text == "any") {
+      for (int i = 0; i <= 255; ++i) out.insert(i);
+      continue;
+    }
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const auto comma = std::min(text.find(',', begin), text.size());
+      const auto word = text.substr(begin, comma - begin);
+      const bool digits =
+          !word.empty() && word.size() <= 3 && word.find_first_not_of("0123456789") == word.npos;
+      const int code = digits ? std::stoi(word) : 256;
+      if (code > 255)
+        return error(errc::invalid_argument, "expected numbers from 0 to 255, or any");
+      out.insert(code);
+      begin = comma + 1;
+    }
+  }
+  return out;
+}
+
+}  // namespace onceguard::cli

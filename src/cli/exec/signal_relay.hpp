@@ -1,0 +1,45 @@
+// The signals of a process that runs a command in its place.
+#pragma once
+#include <csignal>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include <onceguard/command.hpp>
+
+namespace onceguard::cli {
+
+/// Takes the signals that end a process or have a meaning for its command. While a command runs,
+/// the command gets them; before and between, they request a stop. What a terminal sends reaches
+/// the command by itself, as the command is in the same process group, and is not sent twice.
+class signal_relay {
+ public:
+  /// Blocks the signals in this thread and those that it starts from then on: make it first.
+  signal_relay();
+  signal_relay(const signal_relay&) = delete;
+  signal_relay& operator=(const signal_relay&) = delete;
+  ~signal_relay();
+
+  /// The mask of before, for the command.
+  [[nodiscard]] const sigset_t& former_mask() const noexcept { return former_; }
+  [[nodiscard]] std::stop_token stop() const { return stop_.get_token(); }
+  /// Null: no command runs.
+  void send_to(running_command* command);
+  /// Ends the process by the signal that requested the stop, as if nothing had taken the signal.
+  /// Returns where none did.
+  void end_by_signal() const;
+
+ private:
+  void take();
+  void pass_on(const siginfo_t& taken);
+
+  sigset_t taken_{};
+  sigset_t former_{};
+  std::stop_source stop_;
+  std::mutex mutex_;
+  running_command* command_ = nullptr;
+  int stopped_by_ = 0;
+  std::jthread thread_;
+};
+
+}  // namespace onceguard::cli

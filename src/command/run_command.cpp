@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <onceguard/command.hpp>
+
+#include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "command/command_run.hpp"
+#include "command/output.hpp"
+#include "process/child.hpp"
+
+namespace onceguard {
+inline namespace v1 {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Of a period, for the jitter of timers, and for a day of 23 hours.
+constexpr int tolerance = 10;
+
+std::vector<std::string> environment_of(const subject& about, const lease& held) {
+  return {"ONCEGUARD_IDEMPOTENCY_KEY=" + about.key,
+          "ONCEGUARD_ATTEMPT=" + std::to_string(held.attempt),
+          "ONCEGUARD_TOKEN=" + std::to_string(held.token)};
+}
+
+/// A variable, a word or a name of a directory ends before a NUL.
+std::optional<error> complaint(const request& request, const command& command) {
+  const auto has_nul = [](const std::string& text) { return text.find('\0') != text.npos; };
+  const auto refuse = [](const char* why) {
+    return error(errc::invalid_argument, std::string("run_command: ") + why);
+  };
+  if (command.words.empty() || command.words.front().empty()) return refuse("there is no program");
+  bool nul = has_nul(request.key) || has_nul(command.folder);
+  for (const auto& word : command.words) nul = nul || has_nul(word);
+  for (const auto& [name, value] : command.environment) {
+    nul = nul || has_nul(name) || has_nul(value);
+    if (name.empty() || name.find('=') != name.npos) return refuse("a variable has no name");
+  }
+  if (nul) return refuse("a NUL stands in the key, the directory, a word or a variable");
+  return std::nullopt;
+}
+
+refusal refused(error why) {
+  outcome out;
+  out.kind = outcome_kind::store_failed;
+  out.failure = std::move(why);
+  return refusal_of(out);
+}
+
+/// Sleeps. False: a stop was requested.
+bool pause(milliseconds time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  never.wait_for(lock, stop, time, [] { return false; });
+  return !stop.stop_requested();
+}
+
+/// All attempts of one call.
+class attempts {
+ public:
+  attempts(guard& guard, request request, const command& command, const command_rules& rules)
+      : guard_(guard),
+        request_(std::move(request)),
+        command_(command),
+        rules_(rules),
+        policy_(rules.policy == nullptr ? guard.policy() : *rules.policy) {
+    // The arguments may be secret.
+    if (!request_.method.empty() || !request_.path.empty()) return;
+    request_.method = "exec";
+    request_.path = command_.words.front();
+  }
+
+  execution<command_result> run() {
+    for (std::size_t left = rules_.retries;;) {
+      const auto begin = base::boot_now();
+      auto begun = guard_.claim(request_, policy_, rules_.stop);
+      if (!begun.lease) {
+        const bool between = tried_ && begun.outcome.kind == outcome_kind::backoff;
+        if (between && pause(begun.outcome.retry_after, rules_.stop)) continue;
+        return replay(begun.outcome);
+      }
+      auto made = run_once(std::move(*begun.lease), begin);
+      tried_ = true;
+      const bool again = made && !made->replayed && left > 0 &&
+                         made->value.settled == settle_kind::fail && !rules_.stop.stop_requested();
+      if (!again) return made;
+      --left;
+    }
+  }
+
+ private:
+  execution<command_result> replay(const outcome& got) {
+    auto out = replayed_value<command_result>(got);
+    if (out && rules_.on_output && !show(out->value, rules_.on_output)) {
+      out->value.why = "not all of the first run's output was kept";
+    }
+    return out;
+  }
+
+  execution<command_result> run_once(lease_handle held, process::time_point begin) {
+    const auto file = rules_.output_folder.empty()
+                          ? std::string()
+                          : rules_.output_folder + '/' + base::to_hex(held.id()) + '-' +
+                                std::to_string(held.lease().token) + ".output";
+    collected_output output(rules_, file);
+    command_run run(command_, rules_, output);
+    auto environment = environment_of(held.about(), held.lease());
+    environment.push_back("ONCEGUARD_RECORD_LEASE=" + held.text());
+    auto ended = run.run(std::move(environment), held.stop_when_lost());
+    ended.terms.retention = retention_since(begin);
+    ended.terms.backoff = policy_.backoff;
+    ended.terms.backoff_max = policy_.backoff_max;
+    auto& result = ended.result;
+    const bool complete = result.settled == settle_kind::complete;
+    output.move_to(result);
+    if (complete) output.keep_file(result, ended.terms.retention);
+    if (complete) {
+      ended.terms.answer = std::make_shared<const answer>(codec<command_result>::encode(result));
+    }
+    const auto settled = guard_.settle(std::move(held), std::move(ended.terms));
+    if (settled.kind != outcome_kind::ran) return replay(settled);
+    return settled_value<command_result>(settled, std::move(result));
+  }
+
+  /// A period counts from the claim, however long the command takes.
+  [[nodiscard]] milliseconds retention_since(process::time_point begin) const {
+    if (rules_.every.count() <= 0) return policy_.retention;
+    const auto took = std::chrono::duration_cast<milliseconds>(base::boot_now() - begin);
+    return std::max(rules_.every - rules_.every / tolerance - took, 1ms);
+  }
+
+  guard& guard_;
+  request request_;
+  const command& command_;
+  const command_rules& rules_;
+  const route_policy& policy_;
+  bool tried_ = false;
+};
+
+}  // namespace
+
+execution<command_result> run_command(guard& guard, const request& request, const command& command,
+                                      const command_rules& rules) {
+  if (auto wrong = complaint(request, command)) return refused(std::move(*wrong));
+  return attempts(guard, request, command, rules).run();
+}
+
+std::string command_fingerprint(const command& command) {
+  std::string out;
+  for (const auto& word : command.words) out += std::to_string(word.size()) + ':' + word;
+  return out;
+}
+
+std::function<effect_report(const subject&, const lease&)> probe_by_command(command command,
+                                                                            milliseconds timeout) {
+  return [question = std::move(command), timeout](const subject& about, const lease& held) {
+    command_rules rules;
+    rules.timeout = timeout;
+    rules.grace = 1s;
+    rules.success = {0, 1};
+    rules.failure = settle_kind::abandon;
+    rules.on_output = [](output_stream stream, std::string_view bytes) {
+      if (stream == output_stream::err) {
+        static_cast<void>(::write(STDERR_FILENO, bytes.data(), bytes.size()));
+      }
+    };
+    collected_output output(rules, {});
+    command_run run(question, rules, output);
+    auto asked = run.run(environment_of(about, held), {});
+    effect_report report;
+    if (asked.result.settled != settle_kind::complete) {
+      report.why = asked.result.why;
+    } else if (asked.result.exit_code == 1) {
+      report.status = effect_status::not_done;
+    } else {
+      report.status = effect_status::done;
+      output.move_to(asked.result);
+      std::erase_if(asked.result.output,
+                    [](const output_piece& piece) { return piece.stream == output_stream::err; });
+      asked.result.output_size = 0;
+      for (const auto& piece : asked.result.output) asked.result.output_size += piece.bytes.size();
+      report.answer = std::make_shared<const answer>(codec<command_result>::encode(asked.result));
+    }
+    return report;
+  };
+}
+
+}  // namespace v1
+}  // namespace onceguard

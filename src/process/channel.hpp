@@ -1,0 +1,35 @@
+// What a command reads and writes in place of a file: pipes, and terminals of its own.
+#pragma once
+#include <string_view>
+
+#include <onceguard/error.hpp>
+
+#include "base/clock.hpp"
+#include "process/descriptor.hpp"
+
+namespace onceguard::process {
+
+using time_point = base::boot_clock::time_point;
+
+/// Milliseconds until then, as poll takes them: not below zero.
+[[nodiscard]] int poll_time(time_point until) noexcept;
+
+/// A channel between this process and a command. Neither end passes to other programs by itself.
+struct channel {
+  descriptor here;
+  descriptor there;
+};
+
+/// A pipe from the command.
+[[nodiscard]] result<channel> make_output_pipe();
+/// A pipe to the command. The end here does not block.
+[[nodiscard]] result<channel> make_input_pipe();
+/// A terminal from the command, which passes bytes on as they are, of the size of `terminal`.
+[[nodiscard]] result<channel> make_output_terminal(int terminal);
+/// Writes all bytes to a pipe to the command, which may end without reading all of them. False: the
+/// time is over.
+[[nodiscard]] bool feed(descriptor& input, std::string_view bytes, time_point until);
+/// Gives the terminal behind `here` the size of `terminal`.
+void copy_terminal_size(int terminal, int here) noexcept;
+
+}  // namespace onceguard::process

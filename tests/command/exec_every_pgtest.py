@@ -1,0 +1,56 @@
+"""`onceguard exec --every`: cron on three machines whose clocks differ, and one PostgreSQL."""
+
+import pathlib
+import struct
+import threading
+import time
+
+import pytest
+
+from support.waiting import scaled
+
+PERIOD = 1.0
+SKEWS = (-3 * 3600, 0, 40 * 60)  # seconds of the wall clocks
+PHASES = (0.0, 0.35, 0.7)        # of the period: so cron fires on these machines
+
+
+@pytest.fixture
+def clock_library(onceguard):
+    """Its wall clock is a number in a file."""
+    [library] = pathlib.Path(onceguard).parent.glob("tests/libtest_clock*.so")
+    return library
+
+
+def fire(executing, number, library, begin, periods, failures):
+    clock = executing.folder / f"clock{number}"
+    for period in range(periods):
+        delay = begin + (period + PHASES[number]) * PERIOD - time.monotonic()
+        if delay > 0:
+            time.sleep(delay)
+        clock.write_bytes(struct.pack("q", int((time.time() + SKEWS[number]) * 1000)))
+        done = executing.run(
+            "nightly", "sh", "-c", 'unset LD_PRELOAD; date +%s%N >>"$EFFECTS"',
+            options=["--every", f"{int(PERIOD * 1000)}ms"],
+            environment={"LD_PRELOAD": str(library), "ONCEGUARD_TEST_CLOCK": str(clock)})
+        if done.triple != (0, b"", b""):
+            failures.append(done)
+
+
+def test_one_machine_runs_in_each_period(exec_on, postgres_server, clock_library):
+    executing = exec_on(postgres_server.url(postgres_server.create_store()))
+    periods, failures = scaled(100, least=20), []
+    begin = time.monotonic() + 0.2
+    machines = [threading.Thread(target=fire, args=(executing, number, clock_library, begin, periods,
+                                                    failures)) for number in range(len(SKEWS))]
+    for machine in machines:
+        machine.start()
+    for machine in machines:
+        machine.join()
+    assert failures == []
+    starts = sorted(int(line) / 1e9 for line in executing.effects.read_text().split())
+    gaps = [b - a for a, b in zip(starts, starts[1:])]
+    # A tenth of the period is allowed for the jitter of timers; the rest is how long a start takes.
+    assert min(gaps) > 0.9 * PERIOD - 0.2, gaps
+    # None is left out: the next machine fires a third of a period later.
+    assert max(gaps) < 1.45 * PERIOD + 0.4, gaps
+    assert abs(len(starts) - periods) <= 1 + periods // 10
