@@ -104,6 +104,7 @@ void add_gateway_command(command app);
 void add_consume_command(command app);
 void add_relay_command(command app);
 void add_exec_command(command app);
+void add_mcp_command(command app);
 void add_demo_command(command app);
 void add_send_command(command app);
 void add_health_command(command app);

@@ -23,6 +23,8 @@ class descriptor {
   /// Negative: there is none.
   [[nodiscard]] int get() const noexcept { return number_; }
   [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
+  /// Whoever takes it closes it.
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
   void close() noexcept {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }

@@ -1,0 +1,159 @@
+#include "mcp/lines.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <poll.h>
+#include <string_view>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace onceguard::mcp {
+namespace {
+
+/// Bytes of lines that may wait, beside one line of any length.
+constexpr std::size_t most_waiting = 4u << 20;
+constexpr std::chrono::milliseconds look_again{5};
+
+}  // namespace
+
+line_reader::line_reader(int descriptor, const std::atomic<std::size_t>& backlog, line_taker take,
+                         std::function<void(std::string)> ended)
+    : descriptor_(descriptor),
+      backlog_(backlog),
+      take_(std::move(take)),
+      ended_(std::move(ended)),
+      wake_(::eventfd(0, EFD_CLOEXEC)),
+      thread_([this] { read(); }) {}
+
+line_reader::~line_reader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(wake_, &one, sizeof one));
+  thread_.join();
+  ::close(wake_);
+}
+
+void line_reader::consumed(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  waiting_ -= bytes;
+  changed_.notify_all();
+}
+
+bool line_reader::hand_over(std::string line) {
+  {
+    std::unique_lock lock(mutex_);
+    while (!stopped_ && (waiting_ >= most_waiting || backlog_ >= most_waiting)) {
+      changed_.wait_for(lock, look_again);
+    }
+    if (stopped_) return false;
+    waiting_ += line.size();
+  }
+  take_(std::move(line));
+  return true;
+}
+
+void line_reader::read() {
+  std::string held;
+  std::array<char, 64u << 10> bytes;
+  std::string fault;
+  while (true) {
+    std::array<pollfd, 2> waiting{{{descriptor_, POLLIN, 0}, {wake_, POLLIN, 0}}};
+    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
+    if (waiting[1].revents != 0) return;
+    const auto got = ::read(descriptor_, bytes.data(), bytes.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) break;
+    std::string_view rest(bytes.data(), static_cast<std::size_t>(got));
+    for (auto end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+      held += rest.substr(0, end + 1);
+      rest.remove_prefix(end + 1);
+      if (!hand_over(std::exchange(held, {}))) return;
+    }
+    held += rest;
+    if (held.size() > longest_line) {
+      fault = "a line is longer than 64 MiB";
+      break;
+    }
+  }
+  // A last line without an end is passed on as it is.
+  if (fault.empty() && !held.empty() && !hand_over(std::move(held))) return;
+  ended_(std::move(fault));
+}
+
+line_writer::line_writer(int descriptor, std::function<void()> failed)
+    : descriptor_(descriptor),
+      failed_(std::move(failed)),
+      wake_(::eventfd(0, EFD_CLOEXEC)),
+      thread_([this] { run(); }) {}
+
+line_writer::~line_writer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(wake_, &one, sizeof one));
+  thread_.join();
+  ::close(wake_);
+}
+
+void line_writer::write(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  queued_ += line;
+  if (!line.ends_with('\n')) queued_ += '\n';
+  backlog_ = queued_.size();
+  changed_.notify_all();
+}
+
+void line_writer::end() {
+  const std::lock_guard lock(mutex_);
+  ending_ = true;
+  changed_.notify_all();
+}
+
+void line_writer::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopped_ || ending_ || !queued_.empty(); });
+    if (queued_.empty()) {
+      if (ending_) ::close(descriptor_);
+      return;
+    }
+    const auto text = std::exchange(queued_, {});
+    lock.unlock();
+    const bool written = write_all(text);
+    lock.lock();
+    backlog_ = queued_.size();
+    if (written) continue;
+    lock.unlock();
+    return failed_();
+  }
+}
+
+bool line_writer::write_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    // A descriptor may block although it was ready: other processes write to it, too.
+    std::array<pollfd, 2> waiting{{{descriptor_, POLLOUT, 0}, {wake_, POLLIN, 0}}};
+    const bool stopped = ::poll(waiting.data(), 2, -1) > 0 && waiting[1].revents != 0;
+    if (stopped && ::poll(waiting.data(), 1, patience) <= 0) return false;
+    const auto written =
+        ::write(descriptor_, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
+    if (written > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR && errno != EAGAIN) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace onceguard::mcp

@@ -1,0 +1,87 @@
+// Lines from and to descriptors, each with a thread of its own: one slow peer holds up nobody else.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace onceguard::mcp {
+
+/// Reads until the end of the descriptor. Waits while too many bytes are not consumed yet, so that
+/// a peer that writes faster than another one reads fills no memory.
+class line_reader {
+ public:
+  /// Called on the reader's thread, with each line and its end. A line longer than `longest_line`
+  /// is the end of the input, too.
+  using line_taker = std::function<void(std::string line)>;
+  static constexpr std::size_t longest_line = 64u << 20;
+
+  /// `ended` is called last, with what was wrong; empty: nothing. `backlog` counts the bytes that
+  /// the other peer has not taken yet.
+  line_reader(int descriptor, const std::atomic<std::size_t>& backlog, line_taker take,
+              std::function<void(std::string)> ended);
+  line_reader(const line_reader&) = delete;
+  line_reader& operator=(const line_reader&) = delete;
+  /// Ends the reading, and waits for the thread. No input: the thread may wait for it for ever.
+  ~line_reader();
+
+  /// So many bytes of lines were taken care of. From any thread.
+  void consumed(std::size_t bytes);
+
+ private:
+  void read();
+  /// False: a stop was requested.
+  bool hand_over(std::string line);
+
+  const int descriptor_;
+  const std::atomic<std::size_t>& backlog_;
+  const line_taker take_;
+  const std::function<void(std::string)> ended_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t waiting_ = 0;  ///< bytes of lines that were handed over
+  bool stopped_ = false;
+  int wake_ = -1;
+  std::thread thread_;
+};
+
+/// Writes what it gets, in order.
+class line_writer {
+ public:
+  /// `failed` is called on the writer's thread, once: there is no reader any more.
+  line_writer(int descriptor, std::function<void()> failed);
+  line_writer(const line_writer&) = delete;
+  line_writer& operator=(const line_writer&) = delete;
+  /// Writes the rest, for as long as `patience` at most.
+  ~line_writer();
+
+  /// Adds the end of the line where it is missing. From any thread.
+  void write(std::string_view line);
+  /// Closes the descriptor behind what was written so far. From any thread.
+  void end();
+  /// Bytes that are not written yet.
+  [[nodiscard]] const std::atomic<std::size_t>& backlog() const noexcept { return backlog_; }
+
+ private:
+  static constexpr int patience = 2'000;  // milliseconds
+
+  void run();
+  /// False: no reader, or no time any more.
+  bool write_all(std::string_view bytes);
+
+  const int descriptor_;
+  const std::function<void()> failed_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string queued_;
+  std::atomic<std::size_t> backlog_{0};
+  bool stopped_ = false;
+  bool ending_ = false;
+  int wake_ = -1;
+  std::thread thread_;
+};
+
+}  // namespace onceguard::mcp

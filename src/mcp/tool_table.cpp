@@ -1,0 +1,113 @@
+#include "mcp/tool_table.hpp"
+
+#include <cstdint>
+#include <optional>
+
+#include "mcp/raw_json.hpp"
+
+namespace onceguard::mcp {
+namespace {
+
+constexpr std::string_view description =
+    "Idempotency key. Make a new one (a UUID) for each new operation, and send the same one again "
+    "with the same arguments when you repeat the call because its result did not come: the "
+    "operation then takes effect once, and you get the first result.";
+
+tool_hints hints_of(const std::vector<raw_value>& tool, const std::string& argument) {
+  tool_hints out;
+  const auto* annotations = find(tool, "annotations");
+  if (const auto members = annotations == nullptr ? std::nullopt : members_of(annotations->text)) {
+    out.read_only = is_true(find(*members, "readOnlyHint"));
+    out.idempotent = is_true(find(*members, "idempotentHint"));
+    const auto* destructive = find(*members, "destructiveHint");
+    out.destructive = destructive == nullptr || destructive->text != "false";
+  }
+  out.destructive = out.destructive && !out.read_only;
+  const auto* schema = find(tool, "inputSchema");
+  const auto members = schema == nullptr ? std::nullopt : members_of(schema->text);
+  const auto* properties = members ? find(*members, "properties") : nullptr;
+  const auto named = properties == nullptr ? std::nullopt : members_of(properties->text);
+  out.has_key_argument = named && find(*named, argument) != nullptr;
+  return out;
+}
+
+/// The tools in a result of `tools/list`.
+std::optional<std::vector<raw_value>> tools_in(const std::vector<raw_value>& result) {
+  const auto* tools = find(result, "tools");
+  return tools == nullptr ? std::nullopt : elements_of(tools->text);
+}
+
+}  // namespace
+
+std::string tool_table::learn(std::string_view result) {
+  const auto members = members_of(result);
+  const auto tools = members ? tools_in(*members) : std::nullopt;
+  if (!tools) return {};
+  for (const auto& each : *tools) {
+    const auto tool = members_of(each.text);
+    const auto* name = tool ? mcp::find(*tool, "name") : nullptr;
+    const auto text = name == nullptr ? std::nullopt : string_of(name->text);
+    if (text) tools_[*text] = hints_of(*tool, argument_);
+  }
+  const auto* cursor = mcp::find(*members, "nextCursor");
+  return cursor == nullptr || !string_of(cursor->text) ? std::string() : std::string(cursor->text);
+}
+
+std::string tool_table::described(std::string_view result) const {
+  std::string out(result);
+  const auto members = members_of(result);
+  const auto* list = members ? mcp::find(*members, "tools") : nullptr;
+  const auto tools = list == nullptr ? std::nullopt : elements_of(list->text);
+  if (!tools || argument_.empty()) return out;
+  std::string changed(list->text);
+  // From the last, so that the places of those before stay right.
+  for (auto each = tools->rbegin(); each != tools->rend(); ++each) {
+    const auto tool = members_of(each->text);
+    const auto* schema = tool ? mcp::find(*tool, "inputSchema") : nullptr;
+    if (schema == nullptr || !members_of(schema->text)) continue;
+    const auto hints = hints_of(*tool, argument_);
+    if (hints.read_only || hints.has_key_argument) continue;
+    const auto text = described_schema(schema->text, must_have_key(hints));
+    changed = with_value(changed, *each, with_value(each->text, *schema, text));
+  }
+  return with_value(result, *list, changed);
+}
+
+std::string tool_table::described_schema(std::string_view schema, bool required) const {
+  std::string out(schema);
+  const auto property = json_string(argument_) +
+                        R"(:{"type":"string","minLength":1,"maxLength":255,)" +
+                        "\"description\":" + json_string(description) + '}';
+  const auto members = members_of(out);
+  const auto* properties = mcp::find(*members, "properties");
+  if (properties != nullptr && members_of(properties->text)) {
+    out = with_value(out, *properties, with_first(properties->text, property));
+  } else if (properties == nullptr) {
+    out = with_first(out, "\"properties\":{" + property + '}');
+  }
+  if (!required) return out;
+  const auto now = members_of(out);
+  const auto* names = mcp::find(*now, "required");
+  if (names == nullptr) return with_first(out, "\"required\":[" + json_string(argument_) + ']');
+  if (!elements_of(names->text)) return out;
+  return with_value(out, *names, with_first(names->text, json_string(argument_)));
+}
+
+const tool_hints* tool_table::find(const std::string& name) const {
+  const auto found = tools_.find(name);
+  return found == tools_.end() ? nullptr : &found->second;
+}
+
+bool tool_table::must_have_key(const tool_hints& hints) const noexcept {
+  switch (rule_) {
+    case key_rule::optional:
+      return false;
+    case key_rule::destructive:
+      return hints.destructive;
+    case key_rule::all:
+      return !hints.read_only;
+  }
+  return false;
+}
+
+}  // namespace onceguard::mcp

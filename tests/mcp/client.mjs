@@ -1,0 +1,80 @@
+// A client of the official SDK: node client.mjs 2025-11-25|2026-07-28 URL|COMMAND...
+// Reads orders, a JSON object a line, and writes what became of each, with its `order`.
+import readline from 'node:readline';
+
+const [revision, ...command] = process.argv.slice(2);
+const modern = revision === '2026-07-28';
+const overHttp = command[0].startsWith('http');
+const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
+const seen = { progress: 0, elicited: 0, sampled: 0, changed: 0 };
+const capabilities = { elicitation: { form: {} }, sampling: {} };
+
+async function connect() {
+  const name = { name: 'tests', version: '1' };
+  const options = { command: command[0], args: command.slice(1), env: process.env, stderr: 'inherit' };
+  let client;
+  let transport;
+  if (modern) {
+    const sdk = await import('@modelcontextprotocol/client');
+    client = new sdk.Client(name, { capabilities, versionNegotiation: { mode: { pin: revision } } });
+    client.setRequestHandler('elicitation/create', async () => {
+      seen.elicited += 1;
+      return { action: 'accept', content: { sure: true } };
+    });
+    if (overHttp) {
+      transport = new sdk.StreamableHTTPClientTransport(new URL(command[0]));
+    } else {
+      const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
+      transport = new StdioClientTransport(options);
+    }
+  } else {
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
+    const types = await import('@modelcontextprotocol/sdk/types.js');
+    client = new Client(name, { capabilities });
+    client.setRequestHandler(types.ElicitRequestSchema, async () => {
+      seen.elicited += 1;
+      return { action: 'accept', content: { sure: true } };
+    });
+    client.setRequestHandler(types.CreateMessageRequestSchema, async () => {
+      seen.sampled += 1;
+      return { model: 'test', role: 'assistant', content: { type: 'text', text: 'sampled' } };
+    });
+    client.setNotificationHandler(types.ToolListChangedNotificationSchema, () => { seen.changed += 1; });
+    if (overHttp) {
+      const http = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
+      transport = new http.StreamableHTTPClientTransport(new URL(command[0]));
+    } else {
+      const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
+      transport = new StdioClientTransport(options);
+    }
+  }
+  client.onclose = () => say({ closed: true });
+  await client.connect(transport);
+  return client;
+}
+
+const client = await connect();
+say({ connected: true });
+
+async function obey(order) {
+  const { call, meta, timeout } = order;
+  if (call !== undefined) {
+    const params = { name: call, arguments: order.arguments ?? {} };
+    if (meta !== undefined) params._meta = meta;
+    const options = { timeout: timeout ?? 60_000 };
+    if (order.progress) options.onprogress = () => { seen.progress += 1; };
+    return modern ? client.callTool(params, options) : client.callTool(params, undefined, options);
+  }
+  if (order.list !== undefined) return client.listTools();
+  if (order.seen !== undefined) return seen;
+  if (order.read !== undefined) return client.readResource({ uri: order.read });
+  if (order.prompt !== undefined) return client.getPrompt({ name: order.prompt });
+  if (order.close !== undefined) return client.close();
+  throw new Error('no such order');
+}
+
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const order = JSON.parse(line);
+  obey(order).then((result) => say({ order: order.order, result: result ?? null }),
+    (error) => say({ order: order.order, error: String(error.message), code: error.code ?? null }));
+}

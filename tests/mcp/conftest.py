@@ -1,0 +1,49 @@
+import pytest
+
+from support.executing import Executing
+from support.tool_client import ToolClient
+
+
+class Tools:
+    """A folder with a store, a file of effects and a gate; clients that start proxies and servers."""
+
+    def __init__(self, onceguard, folder):
+        self.executing = Executing(onceguard, folder)
+        self.onceguard, self.folder = onceguard, folder
+        self.gate = folder / "gate"
+        self.clients = []
+
+    def environment(self):
+        return self.executing.environment(GATE=str(self.gate))
+
+    def server(self, revision):
+        return ToolClient.server(revision)
+
+    def proxy(self, revision, *options):
+        return [str(self.onceguard), "mcp", "--store", self.executing.store, *map(str, options), "--",
+                *self.server(revision)]
+
+    def connect(self, revision, *options, command=None):
+        """A client of the SDK, whose server is behind a proxy."""
+        client = ToolClient(revision, command or self.proxy(revision, *options), self.folder,
+                            self.environment())
+        self.clients.append(client)
+        return client.wait_connected()
+
+    def runs(self, tool):
+        return self.executing.runs(tool)
+
+    def state(self, key):
+        return self.executing.state(key)
+
+    def close(self):
+        for client in self.clients:
+            client.kill()
+        self.executing.close()
+
+
+@pytest.fixture
+def tools(onceguard, tmp_path):
+    made = Tools(onceguard, tmp_path)
+    yield made
+    made.close()
