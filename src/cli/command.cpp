@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iostream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -193,6 +194,11 @@ std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::Parse
 }
 
 }  // namespace
+
+int end_with(int exit_code, const std::string& text) {
+  std::cerr << "onceguard: " << terminal_text(text) << "\n";
+  return exit_code;
+}
 
 std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure) {
   const auto steps = steps_of(program);

@@ -70,6 +70,9 @@ class command {
   int* exit_code_;
 };
 
+/// Writes a line for people to standard error, behind the program's name. Returns the exit code.
+int end_with(int exit_code, const std::string& text);
+
 /// Describes the fault of a command line and suggests what may have been intended.
 [[nodiscard]] std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure);
 

@@ -20,17 +20,12 @@ std::string key_fault(const std::string& text) {
   return text.size() <= key_size_max ? std::string() : "a key has 255 bytes at most";
 }
 
-int wrong_use(const std::string& text) {
-  std::cerr << "onceguard: " << text << "\n";
-  return exit_usage;
-}
-
 int run_exec(const given_flags& flags, const exec_request& given) {
   if ((given.unknown == "probe") == given.probe.empty()) {
-    return wrong_use("--on-unknown probe and --probe COMMAND belong together");
+    return end_with(exit_usage, "--on-unknown probe and --probe COMMAND belong together");
   }
   if (const auto codes = codes_of(given.success); !codes) {
-    return wrong_use("--success: " + codes.error().detail);
+    return end_with(exit_usage, "--success: " + codes.error().detail);
   }
   const auto settings = load_settings(flags, false);
   if (!settings) return exit_configuration;

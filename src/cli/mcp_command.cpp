@@ -13,6 +13,7 @@
 #include "cli/log_lines.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
+#include "mcp/http_proxy.hpp"
 #include "mcp/stdio_proxy.hpp"
 #include "text/json_text.hpp"
 
@@ -29,12 +30,9 @@ struct mcp_request {
   std::string retention = "24h";
   std::string unknown = "hold";
   std::string tool_error = "complete";
+  std::string listen = "127.0.0.1:8090";
+  std::string upstream;
 };
-
-int note(int exit_code, const std::string& text) {
-  std::cerr << "onceguard: " << terminal_text(text) << "\n";
-  return exit_code;
-}
 
 mcp::mcp_params params_of(const mcp_request& given, const config::settings& settings) {
   static const std::map<std::string, mcp::key_rule> rules{
@@ -48,6 +46,7 @@ mcp::mcp_params params_of(const mcp_request& given, const config::settings& sett
   mcp::mcp_params out;
   out.scope = given.scope;
   if (out.scope.empty()) {
+    out.scope = given.upstream;
     for (const auto& word : given.words) out.scope += std::to_string(word.size()) + ':' + word;
   }
   out.argument = given.argument;
@@ -77,17 +76,19 @@ class end_signals {
   }
   end_signals(const end_signals&) = delete;
   end_signals& operator=(const end_signals&) = delete;
-  ~end_signals() {
-    if (!thread_.joinable()) return;
-    ::pthread_kill(thread_.native_handle(), SIGURG);
-    thread_.join();
-  }
+  ~end_signals() { end(); }
 
-  void stop(mcp::stdio_proxy& proxy) {
+  void stop(auto& proxy) {
     thread_ = std::thread([this, &proxy] {
       int signal = 0;
       while (::sigwait(&taken_, &signal) == 0 && signal != SIGURG) proxy.stop();
     });
+  }
+  /// No more signals are waited for.
+  void end() {
+    if (!thread_.joinable()) return;
+    ::pthread_kill(thread_.native_handle(), SIGURG);
+    thread_.join();
   }
 
  private:
@@ -95,23 +96,55 @@ class end_signals {
   std::thread thread_;
 };
 
+void show_complaint(const std::string& text) { end_with(exit_ok, text); }
+
+int serve_streams(guard& records, const mcp_request& given, const config::settings& settings,
+                  end_signals& signals) {
+  mcp::stdio_proxy proxy(records, params_of(given, settings), given.words, show_complaint);
+  signals.stop(proxy);
+  const auto code = proxy.run();
+  signals.end();
+  if (!code) return end_with(exit_failed, code.error().detail);
+  return *code;
+}
+
+int serve_http(guard& records, const mcp_request& given, const config::settings& settings,
+               end_signals& signals) {
+  mcp::http_proxy_params params;
+  params.calls = params_of(given, settings);
+  params.upstream = given.upstream;
+  const auto colon = given.listen.rfind(':');
+  params.host = given.listen.substr(0, colon);
+  if (params.host.starts_with('[')) params.host = params.host.substr(1, params.host.size() - 2);
+  params.port = static_cast<std::uint16_t>(std::stoi(given.listen.substr(colon + 1)));
+  mcp::http_proxy proxy(records, params, show_complaint);
+  const auto port = proxy.listen();
+  if (!port) return end_with(exit_configuration, port.error().detail);
+  end_with(exit_ok, "listening on " + given.listen.substr(0, colon) + ':' + std::to_string(*port));
+  signals.stop(proxy);
+  proxy.run();
+  signals.end();
+  return exit_ok;
+}
+
 int serve(const mcp_request& given, const config::settings& settings, end_signals& signals) {
   guard_params params;
   params.store_timeout = settings.store.timeout;
   params.engine.state_dir = settings.gateway.state_dir;
   auto store = config::known_stores().open(settings.store);
-  if (!store) return note(exit_store, store.error().detail);
+  if (!store) return end_with(exit_store, store.error().detail);
   auto records = guard::open(std::move(*store), std::move(params));
-  if (!records) return note(exit_store, records.error().detail);
-  mcp::stdio_proxy proxy(*records, params_of(given, settings), given.words,
-                         [](const std::string& text) { note(exit_ok, text); });
-  signals.stop(proxy);
-  const auto code = proxy.run();
-  if (!code) return note(exit_failed, code.error().detail);
-  return *code;
+  if (!records) return end_with(exit_store, records.error().detail);
+  return given.upstream.empty() ? serve_streams(*records, given, settings, signals)
+                                : serve_http(*records, given, settings, signals);
 }
 
 int run_mcp(const given_flags& flags, const mcp_request& given) {
+  if (given.words.empty() == given.upstream.empty()) {
+    return end_with(exit_usage,
+                    "a server is missing, or there are two: expected -- COMMAND or --upstream "
+                    "URL");
+  }
   const auto settings = load_settings(flags, false);
   if (!settings) return exit_configuration;
   end_signals signals;
@@ -123,6 +156,14 @@ int run_mcp(const given_flags& flags, const mcp_request& given) {
   lines.flush();
   base::set_log_sink(nullptr);
   return code;
+}
+
+std::string address_fault(const std::string& text) {
+  const auto colon = text.rfind(':');
+  const auto port = colon == text.npos ? std::string() : text.substr(colon + 1);
+  const bool fine = colon != 0 && !port.empty() && port.size() <= 5 &&
+                    port.find_first_not_of("0123456789") == port.npos && std::stoi(port) <= 65'535;
+  return fine ? std::string() : "expected IP:PORT";
 }
 
 void add_key_options(const command& added, mcp_request& given) {
@@ -185,15 +226,25 @@ void add_mcp_command(command app) {
   add_result_options(added, *given);
   const auto flags = add_store_flags(added, {"lease", "backoff", "backoff-max", "state-dir",
                                              "log-file", "log-level", "log-format"});
-  added.add_option("COMMAND", given->words, "The server and its arguments, behind --")
-      .required()
-      .type("");
+  added
+      .add_option("--upstream", given->upstream,
+                  "A server on streamable HTTP, in place of a command: http://… or https://…")
+      .type("URL")
+      .once();
+  added
+      .add_option("--listen", given->listen,
+                  "With --upstream: where agents reach it [127.0.0.1:8090]")
+      .type("ADDRESS")
+      .once()
+      .check(address_fault);
+  added.add_option("COMMAND", given->words, "The server and its arguments, behind --").type("");
   added.footer(
       "A call of a tool with an idempotency key runs once; a repeat with the same key gets the "
       "first\n"
       "result. All else passes through untouched.\n\n"
-      "Example:\n"
-      "  onceguard mcp --store sqlite:/var/lib/onceguard/tools.db -- npx my-server");
+      "Examples:\n"
+      "  onceguard mcp --store sqlite:/var/lib/onceguard/tools.db -- npx my-server\n"
+      "  onceguard mcp --listen 127.0.0.1:8090 --upstream http://127.0.0.1:3000/mcp");
   added.runs([=] { return run_mcp(*flags, *given); });
 }
 

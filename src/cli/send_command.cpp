@@ -33,11 +33,6 @@ struct send_request {
   std::string timeout = "30s";
 };
 
-int wrong(int exit_code, const std::string& detail) {
-  std::cerr << "onceguard: " << terminal_text(detail) << "\n";
-  return exit_code;
-}
-
 std::string bytes_of(std::istream& stream, const std::string& name) {
   std::string bytes{std::istreambuf_iterator<char>(stream), {}};
   if (stream.bad()) throw std::runtime_error(name + ": can't be read");
@@ -120,9 +115,9 @@ int mark_done(client::key_file& file, std::uint16_t status) {
   if (marked) return exit_ok;
   const auto& why = marked.error();
   if (why.code != errc::conflict && why.code != errc::not_found) {
-    return wrong(exit_code_of(why), why.detail);
+    return end_with(exit_code_of(why), why.detail);
   }
-  return wrong(exit_ok, why.detail + "; it was left as it is");
+  return end_with(exit_ok, why.detail + "; it was left as it is");
 }
 
 int deliver(const client::request& request, const client::retry_params& params,
@@ -130,14 +125,14 @@ int deliver(const client::request& request, const client::retry_params& params,
   if (!request.key.empty()) std::cerr << "onceguard: key " << terminal_text(request.key) << "\n";
   client::beast_transport transport;
   const auto got = client::send(transport, request, params, report_attempt);
-  if (!got) return wrong(exit_usage, got.error().detail);
+  if (!got) return end_with(exit_usage, got.error().detail);
   if (got->last.answer) std::cout << got->last.answer->body << std::flush;
   if (got->end != client::ending::success) return report_end(*got, request.key);
   const auto status = got->last.answer->status;
   if (!std::cout) {
-    return wrong(exit_failed, fmt::format("it succeeded with {}, but the answer is not written; "
-                                          "the same command with the same key gets it again",
-                                          status));
+    return end_with(exit_failed, fmt::format("it succeeded with {}, but the answer is not written; "
+                                             "the same command with the same key gets it again",
+                                             status));
   }
   return file == nullptr ? exit_ok : mark_done(*file, status);
 }
@@ -145,7 +140,7 @@ int deliver(const client::request& request, const client::retry_params& params,
 int run_send(const send_request& given) {
   auto request = request_of(given);
   if (!given.json.empty() && !nlohmann::json::accept(request.body)) {
-    return wrong(exit_usage, "--json: this is no JSON");
+    return end_with(exit_usage, "--json: this is no JSON");
   }
   client::retry_params params;
   params.attempts = given.attempts;
@@ -153,12 +148,12 @@ int run_send(const send_request& given) {
   params.attempt_timeout = config::parse_duration(given.timeout).value();
   request.key = given.key;
   if (const auto checked = client::check(request); !checked) {
-    return wrong(exit_usage, checked.error().detail);
+    return end_with(exit_usage, checked.error().detail);
   }
   std::optional<client::key_file> file;
   if (!given.key_file.empty()) {
     auto opened = client::key_file::open(given.key_file, request);
-    if (!opened) return wrong(exit_code_of(opened.error()), opened.error().detail);
+    if (!opened) return end_with(exit_code_of(opened.error()), opened.error().detail);
     file = std::move(*opened);
     request.key = file->key();
     if (file->done_status() != 0) {

@@ -64,7 +64,8 @@ bool call_guard::needs_hints(const tool_call& call) const noexcept {
                                 params_.required != key_rule::optional);
 }
 
-asio::awaitable<admission> call_guard::admit(std::string text, const tool_hints* hints) {
+asio::awaitable<admission> call_guard::admit(std::string text, const tool_hints* hints,
+                                             std::string caller) {
   // The hints may change while the claim waits.
   const auto tool = hints == nullptr ? tool_hints() : *hints;
   const auto message = read_message(text);
@@ -86,7 +87,7 @@ asio::awaitable<admission> call_guard::admit(std::string text, const tool_hints*
     out.forward = std::move(text);
     co_return out;
   }
-  request wanted(params_.scope, key, print);
+  request wanted(params_.scope + caller, key, print);
   wanted.scope_kind = "mcp";
   wanted.method = "tools/call";
   wanted.path = call.name;

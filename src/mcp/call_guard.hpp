@@ -42,8 +42,10 @@ class call_guard {
 
   /// Whether the hints of the tool count for the call: it is to be guarded, if it has a key.
   [[nodiscard]] bool needs_hints(const tool_call& call) const noexcept;
-  /// Claims. `text` is the request as it came; `hints` may be null. On an io_context of one thread.
-  [[nodiscard]] boost::asio::awaitable<admission> admit(std::string text, const tool_hints* hints);
+  /// Claims. `text` is the request as it came; `hints` may be null; `caller` tells callers apart,
+  /// where the transport can. On an io_context of one thread.
+  [[nodiscard]] boost::asio::awaitable<admission> admit(std::string text, const tool_hints* hints,
+                                                        std::string caller = {});
   /// The server has answered: settles, and returns the response for the client.
   [[nodiscard]] boost::asio::awaitable<std::string> finish(running_call call, std::string response);
   /// The call never went to the server.

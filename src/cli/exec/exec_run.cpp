@@ -73,11 +73,6 @@ class shown_output {
   int err_failed_ = 0;
 };
 
-int note(int exit_code, const std::string& text) {
-  std::cerr << "onceguard: " << terminal_text(text) << "\n";
-  return exit_code;
-}
-
 // ---- the run
 
 route_policy policy_of(const exec_request& given, const config::settings& settings) {
@@ -118,20 +113,20 @@ int report_end(const executed<command_result>& done, const exec_request& given,
                const shown_output& shown) {
   const auto& made = done.value;
   if (done.replayed && !given.every.empty()) {
-    if (given.verbose) note(exit_ok, "ran in this period already");
+    if (given.verbose) end_with(exit_ok, "ran in this period already");
     return exit_ok;
   }
-  if (done.replayed && given.verbose) note(exit_ok, "this is the output of the first run");
+  if (done.replayed && given.verbose) end_with(exit_ok, "this is the output of the first run");
   if (!made.why.empty() && (done.replayed || made.settled == settle_kind::abandon)) {
-    note(exit_ok, made.settled == settle_kind::abandon
-                      ? made.why + "; it is unknown whether it took effect"
-                      : made.why);
+    end_with(exit_ok, made.settled == settle_kind::abandon
+                          ? made.why + "; it is unknown whether it took effect"
+                          : made.why);
   } else if (made.exit_code >= exit_not_startable && made.settled == settle_kind::release) {
-    note(exit_ok, made.why);
+    end_with(exit_ok, made.why);
   } else if (!made.why.empty() && given.verbose) {
-    note(exit_ok, made.why);
+    end_with(exit_ok, made.why);
   }
-  if (shown.failed()) return note(exit_exec_failed, "standard output can't be written");
+  if (shown.failed()) return end_with(exit_exec_failed, "standard output can't be written");
   return made.exit_code;
 }
 
@@ -145,29 +140,29 @@ int report_refusal(const refusal& refused, const exec_request& given) {
   switch (refused.kind) {
     case refusal_kind::busy:
       if (periodic && !given.verbose) return exit_ok;
-      return note(periodic ? exit_ok : exit_try_later, refused.detail + later(refused));
+      return end_with(periodic ? exit_ok : exit_try_later, refused.detail + later(refused));
     case refusal_kind::backoff:
     case refusal_kind::overloaded:
-      return note(exit_try_later, refused.detail + later(refused));
+      return end_with(exit_try_later, refused.detail + later(refused));
     case refusal_kind::store_failed:
-      return note(refused.retryable() ? exit_try_later : exit_exec_failed, refused.detail);
+      return end_with(refused.retryable() ? exit_try_later : exit_exec_failed, refused.detail);
     case refusal_kind::mismatch:
-      return note(exit_other_command, "the key belongs to another command; nothing was run");
+      return end_with(exit_other_command, "the key belongs to another command; nothing was run");
     case refusal_kind::unknown:
-      return note(
+      return end_with(
           exit_outcome_unknown,
           refused.detail + "; nothing was run (see: onceguard keys show " + given.key + ")");
     case refusal_kind::answer_not_kept:
       if (periodic && !given.verbose) return exit_ok;
-      return note(exit_ok, "done before; the output and the exit code are not known");
+      return end_with(exit_ok, "done before; the output and the exit code are not known");
     case refusal_kind::unrecorded:
     case refusal_kind::superseded:
-      return note(exit_not_recorded, refused.detail);
+      return end_with(exit_not_recorded, refused.detail);
     case refusal_kind::answer_unreadable:
     case refusal_kind::invalid_request:
       break;
   }
-  return note(exit_exec_failed, refused.detail);
+  return end_with(exit_exec_failed, refused.detail);
 }
 
 int run_in(guard& records, const exec_request& given, const config::settings& settings,
@@ -210,9 +205,9 @@ int run_once(const exec_request& given, const config::settings& settings, signal
     params.probe = probe_by_command(std::move(question), std::chrono::minutes(1));
   }
   auto store = config::known_stores().open(settings.store);
-  if (!store) return note(exit_try_later, store.error().detail + "; nothing was run");
+  if (!store) return end_with(exit_try_later, store.error().detail + "; nothing was run");
   auto records = guard::open(std::move(*store), std::move(params));
-  if (!records) return note(exit_try_later, records.error().detail + "; nothing was run");
+  if (!records) return end_with(exit_try_later, records.error().detail + "; nothing was run");
   return run_in(*records, given, settings, signals);
 }
 

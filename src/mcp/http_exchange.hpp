@@ -1,0 +1,88 @@
+// One request of a client on streamable HTTP, and its response.
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "mcp/call_guard.hpp"
+#include "mcp/event_stream.hpp"
+#include "mcp/http_upstream.hpp"
+#include "mcp/message.hpp"
+#include "mcp/tool_table.hpp"
+
+namespace onceguard::mcp {
+
+/// What the exchanges of a proxy share. On the one thread of its io_context.
+struct http_shared {
+  boost::asio::io_context& io;
+  call_guard& calls;
+  tool_table& tools;
+  const upstream_address& upstream;
+  std::function<void(const std::string&)> complain;
+
+  /// A call whose stream ended without a response: the client may go on with another stream of its
+  /// session, on which the response then comes (revision 2025-11-25).
+  struct detached_call {
+    running_call call;
+    std::unique_ptr<boost::asio::steady_timer> linger;
+  };
+  /// By session and the id of the request.
+  std::map<std::pair<std::string, std::string>, detached_call> detached{};
+  std::size_t guarded = 0;  ///< calls that hold a lease
+};
+
+class http_exchange {
+ public:
+  http_exchange(http_shared& shared, boost::asio::ip::tcp::socket& client, http_request request);
+  http_exchange(const http_exchange&) = delete;
+  http_exchange& operator=(const http_exchange&) = delete;
+  ~http_exchange();
+
+  /// True: the client's connection may be used for another request.
+  [[nodiscard]] boost::asio::awaitable<bool> serve();
+
+ private:
+  [[nodiscard]] boost::asio::awaitable<void> admit();
+  [[nodiscard]] boost::asio::awaitable<bool> relay();
+  [[nodiscard]] boost::asio::awaitable<bool> relay_whole(http_head head);
+  [[nodiscard]] boost::asio::awaitable<bool> relay_events(http_head head);
+  [[nodiscard]] boost::asio::awaitable<bool> relay_bytes(http_head head);
+  /// The message, or what the client gets in its place.
+  [[nodiscard]] boost::asio::awaitable<std::string> take(std::string text);
+  [[nodiscard]] boost::asio::awaitable<void> end_without_response(unknown_reason why);
+  [[nodiscard]] running_call give_call();
+  [[nodiscard]] boost::asio::awaitable<void> release();
+  [[nodiscard]] boost::asio::awaitable<void> list_tools();
+  [[nodiscard]] boost::asio::awaitable<std::string> ask_for_tools(const std::string& cursor);
+
+  [[nodiscard]] http_request for_upstream() const;
+  [[nodiscard]] boost::asio::awaitable<bool> reply(unsigned status, std::string body,
+                                                   std::string type = "application/json");
+  /// Sends a response in pieces. False: the client is gone.
+  [[nodiscard]] boost::asio::awaitable<bool> send_head(http_head head);
+  [[nodiscard]] boost::asio::awaitable<void> send_piece(std::string piece);
+  [[nodiscard]] boost::asio::awaitable<bool> end_pieces();
+  [[nodiscard]] boost::asio::awaitable<void> write(std::string bytes);
+  void watch_client();
+
+  http_shared& shared_;
+  boost::asio::ip::tcp::socket& client_;
+  http_request request_;
+  message message_;
+  std::string session_;
+  bool lists_tools_ = false;
+  std::string response_;  // instead of a request to the server
+  std::optional<running_call> call_;
+  std::string call_id_;
+  std::unique_ptr<http_upstream> upstream_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  bool client_gone_ = false;
+  bool chunked_ = true;
+};
+
+}  // namespace onceguard::mcp
