@@ -159,7 +159,7 @@ bool command_run::read_control() {
 }
 
 void command_run::feed_input() {
-  const auto written = ::write(in_.here.get(), input_.data(), input_.size());
+  const auto written = process::write_quietly(in_.here.get(), input_);
   if (written > 0) input_.remove_prefix(static_cast<std::size_t>(written));
   const bool broken = written < 0 && errno != EAGAIN && errno != EINTR;
   if (broken || input_.empty()) in_.here.close();

@@ -109,7 +109,10 @@ asio::awaitable<void> http_exchange::admit() {
 }
 
 http_request http_exchange::for_upstream() const {
-  http_request out(request_.method(), shared_.upstream.target, 11);
+  // Other paths have a meaning of their own, as /.well-known/oauth-protected-resource.
+  const auto target = request_.target() == "/" ? shared_.upstream.target
+                                               : std::string(request_.target());
+  http_request out(request_.method(), target, 11);
   for (const auto& field : request_) {
     if (travels(field.name())) out.insert(field.name_string(), field.value());
   }

@@ -16,7 +16,7 @@ struct http_proxy_params {
   mcp_params calls;
   std::string host;  ///< to listen on: an IP address
   std::uint16_t port = 0;
-  /// http://HOST[:PORT]/PATH or https://…: where all requests go, whatever their path.
+  /// http://HOST[:PORT]/PATH or https://…. Requests keep their path; those for "/" get this one.
   std::string upstream;
 };
 

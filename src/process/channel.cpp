@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <poll.h>
 #include <string>
@@ -31,9 +33,28 @@ int poll_time(time_point until) noexcept {
   return static_cast<int>(std::clamp<std::int64_t>(rest.count(), 0, 1'000'000));
 }
 
+std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept {
+  sigset_t signal;
+  sigset_t former;
+  sigset_t pending;
+  ::sigemptyset(&signal);
+  ::sigaddset(&signal, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &signal, &former);
+  ::sigpending(&pending);
+  const auto written = ::write(pipe, bytes.data(), bytes.size());
+  const int why = errno;
+  if (written < 0 && why == EPIPE && ::sigismember(&pending, SIGPIPE) == 0) {
+    const timespec at_once{};
+    ::sigtimedwait(&signal, nullptr, &at_once);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
+  errno = why;
+  return written;
+}
+
 bool feed(descriptor& input, std::string_view bytes, time_point until) {
   while (!bytes.empty()) {
-    const auto written = ::write(input.get(), bytes.data(), bytes.size());
+    const auto written = write_quietly(input.get(), bytes);
     if (written > 0) {
       bytes.remove_prefix(static_cast<std::size_t>(written));
       continue;

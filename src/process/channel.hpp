@@ -1,5 +1,6 @@
 // What a command reads and writes in place of a file: pipes, and terminals of its own.
 #pragma once
+#include <cstddef>
 #include <string_view>
 
 #include <onceguard/error.hpp>
@@ -26,6 +27,8 @@ struct channel {
 [[nodiscard]] result<channel> make_input_pipe();
 /// A terminal from the command, which passes bytes on as they are, of the size of `terminal`.
 [[nodiscard]] result<channel> make_output_terminal(int terminal);
+/// As write(2), but a pipe without a reader raises no SIGPIPE, whatever this process does with it.
+[[nodiscard]] std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept;
 /// Writes all bytes to a pipe to the command, which may end without reading all of them. False: the
 /// time is over.
 [[nodiscard]] bool feed(descriptor& input, std::string_view bytes, time_point until);

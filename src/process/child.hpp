@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,12 @@ struct start_failure {
   int number = 0;      ///< errno
   std::string detail;  ///< for people
 };
+
+/// Called by result::value(), which is a programmer's error after a failure.
+[[noreturn]] inline void throw_exception_from_error(const start_failure& failed,
+                                                    const boost::source_location& /*where*/) {
+  throw std::logic_error(failed.detail);
+}
 
 /// A running command. Its destructor kills all of its processes, unless it was left.
 /// Thread-safety: signal() may be called from any thread while the object lives; all else by one.

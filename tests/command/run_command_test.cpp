@@ -1,0 +1,205 @@
+// run_command: the library call behind `onceguard exec`.
+#include <fstream>
+#include <future>
+#include <sys/stat.h>
+
+#include <gtest/gtest.h>
+
+#include <onceguard/command.hpp>
+#include <onceguard/testing.hpp>
+
+#include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::wait_until;
+
+class command_call : public ::testing::Test {
+ protected:
+  /// A script that leaves its mark.
+  [[nodiscard]] command shell(const std::string& script) const {
+    command out;
+    out.words = {"/bin/sh", "-c", "echo x >>\"$MARKS\"\n" + script};
+    out.environment = {{"MARKS", folder_.file("marks")}};
+    return out;
+  }
+  [[nodiscard]] int runs() const {
+    std::ifstream marks(folder_.file("marks"));
+    return static_cast<int>(std::count(std::istreambuf_iterator<char>(marks), {}, 'x'));
+  }
+  [[nodiscard]] static request of(const command& job, const std::string& key = "key") {
+    return {"jobs", key, command_fingerprint(job)};
+  }
+
+  testing::temporary_folder folder_;
+  testing::store_in_hand records_;
+  guard guard_ = guard::open(records_.open()).value();
+  command_rules rules_;
+};
+
+TEST_F(command_call, a_repeat_gets_the_result_of_the_first_run) {
+  const auto job = shell("echo out; echo err >&2; exit 3");
+  rules_.success = {3};
+  const auto first = run_command(guard_, of(job), job, rules_).value();
+  EXPECT_FALSE(first.replayed);
+  EXPECT_EQ(first.value.exit_code, 3);
+  EXPECT_EQ(first.value.output_size, 8u);
+  const auto again = run_command(guard_, of(job), job, rules_).value();
+  EXPECT_TRUE(again.replayed);
+  EXPECT_EQ(again.value, first.value);
+  EXPECT_EQ(runs(), 1);
+}
+
+TEST_F(command_call, the_input_and_the_folder_are_those_of_the_command) {
+  auto job = shell("cat; pwd");
+  job.input = std::string(300'000, 'i');
+  job.folder = "/usr";
+  std::string output;
+  rules_.on_output = [&](output_stream, std::string_view bytes) { output += bytes; };
+  EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
+  EXPECT_EQ(output, job.input + "/usr\n");
+}
+
+TEST_F(command_call, a_command_that_reads_no_input_does_not_hang) {
+  auto job = shell("exit 0");
+  job.input = std::string(10'000'000, 'i');
+  EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
+}
+
+TEST_F(command_call, malformed_commands_are_refused_and_nothing_runs) {
+  const auto refused = [&](const command& job) {
+    const auto got = run_command(guard_, of(job), job, rules_);
+    return !got && got.error().kind == refusal_kind::invalid_request;
+  };
+  EXPECT_TRUE(refused(command{}));
+  auto job = shell("true");
+  job.words.push_back(std::string("a\0b", 3));
+  EXPECT_TRUE(refused(job));
+  job = shell("true");
+  job.environment.emplace_back("A=B", "c");
+  EXPECT_TRUE(refused(job));
+  job.environment.back() = {"", "c"};
+  EXPECT_TRUE(refused(job));
+  EXPECT_EQ(runs(), 0);
+}
+
+TEST_F(command_call, failures_are_tried_again_within_the_call) {
+  const auto job = shell("[ $ONCEGUARD_ATTEMPT = 3 ]");
+  rules_.retries = 5;
+  route_policy quick;
+  quick.backoff = 10ms;
+  rules_.policy = &quick;
+  EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
+  EXPECT_EQ(runs(), 3);
+}
+
+TEST_F(command_call, a_stop_ends_the_pause_between_attempts) {
+  const auto job = shell("exit 1");
+  rules_.retries = 5;
+  route_policy slow;
+  slow.backoff = slow.backoff_max = 1h;
+  rules_.policy = &slow;
+  std::stop_source stop;
+  rules_.stop = stop.get_token();
+  auto call =
+      std::async(std::launch::async, [&] { return run_command(guard_, of(job), job, rules_); });
+  wait_until("the first attempt", [&] { return runs() == 1; });
+  stop.request_stop();
+  EXPECT_EQ(call.get().error().kind, refusal_kind::backoff);
+}
+
+TEST_F(command_call, a_stop_ends_the_wait_for_a_twin) {
+  const auto job = shell("while [ ! -e '" + folder_.file("go") + "' ]; do sleep 0.02; done");
+  auto first = std::async(std::launch::async,
+                          [&] { return run_command(guard_, of(job), job, command_rules{}); });
+  wait_until("the first", [&] { return runs() == 1; });
+  route_policy waits;
+  waits.on_busy = on_busy_rule::wait;
+  waits.wait = 1h;
+  rules_.policy = &waits;
+  std::stop_source stop;
+  rules_.stop = stop.get_token();
+  auto twin =
+      std::async(std::launch::async, [&] { return run_command(guard_, of(job), job, rules_); });
+  stop.request_stop();
+  EXPECT_EQ(twin.get().error().kind, refusal_kind::busy);
+  std::ofstream(folder_.file("go")) << "now";
+  EXPECT_EQ(first.get()->value.exit_code, 0);
+}
+
+TEST_F(command_call, a_running_command_takes_signals) {
+  const auto job = shell("trap 'exit 5' USR1; echo ready; while :; do sleep 0.02; done");
+  std::promise<running_command*> started;
+  rules_.on_start = [&](running_command& begun) { started.set_value(&begun); };
+  std::promise<void> ready;
+  rules_.on_output = [&](output_stream, std::string_view) { ready.set_value(); };
+  bool ended = false;
+  rules_.on_end = [&] { ended = true; };
+  rules_.success = {5};
+  auto call =
+      std::async(std::launch::async, [&] { return run_command(guard_, of(job), job, rules_); });
+  auto* const running = started.get_future().get();
+  ready.get_future().wait();
+  running->signal(SIGUSR1);
+  EXPECT_EQ(call.get()->value.exit_code, 5);
+  EXPECT_TRUE(ended);
+}
+
+TEST_F(command_call, an_exception_of_the_caller_ends_the_command_and_leaves_it_unknown) {
+  const auto job = shell("echo ready; sleep 300");
+  rules_.on_output = [](output_stream, std::string_view) { throw std::runtime_error("full"); };
+  EXPECT_THROW(static_cast<void>(run_command(guard_, of(job), job, rules_)), std::runtime_error);
+  rules_.on_output = {};
+  EXPECT_EQ(run_command(guard_, of(job), job, rules_).error().kind, refusal_kind::unknown);
+}
+
+TEST_F(command_call, output_is_bounded_in_memory) {
+  const auto job = shell("head -c 1000000 /dev/zero");
+  rules_.keep_output = 1'000;
+  std::size_t seen = 0;
+  rules_.on_output = [&](output_stream, std::string_view bytes) { seen += bytes.size(); };
+  const auto made = run_command(guard_, of(job), job, rules_).value().value;
+  EXPECT_EQ(seen, 1'000'000u);
+  EXPECT_EQ(made.output_size, 1'000'000u);
+  ASSERT_EQ(made.output.size(), 1u);
+  EXPECT_EQ(made.output.front().bytes.size(), 1'000u);
+  EXPECT_TRUE(made.output_file.empty());
+  seen = 0;
+  const auto again = run_command(guard_, of(job), job, rules_).value().value;
+  EXPECT_EQ(seen, 1'000u);
+  EXPECT_EQ(again.why, "not all of the first run's output was kept");
+}
+
+TEST_F(command_call, a_probe_asks_with_the_token) {
+  route_policy asks;
+  asks.unknown = unknown_policy::probe;
+  guard_params params;
+  command question;
+  question.words = {"/bin/sh", "-c",
+                    "[ -n \"$ONCEGUARD_TOKEN\" ] && echo found $ONCEGUARD_ATTEMPT"};
+  params.probe = probe_by_command(question, 10s);
+  auto asking = guard::open(records_.open(), params).value();
+  const auto job = shell("kill -9 $$");
+  EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 128 + SIGKILL);
+  rules_.policy = &asks;
+  const auto done = run_command(asking, of(job), job, rules_).value();
+  EXPECT_TRUE(done.replayed);
+  EXPECT_EQ(done.value.exit_code, 0);
+  ASSERT_EQ(done.value.output.size(), 1u);
+  EXPECT_EQ(done.value.output.front().bytes, "found 2\n");
+  EXPECT_EQ(runs(), 1);
+}
+
+TEST_F(command_call, words_are_told_apart_by_their_lengths) {
+  command one;
+  one.words = {"a", "bc"};
+  command other;
+  other.words = {"ab", "c"};
+  EXPECT_NE(command_fingerprint(one), command_fingerprint(other));
+}
+
+}  // namespace
+}  // namespace onceguard

@@ -1,0 +1,42 @@
+// Any bytes as a message of the Model Context Protocol: what is changed stays JSON, and what is not
+// keeps its bytes.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "mcp/message.hpp"
+#include "mcp/raw_json.hpp"
+#include "mcp/tool_table.hpp"
+
+namespace {
+
+using namespace onceguard::mcp;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto got = read_message(text);
+  if (got.kind == message_kind::other) return 0;
+  static_cast<void>(end_of(got));
+  static_cast<void>(cancelled_id(got));
+  const auto call = read_tool_call(got, "idempotency_key");
+  static_cast<void>(call_fingerprint(call, "idempotency_key"));
+  const auto stripped = without_argument(text, "idempotency_key");
+  require(is_json(stripped));
+  if (!call.key_is_argument) require(stripped == text);
+  const auto again = read_tool_call(read_message(stripped), "idempotency_key");
+  // A second argument of that name is a fault of the call, which is then refused.
+  require(!again.key_is_argument || !call.fault.empty());
+  if (got.result.empty()) return 0;
+  tool_table table("idempotency_key", key_rule::all);
+  static_cast<void>(table.learn(got.result));
+  require(is_json(table.described(got.result)));
+  return 0;
+}

@@ -1,0 +1,86 @@
+// Hints of tools, and the list that tells agents how to send a key.
+#include "mcp/tool_table.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace onceguard::mcp {
+namespace {
+
+const std::string list = R"({ "tools":[
+  {"name":"plain","inputSchema":{"type":"object","properties":{"n":{"type":"number"}}}},
+  {"name":"empty","inputSchema":{ }},
+  {"name":"reads","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},
+  {"name":"adds","inputSchema":{"properties":{},"required":["n"]},
+   "annotations":{"destructiveHint":false}},
+  {"name":"again","inputSchema":{"type":"object"},"annotations":{"idempotentHint":true}},
+  {"name":"own","inputSchema":{"properties":{"key":{"type":"string"}}}},
+  {"name":"odd","inputSchema":7},
+  {"no":"name"}, 8 ],"big":12345678901234567890 })";
+
+TEST(mcp_tools, hints_have_the_defaults_of_the_protocol) {
+  tool_table table("key", key_rule::optional);
+  EXPECT_EQ(table.learn(list), "");
+  EXPECT_EQ(table.find("none"), nullptr);
+  const auto* plain = table.find("plain");
+  ASSERT_NE(plain, nullptr);
+  EXPECT_TRUE(plain->destructive && !plain->read_only && !plain->idempotent);
+  EXPECT_TRUE(table.find("reads")->read_only && !table.find("reads")->destructive);
+  EXPECT_FALSE(table.find("adds")->destructive);
+  EXPECT_TRUE(table.find("again")->idempotent);
+  EXPECT_TRUE(table.find("own")->has_key_argument);
+  table.forget();
+  EXPECT_TRUE(table.empty());
+}
+
+TEST(mcp_tools, the_list_describes_the_argument_where_a_key_is_of_use) {
+  const tool_table table("key", key_rule::destructive);
+  const auto described = table.described(list);
+  const auto before = nlohmann::json::parse(list);
+  const auto after = nlohmann::json::parse(described);
+  const auto has = [&](int tool) {
+    const auto& schema = after["tools"][static_cast<std::size_t>(tool)]["inputSchema"];
+    return schema.contains("properties") && schema["properties"].contains("key") &&
+           schema["properties"]["key"]["description"].get<std::string>().size() > 50;
+  };
+  EXPECT_TRUE(has(0) && has(1) && has(3) && has(4));
+  EXPECT_FALSE(has(2));
+  for (const std::size_t same : {2u, 5u, 6u, 7u, 8u}) {
+    EXPECT_EQ(after["tools"][same], before["tools"][same]);
+  }
+  EXPECT_EQ(after["tools"][0]["inputSchema"]["required"], nlohmann::json({"key"}));
+  EXPECT_EQ(after["tools"][3]["inputSchema"]["required"], nlohmann::json({"n"}));
+  // What is not changed keeps its bytes.
+  EXPECT_NE(described.find(R"("big":12345678901234567890 })"), std::string::npos);
+}
+
+TEST(mcp_tools, without_an_argument_nothing_is_described) {
+  EXPECT_EQ(tool_table("", key_rule::all).described(list), list);
+  EXPECT_EQ(tool_table("key", key_rule::all).described("[]"), "[]");
+}
+
+TEST(mcp_tools, a_page_names_the_next_one) {
+  tool_table table("key", key_rule::optional);
+  EXPECT_EQ(table.learn(R"({"tools":[],"nextCursor":"a\"b"})"), R"("a\"b")");
+  EXPECT_EQ(table.learn(R"({"tools":[],"nextCursor":null})"), "");
+}
+
+TEST(mcp_tools, which_calls_need_a_key) {
+  const tool_hints destroys;
+  tool_hints adds;
+  adds.destructive = false;
+  tool_hints reads;
+  reads.read_only = true;
+  reads.destructive = false;
+  const tool_table none("key", key_rule::optional);
+  const tool_table some("key", key_rule::destructive);
+  const tool_table all("key", key_rule::all);
+  EXPECT_FALSE(none.must_have_key(destroys));
+  EXPECT_TRUE(some.must_have_key(destroys));
+  EXPECT_FALSE(some.must_have_key(adds));
+  EXPECT_TRUE(all.must_have_key(adds));
+  EXPECT_FALSE(all.must_have_key(reads));
+}
+
+}  // namespace
+}  // namespace onceguard::mcp
