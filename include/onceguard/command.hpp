@@ -87,7 +87,7 @@ class running_command {
   running_command(const running_command&) = delete;
   running_command& operator=(const running_command&) = delete;
   virtual ~running_command() = default;
-  /// Sends a signal to the command.
+  /// Sends a signal to the command; where the streams are captured, to its process group.
   virtual void signal(int number) const noexcept = 0;
   /// Tells the command that the terminal of this process has another size.
   virtual void resize_terminal() const noexcept = 0;

@@ -194,8 +194,7 @@ class guard {
 
   // ---- the same in pieces
 
-  /// Claims an operation; blocks. Without a lease, the outcome says what to answer. A stop request
-  /// of `caller` ends a wait for a running twin.
+  /// Claims; blocks. Without a lease, the outcome says what to answer. `caller` may end a wait.
   [[nodiscard]] claim_result claim(const request& request, const route_policy& policy,
                                    std::stop_token caller = {});
   /// Ends the lease of claim; blocks.
@@ -219,9 +218,8 @@ class guard {
  private:
   struct state;
   explicit guard(std::unique_ptr<state> made) noexcept;
-  /// A claim whose question to the application, if there is one, is answered. `caller` ends a wait.
-  claim_result begin(const request& request, const route_policy& policy,
-                     std::stop_token caller = {});
+  /// A claim whose question to the application, if there is one, is answered.
+  claim_result begin(const request& request, const route_policy& policy, std::stop_token caller);
   boost::asio::awaitable<claim_result> async_begin(request request, const route_policy& policy,
                                                    std::stop_token caller);
   /// On the guard's own thread.
@@ -246,7 +244,7 @@ template <work_of_result Work>
 execution<result_of<Work>> guard::execute(const request& request, const route_policy& policy,
                                           Work&& work) {
   using value_type = result_of<Work>;
-  auto begun = begin(request, policy);
+  auto begun = begin(request, policy, {});
   if (!begun.lease) return replayed_value<value_type>(begun.outcome);
   auto held = std::move(*begun.lease);
   running run(held);

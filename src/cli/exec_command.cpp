@@ -32,7 +32,7 @@ int run_exec(const given_flags& flags, const exec_request& given) {
   signal_relay signals;
   int code = exit_failed;
   if (settings->log.file.empty()) {
-    // Standard error is the command's: what happened is told there in a line.
+    // Standard error is the command's: what happened is reported there in a line.
     code = run_once(given, *settings, signals);
   } else {
     const auto descriptor = log_descriptor(settings->log);

@@ -35,8 +35,8 @@ void command_run::signal(int number) const noexcept {
 }
 
 void command_run::resize_terminal() const noexcept {
-  if (out_is_terminal_) process::copy_terminal_size(STDOUT_FILENO, out_.here.get());
-  if (err_is_terminal_) process::copy_terminal_size(STDERR_FILENO, err_.here.get());
+  if (out_is_terminal_) process::copy_terminal_size(STDOUT_FILENO, stdout_.here.get());
+  if (err_is_terminal_) process::copy_terminal_size(STDERR_FILENO, stderr_.here.get());
 }
 
 result<process::channel> command_run::make_output(int stream) {
@@ -53,14 +53,14 @@ result<void> command_run::make_channels() {
   if (!err) return err.error();
   auto control = process::make_output_pipe();
   if (!control) return control.error();
-  out_ = std::move(*out);
-  err_ = std::move(*err);
+  stdout_ = std::move(*out);
+  stderr_ = std::move(*err);
   control_ = std::move(*control);
   if (rules_.streams == command_streams::shared) return {};
   auto input = process::make_input_pipe();
   if (!input) return input.error();
-  in_ = std::move(*input);
-  if (input_.empty()) in_.here.close();
+  stdin_ = std::move(*input);
+  if (input_.empty()) stdin_.here.close();
   return {};
 }
 
@@ -72,13 +72,14 @@ attempt_result command_run::run(std::vector<std::string> environment, std::stop_
   for (const auto& [name, value] : command_.environment) environment.push_back(name + '=' + value);
   params.environment = process::environment_behind(std::move(environment));
   params.folder = command_.folder;
-  params.streams = {in_.there.get(), out_.there.get(), err_.there.get(), control_.there.get()};
+  params.streams = {stdin_.there.get(), stdout_.there.get(), stderr_.there.get(),
+                    control_.there.get()};
   params.new_group = rules_.streams == command_streams::captured;
   if (rules_.signal_mask != nullptr) params.mask = *rules_.signal_mask;
   auto started = process::child::start(params);
   if (!started) return not_started(started.error());
   child_.emplace(std::move(*started));
-  for (auto* each : {&in_, &out_, &err_, &control_}) each->there.close();
+  for (auto* each : {&stdin_, &stdout_, &stderr_, &control_}) each->there.close();
   if (rules_.on_start) rules_.on_start(*this);
   try {
     follow(std::move(lost));
@@ -111,10 +112,10 @@ void command_run::follow(std::stop_token lost) {
     if (now >= kill_at_) return;
     std::array<pollfd, 6> waiting{{{child_->events(), POLLIN, 0},
                                    {ending ? -1 : wake.get(), POLLIN, 0},
-                                   {out_.here.get(), POLLIN, 0},
-                                   {err_.here.get(), POLLIN, 0},
+                                   {stdout_.here.get(), POLLIN, 0},
+                                   {stderr_.here.get(), POLLIN, 0},
                                    {control_.here.get(), POLLIN, 0},
-                                   {in_.here.get(), POLLOUT, 0}}};
+                                   {stdin_.here.get(), POLLOUT, 0}}};
     const auto until = std::min(kill_at_, why_ended_ == ended_by::itself ? end : time_point::max());
     const int most = until == time_point::max() ? -1 : process::poll_time(until);
     if (::poll(waiting.data(), waiting.size(), most) < 0) continue;
@@ -122,8 +123,10 @@ void command_run::follow(std::stop_token lost) {
       std::uint64_t taken = 0;
       static_cast<void>(::read(wake.get(), &taken, sizeof taken));
     }
-    if (waiting[2].revents != 0 && !read_output(out_.here, output_stream::out)) out_.here.close();
-    if (waiting[3].revents != 0 && !read_output(err_.here, output_stream::err)) err_.here.close();
+    if (waiting[2].revents != 0 && !read_output(stdout_.here, output_stream::out))
+      stdout_.here.close();
+    if (waiting[3].revents != 0 && !read_output(stderr_.here, output_stream::err))
+      stderr_.here.close();
     if (waiting[4].revents != 0 && !read_control()) control_.here.close();
     if (waiting[5].revents != 0) feed_input();
   }
@@ -137,9 +140,9 @@ void command_run::end_command(ended_by why) {
   child_->signal(SIGCONT);  // a stopped process would not take the other
 }
 
-bool command_run::read_output(process::descriptor& from, output_stream stream) {
+bool command_run::read_output(process::descriptor& source, output_stream stream) {
   std::array<char, read_size> bytes;
-  const auto got = ::read(from.get(), bytes.data(), bytes.size());
+  const auto got = ::read(source.get(), bytes.data(), bytes.size());
   // A terminal whose other end is closed is an error of input.
   if (got <= 0) return got < 0 && (errno == EINTR || errno == EAGAIN);
   const std::string_view piece(bytes.data(), static_cast<std::size_t>(got));
@@ -159,10 +162,10 @@ bool command_run::read_control() {
 }
 
 void command_run::feed_input() {
-  const auto written = process::write_quietly(in_.here.get(), input_);
+  const auto written = process::write_quietly(stdin_.here.get(), input_);
   if (written > 0) input_.remove_prefix(static_cast<std::size_t>(written));
   const bool broken = written < 0 && errno != EAGAIN && errno != EINTR;
-  if (broken || input_.empty()) in_.here.close();
+  if (broken || input_.empty()) stdin_.here.close();
 }
 
 void command_run::drain() {
@@ -171,14 +174,17 @@ void command_run::drain() {
   pollfd control{control_.here.get(), POLLIN, 0};
   while (::poll(&control, 1, 0) > 0 && (control.revents & POLLIN) != 0 && read_control()) {
   }
-  while (out_.here.is_open() || err_.here.is_open()) {
+  while (stdout_.here.is_open() || stderr_.here.is_open()) {
     const int left = process::poll_time(end);
-    std::array<pollfd, 2> waiting{{{out_.here.get(), POLLIN, 0}, {err_.here.get(), POLLIN, 0}}};
+    std::array<pollfd, 2> waiting{
+        {{stdout_.here.get(), POLLIN, 0}, {stderr_.here.get(), POLLIN, 0}}};
     const int ready = ::poll(waiting.data(), waiting.size(), left);
     if (ready == 0 || (ready < 0 && errno != EINTR)) return;
     if (ready < 0) continue;
-    if (waiting[0].revents != 0 && !read_output(out_.here, output_stream::out)) out_.here.close();
-    if (waiting[1].revents != 0 && !read_output(err_.here, output_stream::err)) err_.here.close();
+    if (waiting[0].revents != 0 && !read_output(stdout_.here, output_stream::out))
+      stdout_.here.close();
+    if (waiting[1].revents != 0 && !read_output(stderr_.here, output_stream::err))
+      stderr_.here.close();
     if (left == 0) return;  // what is left running writes without an end
   }
 }

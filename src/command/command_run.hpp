@@ -34,7 +34,7 @@ class command_run final : public running_command {
   [[nodiscard]] result<process::channel> make_output(int stream);
   void follow(std::stop_token lost);
   /// Reads what there is. False: the other end is closed.
-  bool read_output(process::descriptor& from, output_stream stream);
+  bool read_output(process::descriptor& source, output_stream stream);
   bool read_control();
   void feed_input();
   void drain();
@@ -47,9 +47,9 @@ class command_run final : public running_command {
   const command& command_;
   const command_rules& rules_;
   collected_output& output_;
-  process::channel in_;
-  process::channel out_;
-  process::channel err_;
+  process::channel stdin_;
+  process::channel stdout_;
+  process::channel stderr_;
   process::channel control_;
   bool out_is_terminal_ = false;
   bool err_is_terminal_ = false;

@@ -174,20 +174,20 @@ std::function<effect_report(const subject&, const lease&)> probe_by_command(comm
     };
     collected_output output(rules, {});
     command_run run(question, rules, output);
-    auto asked = run.run(environment_of(about, held), {});
+    auto made = run.run(environment_of(about, held), {});
     effect_report report;
-    if (asked.result.settled != settle_kind::complete) {
-      report.why = asked.result.why;
-    } else if (asked.result.exit_code == 1) {
+    if (made.result.settled != settle_kind::complete) {
+      report.why = made.result.why;
+    } else if (made.result.exit_code == 1) {
       report.status = effect_status::not_done;
     } else {
       report.status = effect_status::done;
-      output.move_to(asked.result);
-      std::erase_if(asked.result.output,
+      output.move_to(made.result);
+      std::erase_if(made.result.output,
                     [](const output_piece& piece) { return piece.stream == output_stream::err; });
-      asked.result.output_size = 0;
-      for (const auto& piece : asked.result.output) asked.result.output_size += piece.bytes.size();
-      report.answer = std::make_shared<const answer>(codec<command_result>::encode(asked.result));
+      made.result.output_size = 0;
+      for (const auto& piece : made.result.output) made.result.output_size += piece.bytes.size();
+      report.answer = std::make_shared<const answer>(codec<command_result>::encode(made.result));
     }
     return report;
   };

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 
 #include "mcp/raw_json.hpp"
 
@@ -18,26 +16,6 @@ namespace http = boost::beast::http;
 namespace {
 
 constexpr std::size_t longest_answer = 64u << 20;
-
-/// Of one connection only (RFC 9110, section 7.6.1), or made anew.
-bool travels(http::field name) noexcept {
-  switch (name) {
-    case http::field::connection:
-    case http::field::keep_alive:
-    case http::field::proxy_connection:
-    case http::field::te:
-    case http::field::trailer:
-    case http::field::transfer_encoding:
-    case http::field::upgrade:
-    case http::field::content_length:
-    case http::field::host:
-    case http::field::expect:
-    case http::field::accept_encoding:  // the messages in an answer must be legible
-      return false;
-    default:
-      return true;
-  }
-}
 
 std::string fault_of(std::string_view id, const std::string& why) {
   return make_response(id.empty() ? "null" : id, "error",
@@ -65,7 +43,6 @@ http_exchange::http_exchange(http_shared& shared, asio::ip::tcp::socket& client,
 }
 
 http_exchange::~http_exchange() {
-  *alive_ = false;
   if (call_) --shared_.guarded;
 }
 
@@ -73,7 +50,7 @@ asio::awaitable<bool> http_exchange::serve() {
   if (request_.method() == http::verb::post) {
     message_ = read_message(request_.body());
     if (message_.kind == message_kind::batch) {
-      co_return co_await reply(
+      co_return co_await client_.reply(
           400,
           make_response("null", "error",
                         R"({"code":-32600,"message":"Onceguard: batches are not supported"})"));
@@ -81,7 +58,7 @@ asio::awaitable<bool> http_exchange::serve() {
     lists_tools_ = message_.kind == message_kind::request && message_.method == "tools/list";
     if (message_.kind == message_kind::request && message_.method == "tools/call") co_await admit();
   }
-  if (!response_.empty()) co_return co_await reply(200, std::move(response_));
+  if (!response_.empty()) co_return co_await client_.reply(200, std::move(response_));
   co_return co_await relay();
 }
 
@@ -110,8 +87,8 @@ asio::awaitable<void> http_exchange::admit() {
 
 http_request http_exchange::for_upstream() const {
   // Other paths have a meaning of their own, as /.well-known/oauth-protected-resource.
-  const auto target = request_.target() == "/" ? shared_.upstream.target
-                                               : std::string(request_.target());
+  const auto target =
+      request_.target() == "/" ? shared_.upstream.target : std::string(request_.target());
   http_request out(request_.method(), target, 11);
   for (const auto& field : request_) {
     if (travels(field.name())) out.insert(field.name_string(), field.value());
@@ -125,23 +102,26 @@ http_request http_exchange::for_upstream() const {
 
 asio::awaitable<bool> http_exchange::relay() {
   upstream_ = http_upstream::make(shared_.io, shared_.upstream);
-  watch_client();
+  // A client that leaves ends what is not guarded: nobody else would end a long stream.
+  client_.watch([this] {
+    if (!call_) upstream_->close();
+  });
   if (const auto connected = co_await upstream_->connect(); !connected) {
     if (call_) {
       co_await release();
     }
     shared_.complain(connected.error().detail);
-    co_return co_await reply(502, fault_of(message_.id, connected.error().detail));
+    co_return co_await client_.reply(502, fault_of(message_.id, connected.error().detail));
   }
   if (call_ && !call_->lease.may_go_on()) {
     co_await end_without_response(unknown_reason::abandoned);
-    co_return co_await reply(200, std::move(response_));
+    co_return co_await client_.reply(200, std::move(response_));
   }
   auto got = co_await upstream_->exchange(for_upstream());
   if (!got) {
-    if (!call_) co_return co_await reply(502, fault_of(message_.id, got.error().detail));
+    if (!call_) co_return co_await client_.reply(502, fault_of(message_.id, got.error().detail));
     co_await end_without_response(unknown_reason::upstream_broken);
-    co_return co_await reply(200, std::move(response_));
+    co_return co_await client_.reply(200, std::move(response_));
   }
   auto head = std::move(got->value);
   const auto status = head.result_int();
@@ -153,7 +133,7 @@ asio::awaitable<bool> http_exchange::relay() {
   if ((call_ || lists_tools_) && is_message) co_return co_await relay_whole(std::move(head));
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_status);
-    if (status < 300) co_return co_await reply(200, std::move(response_));
+    if (status < 300) co_return co_await client_.reply(200, std::move(response_));
   }
   co_return co_await relay_bytes(std::move(head));
 }
@@ -169,16 +149,17 @@ asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
     text += *piece;
   }
   if (read_message(text).kind != message_kind::response) {
-    if (!call_) co_return co_await reply(502, fault_of(message_.id, "the answer is no message"));
+    if (!call_)
+      co_return co_await client_.reply(502, fault_of(message_.id, "the answer is no message"));
     co_await end_without_response(unknown_reason::upstream_broken);
-    co_return co_await reply(200, std::move(response_));
+    co_return co_await client_.reply(200, std::move(response_));
   }
   auto answer = co_await take(std::move(text));
   if (call_) co_await end_without_response(unknown_reason::upstream_broken);
   head.set(http::field::content_length, std::to_string(answer.size()));
-  if (!co_await send_head(std::move(head))) co_return false;
-  co_await write(std::move(answer));
-  co_return !client_gone_;
+  if (!co_await client_.send_head(std::move(head))) co_return false;
+  co_await client_.write(std::move(answer));
+  co_return !client_.gone();
 }
 
 asio::awaitable<bool> http_exchange::relay_bytes(http_head head) {
@@ -186,27 +167,27 @@ asio::awaitable<bool> http_exchange::relay_bytes(http_head head) {
       head.result_int() != 204 && head.result_int() != 304 && request_.method() != http::verb::head;
   const auto length = head[http::field::content_length];
   const std::string size(length.data(), length.size());
-  if (!co_await send_head(std::move(head))) co_return false;
-  if (!has_body) co_return !client_gone_;
-  while (!client_gone_) {
+  if (!co_await client_.send_head(std::move(head))) co_return false;
+  if (!has_body) co_return !client_.gone();
+  while (!client_.gone()) {
     auto piece = co_await upstream_->read_some();
     if (!piece) {
       client_.close();  // the client must not take it for whole
       co_return false;
     }
     if (piece->empty()) break;
-    co_await send_piece(std::move(*piece));
+    co_await client_.send_piece(std::move(*piece));
   }
-  co_return co_await end_pieces();
+  co_return co_await client_.end_pieces();
 }
 
 asio::awaitable<bool> http_exchange::relay_events(http_head head) {
-  static_cast<void>(co_await send_head(std::move(head)));
+  static_cast<void>(co_await client_.send_head(std::move(head)));
   event_stream events;
   sent_event event;
   bool broken = false;
   // A guarded call goes on without its client.
-  while (!client_gone_ || call_) {
+  while (!client_.gone() || call_) {
     auto piece = co_await upstream_->read_some();
     broken = !piece || events.too_long();
     if (broken || piece->empty()) break;
@@ -215,23 +196,24 @@ asio::awaitable<bool> http_exchange::relay_events(http_head head) {
       const auto kind = event.data.empty() ? message_kind::other : read_message(event.data).kind;
       if (kind == message_kind::response || kind == message_kind::notification) {
         auto text = co_await take(event.data);
-        co_await send_piece(text == event.data ? std::move(event.bytes) : with_data(event, text));
+        co_await client_.send_piece(text == event.data ? std::move(event.bytes)
+                                                       : with_data(event, text));
       } else {
-        co_await send_piece(std::move(event.bytes));
+        co_await client_.send_piece(std::move(event.bytes));
       }
     }
   }
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_broken);
-    if (!response_.empty()) co_await send_piece("data: " + response_ + "\n\n");
+    if (!response_.empty()) co_await client_.send_piece("data: " + response_ + "\n\n");
   } else if (!events.rest().empty()) {
-    co_await send_piece(events.rest());
+    co_await client_.send_piece(events.rest());
   }
-  if (broken && !client_gone_) {
+  if (broken && !client_.gone()) {
     client_.close();
     co_return false;
   }
-  co_return co_await end_pieces();
+  co_return co_await client_.end_pieces();
 }
 
 asio::awaitable<std::string> http_exchange::take(std::string text) {
@@ -247,10 +229,10 @@ asio::awaitable<std::string> http_exchange::take(std::string text) {
     --shared_.guarded;
     co_return answer;
   }
-  const auto detached = shared_.detached.find({session_, id});
-  if (detached != shared_.detached.end()) {
-    auto call = std::move(detached->second.call);
-    shared_.detached.erase(detached);
+  const auto unfinished = shared_.unfinished.find({session_, id});
+  if (unfinished != shared_.unfinished.end()) {
+    auto call = std::move(unfinished->second.call);
+    shared_.unfinished.erase(unfinished);
     auto answer = co_await shared_.calls.finish(std::move(call), std::move(text));
     --shared_.guarded;
     co_return answer;
@@ -273,16 +255,16 @@ asio::awaitable<void> http_exchange::end_without_response(unknown_reason why) {
   const std::pair name(session_, call_id_);
   auto timer = std::make_unique<asio::steady_timer>(shared_.io, shared_.calls.params().linger);
   auto give_up = [&shared = shared_, name, why](const boost::system::error_code& cancelled) {
-    const auto found = shared.detached.find(name);
-    if (cancelled || found == shared.detached.end()) return;
+    const auto found = shared.unfinished.find(name);
+    if (cancelled || found == shared.unfinished.end()) return;
     auto lost = std::move(found->second.call);
-    shared.detached.erase(found);
+    shared.unfinished.erase(found);
     asio::co_spawn(shared.io, shared.calls.give_up(std::move(lost), name.second, why),
                    [&shared](std::exception_ptr, const std::string&) { --shared.guarded; });
   };
   timer->async_wait(std::move(give_up));
-  shared_.detached.erase(name);
-  shared_.detached.emplace(name, http_shared::detached_call{std::move(call), std::move(timer)});
+  shared_.unfinished.erase(name);
+  shared_.unfinished.emplace(name, http_shared::unfinished_call{std::move(call), std::move(timer)});
 }
 
 running_call http_exchange::give_call() {
@@ -351,76 +333,6 @@ asio::awaitable<std::string> http_exchange::ask_for_tools(const std::string& cur
     }
   }
   co_return std::string(read_message(text).result);
-}
-
-// ---- to the client
-
-void http_exchange::watch_client() {
-  // A client that leaves ends what is not guarded: nobody else would end a long stream.
-  client_.async_wait(asio::socket_base::wait_read, [this, alive = alive_](
-                                                       const boost::system::error_code& failed) {
-    if (!*alive || failed) return;
-    char next = 0;
-    boost::system::error_code gone;
-    client_.non_blocking(true, gone);
-    const auto got = client_.receive(asio::buffer(&next, 1), asio::socket_base::message_peek, gone);
-    if (got > 0 || gone == asio::error::would_block) return;
-    client_gone_ = true;
-    if (!call_ && upstream_) upstream_->close();
-  });
-}
-
-asio::awaitable<void> http_exchange::write(std::string bytes) {
-  if (client_gone_) co_return;
-  boost::system::error_code failed;
-  co_await asio::async_write(client_, asio::buffer(bytes),
-                             asio::redirect_error(asio::use_awaitable, failed));
-  if (failed) client_gone_ = true;
-}
-
-asio::awaitable<bool> http_exchange::send_head(http_head head) {
-  std::string text = fmt::format("HTTP/1.1 {} {}\r\n", head.result_int(),
-                                 std::string(head.reason().data(), head.reason().size()));
-  const auto length = head[http::field::content_length];
-  chunked_ = length.empty();
-  for (const auto& field : head) {
-    if (!travels(field.name())) continue;
-    text.append(field.name_string().data(), field.name_string().size());
-    text += ": ";
-    text.append(field.value().data(), field.value().size());
-    text += "\r\n";
-  }
-  const auto status = head.result_int();
-  if (status == 204 || status == 304) {
-    chunked_ = false;
-  } else if (chunked_) {
-    text += "Transfer-Encoding: chunked\r\n";
-  } else {
-    text += "Content-Length: " + std::string(length.data(), length.size()) + "\r\n";
-  }
-  co_await write(text + "\r\n");
-  co_return !client_gone_;
-}
-
-asio::awaitable<void> http_exchange::send_piece(std::string piece) {
-  if (piece.empty()) co_return;
-  if (chunked_) piece = fmt::format("{:x}\r\n", piece.size()) + piece + "\r\n";
-  co_await write(std::move(piece));
-}
-
-asio::awaitable<bool> http_exchange::end_pieces() {
-  if (chunked_) co_await write("0\r\n\r\n");
-  co_return !client_gone_;
-}
-
-asio::awaitable<bool> http_exchange::reply(unsigned status, std::string body, std::string type) {
-  http_head head;
-  head.result(status);
-  head.set(http::field::content_type, type);
-  head.set(http::field::content_length, std::to_string(body.size()));
-  if (!co_await send_head(std::move(head))) co_return false;
-  co_await write(std::move(body));
-  co_return !client_gone_;
 }
 
 }  // namespace onceguard::mcp

@@ -11,6 +11,7 @@
 
 #include "mcp/call_guard.hpp"
 #include "mcp/event_stream.hpp"
+#include "mcp/http_client.hpp"
 #include "mcp/http_upstream.hpp"
 #include "mcp/message.hpp"
 #include "mcp/tool_table.hpp"
@@ -27,12 +28,12 @@ struct http_shared {
 
   /// A call whose stream ended without a response: the client may go on with another stream of its
   /// session, on which the response then comes (revision 2025-11-25).
-  struct detached_call {
+  struct unfinished_call {
     running_call call;
     std::unique_ptr<boost::asio::steady_timer> linger;
   };
   /// By session and the id of the request.
-  std::map<std::pair<std::string, std::string>, detached_call> detached{};
+  std::map<std::pair<std::string, std::string>, unfinished_call> unfinished{};
   std::size_t guarded = 0;  ///< calls that hold a lease
 };
 
@@ -61,17 +62,9 @@ class http_exchange {
   [[nodiscard]] boost::asio::awaitable<std::string> ask_for_tools(const std::string& cursor);
 
   [[nodiscard]] http_request for_upstream() const;
-  [[nodiscard]] boost::asio::awaitable<bool> reply(unsigned status, std::string body,
-                                                   std::string type = "application/json");
-  /// Sends a response in pieces. False: the client is gone.
-  [[nodiscard]] boost::asio::awaitable<bool> send_head(http_head head);
-  [[nodiscard]] boost::asio::awaitable<void> send_piece(std::string piece);
-  [[nodiscard]] boost::asio::awaitable<bool> end_pieces();
-  [[nodiscard]] boost::asio::awaitable<void> write(std::string bytes);
-  void watch_client();
 
   http_shared& shared_;
-  boost::asio::ip::tcp::socket& client_;
+  http_client client_;
   http_request request_;
   message message_;
   std::string session_;
@@ -80,9 +73,6 @@ class http_exchange {
   std::optional<running_call> call_;
   std::string call_id_;
   std::unique_ptr<http_upstream> upstream_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  bool client_gone_ = false;
-  bool chunked_ = true;
 };
 
 }  // namespace onceguard::mcp

@@ -5,7 +5,6 @@
 #include <set>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -15,6 +14,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 
+#include "base/clock.hpp"
 #include "mcp/call_guard.hpp"
 #include "mcp/http_exchange.hpp"
 #include "mcp/http_upstream.hpp"
@@ -61,7 +61,9 @@ class http_proxy::listener {
   }
 
   void run() {
-    asio::co_spawn(io_, accept(), asio::detached);
+    asio::co_spawn(io_, accept(), [this](std::exception_ptr thrown) {
+      if (thrown) shared_.complain("the proxy listens no more, by a fault of its own");
+    });
     io_.run();
   }
 
@@ -70,7 +72,7 @@ class http_proxy::listener {
       boost::system::error_code ignored;
       acceptor_.close(ignored);
       if (std::exchange(stopping_, true)) return io_.stop();
-      end_ = std::chrono::steady_clock::now() + drain;
+      end_ = base::boot_now() + drain;
       finish();
     });
   }
@@ -84,7 +86,7 @@ class http_proxy::listener {
 
   /// Ends when no guarded call runs any more.
   void finish() {
-    if (shared_.guarded == 0 || std::chrono::steady_clock::now() >= end_) return io_.stop();
+    if (shared_.guarded == 0 || base::boot_now() >= end_) return io_.stop();
     drained_.expires_after(std::chrono::milliseconds(20));
     drained_.async_wait([this](const boost::system::error_code&) { finish(); });
   }
@@ -134,7 +136,7 @@ class http_proxy::listener {
   http_shared shared_;
   tcp::acceptor acceptor_{io_};
   asio::steady_timer drained_{io_};
-  std::chrono::steady_clock::time_point end_;
+  base::boot_clock::time_point end_;
   bool stopping_ = false;
 };
 

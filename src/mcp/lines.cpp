@@ -16,7 +16,7 @@ namespace {
 
 /// Bytes of lines that may wait, beside one line of any length.
 constexpr std::size_t most_waiting = 4u << 20;
-constexpr std::chrono::milliseconds look_again{5};
+constexpr std::chrono::milliseconds poll_interval{5};
 
 }  // namespace
 
@@ -51,7 +51,7 @@ bool line_reader::hand_over(std::string line) {
   {
     std::unique_lock lock(mutex_);
     while (!stopped_ && (waiting_ >= most_waiting || backlog_ >= most_waiting)) {
-      changed_.wait_for(lock, look_again);
+      changed_.wait_for(lock, poll_interval);
     }
     if (stopped_) return false;
     waiting_ += line.size();

@@ -15,6 +15,8 @@ namespace onceguard::mcp {
 /// Called with lines for people.
 using complaint_taker = std::function<void(const std::string&)>;
 
+class stdio_session;
+
 class stdio_proxy {
  public:
   /// `command` is the server. `records` must outlive the proxy.
@@ -29,8 +31,7 @@ class stdio_proxy {
   void stop();
 
  private:
-  class session;
-  std::unique_ptr<session> session_;
+  std::unique_ptr<stdio_session> session_;
 };
 
 }  // namespace onceguard::mcp

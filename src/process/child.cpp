@@ -60,7 +60,8 @@ boost::system::result<child, start_failure> child::start(const child_params& par
   ssize_t size = 0;
   while ((size = ::recv(out.events(), &first, sizeof first, 0)) < 0 && errno == EINTR) {
   }
-  if (size == static_cast<ssize_t>(sizeof first) && first.what == report::kind::started) return out;
+  if (size == static_cast<ssize_t>(sizeof first) && first.event == report::kind::started)
+    return out;
   out.kill_all();
   return failure(program, size == static_cast<ssize_t>(sizeof first) ? first.value : ECHILD);
 }
@@ -74,7 +75,7 @@ bool child::ended() {
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return false;
     ended_ = true;  // also where the guardian is gone
-    if (size == static_cast<ssize_t>(sizeof got) && got.what == report::kind::ended) {
+    if (size == static_cast<ssize_t>(sizeof got) && got.event == report::kind::ended) {
       status_ = got.value;
     }
   }

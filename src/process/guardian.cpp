@@ -20,9 +20,9 @@ namespace {
 /// A process that may not be killed (of another user) is left alone after as many rounds.
 constexpr int most_vain_rounds = 1'000;
 
-void send_report(int control, report::kind what, std::int32_t value) noexcept {
-  const report out{what, value};
-  // Nobody there: the end of the socket tells that too.
+void send_report(int control, report::kind event, std::int32_t value) noexcept {
+  const report out{event, value};
+  // Nobody there: the end of the socket shows that, too.
   static_cast<void>(::send(control, &out, sizeof out, MSG_NOSIGNAL));
 }
 

@@ -14,7 +14,7 @@ struct report {
     failed = 2,   ///< value: the errno of the start
     ended = 3,    ///< value: the status, as of waitpid
   };
-  kind what;
+  kind event;
   std::int32_t value;
 };
 

@@ -21,9 +21,9 @@ def call():
         if number is None:
             return
         key = f"key{number % int(keys)}"
-        done = subprocess.run([onceguard, "exec", "--store", store, "--key", key, "--wait", "2m", "--",
-                               "sh", "-c", f"echo {key} >>{effects}; echo output of {key}"],
-                              capture_output=True, timeout=300)
+        words = [onceguard, "exec", "--store", store, "--key", key, "--wait", "2m", "--"]
+        script = f"echo {key} >>{effects}; echo output of {key}"
+        done = subprocess.run([*words, "sh", "-c", script], capture_output=True, timeout=300)
         if (done.returncode, done.stdout) != (0, f"output of {key}\\n".encode()):
             bad.append(done)
 all = [threading.Thread(target=call) for _ in range(int(threads))]

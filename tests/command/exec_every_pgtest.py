@@ -26,8 +26,9 @@ def fire(executing, number, library, begin, periods, failures):
     for period in range(periods):
         delay = begin + (period + PHASES[number]) * PERIOD - time.monotonic()
         if delay > 0:
-            time.sleep(delay)
-        clock.write_bytes(struct.pack("q", int((time.time() + SKEWS[number]) * 1000)))
+            threading.Event().wait(delay)
+        now = time.time() + SKEWS[number]
+        clock.write_bytes(struct.pack("q", int(now * 1000)))
         done = executing.run(
             "nightly", "sh", "-c", 'unset LD_PRELOAD; date +%s%N >>"$EFFECTS"',
             options=["--every", f"{int(PERIOD * 1000)}ms"],
@@ -40,8 +41,9 @@ def test_one_machine_runs_in_each_period(exec_on, postgres_server, clock_library
     executing = exec_on(postgres_server.url(postgres_server.create_store()))
     periods, failures = scaled(100, least=20), []
     begin = time.monotonic() + 0.2
-    machines = [threading.Thread(target=fire, args=(executing, number, clock_library, begin, periods,
-                                                    failures)) for number in range(len(SKEWS))]
+    machines = [threading.Thread(target=fire, args=(executing, number, clock_library, begin,
+                                                    periods, failures))
+                for number in range(len(SKEWS))]
     for machine in machines:
         machine.start()
     for machine in machines:

@@ -13,13 +13,13 @@ from support.executing import UNKNOWN, none_left, pause, processes_with
 from support.waiting import wait_until
 
 # Counts the signals that it gets, and ends when the file `go` is there.
-COUNTS = """import os, signal, sys, time
+COUNTS = """import os, select, signal, sys
 got = []
 for name in sys.argv[1:]:
     signal.signal(getattr(signal, name), lambda number, frame: got.append(number))
 print("ready", flush=True)
 while not os.path.exists("go"):
-    time.sleep(0.02)
+    select.select([], [], [], 0.02)
 print(*got, flush=True)
 """
 
@@ -202,10 +202,11 @@ def test_a_terminal_stays_one(exec_, terminal, key):
 
 
 def test_the_command_knows_the_size_of_the_terminal(exec_, terminal, key):
-    script = ("import os, signal, time\n"
-              "signal.signal(signal.SIGWINCH, lambda n, f: print(*os.get_terminal_size(1), flush=True))"
-              "\nprint('ready', flush=True)\n"
-              "while not os.path.exists('go'): time.sleep(0.02)\n"
+    script = ("import os, select, signal\n"
+              "def show(*_): print(*os.get_terminal_size(1), flush=True)\n"
+              "signal.signal(signal.SIGWINCH, show)\n"
+              "print('ready', flush=True)\n"
+              "while not os.path.exists('go'): select.select([], [], [], 0.02)\n"
               "print(*os.get_terminal_size(1))")
     shown = terminal(key, "python3", "-c", script)
     shown.until(b"ready")

@@ -38,7 +38,8 @@ def test_the_streams_come_in_the_order_in_which_they_were_written(exec_, key, tm
 
 
 def test_output_is_seen_while_the_command_runs(exec_, key):
-    process = exec_.begin_shell(key, "echo early; while [ ! -e go ]; do sleep 0.05; done; echo late")
+    script = "echo early; while [ ! -e go ]; do sleep 0.05; done; echo late"
+    process = exec_.begin_shell(key, script)
     assert process.stdout.readline() == b"early\n"
     (exec_.folder / "go").touch()
     assert exec_.end(process).triple == (0, b"late\n", b"")
@@ -68,7 +69,8 @@ def test_the_command_gets_its_words_its_input_and_what_it_is_an_attempt_of(exec_
     env = dict(line.split("=", 1) for line in done.out.decode().split("|")[-1].splitlines())
     assert env["ONCEGUARD_IDEMPOTENCY_KEY"] == key and env["ONCEGUARD_ATTEMPT"] == "1"
     assert int(env["ONCEGUARD_TOKEN"]) > 0 and env["OWN"] == "1"
-    assert re.fullmatch(r"OG1-[0-9a-f]{64}-[0-9a-f]{16}-[0-9a-f]{32}", env["ONCEGUARD_RECORD_LEASE"])
+    lease = env["ONCEGUARD_RECORD_LEASE"]
+    assert re.fullmatch(r"OG1-[0-9a-f]{64}-[0-9a-f]{16}-[0-9a-f]{32}", lease)
 
 
 # ---- what is not kept
@@ -120,7 +122,7 @@ def test_75_frees_the_key_at_once(exec_, key, success):
                                            ("nonsense", "unknown")])
 @pytest.mark.parametrize("code", [0, 7])
 def test_the_command_says_by_a_descriptor_how_it_ended(exec_, key, report, state, code):
-    script = f"echo fail >&$ONCEGUARD_CONTROL_FD; echo {report} >&$ONCEGUARD_CONTROL_FD; exit {code}"
+    script = f"(echo fail; echo {report}) >&$ONCEGUARD_CONTROL_FD; exit {code}"
     assert exec_.shell(key, script).code == code
     assert exec_.state(key) == state
 
@@ -195,8 +197,9 @@ def test_timeout_ends_the_command_and_all_that_it_started(exec_, key):
 
 
 def test_a_command_that_ignores_sigterm_is_killed_after_the_grace(exec_, key):
-    done = exec_.run(key, "bash", "-c", f"trap '' TERM; (trap '' TERM; exec -a of-{key} sleep 300) & "
-                     "while :; do sleep 0.1; done",
+    script = (f"trap '' TERM; (trap '' TERM; exec -a of-{key} sleep 300) & "
+              "while :; do sleep 0.1; done")
+    done = exec_.run(key, "bash", "-c", script,
                      options=["--timeout", "300ms", "--grace", "300ms"])
     assert done.code == 128 + 9
     none_left(f"of-{key}")
@@ -205,7 +208,7 @@ def test_a_command_that_ignores_sigterm_is_killed_after_the_grace(exec_, key):
 # ---- twins
 
 
-def test_a_twin_is_told_to_come_later_or_waits(exec_, key):
+def test_a_twin_comes_later_or_waits(exec_, key):
     script = "while [ ! -e go ]; do sleep 0.05; done; echo done"
     first = exec_.begin_shell(key, script)
     exec_.ran(1, key)

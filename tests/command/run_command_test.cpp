@@ -106,9 +106,14 @@ TEST_F(command_call, a_stop_ends_the_pause_between_attempts) {
   rules_.stop = stop.get_token();
   auto call =
       std::async(std::launch::async, [&] { return run_command(guard_, of(job), job, rules_); });
-  wait_until("the first attempt", [&] { return runs() == 1; });
+  wait_until("the end of the first attempt", [&] {
+    const auto other = run_command(guard_, of(job), job, {});
+    return !other && other.error().kind == refusal_kind::backoff && runs() == 1;
+  });
   stop.request_stop();
-  EXPECT_EQ(call.get().error().kind, refusal_kind::backoff);
+  const auto stopped = call.get();
+  ASSERT_FALSE(stopped.has_value());
+  EXPECT_EQ(stopped.error().kind, refusal_kind::backoff);
 }
 
 TEST_F(command_call, a_stop_ends_the_wait_for_a_twin) {
@@ -135,7 +140,9 @@ TEST_F(command_call, a_running_command_takes_signals) {
   std::promise<running_command*> started;
   rules_.on_start = [&](running_command& begun) { started.set_value(&begun); };
   std::promise<void> ready;
-  rules_.on_output = [&](output_stream, std::string_view) { ready.set_value(); };
+  rules_.on_output = [&, first = true](output_stream, std::string_view) mutable {
+    if (std::exchange(first, false)) ready.set_value();
+  };
   bool ended = false;
   rules_.on_end = [&] { ended = true; };
   rules_.success = {5};
@@ -153,7 +160,10 @@ TEST_F(command_call, an_exception_of_the_caller_ends_the_command_and_leaves_it_u
   rules_.on_output = [](output_stream, std::string_view) { throw std::runtime_error("full"); };
   EXPECT_THROW(static_cast<void>(run_command(guard_, of(job), job, rules_)), std::runtime_error);
   rules_.on_output = {};
-  EXPECT_EQ(run_command(guard_, of(job), job, rules_).error().kind, refusal_kind::unknown);
+  wait_until("the end of the lease", [&] {
+    const auto again = run_command(guard_, of(job), job, rules_);
+    return !again && again.error().kind == refusal_kind::unknown;
+  });
 }
 
 TEST_F(command_call, output_is_bounded_in_memory) {
@@ -193,7 +203,7 @@ TEST_F(command_call, a_probe_asks_with_the_token) {
   EXPECT_EQ(runs(), 1);
 }
 
-TEST_F(command_call, words_are_told_apart_by_their_lengths) {
+TEST_F(command_call, words_differ_by_their_lengths) {
   command one;
   one.words = {"a", "bc"};
   command other;

@@ -11,12 +11,13 @@ const capabilities = { elicitation: { form: {} }, sampling: {} };
 
 async function connect() {
   const name = { name: 'tests', version: '1' };
-  const options = { command: command[0], args: command.slice(1), env: process.env, stderr: 'inherit' };
+  const options = { command: command[0], args: command.slice(1), env: process.env };
   let client;
   let transport;
   if (modern) {
     const sdk = await import('@modelcontextprotocol/client');
-    client = new sdk.Client(name, { capabilities, versionNegotiation: { mode: { pin: revision } } });
+    const versionNegotiation = { mode: { pin: revision } };
+    client = new sdk.Client(name, { capabilities, versionNegotiation });
     client.setRequestHandler('elicitation/create', async () => {
       seen.elicited += 1;
       return { action: 'accept', content: { sure: true } };
@@ -39,7 +40,9 @@ async function connect() {
       seen.sampled += 1;
       return { model: 'test', role: 'assistant', content: { type: 'text', text: 'sampled' } };
     });
-    client.setNotificationHandler(types.ToolListChangedNotificationSchema, () => { seen.changed += 1; });
+    client.setNotificationHandler(types.ToolListChangedNotificationSchema, () => {
+      seen.changed += 1;
+    });
     if (overHttp) {
       const http = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
       transport = new http.StreamableHTTPClientTransport(new URL(command[0]));

@@ -5,7 +5,7 @@ from support.tool_client import ToolClient
 
 
 class Tools:
-    """A folder with a store, a file of effects and a gate; clients that start proxies and servers."""
+    """A folder with a store, effects and a gate; clients that start proxies and servers."""
 
     def __init__(self, onceguard, folder):
         self.executing = Executing(onceguard, folder)
@@ -20,8 +20,8 @@ class Tools:
         return ToolClient.server(revision)
 
     def proxy(self, revision, *options):
-        return [str(self.onceguard), "mcp", "--store", self.executing.store, *map(str, options), "--",
-                *self.server(revision)]
+        return [str(self.onceguard), "mcp", "--store", self.executing.store, *map(str, options),
+                "--", *self.server(revision)]
 
     def connect(self, revision, *options, command=None):
         """A client of the SDK, whose server is behind a proxy."""

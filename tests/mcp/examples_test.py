@@ -51,9 +51,11 @@ def alike(text):
     """Without what differs from one process to the next, and from one moment to the next."""
     for pattern in (rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
                     rb"\d{4}-\d\d-\d\dT[\d:.]+Z", rb"_\d{13}_\w+", rb"\b[0-9a-f]{32}\b",
-                    rb"(?<=127\.0\.0\.1:)\d+", rb"(?<=localhost:)\d+", rb'(?<="temperature":\{)[^}]*',
+                    rb"(?<=127\.0\.0\.1:)\d+", rb"(?<=localhost:)\d+",
+                    rb'(?<="temperature":\{)[^}]*',
                     rb'(?<="humidity":)[\d.]+', rb'(?<="speed_kmh":)[\d.]+',
-                    rb'(?<="conditions":)"\w+"', rb'(?<="direction":)"\w+"', rb'\\"[a-z_]+\\": [^,\\]+'):
+                    rb'(?<="conditions":)"\w+"', rb'(?<="direction":)"\w+"',
+                    rb'\\"[a-z_]+\\": (?:\\"\w+\\"|[^,\\]+)'):
         text = re.sub(pattern, b"#", text)
     return text
 
@@ -105,17 +107,17 @@ def talk(port):
     """Everything that a client gets which says the same to any server."""
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
     *first, session = exchange(port, "POST", hello.encode())
-    heard = [first]
+    answers = [first]
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     body = exchange(port, "POST", json.dumps(listing).encode(), session)[2]
     tools = sorted(set(re.findall(rb'"name":"([\w-]+)"', body)))
     for message in requests([tool.decode() for tool in tools]):
         *answer, _ = exchange(port, "POST", json.dumps(message).encode(), session)
-        heard.append(answer)
+        answers.append(answer)
     for method, target in (("GET", session), ("DELETE", session), ("GET", None), ("OPTIONS", None)):
         *answer, _ = exchange(port, method, None, target)
-        heard.append(answer)
-    return [(status, headers, alike(body)) for status, headers, body in heard]
+        answers.append(answer)
+    return [(status, headers, alike(body)) for status, headers, body in answers]
 
 
 class Processes:
@@ -150,7 +152,7 @@ def processes(tools):
 
 @pytest.mark.parametrize("example", OVER_HTTP)
 def test_an_example_over_http_passes_byte_for_byte(tools, processes, example):
-    heard = []
+    answers = []
     for behind_proxy in (False, True):
         server, proxy = Port(), Port()
         processes.start([NODE, "--import", str(TESTS / "mcp/listen_elsewhere.mjs"),
@@ -159,22 +161,22 @@ def test_an_example_over_http_passes_byte_for_byte(tools, processes, example):
         port = server
         if behind_proxy:
             processes.start([str(tools.onceguard), "mcp", "--store", tools.executing.store,
-                             "--argument", "", "--listen", f"127.0.0.1:{proxy.number}", "--upstream",
-                             f"http://127.0.0.1:{server.number}/mcp"], proxy)
+                             "--argument", "", "--listen", f"127.0.0.1:{proxy.number}",
+                             "--upstream", f"http://127.0.0.1:{server.number}/mcp"], proxy)
             port = proxy
-        heard.append(talk(port.number))
+        answers.append(talk(port.number))
         processes.close()
-    assert len(heard[0]) > 5
-    for direct, through in zip(*heard):
+    assert len(answers[0]) > 5
+    for direct, through in zip(*answers):
         assert direct == through
-    assert len(heard[0]) == len(heard[1])
+    assert len(answers[0]) == len(answers[1])
 
 
 def converse(words, folder, environment):
     """Lines to a server on standard streams, and the lines that come back."""
     process = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    heard = []
+    answers = []
 
     def say(message, until=5.0):
         process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -189,7 +191,7 @@ def converse(words, folder, environment):
             if not piece:
                 break
             taken += piece
-        heard.append(alike(taken))
+        answers.append(alike(taken))
         return taken
 
     try:
@@ -201,7 +203,7 @@ def converse(words, folder, environment):
     finally:
         process.kill()
         process.communicate()
-    return heard
+    return answers
 
 
 @pytest.mark.parametrize("example", ON_STREAMS)
@@ -210,5 +212,5 @@ def test_an_example_on_standard_streams_passes_byte_for_byte(tools, example):
     direct = converse(server, tools.folder, tools.environment())
     through = converse([str(tools.onceguard), "mcp", "--store", tools.executing.store, "--argument",
                         "", "--", *server], tools.folder, tools.environment())
-    assert len(direct) > 5 and any(b"tools" in heard for heard in direct)
+    assert len(direct) > 5 and any(b"tools" in answers for answers in direct)
     assert direct == through

@@ -1,4 +1,4 @@
-"""`onceguard mcp --upstream`: the same over streamable HTTP, with the official SDK on both sides."""
+"""`onceguard mcp --upstream`: the same over streamable HTTP, the official SDK on both sides."""
 
 import json
 import os

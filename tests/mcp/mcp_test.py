@@ -1,4 +1,4 @@
-"""`onceguard mcp`: tool calls through the official SDK, of the two last revisions, on both sides."""
+"""`onceguard mcp`: tool calls, with the official SDK of the two last revisions on both sides."""
 
 import os
 import signal
@@ -79,7 +79,7 @@ def test_without_a_key_nothing_is_guarded(tools, revision):
         f"charge {n} of undefined" for n in (1, 2, 3)]
 
 
-# ---- what an agent is told
+# ---- what an agent is answered
 
 
 @both
@@ -251,7 +251,7 @@ def test_a_killed_proxy_leaves_nothing_running(tools, key, revision):
 
 @both
 @pytest.mark.parametrize("tool, options", [("put", ()), ("slow", ("--on-unknown", "rerun"))])
-def test_what_may_be_called_again_is_when_the_outcome_is_unknown(tools, key, revision, tool, options):
+def test_what_may_be_called_again_is_when_it_is_unknown(tools, key, revision, tool, options):
     """A tool with an idempotentHint, or any if the operator says so."""
     given = {"key": key, "arguments": {"text": "wait"}}
     client = tools.connect(revision, *options, "--lease", "1s")
@@ -295,7 +295,8 @@ def test_sigterm_ends_the_proxy_and_its_server(tools):
 
 
 def test_a_server_that_can_not_be_started_is_named(tools):
-    words = [str(tools.onceguard), "mcp", "--store", tools.executing.store, "--", "./no-such-server"]
+    words = [str(tools.onceguard), "mcp", "--store", tools.executing.store, "--",
+             "./no-such-server"]
     ended = subprocess.run(words, cwd=tools.folder, env=tools.environment(), capture_output=True,
                            text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
     assert ended.returncode == 1 and "no-such-server" in ended.stderr

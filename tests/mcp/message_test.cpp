@@ -17,7 +17,7 @@ tool_call read(const std::string& params, std::string_view argument = "idempoten
   return out;
 }
 
-TEST(mcp_message, kinds_are_told_apart) {
+TEST(mcp_message, kinds_differ) {
   const auto kind = [](std::string_view text) { return read_message(text).kind; };
   EXPECT_EQ(kind(R"({"jsonrpc":"2.0","id":1,"method":"ping"})"), message_kind::request);
   EXPECT_EQ(kind(R"({"jsonrpc":"2.0","method":"notifications/initialized"})"),

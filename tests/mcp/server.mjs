@@ -6,10 +6,12 @@ import { z } from 'zod';
 
 const [revision, port] = process.argv.slice(2);
 const modern = revision === '2026-07-28';
+const identity = { name: 'tests', version: '1' };
 const text = (value, more = {}) => ({ content: [{ type: 'text', text: String(value) }], ...more });
 const count = (name) => {
   fs.appendFileSync(process.env.EFFECTS, `${name}\n`);
-  return fs.readFileSync(process.env.EFFECTS, 'utf8').split('\n').filter((one) => one === name).length;
+  const lines = fs.readFileSync(process.env.EFFECTS, 'utf8').split('\n');
+  return lines.filter((one) => one === name).length;
 };
 const opened = async () => {
   while (!fs.existsSync(process.env.GATE)) await new Promise((done) => setTimeout(done, 20));
@@ -35,7 +37,7 @@ const shape = { amount: z.number().optional(), text: z.string().optional() };
 async function legacyServer() {
   const { McpServer } = await import('@modelcontextprotocol/sdk/server/mcp.js');
   return () => {
-    const server = new McpServer({ name: 'tests', version: '1' }, { capabilities: { logging: {} } });
+    const server = new McpServer(identity, { capabilities: { logging: {} } });
     for (const [name, annotations, run] of tools) {
       server.registerTool(name, { description: name, inputSchema: shape, annotations }, run);
     }
@@ -76,18 +78,22 @@ async function legacyServer() {
 }
 
 async function modernServer() {
-  const { McpServer, acceptedContent, inputRequired } = await import('@modelcontextprotocol/server');
+  const sdk = await import('@modelcontextprotocol/server');
+  const { McpServer, acceptedContent, inputRequired } = sdk;
   return () => {
-    const server = new McpServer({ name: 'tests', version: '1' }, { capabilities: { tools: {} } });
+    const server = new McpServer(identity, { capabilities: { tools: {} } });
     for (const [name, annotations, run] of tools) {
-      server.registerTool(name, { description: name, inputSchema: z.object(shape), annotations }, run);
+      const inputSchema = z.object(shape);
+      server.registerTool(name, { description: name, inputSchema, annotations }, run);
     }
     const sure = z.object({ sure: z.boolean() });
     server.registerTool('ask', { inputSchema: z.object(shape) }, async (given, context) => {
       const got = acceptedContent(context.mcpReq.inputResponses, 'sure', sure);
       if (got === undefined) {
         return inputRequired({
-          inputRequests: { sure: inputRequired.elicit({ message: 'sure?', requestedSchema: sure }) },
+          inputRequests: {
+            sure: inputRequired.elicit({ message: 'sure?', requestedSchema: sure }),
+          },
         });
       }
       return text(`accept ${count('ask')}`);

@@ -2,11 +2,10 @@
 
 import pathlib
 import subprocess
-import time
 from dataclasses import dataclass
 
 from support.gateway import clean_environment
-from support.waiting import wait_until
+from support.waiting import Stopwatch, wait_until
 
 TRY_LATER, OTHER_COMMAND, UNKNOWN, NOT_RECORDED, FAILED_ITSELF = 75, 120, 121, 122, 125
 
@@ -111,4 +110,5 @@ def none_left(mark, within=10):
 
 def pause(seconds):
     """For what must not happen within that time."""
-    time.sleep(seconds)
+    clock = Stopwatch()
+    wait_until(lambda: clock.seconds >= seconds, timeout=seconds + 10, what="the end of a pause")

@@ -1,0 +1,48 @@
+// The response to a client on streamable HTTP, as it is written.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "mcp/http_upstream.hpp"
+
+namespace onceguard::mcp {
+
+/// Whether a header goes from one connection to the next (RFC 9110, section 7.6.1), and is not made
+/// anew there.
+[[nodiscard]] bool travels(boost::beast::http::field name) noexcept;
+
+/// On the one thread of its io_context. Once the client is gone, nothing is written any more.
+class http_client {
+ public:
+  explicit http_client(boost::asio::ip::tcp::socket& socket) : socket_(socket) {}
+  http_client(const http_client&) = delete;
+  http_client& operator=(const http_client&) = delete;
+  ~http_client() { *alive_ = false; }
+
+  [[nodiscard]] bool gone() const noexcept { return gone_; }
+  /// Calls `left` when the client leaves, while this object lives.
+  void watch(std::function<void()> left);
+
+  /// A whole response. False: the client is gone.
+  [[nodiscard]] boost::asio::awaitable<bool> reply(unsigned status, std::string body,
+                                                   std::string type = "application/json");
+  /// The head of a response: with its length, or in pieces. False: the client is gone.
+  [[nodiscard]] boost::asio::awaitable<bool> send_head(http_head head);
+  [[nodiscard]] boost::asio::awaitable<void> send_piece(std::string piece);
+  [[nodiscard]] boost::asio::awaitable<bool> end_pieces();
+  [[nodiscard]] boost::asio::awaitable<void> write(std::string bytes);
+  /// So that an unfinished response is not taken for a whole one.
+  void close() noexcept;
+
+ private:
+  boost::asio::ip::tcp::socket& socket_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  bool gone_ = false;
+  bool chunked_ = true;
+};
+
+}  // namespace onceguard::mcp
