@@ -83,8 +83,14 @@ class attempts {
       const auto begin = base::boot_now();
       auto begun = guard_.claim(request_, policy_, rules_.stop);
       if (!begun.lease) {
-        const bool between = tried_ && begun.outcome.kind == outcome_kind::backoff;
-        if (between && pause(begun.outcome.retry_after, rules_.stop)) continue;
+        const auto kind = begun.outcome.kind;
+        if (tried_ && kind == outcome_kind::backoff) {
+          if (pause(begun.outcome.retry_after, rules_.stop)) continue;
+        } else if (tried_ && kind == outcome_kind::busy && left > 0) {
+          // Somebody else's attempt, which counts as one of these.
+          --left;
+          if (pause(policy_.backoff, rules_.stop)) continue;
+        }
         return replay(begun.outcome);
       }
       auto made = run_once(std::move(*begun.lease), begin);
