@@ -27,7 +27,8 @@ from side_by_side import compare
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "postgres",
-        "postgres-soak", "postgres-large", "attention", "library", "inbox", "patterns", "tls")
+        "postgres-soak", "postgres-large", "attention", "library", "inbox", "patterns", "tls",
+        "exec")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -383,6 +384,9 @@ def main():
         if "attention" in wanted.what:
             import attention
             attention.bench_attention(attention.arguments(["--binary", BINARY]))
+        if "exec" in wanted.what:
+            import commands
+            commands.measure_commands(BINARY, wanted.rounds)
         if "inbox" in wanted.what:
             import inbox
             inbox.measure_inbox(os.path.dirname(BINARY), wanted.rounds, wanted.seconds)

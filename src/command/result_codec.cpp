@@ -74,6 +74,12 @@ result<command_result> codec<command_result>::decode(const answer& stored) {
                  std::string("the stored answer is none of a command: ") + why);
   };
   const auto* const code = find(stored, code_header);
+  if (code == nullptr && stored.status >= 200 && stored.status < 300) {
+    // Of an operator, or of another program: it took effect, and the body is all that is known.
+    append(out.output, output_stream::out, stored.body);
+    out.output_size = stored.body.size();
+    return out;
+  }
   if (code == nullptr) return refuse("no exit code");
   if (!parse(*code, out.exit_code)) return refuse("its exit code is no number");
   const auto* const order = find(stored, order_header);

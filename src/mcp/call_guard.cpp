@@ -35,12 +35,16 @@ answer_ptr stored(const message& response) {
 
 /// Empty: the answer is none of a call.
 std::string replayed(const answer& kept, std::string_view id) {
+  if (!is_json(kept.body)) return {};
   for (const auto& [name, value] : kept.headers) {
-    if (name == member_header && (value == "result" || value == "error") && is_json(kept.body)) {
+    if (name == member_header && (value == "result" || value == "error")) {
       return make_response(id, value, kept.body);
     }
   }
-  return {};
+  // Of an operator, who knows the result.
+  const auto members = members_of(kept.body);
+  const bool is_result = members && find(*members, "content") != nullptr;
+  return is_result ? make_response(id, "result", kept.body) : std::string();
 }
 
 admission refuse(const message& request, const tool_call& call, const refused_call& refused) {

@@ -46,7 +46,21 @@ http_exchange::~http_exchange() {
   if (call_) --shared_.guarded;
 }
 
+bool http_exchange::host_is_fine() const {
+  if (!shared_.local_only) return true;
+  const auto field = request_[http::field::host];
+  std::string_view host(field.data(), field.size());
+  if (host.starts_with('[')) return host.starts_with("[::1]");
+  host = host.substr(0, host.find(':'));
+  boost::system::error_code none;
+  const auto address = asio::ip::make_address_v4(std::string(host), none);
+  return host == "localhost" || (!none && address.is_loopback());
+}
+
 asio::awaitable<bool> http_exchange::serve() {
+  if (!host_is_fine()) {
+    co_return co_await client_.reply(403, fault_of({}, "the header Host names another machine"));
+  }
   if (request_.method() == http::verb::post) {
     message_ = read_message(request_.body());
     if (message_.kind == message_kind::batch) {

@@ -24,6 +24,7 @@ struct http_shared {
   call_guard& calls;
   tool_table& tools;
   const upstream_address& upstream;
+  const bool& local_only;  ///< the proxy listens on a loopback address
   std::function<void(const std::string&)> complain;
 
   /// A call whose stream ended without a response: the client may go on with another stream of its
@@ -48,6 +49,8 @@ class http_exchange {
   [[nodiscard]] boost::asio::awaitable<bool> serve();
 
  private:
+  /// A page of a browser whose name leads to a loopback address (DNS rebinding) is no client.
+  [[nodiscard]] bool host_is_fine() const;
   [[nodiscard]] boost::asio::awaitable<void> admit();
   [[nodiscard]] boost::asio::awaitable<bool> relay();
   [[nodiscard]] boost::asio::awaitable<bool> relay_whole(http_head head);

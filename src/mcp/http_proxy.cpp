@@ -42,7 +42,7 @@ class http_proxy::listener {
       : params_(std::move(params)),
         calls_(records, params_.calls),
         tools_(params_.calls.argument, params_.calls.required),
-        shared_{io_, calls_, tools_, upstream_, std::move(complain)} {}
+        shared_{io_, calls_, tools_, upstream_, local_only_, std::move(complain)} {}
 
   result<std::uint16_t> listen() {
     auto upstream = read_upstream(params_.upstream);
@@ -52,6 +52,7 @@ class http_proxy::listener {
     const auto address = asio::ip::make_address(params_.host, failed);
     if (failed) return refuse("expected an IP address", failed);
     const tcp::endpoint endpoint(address, params_.port);
+    local_only_ = address.is_loopback();
     acceptor_.open(endpoint.protocol(), failed);
     if (!failed) acceptor_.set_option(asio::socket_base::reuse_address(true), failed);
     if (!failed) acceptor_.bind(endpoint, failed);
@@ -133,6 +134,7 @@ class http_proxy::listener {
   call_guard calls_;
   tool_table tools_;
   upstream_address upstream_;
+  bool local_only_ = true;
   http_shared shared_;
   tcp::acceptor acceptor_{io_};
   asio::steady_timer drained_{io_};

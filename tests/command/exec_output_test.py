@@ -52,6 +52,14 @@ def test_files_are_private_and_go_where_they_are_wanted(exec_, key, tmp_path):
     assert exec_.run(key, *numbers(MIB)).out == bytes_of(MIB)
 
 
+def test_a_repeat_in_another_directory_finds_the_file(exec_, key):
+    store, exec_.store = exec_.store, "sqlite:keys.db"  # beside the directory of the first call
+    exec_.run(key, *numbers(MIB))
+    exec_.store, exec_.folder = store, exec_.folder / "elsewhere"
+    exec_.folder.mkdir()
+    assert exec_.run(key, *numbers(MIB)).out == bytes_of(MIB)
+
+
 def test_what_is_missing_is_said_and_the_beginning_is_shown(exec_, key):
     exec_.run(key, *numbers(MIB))
     for file in files(exec_):

@@ -152,6 +152,14 @@ def test_a_key_of_another_kind_of_work_is_an_error(exec_, key):
     assert done.code == 0 and b"not known" in done.err
 
 
+def test_what_an_operator_says_is_the_output(exec_, key):
+    exec_.shell(key, "kill -9 $$")
+    done = exec_.ask("keys", "complete", key, "--status", "200", "--body", "as the log says")
+    assert done.returncode == 0, done
+    assert exec_.shell(key, "kill -9 $$").triple == (0, b"as the log says", b"")
+    assert exec_.runs(key) == 1
+
+
 # ---- unknown
 
 

@@ -44,6 +44,12 @@ TEST(command_codec, other_answers_are_refused) {
     return !got && got.error().code == errc::record_unreadable;
   };
   EXPECT_TRUE(refused(answer{}));
+  answer by_operator;
+  by_operator.status = 200;
+  by_operator.body = "found in the log";
+  const auto taken = codec<command_result>::decode(by_operator).value();
+  EXPECT_EQ(taken.exit_code, 0);
+  EXPECT_EQ(taken.output.at(0).bytes, "found in the log");
   answer made = codec<command_result>::encode(command_result{});
   EXPECT_FALSE(refused(made));
   made.body = "more than the order says";

@@ -239,6 +239,20 @@ def test_keys_never_cross_callers(tools, endpoint, key, revision):
     assert tools.runs("charge") == (2 if revision == "2026-07-28" else 1), answer
 
 
+@pytest.mark.parametrize("host, status", [
+    ("localhost:1", 400), ("127.0.0.1", 400), ("[::1]:80", 400), ("attacker.example", 403),
+    ("127.0.0.1.evil.example", 403), ("[::2]", 403), ("", 403)])
+def test_a_page_whose_name_leads_to_this_machine_is_no_client(endpoint, host, status):
+    """DNS rebinding: the server behind sees only the proxy's own name of it."""
+    place = endpoint(REVISIONS[0])
+    with Connection(("127.0.0.1", place.port.number)) as connection:
+        connection.reader.expect("POST")
+        connection.send(f"POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n"
+                        "Content-Type: application/json\r\nAccept: application/json, "
+                        "text/event-stream\r\n\r\n{}".encode())
+        assert connection.read().status == status
+
+
 def test_what_is_no_message_is_passed_on(endpoint):
     place = endpoint(REVISIONS[0])
     for body in (b"", b"{", b"[1", b"nonsense", b"{}" * 1000):

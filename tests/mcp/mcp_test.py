@@ -233,6 +233,16 @@ def test_a_server_that_dies_amid_a_call_leaves_it_unknown(tools, key, revision):
     assert again.call("charge").text.startswith("charge 1")  # that server lives
 
 
+def test_an_operator_gives_the_result_of_a_call_that_is_unknown(tools, key):
+    client = tools.connect(REVISIONS[0])
+    refused(client.call("crash", key=key), "unknown", "no")
+    body = '{"content":[{"type":"text","text":"seen in the bank"}]}'
+    done = tools.executing.ask("keys", "complete", key, "--status", "200", "--body", body)
+    assert done.returncode == 0, done
+    assert tools.connect(REVISIONS[0]).call("crash", key=key).text == "seen in the bank"
+    assert tools.runs("crash") == 1
+
+
 @both
 def test_a_killed_proxy_leaves_nothing_running(tools, key, revision):
     client = tools.connect(revision, "--lease", "1s")

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
@@ -103,8 +104,10 @@ command_rules rules_of(const exec_request& given, const config::settings& settin
   out.grace = period(given.grace, milliseconds(0));
   out.end_when_lost = !given.run_on;
   out.every = period(given.every, milliseconds(0));
-  out.output_folder =
+  // A repeat may have another working directory.
+  const auto folder =
       given.output_folder.empty() ? output_folder_for(settings.store.url) : given.output_folder;
+  if (!folder.empty()) out.output_folder = std::filesystem::absolute(folder).string();
   out.streams = command_streams::shared;
   return out;
 }
