@@ -76,8 +76,8 @@ template <>
 struct codec<command_result> {
   /// Exit code and output; the file stays where it is.
   static answer encode(const command_result& value);
-  /// An answer of another kind with a status of 2xx, of an operator for example, is taken for output
-  /// and an exit code of 0. errc::record_unreadable: the answer is none of a command.
+  /// An answer of another kind with a status of 2xx, as an operator gives, is output, and the exit
+  /// code is 0. errc::record_unreadable: the answer is none of a command.
   static result<command_result> decode(const answer& stored);
 };
 

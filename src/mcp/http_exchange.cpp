@@ -59,7 +59,8 @@ bool http_exchange::host_is_fine() const {
 
 asio::awaitable<bool> http_exchange::serve() {
   if (!host_is_fine()) {
-    co_return co_await client_.reply(403, fault_of({}, "the header Host names another machine"));
+    auto fault = fault_of("null", "the header Host names another machine");
+    co_return co_await client_.reply(403, std::move(fault));
   }
   if (request_.method() == http::verb::post) {
     message_ = read_message(request_.body());
