@@ -214,7 +214,7 @@ def post(port, body, *fields):
     with Connection(("127.0.0.1", port)) as connection:
         connection.send_request("POST", "/mcp", [
             ("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream"),
-            *fields], body)
+            *fields], body, host="localhost")
         return connection.read()
 
 

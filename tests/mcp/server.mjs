@@ -48,6 +48,8 @@ async function legacyServer() {
           method: 'notifications/progress',
           params: { progressToken: context._meta?.progressToken ?? 0, progress: i, total: 3 },
         });
+        // The client of the SDK loses those that arrive in one piece with the result.
+        await new Promise((done) => setTimeout(done, 50));
       }
       return text('three steps');
     });
