@@ -170,7 +170,10 @@ asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
     co_return co_await client_.reply(200, std::move(response_));
   }
   auto answer = co_await take(std::move(text));
-  if (call_) co_await end_without_response(unknown_reason::upstream_broken);
+  if (call_) {
+    co_await end_without_response(unknown_reason::upstream_broken);
+    if (!response_.empty()) answer = response_;
+  }
   head.set(http::field::content_length, std::to_string(answer.size()));
   if (!co_await client_.send_head(std::move(head))) co_return false;
   co_await client_.write(std::move(answer));

@@ -288,6 +288,22 @@ def test_a_call_that_the_client_gave_up_is_still_kept(tools, key, revision):
 
 
 @both
+def test_a_call_that_was_given_up_before_it_ran_never_runs(tools, key, revision):
+    """It waits for its twin, is cancelled, and then the twin frees the key."""
+    options = ("--tool-error", "release", "--wait", "1m")
+    given = {"key": key, "arguments": {"text": "fail"}}
+    one, other = tools.connect(revision, *options), tools.connect(revision, *options)
+    first = one.call("slow", **given)
+    wait_until(lambda: tools.runs("slow") == 1, what="the call")
+    assert "error" in other.call("slow", timeout=500, **given).wait()
+    tools.gate.touch()
+    assert first.result["isError"]
+    wait_until(lambda: tools.state(key) == "released", what="the release of both")
+    assert other.call("show").text == "shown 1"  # that proxy goes on
+    assert tools.runs("slow") == 1
+
+
+@both
 def test_the_end_of_the_client_ends_all(tools, key, revision):
     client = tools.connect(revision)
     [proxy] = _children(client.process.pid)

@@ -27,7 +27,11 @@ const tools = [
     return text(`put ${n}`);
   }],
   ['note', { destructiveHint: false }, async () => text(`noted ${count('note')}`)],
-  ['slow', {}, async () => { const n = count('slow'); await opened(); return text(`slow ${n}`); }],
+  ['slow', {}, async (given) => {
+    const n = count('slow');
+    await opened();
+    return text(`slow ${n}`, { isError: given.text === 'fail' });
+  }],
   ['fail', {}, async () => text(`failed ${count('fail')}`, { isError: true })],
   ['crash', {}, async () => { count('crash'); process.exit(7); }],
   ['structured', {}, async () => text('{}', { structuredContent: { n: count('structured') } })],
