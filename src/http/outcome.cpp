@@ -26,9 +26,11 @@ outcome_rule rule_for(const route_policy& policy, std::uint16_t status,
                       std::span<const base::field> fields) {
   const auto rule = outcome_of(policy, status);
   if (policy.outcome_status.contains(status) || policy.outcome_class.contains(5)) return rule;
-  if (status == 503 && is_of_mesh(fields)) return outcome_rule::unknown;
-  if (is_loop_refusal(status, fields)) return outcome_rule::release;
-  return rule;
+  if (rule == outcome_rule::release && status == 503 && is_of_mesh(fields)) {
+    return outcome_rule::unknown;
+  }
+  const bool nothing_ran = rule == outcome_rule::unknown && is_loop_refusal(status, fields);
+  return nothing_ran ? outcome_rule::release : rule;
 }
 
 }  // namespace

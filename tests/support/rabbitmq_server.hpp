@@ -67,7 +67,12 @@ class rabbitmq_server {
     wait_for_end(*server_);
     server_.reset();
   }
-  void pause() const { ::kill(server_.value(), SIGSTOP); }
+  /// None of its threads runs any more when this returns.
+  void pause() const {
+    ::kill(server_.value(), SIGSTOP);
+    int status = 0;
+    ::waitpid(server_.value(), &status, WUNTRACED);
+  }
   void go_on() const { ::kill(server_.value(), SIGCONT); }
 
   /// Runs rabbitmqctl.

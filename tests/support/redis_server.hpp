@@ -87,7 +87,12 @@ class redis_server {
     server_.reset();
   }
   [[nodiscard]] bool running() const noexcept { return server_.has_value(); }
-  void pause() const { ::kill(server_.value(), SIGSTOP); }
+  /// None of its threads runs any more when this returns.
+  void pause() const {
+    ::kill(server_.value(), SIGSTOP);
+    int status = 0;
+    ::waitpid(server_.value(), &status, WUNTRACED);
+  }
   void go_on() const { ::kill(server_.value(), SIGCONT); }
 
   [[nodiscard]] std::string what_it_said() const {
