@@ -227,7 +227,7 @@ def test_control_c_reaches_the_command_once(exec_, terminal, key):
 
 
 def test_a_command_that_control_c_ends_is_unknown(exec_, terminal, key):
-    shown = terminal(key, "sh", "-c", "echo ready; sleep 300")
+    shown = terminal(key, "sh", "-c", "echo ready; exec sleep 300")
     shown.until(b"ready")
     shown.type(b"\x03")
     assert shown.end() == 128 + 2
