@@ -35,8 +35,18 @@ void command_run::signal(int number) const noexcept {
 }
 
 void command_run::resize_terminal() const noexcept {
-  if (out_is_terminal_) process::copy_terminal_size(STDOUT_FILENO, stdout_.here.get());
-  if (err_is_terminal_) process::copy_terminal_size(STDERR_FILENO, stderr_.here.get());
+  const std::lock_guard lock(mutex_);
+  if (out_is_terminal_ && stdout_.here.is_open()) {
+    process::copy_terminal_size(STDOUT_FILENO, stdout_.here.get());
+  }
+  if (err_is_terminal_ && stderr_.here.is_open()) {
+    process::copy_terminal_size(STDERR_FILENO, stderr_.here.get());
+  }
+}
+
+void command_run::close(process::channel& output) {
+  const std::lock_guard lock(mutex_);
+  output.here.close();
 }
 
 result<process::channel> command_run::make_output(int stream) {
@@ -123,10 +133,8 @@ void command_run::follow(std::stop_token lost) {
       std::uint64_t taken = 0;
       static_cast<void>(::read(wake.get(), &taken, sizeof taken));
     }
-    if (waiting[2].revents != 0 && !read_output(stdout_.here, output_stream::out))
-      stdout_.here.close();
-    if (waiting[3].revents != 0 && !read_output(stderr_.here, output_stream::err))
-      stderr_.here.close();
+    if (waiting[2].revents != 0 && !read_output(stdout_.here, output_stream::out)) close(stdout_);
+    if (waiting[3].revents != 0 && !read_output(stderr_.here, output_stream::err)) close(stderr_);
     if (waiting[4].revents != 0 && !read_control()) control_.here.close();
     if (waiting[5].revents != 0) feed_input();
   }
@@ -181,10 +189,8 @@ void command_run::drain() {
     const int ready = ::poll(waiting.data(), waiting.size(), left);
     if (ready == 0 || (ready < 0 && errno != EINTR)) return;
     if (ready < 0) continue;
-    if (waiting[0].revents != 0 && !read_output(stdout_.here, output_stream::out))
-      stdout_.here.close();
-    if (waiting[1].revents != 0 && !read_output(stderr_.here, output_stream::err))
-      stderr_.here.close();
+    if (waiting[0].revents != 0 && !read_output(stdout_.here, output_stream::out)) close(stdout_);
+    if (waiting[1].revents != 0 && !read_output(stderr_.here, output_stream::err)) close(stderr_);
     if (left == 0) return;  // what is left running writes without an end
   }
 }

@@ -36,6 +36,7 @@ class command_run final : public running_command {
   /// Reads what there is. False: the other end is closed.
   bool read_output(process::descriptor& source, output_stream stream);
   bool read_control();
+  void close(process::channel& output);
   void feed_input();
   void drain();
   void end_command(ended_by why);
@@ -47,6 +48,7 @@ class command_run final : public running_command {
   const command& command_;
   const command_rules& rules_;
   collected_output& output_;
+  mutable std::mutex mutex_;  ///< of the ends here of the output, for resize_terminal
   process::channel stdin_;
   process::channel stdout_;
   process::channel stderr_;
