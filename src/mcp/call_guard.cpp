@@ -77,11 +77,11 @@ asio::awaitable<admission> call_guard::admit(std::string text, const tool_hints*
   admission out;
   const bool strip = call.key_is_argument && !tool.has_key_argument;
   const tool_table rules(params_.argument, params_.required);
+  if (!call.fault.empty()) co_return refuse(message, call, key_malformed(call.fault));
   if (call.name.empty() || tool.read_only) {
     out.forward = strip ? without_argument(text, params_.argument) : std::move(text);
     co_return out;
   }
-  if (!call.fault.empty()) co_return refuse(message, call, key_malformed(call.fault));
   const auto print = call_fingerprint(call, params_.argument);
   auto key = call.key;
   const bool by_content = key.empty() && params_.window.count() > 0;

@@ -64,11 +64,8 @@ asio::awaitable<bool> http_exchange::serve() {
   }
   if (request_.method() == http::verb::post) {
     message_ = read_message(request_.body());
-    if (message_.kind == message_kind::batch) {
-      co_return co_await client_.reply(
-          400,
-          make_response("null", "error",
-                        R"({"code":-32600,"message":"Onceguard: batches are not supported"})"));
+    if (auto refusal = refusal_of(message_); !refusal.empty()) {
+      co_return co_await client_.reply(400, std::move(refusal));
     }
     lists_tools_ = message_.kind == message_kind::request && message_.method == "tools/list";
     if (message_.kind == message_kind::request && message_.method == "tools/call") co_await admit();

@@ -46,7 +46,9 @@ void read_meta(std::string_view text, tool_call& out) {
 message read_message(std::string_view text) {
   message out;
   const auto begin = text.find_first_not_of(" \t\r\n");
-  if (begin == text.npos || (text[begin] != '{' && text[begin] != '[') || !is_json(text)) {
+  if (begin == text.npos) return out;
+  if (!is_json(text)) {
+    out.kind = message_kind::malformed;
     return out;
   }
   if (text[begin] == '[') {
@@ -71,6 +73,18 @@ message read_message(std::string_view text) {
     out.kind = message_kind::response;
   }
   return out;
+}
+
+std::string refusal_of(const message& given) {
+  const auto refuse = [](std::string_view id, int code, const char* why) {
+    return make_response(id.empty() ? "null" : id, "error",
+                         "{\"code\":" + std::to_string(code) +
+                             ",\"message\":" + json_string(std::string("Onceguard: ") + why) + '}');
+  };
+  if (given.kind == message_kind::malformed) return refuse({}, -32'700, "this is no JSON");
+  if (given.kind == message_kind::batch) return refuse({}, -32'600, "batches are not supported");
+  if (given.ambiguous) return refuse(given.id, -32'600, "a member stands there twice");
+  return {};
 }
 
 tool_call read_tool_call(const message& request, std::string_view argument) {

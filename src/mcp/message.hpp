@@ -13,8 +13,9 @@ enum class message_kind : std::uint8_t {
   request,
   notification,
   response,
-  batch,  ///< an array of messages, which both revisions have abolished
-  other,  ///< no message
+  batch,      ///< an array of messages, which both revisions have abolished
+  malformed,  ///< no JSON, although a lenient reader may find a message in it
+  other,      ///< no message
 };
 
 /// A message. The views are into the text that was read.
@@ -29,6 +30,10 @@ struct message {
 };
 
 [[nodiscard]] message read_message(std::string_view text);
+
+/// A message of the client that must not reach the server, because the server might read in it
+/// another one than the guard does: the response to it. Empty: it may.
+[[nodiscard]] std::string refusal_of(const message& given);
 
 /// A request `tools/call`.
 struct tool_call {

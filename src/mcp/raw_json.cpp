@@ -75,7 +75,10 @@ std::optional<std::vector<raw_value>> parts_of(std::string_view text, char open,
 
 }  // namespace
 
-bool is_json(std::string_view text) { return nlohmann::json::accept(text); }
+bool is_json(std::string_view text) {
+  // RFC 8259 leaves it to readers whether they ignore a byte order mark: nlohmann/json does.
+  return !text.starts_with("\xEF\xBB\xBF") && nlohmann::json::accept(text);
+}
 
 std::optional<std::vector<raw_value>> members_of(std::string_view text) {
   return parts_of(text, '{', '}');

@@ -96,11 +96,10 @@ void stdio_session::to_server(std::string_view line) {
 void stdio_session::take_from_client(std::string line) {
   const auto size = line.size();
   const auto message = read_message(line);
-  if (message.kind == message_kind::request && message.method == "tools/call") {
+  if (const auto refusal = refusal_of(message); !refusal.empty()) {
+    to_client(refusal);
+  } else if (message.kind == message_kind::request && message.method == "tools/call") {
     take_call(message, std::move(line));
-  } else if (message.kind == message_kind::batch) {
-    to_client(make_response("null", "error",
-                            R"({"code":-32600,"message":"Onceguard: batches are not supported"})"));
   } else if (const auto id = cancelled_id(message); !id.empty()) {
     take_cancellation(id, std::move(line));
   } else {

@@ -282,7 +282,7 @@ def test_a_call_that_the_client_gave_up_is_still_kept(tools, key, revision):
     client = tools.connect(revision)
     given_up = client.call("slow", key=key, timeout=500).wait()
     assert "error" in given_up
-    assert tools.runs("slow") == 1
+    wait_until(lambda: tools.runs("slow") == 1, what="the call")
     refused(client.call("slow", key=key), "busy", "same-key")
     assert tools.state(key) == "in_progress"
 

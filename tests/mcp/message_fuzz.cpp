@@ -23,7 +23,7 @@ void require(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto got = read_message(text);
-  if (got.kind == message_kind::other) return 0;
+  if (got.kind == message_kind::other || got.kind == message_kind::malformed) return 0;
   static_cast<void>(end_of(got));
   static_cast<void>(cancelled_id(got));
   const auto call = read_tool_call(got, "idempotency_key");

@@ -25,10 +25,25 @@ TEST(mcp_message, kinds_differ) {
   EXPECT_EQ(kind(R"({"jsonrpc":"2.0","id":1,"result":{}})"), message_kind::response);
   EXPECT_EQ(kind(R"({"jsonrpc":"2.0","id":1,"error":{}})"), message_kind::response);
   EXPECT_EQ(kind(" [ ]"), message_kind::batch);
-  for (const char* other : {"", " ", "{", "{}", "1", "\"a\"", R"({"id":1})", "{\"id\":1,}"}) {
+  for (const char* other : {"", " ", "{}", "1", "\"a\"", R"({"id":1})"}) {
     EXPECT_EQ(kind(other), message_kind::other) << other;
   }
-  EXPECT_EQ(kind(std::string(100'000, '[')), message_kind::other);
+  for (const char* malformed : {"{", "{\"id\":1,}", "\xEF\xBB\xBF{}", "{\"a\":\"\xff\"}", "{'a':1}",
+                                "{\"a\":1}{}", "// {}"}) {
+    EXPECT_NE(refusal_of(read_message(malformed)).find("-32700"), std::string::npos) << malformed;
+  }
+  EXPECT_EQ(kind(std::string(100'000, '[')), message_kind::malformed);
+}
+
+TEST(mcp_message, what_another_reader_may_understand_differently_is_refused) {
+  for (const char* twice : {R"({"id":1,"method":"ping","method":"tools/call","params":{}})",
+                            R"({"id":1,"method":"tools/call","params":{},"params":{"name":"t"}})",
+                            R"({"id":1,"id":2,"method":"ping"})"}) {
+    EXPECT_NE(refusal_of(read_message(twice)).find("-32600"), std::string::npos) << twice;
+  }
+  EXPECT_NE(refusal_of(read_message("[]")).find("-32600"), std::string::npos);
+  EXPECT_EQ(refusal_of(read_message(R"({"id":1,"method":"ping"})")), "");
+  EXPECT_EQ(refusal_of(read_message("")), "");
 }
 
 TEST(mcp_message, the_id_is_kept_as_it_is_written) {
