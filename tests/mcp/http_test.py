@@ -339,7 +339,8 @@ def test_what_the_server_might_read_otherwise_is_refused(tools, endpoint, key):
     call = call_of(key).replace(b'"id": 1', b'"id": 1, "id": 1')
     twice = call_of(key).replace(b'"name": "charge"', b'"name": "show", "name": "charge"')
     bytes_ = call_of(key).replace(b'"charge"', b'"charge\xff"')
-    for body in (call, b"[" + call_of(key) + b"]", bytes_, call_of(key)[:-1], b"\xef\xbb\xbf" + call):
+    marked = b"\xef\xbb\xbf" + call_of(key)
+    for body in (call, b"[" + call_of(key) + b"]", bytes_, call_of(key)[:-1], marked):
         answer = post(place.port.number, body)
         assert answer.status == 400 and b"Onceguard" in answer.body, body
     assert b"key-malformed" in post(place.port.number, twice).body
