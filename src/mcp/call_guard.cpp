@@ -149,11 +149,12 @@ asio::awaitable<std::string> call_guard::give_up(running_call call, std::string 
   terms.kind = settle_kind::abandon;
   terms.why = why;
   auto lease = std::move(call.lease);
-  const auto ended = co_await records_.async_settle(std::move(lease), std::move(terms));
-  outcome lost;
-  lost.kind = outcome_kind::unknown;
-  co_return answer_to(ended.kind == outcome_kind::replay ? ended : lost, id, call.key,
-                      call.has_result_type);
+  auto ended = co_await records_.async_settle(std::move(lease), std::move(terms));
+  if (ended.kind != outcome_kind::replay) {
+    ended = outcome();
+    ended.kind = outcome_kind::unknown;
+  }
+  co_return answer_to(ended, id, call.key, call.has_result_type);
 }
 
 std::string call_guard::answer_to(const outcome& got, std::string_view id, const std::string& key,

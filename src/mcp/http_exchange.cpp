@@ -180,8 +180,6 @@ asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
 asio::awaitable<bool> http_exchange::relay_bytes(http_head head) {
   const bool has_body =
       head.result_int() != 204 && head.result_int() != 304 && request_.method() != http::verb::head;
-  const auto length = head[http::field::content_length];
-  const std::string size(length.data(), length.size());
   if (!co_await client_.send_head(std::move(head))) co_return false;
   if (!has_body) co_return !client_.gone();
   while (!client_.gone()) {
@@ -210,9 +208,14 @@ asio::awaitable<bool> http_exchange::relay_events(http_head head) {
     while (events.next(event)) {
       const auto kind = event.data.empty() ? message_kind::other : read_message(event.data).kind;
       if (kind == message_kind::response || kind == message_kind::notification) {
-        auto text = co_await take(event.data);
-        co_await client_.send_piece(text == event.data ? std::move(event.bytes)
-                                                       : with_data(event, text));
+        const auto text = co_await take(event.data);
+        // gcc 12 destroys what a conditional expression has made beside co_await twice.
+        auto bytes = std::move(event.bytes);
+        if (text != event.data) {
+          event.bytes = bytes;
+          bytes = with_data(event, text);
+        }
+        co_await client_.send_piece(std::move(bytes));
       } else {
         co_await client_.send_piece(std::move(event.bytes));
       }
@@ -220,9 +223,11 @@ asio::awaitable<bool> http_exchange::relay_events(http_head head) {
   }
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_broken);
-    if (!response_.empty()) co_await client_.send_piece("data: " + response_ + "\n\n");
+    auto last = response_.empty() ? std::string() : "data: " + response_ + "\n\n";
+    co_await client_.send_piece(std::move(last));
   } else if (!events.rest().empty()) {
-    co_await client_.send_piece(events.rest());
+    auto rest = events.rest();
+    co_await client_.send_piece(std::move(rest));
   }
   if (broken && !client_.gone()) {
     client_.close();
