@@ -267,5 +267,26 @@ TEST_F(dynamodb_script_test, what_is_no_answer_of_dynamodb_is_an_error) {
   EXPECT_THAT(denied.error().detail, HasSubstr("docs/dynamodb.md"));
 }
 
+TEST_F(dynamodb_script_test, what_is_read_is_never_an_older_state_of_the_table) {
+  caller_->try_claim(claim_of("k"));
+  static_cast<void>(caller_->try_find(claim_of("k").id));
+  caller_->try_vitals();
+  const auto reads = server_.requests("DynamoDB_20120810.GetItem");
+  EXPECT_FALSE(reads.empty());
+  for (const auto& each : reads) EXPECT_THAT(each, HasSubstr(R"("ConsistentRead":true)"));
+}
+
+TEST_F(dynamodb_script_test, a_poll_that_failed_leaves_the_count_to_the_next_one) {
+  caller_->claim(claim_of("k"));
+  const auto counts = [this] {
+    server_.requests();
+    static_cast<void>(caller_->try_vitals());
+    return server_.requests("DynamoDB_20120810.UpdateItem").size();
+  };
+  server_.answer(400, problem("ValidationException", "not now"));
+  EXPECT_EQ(counts(), 1u);
+  EXPECT_EQ(counts(), 1u) << "what was granted would never be counted";
+}
+
 }  // namespace
 }  // namespace onceguard::testing

@@ -155,5 +155,16 @@ TEST_F(dynamodb_lease_test, two_processes_that_take_over_at_once_get_one_lease) 
   EXPECT_EQ(runs, 1);
 }
 
+TEST_F(dynamodb_lease_test, a_settle_that_meets_the_renewal_of_another_process_is_carried_out) {
+  const auto holder = begin();
+  const auto other = begin();
+  const auto request = claim_of("k");
+  const auto held = holder->caller->leased(request);
+  // Both write for the second time: the marks of the two writes are the same.
+  EXPECT_TRUE(other->caller->extend(extend_of(request, held)));
+  EXPECT_EQ(holder->caller->settle(settle_of(request, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(begin()->caller->claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
 }  // namespace
 }  // namespace onceguard::testing

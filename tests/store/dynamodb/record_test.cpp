@@ -71,6 +71,23 @@ TEST_F(dynamodb_record_test, a_clock_that_is_ahead_by_less_than_the_margin_forge
   EXPECT_EQ(ahead->caller->claim(claim_of("k")).kind, verdict_kind::run);
 }
 
+TEST_F(dynamodb_record_test, an_answer_by_an_operator_is_kept_for_clocks_ahead_as_well) {
+  constexpr milliseconds margin{600'000};
+  const auto process = begin(beginning, margin);
+  const auto request = claim_of("k");
+  process->caller->leased(request);
+  resolution complete;
+  complete.id = request.id;
+  complete.completed = complete.force = true;
+  complete.answer = answer_of("by hand");
+  complete.retention = day;
+  ASSERT_EQ(process->caller->resolve(complete).outcome, resolve_outcome::done);
+  const auto ahead = begin(beginning + day.count() + margin.count() - 1, margin);
+  EXPECT_EQ(ahead->caller->claim(claim_of("k")).kind, verdict_kind::replay);
+  ahead->clock.advance(milliseconds(1));
+  EXPECT_EQ(ahead->caller->claim(claim_of("k")).kind, verdict_kind::run);
+}
+
 TEST_F(dynamodb_record_test, a_large_answer_is_replayed_byte_for_byte) {
   const auto process = begin();
   complete_large(*process->caller);
@@ -162,6 +179,18 @@ TEST_F(dynamodb_record_test, an_item_without_a_record_is_damage_and_ended_by_for
   release.force = true;
   EXPECT_EQ(process->caller->resolve(release).outcome, resolve_outcome::done);
   EXPECT_EQ(process->caller->claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(dynamodb_record_test, what_was_unreadable_gets_a_later_token_from_a_clock_that_is_behind) {
+  const auto request = claim_of("k");
+  const auto held = begin(beginning + day.count())->caller->leased(request);
+  server_.damage(table_, base::to_hex(request.id), "record");
+  const auto behind = begin();
+  resolution release;
+  release.id = request.id;
+  release.force = true;
+  ASSERT_EQ(behind->caller->resolve(release).outcome, resolve_outcome::done);
+  EXPECT_GT(behind->caller->leased(claim_of("k")).token, held.token);
 }
 
 TEST_F(dynamodb_record_test, a_large_table_is_listed_and_counted_whole) {

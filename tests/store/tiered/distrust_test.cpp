@@ -242,6 +242,16 @@ TEST_F(tiered_breaker_test, changed_vitals_of_the_truth_end_trust_without_a_poll
   EXPECT_FALSE(strict_.epoch_at(start_));
 }
 
+TEST_F(tiered_breaker_test, a_truth_that_went_back_ends_trust) {
+  poll_both(strict_, start_);
+  auto later = reply(0);
+  later.generation = 2;
+  EXPECT_FALSE(strict_.note_vitals(later));
+  EXPECT_TRUE(strict_.epoch_at(start_));
+  EXPECT_TRUE(strict_.note_vitals(reply(0)));
+  EXPECT_FALSE(strict_.epoch_at(start_));
+}
+
 TEST_F(tiered_breaker_test, an_older_poll_does_not_override_newer_vitals_of_the_truth) {
   poll_both(strict_, start_);
   strict_.note_vitals(reply(0));

@@ -128,6 +128,7 @@ class memory_metadata final : public epoch_metadata {
   memory_metadata(store& truth, const base::clock& clock) : truth_(truth), clock_(clock) {}
 
   std::atomic<bool> out{false};
+  std::function<void()> before_reading = [] {};  ///< set before a store is opened
   [[nodiscard]] int ended() const {
     const std::lock_guard lock(mutex_);
     return ended_;
@@ -139,6 +140,7 @@ class memory_metadata final : public epoch_metadata {
 
   boost::asio::awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
                                                            milliseconds timeout) override {
+    before_reading();
     if (out) co_return error(errc::store_unreachable, "the book is out of reach");
     const auto reply = co_await truth_.vitals(timeout);
     epoch_reading reading;
@@ -180,7 +182,7 @@ class tiered_fixture : public ::testing::Test {
       truth = upper.get();
       tiered::tiered_params params;
       params.interval = milliseconds(10);
-      params.trusted = std::chrono::hours(1);  // long enough for a slow machine
+      params.trusted = fixture.trusted_;
       params.clock = &fixture.clock_;
       params.replays_without_truth = without_truth;
       auto opened = tiered::tiered_store::open(std::move(upper), fixture.metadata_,
@@ -250,6 +252,7 @@ class tiered_fixture : public ::testing::Test {
   blocking_store truth_caller_{truth_};
   blocking_store fast_caller_{fast_};
   std::atomic<const error*> no_accelerator_{nullptr};
+  milliseconds trusted_ = std::chrono::hours(1);  // long enough for a slow machine
 };
 
 }  // namespace onceguard::testing
