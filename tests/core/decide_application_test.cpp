@@ -111,5 +111,18 @@ TEST_F(decide_walk, an_application_whose_lease_ran_out_but_stands_completes) {
             settle_outcome::done);
 }
 
+TEST_F(decide_walk, a_holder_that_kept_no_answer_is_given_that_of_the_application) {
+  const auto held = ask(1).lease;
+  end(reported_by_application(held, answer_with("its own")));
+  auto without = settle_of(held, settle_kind::complete);
+  without.answer = nullptr;
+  without.kept = answer_kept::too_large;
+  const auto reply = end(without);
+  EXPECT_EQ(reply.outcome, settle_outcome::done);
+  ASSERT_TRUE(reply.answer);
+  EXPECT_EQ(reply.answer->body, "its own");
+  EXPECT_EQ(reply.kept, answer_kept::full);
+}
+
 }  // namespace
 }  // namespace onceguard

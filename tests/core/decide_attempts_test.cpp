@@ -147,5 +147,79 @@ TEST_F(decide_walk, a_probe_makes_the_attempt_that_is_in_doubt_no_younger) {
   EXPECT_EQ(ask(4).since, milliseconds(62'000));
 }
 
+TEST_F(decide_walk, a_takeover_knows_what_the_upstream_said_before) {
+  auto answered = settle_of(ask(1).lease, settle_kind::abandon);
+  answered.why = unknown_reason::upstream_status;
+  answered.why_status = 500;
+  end(answered);
+  EXPECT_EQ(ask(2).why_status, 500);
+  EXPECT_EQ(ask(3, unknown_policy::rerun).why_status, 500);
+  pass(1'000);
+  const auto later = ask(4);
+  EXPECT_EQ(later.why, unknown_reason::upstream_status);
+  EXPECT_EQ(later.why_status, 500);
+}
+
+TEST_F(decide_walk, a_probe_that_fences_waits_for_no_wall_clock) {
+  end(ask(1).lease, settle_kind::abandon);
+  now.wall -= hour;
+  EXPECT_TRUE(ask(2, unknown_policy::probe).lease.probe);
+}
+
+TEST_F(decide_walk, an_answer_may_be_cached_for_what_is_left_of_its_retention) {
+  end(ask(1).lease, settle_kind::complete);
+  pass(hour);
+  EXPECT_EQ(ask(2).retention_left, milliseconds(23 * hour));
+}
+
+TEST_F(decide_walk, a_release_is_remembered_for_an_hour) {
+  end(ask(1).lease, settle_kind::release);
+  pass(hour - 1);
+  EXPECT_FALSE(expired(*stored, now)) << "its claim may still arrive";
+  pass(1);
+  EXPECT_TRUE(expired(*stored, now));
+}
+
+TEST_F(decide_walk, what_was_completed_after_its_release_is_compared_with_each_request) {
+  const auto held = ask(1).lease;
+  resolve(false, true);
+  EXPECT_EQ(end(held, settle_kind::complete).outcome, settle_outcome::incident);
+  EXPECT_EQ(end(held, settle_kind::complete).outcome, settle_outcome::done);
+  auto other = claim_of(2);
+  other.about = about(2);
+  EXPECT_EQ(ask(other).kind, verdict_kind::mismatch);
+  EXPECT_EQ(ask(3).kind, verdict_kind::replay);
+}
+
+TEST_F(decide_walk, an_expired_record_of_another_attempt_is_none) {
+  const auto slow = ask(1).lease;
+  pass(1'000);
+  end(ask(2, unknown_policy::rerun).lease, settle_kind::complete);
+  pass(24 * hour);
+  EXPECT_EQ(end(slow, settle_kind::complete).outcome, settle_outcome::incident);
+  EXPECT_EQ(ask(3).kind, verdict_kind::replay) << "it took effect, and nothing else says so";
+}
+
+TEST_F(decide_walk, only_a_release_may_name_a_lease_by_its_claim_id_alone) {
+  auto nameless = ask(1).lease;
+  nameless.token = 0;
+  for (const auto kind : {settle_kind::complete, settle_kind::fail, settle_kind::abandon}) {
+    EXPECT_EQ(end(nameless, kind).outcome, settle_outcome::stale);
+    EXPECT_EQ(state(), observed_state::in_progress);
+  }
+}
+
+TEST_F(decide_walk, a_renewal_that_comes_after_its_settle_changes_nothing) {
+  for (const auto kind : {settle_kind::complete, settle_kind::fail, settle_kind::release}) {
+    stored.reset();
+    const auto held = ask(1).lease;
+    end(held, kind);
+    const auto before = *stored;
+    for (const bool dispatch : {false, true}) EXPECT_FALSE(extend(held, dispatch));
+    EXPECT_EQ(stored->state, before.state);
+    EXPECT_EQ(stored->expires_at_wall, before.expires_at_wall);
+  }
+}
+
 }  // namespace
 }  // namespace onceguard

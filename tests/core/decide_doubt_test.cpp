@@ -130,6 +130,13 @@ TEST_F(decide_walk, releasing_a_running_one_needs_force_until_the_upstreams_time
   EXPECT_EQ(resolve(false, true).outcome, resolve_outcome::done);
 }
 
+TEST_F(decide_walk, who_knows_that_it_happened_waits_for_the_lease_alone) {
+  ask(1);
+  EXPECT_EQ(resolve(true).retry_after, milliseconds(1'000));
+  pass(1'000);
+  EXPECT_EQ(resolve(true).outcome, resolve_outcome::done) << "whatever the upstream's timeout";
+}
+
 TEST_F(decide_walk, after_an_answer_nothing_is_under_way) {
   auto s = settle_of(ask(1).lease, settle_kind::abandon);
   s.why = unknown_reason::upstream_status;

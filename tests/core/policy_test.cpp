@@ -84,11 +84,23 @@ TEST(policy, a_single_status_goes_before_its_class_and_both_before_the_keep_rule
   EXPECT_EQ(outcome_of(policy, 404), complete);
 }
 
+TEST(policy, a_lease_that_is_not_renewed_lasts_for_the_upstreams_timeout) {
+  route_policy policy;
+  policy.lease = milliseconds(1'000);
+  policy.upstream_timeout = milliseconds(60'000);
+  EXPECT_EQ(lease_length(policy), policy.lease);
+  policy.effect = effect_rule::transactional;
+  EXPECT_EQ(lease_length(policy), policy.upstream_timeout);
+  policy.lease = milliseconds(90'000);
+  EXPECT_EQ(lease_length(policy), policy.lease);
+}
+
 TEST(policy, scope_rules_as_text) {
   EXPECT_EQ(scope_rule{}.text(), "credential");
   EXPECT_EQ((scope_rule{scope_source::header, "x-tenant"}.text()), "header:x-tenant");
   EXPECT_EQ((scope_rule{scope_source::cookie, "Session"}.text()), "cookie:Session");
   EXPECT_EQ((scope_rule{scope_source::address, ""}.text()), "address");
+  EXPECT_EQ((scope_rule{scope_source::jwt, "sub"}.text()), "jwt:sub");
   EXPECT_EQ((scope_rule{scope_source::none, ""}.text()), "none");
 }
 

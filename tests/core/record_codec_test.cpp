@@ -257,5 +257,27 @@ TEST(record_codec, is_the_documented_format) {
   EXPECT_EQ(bytes.substr(bytes.size() - 8), "\x83t\xF6u\xD7\x83\0\x14"s);
 }
 
+TEST(record_codec, a_part_by_itself_has_no_byte_too_many) {
+  const auto whole = sample();
+  const auto about = encode_subject(*whole.about);
+  const auto kept = encode_answer(*whole.answer);
+  EXPECT_TRUE(same_subject(decode_subject(about).value(), whole.about));
+  EXPECT_TRUE(same_answer(decode_answer(kept).value(), whole.answer));
+  EXPECT_EQ(decode_subject(about + '\0').error().code, errc::record_unreadable);
+  EXPECT_EQ(decode_answer(kept + '\0').error().code, errc::record_unreadable);
+}
+
+TEST(record_codec, a_number_has_one_encoding_and_fits_into_its_member) {
+  const auto whole = encode_record(sample());
+  const auto with_attempt = [&](const std::string& number) {
+    auto content = whole.substr(0, whole.size() - 8);
+    return with_xxh3(content.replace(29, 1, number));
+  };
+  EXPECT_EQ(decode_record(with_attempt("\xac\x02"s))->attempt, 300u);
+  EXPECT_EQ(decode_record(with_attempt("\xff\xff\xff\xff\x0f"s))->attempt, 0xffff'ffffu);
+  expect_unreadable(with_attempt("\x82\0"s), "do not fit together");
+  expect_unreadable(with_attempt("\x80\x80\x80\x80\x10"s), "do not fit together");
+}
+
 }  // namespace
 }  // namespace onceguard

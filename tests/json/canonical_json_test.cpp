@@ -103,6 +103,9 @@ TEST(canonical_json, names_in_the_order_of_rfc_8785_section_3_2_3) {
             "\"\xE2\x82\xAC\":\"Euro Sign\","
             "\"\xF0\x9F\x98\x80\":\"Emoji: Grinning Face\","
             "\"\xEF\xAC\xB3\":\"Hebrew Letter Dalet With Dagesh\"}");
+  EXPECT_EQ(canonical(R"({"\uffff":4,"\ue000":3,"\udbff\udfff":2,"\ud7ff":1})"),
+            "{\"\xED\x9F\xBF\":1,\"\xF4\x8F\xBF\xBF\":2,\"\xEE\x80\x80\":3,"
+            "\"\xEF\xBF\xBF\":4}");
 }
 
 TEST(canonical_json, equal_values_have_one_form) {
@@ -219,6 +222,7 @@ const fault_row faults[] = {
     {R"("\ude00\ud83d")", "byte 8: a lone surrogate"},
     {R"("\ud83d\ud83d")", "byte 14: a lone surrogate"},
     {R"("\ud83d\u0041")", "byte 14: a lone surrogate"},
+    {R"("\ud83d\ue000")", "byte 14: a lone surrogate"},
     // What is not UTF-8.
     {"\"\x80\"", "byte 2: not UTF-8"},
     {"\"a\xFF\"", "byte 3: not UTF-8"},
