@@ -90,6 +90,14 @@ def test_a_post_without_a_key_that_was_sent_is_not_sent_again(driver, scripted, 
     assert server.whole[None] == 1
 
 
+def test_a_post_without_a_key_needs_a_connection_of_its_own(driver, scripted):
+    """On one that was used before, a library may send again by itself what found it closed."""
+    server = scripted.add(*WHOLE, ("answer",), *WHOLE, ("fin",))
+    got = send_with(driver, "POST", server.url + "/orders", "", "body", "", 1, 2)
+    assert (got["end"], got["status"]) == ("success", 201)
+    assert server.whole[None] == 2
+
+
 @pytest.mark.parametrize("key", ["", "a-key"])
 def test_a_refused_connection_is_tried_again_in_any_case(driver, key):
     port = Port()

@@ -1,5 +1,6 @@
 // Sends one request through a driver and prints what came of it as JSON, for the black-box suites:
-//   send_with curl|beast|async METHOD URL KEY BODY [CA_FILE [ATTEMPTS]]
+//   send_with curl|beast|async METHOD URL KEY BODY [CA_FILE [ATTEMPTS [TIMES]]]
+// TIMES: so often with one transport; what is printed came of the last time.
 // `async` sends on two threads, as a service does.
 #include <iostream>
 
@@ -28,19 +29,23 @@ onceguard::result<delivery> send_async(const request& sent, const retry_params& 
 }
 
 onceguard::result<delivery> send_by(const std::string& driver, const request& sent,
-                                    const transport_params& transport, std::size_t attempts) {
+                                    const transport_params& transport, std::size_t attempts,
+                                    int times) {
   retry_params params;
   params.attempts = attempts;
   params.first_wait = onceguard::milliseconds(20);
   params.attempt_timeout = onceguard::milliseconds(5'000);
   if (driver == "curl") {
     curl_transport curl(transport);
+    for (; times > 1; --times) static_cast<void>(send(curl, sent, params));
     return send(curl, sent, params);
   }
   if (driver == "beast") {
     beast_transport beast(transport);
+    for (; times > 1; --times) static_cast<void>(send(beast, sent, params));
     return send(beast, sent, params);
   }
+  for (; times > 1; --times) static_cast<void>(send_async(sent, params, transport));
   return send_async(sent, params, transport);
 }
 
@@ -53,7 +58,8 @@ int main(int argc, char** argv) {
   transport.max_answer = 100'000;
   if (argc > 6) transport.ca_file = argv[6];
   const auto got =
-      send_by(argv[1], sent, transport, argc > 7 ? std::stoul(argv[7]) : retry_params().attempts);
+      send_by(argv[1], sent, transport, argc > 7 ? std::stoul(argv[7]) : retry_params().attempts,
+              argc > 8 ? std::stoi(argv[8]) : 1);
   if (!got) {
     std::cerr << got.error().detail << "\n";
     return 1;

@@ -85,5 +85,33 @@ TEST_F(reconcile_test, what_was_done_is_kept_for_the_retention_of_its_route) {
   EXPECT_EQ(find_record("k").retention_left, std::chrono::hours(2));
 }
 
+TEST_F(reconcile_test, an_answer_of_an_earlier_attempt_ends_no_quiet_time_of_a_later_one) {
+  unknown("k", unknown_reason::upstream_status);
+  auto again = claim_of(op("k"));
+  again.unknown = unknown_policy::rerun;
+  ASSERT_EQ(claimed(again).kind, verdict_kind::run);
+  clock.advance(again.lease);  // nobody knows where its request is
+  choice.quiet = milliseconds(60'000);
+  source.says = {{"k", effect_status::not_done}};
+  ASSERT_TRUE(reconciled());
+  EXPECT_EQ(found.at(0).kind, finding_kind::too_early);
+  EXPECT_EQ(found.at(0).retry_after, choice.quiet);
+  EXPECT_TRUE(source.questions.empty());
+}
+
+TEST_F(reconcile_test, who_asks_without_a_fence_waits_since_the_claim) {
+  unknown("k");
+  choice.probe_after = milliseconds(60'000);
+  source.says = {{"k", effect_status::not_done}};
+  clock.advance(milliseconds(59'999));
+  ASSERT_TRUE(reconciled());
+  EXPECT_EQ(found.at(0).kind, finding_kind::too_early);
+  EXPECT_EQ(found.at(0).retry_after, milliseconds(1));
+  EXPECT_TRUE(source.questions.empty());
+  clock.advance(milliseconds(1));
+  ASSERT_TRUE(reconciled());
+  EXPECT_EQ(found.at(1).kind, finding_kind::not_done);
+}
+
 }  // namespace
 }  // namespace onceguard

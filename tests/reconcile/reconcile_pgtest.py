@@ -181,6 +181,23 @@ def test_the_query_gets_the_token(start_gateway, own_upstream, shop, config, key
     assert shop.run("SELECT * FROM fences") == [(request["scope"], key, line["fenced_with"])]
 
 
+def test_a_query_that_can_not_commit_says_nothing(start_gateway, own_upstream, shop, config, key):
+    """What fences an earlier attempt off is there only when it is committed."""
+    shop.run("CREATE TABLE fences (scope text, key text, token bigint, one int"
+             " UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+    shop.run("INSERT INTO fences (one) VALUES (1)")
+    config["reconcile"]["query"] = (
+        "WITH fence AS (INSERT INTO fences VALUES ($1, $2, $3, 1))"
+        " SELECT status FROM orders WHERE scope = $1 AND key = $2")
+    gateway = start_gateway(own_upstream, config)
+    make_unknown(gateway, key)
+    line = reconcile(gateway)[key]
+    assert line["decided"] == "still_unknown" and "duplicate key" in line["why"]
+    assert gateway.state(key) == "unknown"
+    shop.run("DELETE FROM fences")
+    assert settled(gateway, key)[key]["decided"] == "not_done"
+
+
 def test_a_dry_run_changes_nothing(start_gateway, own_upstream, shop, config, fresh_key):
     gateway = start_gateway(own_upstream, config)
     done, none = fresh_key(), fresh_key()

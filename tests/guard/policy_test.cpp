@@ -1,0 +1,123 @@
+// What a policy says about a library call: for how long, how often, and when it is over.
+#include <atomic>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <onceguard/guard.hpp>
+#include <onceguard/testing.hpp>
+
+#include "base/clock.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class guard_policy : public ::testing::Test {
+ protected:
+  testing::store_in_hand records;
+  route_policy policy;
+  const request charge{"tenant-1", "key-1", "EUR 20"};
+  std::atomic<int> runs{0};
+
+  guard open() {
+    auto opened = guard::open(records.open());
+    EXPECT_TRUE(opened.has_value()) << opened.error().detail;
+    return std::move(*opened);
+  }
+  /// Of another process, which has nothing in its memory.
+  execution<std::string> again() {
+    auto other = open();
+    return other.execute(charge, policy, [&] { return std::to_string(++runs); });
+  }
+};
+
+TEST_F(guard_policy, says_for_how_long_an_answer_is_kept) {
+  policy.retention = 2h;
+  EXPECT_EQ(again()->value, "1");
+  records.advance(2h - 1min);
+  EXPECT_EQ(again()->value, "1");
+  records.advance(1min);
+  EXPECT_EQ(again()->value, "2");
+}
+
+TEST_F(guard_policy, says_how_long_work_that_failed_backs_off) {
+  policy.backoff = 5'000ms;
+  policy.backoff_max = 7'000ms;
+  auto guard = open();
+  const auto later = []() -> std::string { throw try_later("the bank is closed"); };
+  for (const auto pause : {5'000ms, 7'000ms}) {
+    EXPECT_THROW(static_cast<void>(guard.execute(charge, policy, later)), try_later);
+    const auto refused = again();
+    ASSERT_FALSE(refused);
+    EXPECT_LE(refused.error().retry_after, pause);
+    EXPECT_GT(refused.error().retry_after, pause - 900ms);
+    records.advance(pause);
+  }
+  EXPECT_EQ(again()->value, "1");
+}
+
+TEST_F(guard_policy, lets_work_that_throws_fail) {
+  policy.exception = exception_rule::fail;
+  auto guard = open();
+  const auto breaks = []() -> std::string { throw std::range_error("x"); };
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, policy, breaks)), std::range_error);
+  const auto refused = again();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, refusal_kind::backoff);
+  records.advance(policy.backoff);
+  EXPECT_EQ(again()->value, "1");
+}
+
+TEST_F(guard_policy, that_keeps_no_answer_is_refused) {
+  for (const auto nothing : {0ms, -1ms}) {
+    policy.retention = nothing;
+    const auto got = again();
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().kind, refusal_kind::invalid_request);
+    EXPECT_THAT(got.error().detail, HasSubstr("retention"));
+  }
+  EXPECT_EQ(runs, 0) << "each repeat would run";
+}
+
+TEST_F(guard_policy, renews_a_lease_after_a_renewal_that_failed) {
+  policy.lease = 1'000ms;
+  policy.unknown = unknown_policy::rerun;
+  auto guard = open();
+  const auto got = guard.execute(charge, policy, [&](running& run) {
+    const auto begun = base::boot_now();
+    records.set_reachable(false);
+    // The first renewal is due after a third of the lease.
+    testing::wait_until("a renewal that failed", [&] { return base::boot_now() > begun + 500ms; });
+    records.set_reachable(true);
+    testing::wait_until("more time than the lease",
+                        [&] { return base::boot_now() > begun + 1'500ms; });
+    EXPECT_TRUE(run.may_go_on());
+    EXPECT_FALSE(run.lost().stop_requested());
+    return std::string("first");
+  });
+  ASSERT_TRUE(got) << got.error().detail;
+}
+
+TEST_F(guard_policy, tells_work_that_the_time_of_its_lease_is_over) {
+  policy.lease = 1'000ms;
+  auto guard = open();
+  const auto got = guard.execute(charge, policy, [&](running& run) {
+    records.set_reachable(false);
+    const auto lost = run.lost();
+    testing::wait_until(
+        "the end of the lease", [&] { return lost.stop_requested(); }, 10s);
+    EXPECT_FALSE(run.may_go_on()) << "and another attempt may run";
+    records.set_reachable(true);
+    return std::string("first");
+  });
+  ASSERT_TRUE(got) << got.error().detail;
+  EXPECT_EQ(got->value, "first") << "no other one took it over";
+}
+
+}  // namespace
+}  // namespace onceguard
