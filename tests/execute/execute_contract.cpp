@@ -91,6 +91,26 @@ TEST_P(execute_contract, a_key_has_1_to_255_bytes) {
             verdict_kind::run);
 }
 
+TEST_P(execute_contract, an_answer_is_kept_for_as_long_as_the_policy_says) {
+  execute_policy policy;
+  policy.retention = std::chrono::hours(2);
+  till_->execute(order_, policy, charging(*till_, "ada")).value();
+  const auto left = till_->execute(order_, {}, charging(*till_, "ada"))->retention_left;
+  EXPECT_LE(left, policy.retention);
+  EXPECT_GT(left, policy.retention / 2);
+}
+
+TEST_P(execute_contract, a_policy_that_keeps_no_answer_is_refused) {
+  for (const auto nothing : {milliseconds(0), milliseconds(-1)}) {
+    execute_policy policy;
+    policy.retention = nothing;
+    const auto reply = till_->execute(order_, policy, charging(*till_, "ada"));
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, errc::invalid_argument);
+  }
+  EXPECT_EQ(runs_, 0) << "each repeat would run";
+}
+
 TEST_P(execute_contract, every_byte_of_key_and_answer_comes_back) {
   std::string all(256, '\0');
   std::iota(all.begin(), all.end(), '\0');

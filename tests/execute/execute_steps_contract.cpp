@@ -49,6 +49,15 @@ TEST_P(execute_steps_contract, all_steps_run_and_the_answer_stays) {
   expect_each_once();
 }
 
+TEST_P(execute_steps_contract, an_answer_is_kept_for_as_long_as_the_policy_says) {
+  execute_policy policy;
+  policy.retention = std::chrono::hours(2);
+  till_->execute_steps(order_, policy, three_steps(*till_)).value();
+  const auto left = till_->execute_steps(order_, {}, three_steps(*till_))->retention_left;
+  EXPECT_LE(left, policy.retention);
+  EXPECT_GT(left, policy.retention / 2);
+}
+
 TEST_P(execute_steps_contract, after_an_exception_the_next_attempt_goes_on_at_once) {
   const steps_work declined_in_step_three = [&](steps& flow) -> answer {
     pay(flow, *till_, "one");

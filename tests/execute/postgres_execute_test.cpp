@@ -208,6 +208,26 @@ TEST_F(postgres_execute, an_unknown_operation_runs_again_as_often_as_the_policy_
   EXPECT_EQ(charges("ada"), 1);
 }
 
+TEST_F(postgres_execute, a_step_in_conflict_runs_again_as_often_as_the_policy_says) {
+  execute_policy patient;
+  patient.conflict_retries = 2;
+  int runs = 0;
+  const auto step_of = [&](const effect_work& charge) {
+    return [&charge](steps& flow) {
+      flow.step("pay", [&] { return charge(flow.held()).body; });
+      return receipt();
+    };
+  };
+  const auto twice = victim(till_, 2, runs);
+  EXPECT_EQ(till_.execute_steps(order_, patient, step_of(twice))->kind, verdict_kind::run);
+  EXPECT_EQ(runs, 3);
+  runs = 0;
+  const auto thrice = victim(till_, 3, runs);
+  EXPECT_FALSE(till_.execute_steps({"ada", "order-2"}, patient, step_of(thrice)));
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(charges("ada"), 1);
+}
+
 TEST_F(postgres_execute, a_serialization_failure_goes_to_the_caller_to_repeat_its_transaction) {
   execute_policy patient;
   patient.conflict_retries = 5;

@@ -1,4 +1,6 @@
 // What only SQLite can do to `execute`: its locks, its settings, its files.
+#include <array>
+#include <cerrno>
 #include <future>
 
 #include "execute/execute_fixture.hpp"
@@ -170,6 +172,60 @@ TEST_F(sqlite_execute, work_that_ends_its_transaction_is_an_error) {
   });
   EXPECT_FALSE(begun) << "its claim is gone";
   EXPECT_EQ(charges("ada"), 0);
+}
+
+TEST_F(sqlite_execute, a_step_that_ends_its_transaction_is_not_recorded) {
+  const auto reply = till_.execute_steps(order_, {}, [&](steps& flow) {
+    flow.step("pay", [&] {
+      run("ROLLBACK");
+      return std::string();
+    });
+    return receipt();
+  });
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::conflict);
+  EXPECT_EQ(reply.error().effect, effect::unknown) << "what it did outside is there";
+  EXPECT_EQ(run("SELECT count(*) FROM onceguard_records WHERE step IS NOT NULL"), "0");
+}
+
+/// As long as it lives, SQLite can write no file.
+class no_writes {
+ public:
+  no_writes() {
+    set(reinterpret_cast<sqlite3_syscall_ptr>(+[](int, const void*, std::size_t) {
+      errno = EIO;
+      return ssize_t{-1};
+    }));
+  }
+  ~no_writes() { set(nullptr); }
+  no_writes(const no_writes&) = delete;
+  no_writes& operator=(const no_writes&) = delete;
+
+ private:
+  static void set(sqlite3_syscall_ptr call) {
+    auto* const files = sqlite3_vfs_find(nullptr);
+    for (const auto* name : {"write", "pwrite", "pwrite64"}) {
+      files->xSetSystemCall(files, name, call);
+    }
+  }
+};
+
+TEST_F(sqlite_execute, a_commit_that_broke_may_have_been_carried_out) {
+  run("PRAGMA journal_mode = WAL");
+  ASSERT_TRUE(sqlite::prepare(till_.on()));
+  {
+    std::optional<no_writes> broken;
+    const auto reply = till_.execute(order_, {}, [&](const lease&) {
+      till_.charge("ada");
+      broken.emplace();
+      return receipt();
+    });
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, errc::store_unreachable);
+    EXPECT_EQ(reply.error().effect, effect::unknown) << "a flush that failed says nothing";
+  }
+  EXPECT_TRUE(till_.execute(order_, {}, charging(till_, "ada")));
+  EXPECT_EQ(charges("ada"), 1);
 }
 
 TEST_F(sqlite_execute, a_constraint_that_was_put_off_refuses_the_commit) {
