@@ -15,6 +15,8 @@
 
 #include "base/clock.hpp"
 #include "store/contract/acts.hpp"
+#include "support/scale.hpp"
+#include "support/tcp_gate.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard::testing {
@@ -93,6 +95,29 @@ void expect_out_of_reach_while_it_hangs(blocking_store& caller, Server& server) 
   ASSERT_TRUE(after);
   EXPECT_EQ(after->kind, verdict_kind::run);
   EXPECT_EQ(after->lease.attempt, 1u);
+}
+
+/// An operator releases running keys while the connection breaks at one byte after the other of
+/// what the server says: no reply says that nothing was done, or found, where it was done.
+inline void expect_no_release_is_denied(blocking_store& caller, tcp_gate& gate) {
+  bool cut = true;
+  for (std::uint64_t byte = 0; cut; byte += scaled_step(11)) {
+    const auto request = claim_of("release " + std::to_string(byte));
+    leased_until_known(caller, request);
+    resolution release;
+    release.id = request.id;
+    release.force = true;
+    gate.cut_after(direction::to_client, byte);
+    const auto reply = caller.try_resolve(release);
+    cut = !gate.armed();
+    gate.disarm();
+    if (reply) {
+      EXPECT_EQ(reply->outcome, resolve_outcome::done) << byte;
+    } else if (reply.error().effect == effect::none) {
+      wait_until("the record", [&] { return caller.try_find(request.id).has_value(); });
+      EXPECT_EQ(caller.seen(request.id).state, observed_state::in_progress) << byte;
+    }
+  }
 }
 
 /// Expects `runs` records, each of them completed by one run.

@@ -1,8 +1,12 @@
 // Queries and resolutions by operators, on every store.
+#include <atomic>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "store/contract/store_fixture.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -160,6 +164,27 @@ TEST_P(operator_contract, a_resolution_of_a_lease_changes_no_later_lease) {
   change.token = later.token;
   EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
   EXPECT_EQ(caller_.seen(change.id).state, observed_state::completed);
+}
+
+TEST_P(operator_contract, a_release_that_was_reported_stands_whatever_its_holder_does_meanwhile) {
+  for (int i = 0; i < 20; ++i) {
+    const auto request = claim_of("k" + std::to_string(i));
+    const auto held = caller_.leased(request);
+    std::atomic<bool> over{false};
+    std::atomic<int> renewals{0};
+    std::thread holder([&] {
+      blocking_store beside(*store_);
+      while (!over && beside.extend(extend_of(request, held))) ++renewals;
+    });
+    wait_until("a renewal", [&] { return renewals > 0; });
+    resolution change;
+    change.id = request.id;
+    change.force = true;
+    EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
+    over = true;
+    holder.join();
+    EXPECT_EQ(caller_.seen(request.id).state, observed_state::released) << i;
+  }
 }
 
 TEST_P(operator_contract, find_shows_the_subject_and_the_remaining_durations) {

@@ -184,6 +184,21 @@ TEST_F(redis_fault_test, data_rolled_back_under_an_open_connection_change_the_id
   EXPECT_NE(identity_of(caller), before);
 }
 
+TEST_F(redis_fault_test, data_rolled_back_by_a_single_batch_grant_nothing) {
+  const auto tested = open(server_);
+  blocking_store caller(*tested);
+  auto admin = server_.session();
+  caller.completed(claim_of("k"));
+  const auto kept = admin.run({"DUMP", "onceguard:store"});
+  caller.leased(claim_of("lost"));
+  admin.run({"RESTORE", "onceguard:store", "0", kept, "REPLACE"});
+  admin.run({"DEL", name_of(claim_of("lost"))});
+  const auto verdict = caller.try_claim(claim_of("lost"));
+  ASSERT_FALSE(verdict) << "a lease was granted";
+  EXPECT_EQ(verdict.error().code, errc::store_lost);
+  EXPECT_EQ(verdict.error().effect, effect::done);
+}
+
 TEST_F(redis_fault_test, a_server_set_to_evict_keys_is_unreachable_until_noeviction_is_set_again) {
   redis_server server;
   const auto tested = open(server);
@@ -293,6 +308,13 @@ TEST_F(redis_fault_test, a_promotion_that_is_taken_back_loses_no_confirmed_claim
 
   expect_one_run(caller, "l");
   EXPECT_EQ(identity_of(caller), before);
+}
+
+TEST_F(redis_fault_test, a_release_that_was_cut_off_is_never_denied) {
+  tcp_gate gate(server_.port());
+  const auto tested = open(through(gate));
+  blocking_store caller(*tested);
+  expect_no_release_is_denied(caller, gate);
 }
 
 TEST_F(redis_fault_test, a_stop_finishes_accepted_claims) {

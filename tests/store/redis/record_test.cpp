@@ -86,6 +86,20 @@ TEST_F(redis_record_test, a_record_that_another_process_changed_is_decided_anew)
             settle_outcome::stale);
 }
 
+TEST_F(redis_record_test, a_lease_that_another_process_gave_up_is_not_renewed) {
+  const auto tested = open();
+  const auto other = open();
+  blocking_store caller(*tested), beside(*other);
+  const auto request = claim_of("k");
+  const auto held = caller.leased(request);
+  EXPECT_TRUE(caller.extend(extend_of(request, held)));
+  // It leaves no reason: the beginning of the record differs by its stamp alone.
+  EXPECT_EQ(beside.settle(settle_of(request, held, settle_kind::abandon)).outcome,
+            settle_outcome::done);
+  EXPECT_FALSE(caller.extend(extend_of(request, held)));
+  EXPECT_EQ(caller.seen(request.id).state, observed_state::unknown);
+}
+
 TEST_F(redis_record_test, one_of_two_callers_of_a_key_gets_the_lease) {
   const auto tested = open();
   const auto other = open();

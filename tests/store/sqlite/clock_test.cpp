@@ -141,5 +141,25 @@ TEST_F(sqlite_clock_test, expiry_paused_by_a_clock_step_stays_paused_over_a_rest
   EXPECT_EQ(caller.sweep(), 1u);
 }
 
+TEST_F(sqlite_clock_test, a_back_off_ends_with_the_boot_that_counted_it) {
+  auto store = open();
+  blocking_store caller(*store);
+  const auto request = claim_of("k");
+  caller.settle(settle_of(request, caller.leased(request), settle_kind::fail));
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::backoff);
+  store->stop();
+  store.reset();
+  clock_.reboot("boot-2");
+  store = open();
+  caller.move_to(*store);
+  // By the clock of the new boot, the pause would last for as long as the machine had been running.
+  EXPECT_EQ(caller.leased(claim_of("k")).attempt, 2u);
+}
+
+TEST_F(sqlite_clock_test, a_machine_that_tells_no_boot_id_is_refused) {
+  clock_.reboot("");
+  EXPECT_THROW(open(), std::runtime_error);
+}
+
 }  // namespace
 }  // namespace onceguard::testing

@@ -223,6 +223,26 @@ TEST_F(sqlite_damage_test, a_damaged_page_does_not_stop_the_sweep) {
   EXPECT_EQ(caller_->try_claim(claim_of(damaged_key())).error().code, errc::record_unreadable);
 }
 
+TEST_F(sqlite_damage_test, a_sweep_past_a_damaged_page_keeps_what_it_can_not_read) {
+  auto running = claim_of("running");
+  running.unknown_retention = day;
+  caller_->leased(running);
+  store_->stop();
+  store_.reset();
+  connection(path_, nullptr)
+      .run(("UPDATE records SET record = CAST(substr(record, 1, 20) || "
+            "CASE substr(record, 21, 1) WHEN x'7f' THEN x'00' ELSE x'7f' END || "
+            "substr(record, 22) AS BLOB) WHERE digest = x'" +
+            base::to_hex(running.id) + "'")
+               .c_str());
+  open();
+  damage();
+  clock_.advance(lease_length + day);
+  EXPECT_GT(caller_->sweep(10'000), 0u);
+  EXPECT_EQ(caller_->try_claim(claim_of("running")).error().code, errc::record_unreadable);
+  EXPECT_EQ(caller_->counts_of_all().unreadable, damaged_.size() + 1);
+}
+
 TEST_F(sqlite_damage_test, a_damaged_newest_page_still_allows_settles_on_other_pages) {
   const auto early = claim_of("early");
   const auto held = caller_->leased(early);

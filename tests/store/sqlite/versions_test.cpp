@@ -80,5 +80,18 @@ TEST_F(sqlite_versions_test, a_file_of_the_first_version_is_upgraded_and_keeps_i
   EXPECT_EQ(version(), 4);
 }
 
+TEST_F(sqlite_versions_test, what_version_3_writes_of_running_records_lets_no_sweep_remove_them) {
+  const auto store = open();
+  blocking_store caller(*store);
+  auto request = claim_of("k");
+  request.unknown_retention = day;
+  caller.leased(request);
+  // A process of schema 3 on the same file has the end of unsettled records where those of settled
+  // ones are, and a renewal that it did not see may have moved it.
+  connection(path_, nullptr).run("UPDATE records SET expires_at = 1");
+  EXPECT_EQ(caller.sweep(), 0u);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::busy);
+}
+
 }  // namespace
 }  // namespace onceguard::testing
