@@ -173,8 +173,9 @@ TEST_P(import_contract, later_tokens_of_a_key_are_above_its_imported_token) {
 TEST_P(import_contract, tokens_after_an_import_are_above_those_of_records_lost_by_the_source) {
   caller_.leased(claim_of("early"));
   advance(day);
+  const auto request = completed("k");
   const auto forgotten = former_.leased(claim_of("forgotten")).token;
-  ASSERT_EQ(caller_.import_record(completed("k")), import_outcome::imported);
+  ASSERT_EQ(caller_.import_record(request), import_outcome::imported);
   EXPECT_GT(caller_.leased(claim_of("forgotten")).token, forgotten);
 }
 
