@@ -96,6 +96,16 @@ TEST_F(process_child, the_wait_ends_when_its_time_is_over) {
   EXPECT_FALSE(running.ended());
 }
 
+TEST_F(process_child, the_end_of_an_orphan_is_not_that_of_the_command) {
+  // The guardian is the parent of what the command has left behind, and takes its end.
+  const auto file = folder_.file("id");
+  auto running = child::start(shell("(sh -c 'echo $$ >" + file + "; exit 3' &)\n" + "until [ -s " +
+                                    file + " ]; do sleep 0.01; done\n" + "while kill -0 $(cat " +
+                                    file + ") 2>/dev/null; do " + "sleep 0.01; done\nexit 7"))
+                     .value();
+  EXPECT_EQ(exit_code_of(running), 7);
+}
+
 TEST_F(process_child, all_descendants_end_with_the_object) {
   const auto file = folder_.file("id");
   {
@@ -185,6 +195,10 @@ TEST_F(process_child, variables_are_replaced_and_the_first_of_a_name_counts) {
                 made, [](const auto& one) { return one.starts_with("ONCEGUARD_TEST_VARIABLE="); }),
             1);
   ::unsetenv("ONCEGUARD_TEST_VARIABLE");
+  ::setenv("ONCEGUARD_TEST_VARIABLE_TOO", "kept", 1);
+  const auto longer = environment_behind({"ONCEGUARD_TEST_VARIABLE=new"});
+  EXPECT_EQ(std::ranges::count(longer, "ONCEGUARD_TEST_VARIABLE_TOO=kept"), 1);
+  ::unsetenv("ONCEGUARD_TEST_VARIABLE_TOO");
 }
 
 TEST_F(process_child, many_threads_start_and_end_commands) {

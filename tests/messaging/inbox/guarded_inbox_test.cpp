@@ -102,6 +102,48 @@ TEST_F(guarded_inbox_test, without_its_store_nothing_is_handled) {
   EXPECT_EQ(runs_, 0);
 }
 
+TEST_F(guarded_inbox_test, what_could_not_be_recorded_is_not_reported_as_handled) {
+  guard_params hasty;
+  hasty.engine.settle_wait = milliseconds(50);
+  guard impatient = guard::open(records_.open(), hasty).value();
+  guarded_inbox inbox(impatient, "billing", three_attempts());
+  const auto got = inbox.process({"m1", "a"}, [&](const inbox_message&, running&) {
+    ++runs_;
+    records_.set_reachable(false);
+  });
+  records_.set_reachable(true);
+  ASSERT_FALSE(got.has_value()) << name_of(got->kind);
+  EXPECT_EQ(got.error().code, errc::store_unreachable);
+  EXPECT_EQ(got.error().effect, effect::unknown);
+  EXPECT_EQ(runs_, 1);
+}
+
+TEST_F(guarded_inbox_test, a_message_is_remembered_for_the_inboxs_retention) {
+  process({"m1", "a"}, counting());
+  process({"m2", "a"}, [](const inbox_message&, running&) { throw message_rejected("no"); });
+  records_.advance(three_attempts().retention - milliseconds(1'000));
+  // Of another process: this one remembers by itself.
+  guard elsewhere = guard::open(records_.open()).value();
+  guarded_inbox later(elsewhere, "billing", three_attempts());
+  EXPECT_EQ(later.process({"m1", "a"}, counting())->kind, inbox_result::duplicate);
+  EXPECT_EQ(later.process({"m2", "a"}, counting())->kind, inbox_result::dead);
+  EXPECT_EQ(runs_, 1);
+}
+
+TEST_F(guarded_inbox_test, a_slow_handler_has_the_inboxs_lease) {
+  auto patient = three_attempts();
+  patient.lease = milliseconds(600'000);
+  guarded_inbox inbox(guard_, "billing", patient);
+  guard elsewhere = guard::open(records_.open()).value();
+  guarded_inbox twin(elsewhere, "billing", patient);
+  const auto got = inbox.process({"m1", "a"}, [&](const inbox_message&, running&) {
+    records_.advance(milliseconds(500'000));
+    EXPECT_EQ(twin.process({"m1", "a"}, counting())->kind, inbox_result::busy);
+  });
+  EXPECT_EQ(got->kind, inbox_result::handled);
+  EXPECT_EQ(runs_, 0);
+}
+
 TEST_F(guarded_inbox_test, a_policy_that_can_not_be_is_refused) {
   inbox_policy none;
   none.attempts = 0;

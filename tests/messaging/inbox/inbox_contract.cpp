@@ -109,6 +109,49 @@ TEST_P(inbox_contract, one_bad_message_does_not_fail_the_others) {
   EXPECT_EQ(charges("cyd"), 1);
 }
 
+TEST_P(inbox_contract, a_twin_has_the_outcome_of_its_first_and_not_of_its_neighbour) {
+  const auto handler = [&](const inbox_message& message, const lease& held) {
+    charging (*till_)(message, held);
+    if (message.payload == "bob") throw declined();
+  };
+  const auto got =
+      process_batch({{"m1", "ada"}, {"m2", "bob"}, {"m1", "ada"}, {"m2", "bob"}}, handler);
+  ASSERT_EQ(got.size(), 4u);
+  EXPECT_EQ(got[2].kind, inbox_result::duplicate);
+  EXPECT_EQ(got[3].kind, inbox_result::failed);
+  EXPECT_EQ(charges("ada"), 1);
+}
+
+TEST_P(inbox_contract, the_record_backs_off_for_as_long_as_the_outcome_says) {
+  const auto failing = [&](const inbox_message&, const lease&) {
+    ++runs_;
+    throw declined();
+  };
+  inbox_policy growing = impatient();
+  growing.attempts = 100;
+  growing.backoff_max = milliseconds(3'600'000);
+  inbox_outcome got;
+  wait_until("a long back-off", [&] {
+    const auto next = process({"m1", "ada"}, failing, growing);
+    if (next.kind == inbox_result::failed) got = next;
+    return got.retry_after >= milliseconds(1'000);
+  });
+  const auto runs = runs_.load();
+  EXPECT_EQ(process({"m1", "ada"}, failing, growing).kind, inbox_result::busy);
+  EXPECT_EQ(runs_, runs);
+}
+
+TEST_P(inbox_contract, a_message_is_remembered_for_the_retention_and_no_longer) {
+  inbox_policy brief = impatient();
+  brief.retention = milliseconds(50);
+  EXPECT_EQ(process({"m1", "ada"}, charging(*till_), brief).kind, inbox_result::handled);
+  EXPECT_EQ(process({"m2", "ada"}).kind, inbox_result::handled);
+  wait_until("the end of its retention", [&] {
+    return process({"m1", "ada"}, charging(*till_), brief).kind == inbox_result::handled;
+  });
+  EXPECT_EQ(process({"m2", "ada"}).kind, inbox_result::duplicate);
+}
+
 TEST_P(inbox_contract, a_failure_is_counted_and_backed_off_and_ends_dead) {
   const auto failing = [&](const inbox_message&, const lease&) {
     ++runs_;
@@ -129,6 +172,7 @@ TEST_P(inbox_contract, a_failure_is_counted_and_backed_off_and_ends_dead) {
   got = process_when_due({"m2", "ada"}, failing);
   EXPECT_EQ(got.kind, inbox_result::failed);
   EXPECT_EQ(got.attempt, 2u);
+  EXPECT_EQ(got.retry_after, milliseconds(1)) << "the longest one";
   got = process_when_due({"m2", "ada"}, failing);
   EXPECT_EQ(got.kind, inbox_result::dead);
   EXPECT_EQ(got.attempt, 3u);
@@ -187,6 +231,7 @@ TEST_P(inbox_contract, a_message_whose_id_can_not_be_one_is_dead) {
   EXPECT_EQ(got[1].kind, inbox_result::dead);
   EXPECT_EQ(got[2].kind, inbox_result::handled);
   EXPECT_EQ(charges("ada"), 1);
+  EXPECT_EQ(process({std::string(255, 'x'), "ada"}).kind, inbox_result::handled);
 }
 
 TEST_P(inbox_contract, ids_are_bytes) {

@@ -159,6 +159,21 @@ TEST_F(postgres_inbox, a_connection_that_breaks_in_the_handler_leaves_nothing) {
   EXPECT_EQ(second.process(message_, charging(killer))->kind, inbox_result::handled);
 }
 
+TEST_F(postgres_inbox, a_commit_whose_answer_is_lost_may_have_taken_effect) {
+  run("CREATE OR REPLACE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;"
+      "CREATE TABLE fatal (who text);"
+      "CREATE CONSTRAINT TRIGGER fatal AFTER INSERT ON fatal DEFERRABLE INITIALLY DEFERRED"
+      " FOR EACH ROW EXECUTE FUNCTION end_session()");
+  const auto got = inbox_.process(message_, [&](const inbox_message&, const lease&) {
+    run("INSERT INTO fatal VALUES ('ada')");
+  });
+  libpq_till(database_.url()).run("DROP TABLE fatal");
+  ASSERT_FALSE(got.has_value());
+  EXPECT_EQ(got.error().code, errc::store_unreachable);
+  EXPECT_EQ(got.error().effect, effect::unknown);
+}
+
 TEST_F(postgres_inbox, the_commit_is_durable_whatever_the_session_says) {
   run("SET synchronous_commit = off");
   inbox_

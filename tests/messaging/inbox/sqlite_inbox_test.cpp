@@ -1,6 +1,7 @@
 // What only SQLite can do to the inbox: statements that roll everything back, refused commits.
 #include "messaging/inbox/inbox_fixture.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -73,6 +74,36 @@ TEST_F(sqlite_inbox, the_connections_durability_is_put_back) {
     static_cast<void>(process(of_bob));
     EXPECT_EQ(run("PRAGMA synchronous"), "0");
   }
+}
+
+TEST_F(sqlite_inbox, a_handler_that_undoes_its_claim_commits_nothing) {
+  static_cast<void>(process("", {{"m0", "eve"}}));  // makes the tables
+  const std::vector<inbox_message> batch{{"m1", "ada"}};
+  const auto got = inbox_.process(batch, [&](const inbox_message&, const lease&) {
+    run("ROLLBACK; BEGIN; SAVEPOINT onceguard_message; INSERT INTO charges VALUES ('ada')");
+  });
+  ASSERT_FALSE(got.has_value());
+  EXPECT_EQ(got.error().effect, effect::unknown) << got.error().detail;
+  EXPECT_EQ(charges("ada"), 0);
+  EXPECT_EQ(process("", batch).at(0).kind, inbox_result::handled);
+  EXPECT_EQ(charges("ada"), 1);
+}
+
+TEST_F(sqlite_inbox, records_that_have_expired_go_with_the_messages_that_follow) {
+  inbox_policy brief = impatient();
+  brief.retention = milliseconds(1);
+  sqlite::inbox forgetful(till_.on(), "billing", brief);
+  const auto ignore = [](const inbox_message&, const lease&) {};
+  int number = 0;
+  const auto handle_one = [&] {
+    forgetful.process({"m" + std::to_string(++number), "ada"}, ignore).value();
+  };
+  const auto records = [&] { return std::stoi(run("SELECT count(*) FROM onceguard_records")); };
+  while (number < 30) handle_one();
+  wait_until("the sweep", [&] {
+    handle_one();
+    return records() <= 3;
+  });
 }
 
 }  // namespace

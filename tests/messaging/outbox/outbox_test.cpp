@@ -1,4 +1,6 @@
 // A message leaves with its transaction, and only then.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <onceguard/inbox_postgres.hpp>
@@ -60,7 +62,12 @@ TEST_F(outbox_table, an_id_of_the_senders_is_kept) {
   till_.run("BEGIN");
   EXPECT_EQ(outbox_.publish({.payload = "p", .properties = {{"message_id", "m1"}}}).value(), "m1");
   till_.run("COMMIT");
-  EXPECT_EQ(*property_of(receive().at(0).received, "message_id"), "m1");
+  const auto got = receive();
+  const auto& properties = got.at(0).received.properties;
+  EXPECT_EQ(*property_of(got[0].received, "message_id"), "m1");
+  EXPECT_EQ(std::count_if(properties.begin(), properties.end(),
+                          [](const auto& one) { return one.first == "message_id"; }),
+            1);
 }
 
 TEST_F(outbox_table, an_id_that_no_inbox_takes_is_refused_and_the_transaction_goes_on) {
@@ -70,8 +77,10 @@ TEST_F(outbox_table, an_id_that_no_inbox_takes_is_refused_and_the_transaction_go
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::invalid_argument);
   }
+  EXPECT_TRUE(
+      outbox_.publish({.payload = "p", .properties = {{"message_id", std::string(255, 'x')}}}));
   till_.run("COMMIT");
-  EXPECT_EQ(count(), "0");
+  EXPECT_EQ(count(), "1");
 }
 
 TEST_F(outbox_table, nothing_leaves_outside_of_a_transaction) {
@@ -98,6 +107,18 @@ TEST_F(outbox_table, a_table_that_is_missing_fails_the_transaction) {
   till_.run("ROLLBACK");
   EXPECT_THROW(postgres::outbox(till_.on(), ""), std::invalid_argument);
   EXPECT_THROW(postgres::outbox(till_.on(), "schema."), std::invalid_argument);
+}
+
+TEST_F(outbox_table, a_message_that_a_trigger_keeps_out_was_not_published) {
+  till_.run(
+      "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN RETURN NULL; END $$;"
+      "CREATE TRIGGER refuse BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION refuse()");
+  till_.run("BEGIN");
+  const auto refused = outbox_.publish({.payload = "p"});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().detail.find("took no row"), std::string::npos);
+  till_.run("ROLLBACK");
 }
 
 TEST_F(outbox_table, the_work_of_execute_publishes_once) {

@@ -134,5 +134,20 @@ TEST_F(message_queue_test, a_message_that_is_gone_can_not_be_retried) {
   EXPECT_EQ(queue.waiting(), 0u);
 }
 
+TEST_F(message_queue_test, one_that_is_to_be_alone_gets_no_company_however_often_it_fails) {
+  message_queue queue(order_rule::skip);
+  add(queue, 1);
+  EXPECT_EQ(run(queue), tags{1});
+  queue.retry(1, now_, true);
+  add(queue, 2);
+  EXPECT_EQ(run(queue), tags{1});
+  queue.retry(1, now_);
+  EXPECT_EQ(run(queue), tags{2}) << "which has come first";
+  queue.remove(2);
+  add(queue, 3);
+  EXPECT_EQ(run(queue), tags{1});
+  EXPECT_EQ(run(queue), tags{3});
+}
+
 }  // namespace
 }  // namespace onceguard::messaging
