@@ -335,5 +335,18 @@ TEST_F(mqtt_protocol, a_confirmation_that_does_not_come_is_of_unknown_effect) {
   EXPECT_EQ(done.error().effect, effect::unknown);
 }
 
+TEST_F(mqtt_protocol, the_packet_ids_begin_anew_after_the_last_one) {
+  bool zero = false;
+  const mqtt_script server([&](const packet& got) {
+    if (got.type == connect) return mqtt_connack(false, 0);
+    if (got.type != publish) return std::string();
+    zero = zero || got.packet_id() == "\0\0"s;
+    return mqtt_puback(got.packet_id(), 0);
+  });
+  const auto done = publish_texts(server, std::vector<std::string>(65'537, ""), 60s);
+  EXPECT_TRUE(done.has_value()) << done.error().detail;
+  EXPECT_FALSE(zero);
+}
+
 }  // namespace
 }  // namespace onceguard::testing

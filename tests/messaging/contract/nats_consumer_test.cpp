@@ -234,6 +234,35 @@ TEST_F(nats_consumer, one_that_waits_notices_a_server_that_hangs) {
   }
 }
 
+TEST_F(nats_consumer, a_settlement_that_the_server_does_not_confirm_may_not_have_been_made) {
+  const auto queue = broker().make_queue();
+  ASSERT_TRUE(publish(queue.publisher_url, {text("x")}).has_value());
+  auto params = at(queue.consumer_url);
+  params.timeout = 300ms;
+  const auto receiver = connect(params);
+  const auto got = take_one(*receiver);
+  broker().pause();
+  const auto reply = receiver->acknowledge(got.tag);
+  broker().go_on();
+  ASSERT_FALSE(reply.has_value());
+  EXPECT_EQ(reply.error().code, errc::broker_unreachable) << reply.error().detail;
+  EXPECT_EQ(reply.error().effect, effect::unknown);
+}
+
+TEST_F(nats_consumer, an_extension_that_arrives_after_the_hold_is_none) {
+  const auto queue = broker().make_queue();
+  ASSERT_TRUE(publish(queue.publisher_url, {text("x")}).has_value());
+  const auto receiver = connect(at(queue.consumer_url));
+  const auto got = take_one(*receiver);
+  const auto over = base::boot_now() + hold + 200ms;
+  broker().pause();
+  std::jthread later([&] {
+    wait_until("the end of the hold", [&] { return base::boot_now() >= over; });
+    broker().go_on();
+  });
+  EXPECT_EQ(receiver->extend(got.tag).error().code, errc::not_found);
+}
+
 TEST_F(nats_consumer, one_that_is_deleted_is_not_found) {
   const auto stream = broker().add_stream();
   broker().session().add_consumer(stream, "reader", hold);

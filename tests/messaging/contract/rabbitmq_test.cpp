@@ -185,6 +185,21 @@ TEST(rabbitmq, a_message_that_is_too_large_is_refused_and_the_next_one_is_not) {
   EXPECT_TRUE(publish(*sender, text("x")).has_value());
 }
 
+TEST(rabbitmq, a_message_that_the_broker_did_not_store_was_not_published) {
+  broker().server().session().declare_queue("small", {});
+  broker().server().control(
+      {"set_policy", "small", "^small$", R"({"max-length": 1, "overflow": "reject-publish"})"});
+  const auto sender = publish_to(broker().server().url("small"));
+  error why{errc::stopped, "all were stored"};
+  wait_until("the queue to be full", [&] {
+    const auto sent = publish(*sender, text("x"));
+    if (!sent) why = sent.error();
+    return !sent;
+  });
+  EXPECT_EQ(why.code, errc::store_full) << why.detail;
+  EXPECT_TRUE(mentions(why, "could not store")) << why.detail;
+}
+
 TEST(rabbitmq, what_amqp_can_not_carry_is_not_sent) {
   const auto queue = broker().make_queue();
   const auto sender = publish_to(queue.publisher_url);

@@ -12,6 +12,7 @@
 #include "messaging/broker_kind.hpp"
 #include "messaging/contract/sqs_script.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -162,6 +163,16 @@ TEST_F(sqs_request_test, what_a_consumer_holds_is_given_back_when_it_closes) {
   const auto requests = server_.requests("ChangeMessageVisibilityBatch");
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_THAT(requests[0], HasSubstr(R"("Id":"2")"));
+}
+
+TEST_F(sqs_request_test, what_a_consumer_holds_no_more_is_not_given_back_when_it_closes) {
+  auto receiver = consumer("&hold=1s");
+  receive_one(*receiver);
+  const auto until = base::boot_now() + std::chrono::milliseconds(1'100);
+  wait_until("the end of the hold", [&] { return base::boot_now() >= until; });
+  server_.requests();
+  receiver.reset();
+  EXPECT_TRUE(server_.requests("ChangeMessageVisibilityBatch").empty()) << "it is another one's";
 }
 
 TEST_F(sqs_request_test, of_a_batch_only_what_was_not_taken_is_sent_again) {
