@@ -12,12 +12,12 @@ using ::testing::Each;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct reading {
+struct misreading {
   std::string_view path;
   std::string_view as;
 };
 
-class readings : public ::testing::TestWithParam<reading> {};
+class readings : public ::testing::TestWithParam<misreading> {};
 
 TEST_P(readings, are_found) {
   const auto path = GetParam().path;
@@ -28,7 +28,7 @@ TEST_P(readings, are_found) {
   EXPECT_THAT(*found, Not(Contains(normalise_path(path))));
 }
 
-constexpr reading cases[] = {
+constexpr misreading cases[] = {
     {"/v1%2Fpay", "/v1/pay"},
     {"/v1%2fpay", "/v1/pay"},
     {"/v1%5Cpay", "/v1/pay"},

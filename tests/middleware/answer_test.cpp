@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "middleware/middleware_fixture.hpp"
+#include "support/run.hpp"
 
 namespace onceguard::http {
 namespace {
@@ -41,6 +42,23 @@ TEST_F(middleware_answer, answer_over_the_limit_is_sent_and_not_kept) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST_F(middleware_answer, answer_of_exactly_the_limit_is_kept) {
+  route_policy policy;
+  policy.max_answer_body = std::string_view("run 1").size();
+  auto served = make(with(policy));
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
+}
+
+TEST_F(middleware_answer, stream_of_events_is_sent_and_not_kept) {
+  auto served = make();
+  const auto handler = [] {
+    return response{200, {{"Content-Type", "Text/Event-Stream; charset=utf-8"}}, "data: 1\n\n"};
+  };
+  EXPECT_EQ(served.serve(sent.now(), handler).body, "data: 1\n\n");
+  EXPECT_THAT(served.serve(sent.now(), handler).body, HasSubstr("answer-not-kept"));
+}
+
 TEST_F(middleware_answer, stream_is_settled_before_it_is_sent_and_not_kept) {
   auto served = make();
   auto begun = served.begin(sent.now());
@@ -57,6 +75,18 @@ TEST_F(middleware_answer, status_only_keeps_no_body) {
   EXPECT_EQ(second.status, 201);
   EXPECT_EQ(second.body, "");
   EXPECT_EQ(value_of(second, "Idempotent-Replayed"), "true");
+}
+
+TEST_F(middleware_answer, status_only_is_what_the_record_says_of_it) {
+  route_policy policy;
+  policy.keep_body = false;
+  auto served = make(with(policy));
+  static_cast<void>(served.serve(sent.now(), charge()));
+  const auto id = make_record_id(make_scope_digest("credential", "Bearer of-alice"), "key-1");
+  const auto opened = records.open();
+  const auto seen = testing::run(opened->find(id, milliseconds(1'000)));
+  ASSERT_TRUE(seen && *seen);
+  EXPECT_EQ((*seen)->stored.kept, answer_kept::status_only);
 }
 
 TEST_F(middleware_answer, what_no_message_can_carry_does_not_keep_repeats_from_the_answer) {

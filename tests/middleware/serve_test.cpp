@@ -149,6 +149,17 @@ TEST_F(middleware_serve, scope_function_of_the_service_counts) {
   EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 2");
 }
 
+TEST_F(middleware_serve, kinds_of_scopes_of_the_service_are_never_the_same) {
+  middleware_params params;
+  std::string kind = "tenant";
+  params.scope = [&](const request&) { return named_scope{kind, "7"}; };
+  auto served = make(std::move(params));
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
+  kind = "user";
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 2");
+  EXPECT_EQ(value_of(served.serve(sent.now(), charge()), "Idempotent-Replayed"), "true");
+}
+
 TEST_F(middleware_serve, twin_that_runs_answers_409_and_when_to_come_again) {
   auto served = make();
   auto begun = served.begin(sent.now());

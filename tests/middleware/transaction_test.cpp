@@ -5,6 +5,7 @@
 #include <onceguard/http_sqlite.hpp>
 
 #include "middleware/middleware_fixture.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::http {
 namespace {
@@ -134,6 +135,17 @@ TEST_F(middleware_transaction, answer_without_a_status_is_an_error_and_leaves_no
   EXPECT_THROW(static_cast<void>(pay(0)), std::invalid_argument);
   EXPECT_EQ(payments(), 0);
   EXPECT_EQ(pay(201).status, 201);
+}
+
+TEST_F(middleware_transaction, record_is_kept_for_the_retention_of_its_route) {
+  middleware_params soon = params(changes_);
+  soon.routes.front().policy.retention = milliseconds(20);
+  served_ = middleware::make(std::move(soon)).value();
+  const auto made_again = [&] {
+    static_cast<void>(pay(201));
+    return payments() == 2;
+  };
+  testing::wait_until("the end of the retention", made_again, std::chrono::seconds(10));
 }
 
 TEST_F(middleware_transaction, request_without_a_key_passes) {

@@ -122,6 +122,9 @@ TEST_F(claims, that_name_nobody_are_none) {
     EXPECT_THAT(answer_for(payload), HasSubstr("lacks the claim")) << payload;
   }
   EXPECT_THAT(answer_for(R"({"sub":"ann","sub":"bob"})"), HasSubstr("claims are no JSON object"));
+  EXPECT_THAT(answer_for(R"({"sub":"ann","x":{"y":{}},"sub":"bob"})"),
+              HasSubstr("claims are no JSON object"));
+  EXPECT_EQ(answer_for(R"({"x":{"sub":"bob"},"y":{"sub":"eve"},"sub":"ann"})"), "0:ann");
   EXPECT_THAT(answer_for(R"(["sub"])"), HasSubstr("claims are no JSON object"));
 }
 

@@ -1,6 +1,9 @@
 // Forms, CRC-32, points in time and secrets, as senders write them.
+#include <fstream>
+
 #include <gtest/gtest.h>
 
+#include "support/temporary_folder.hpp"
 #include "webhook/crc32.hpp"
 #include "webhook/form.hpp"
 #include "webhook/hmac.hpp"
@@ -48,6 +51,21 @@ TEST(secret, is_decoded_from_hex) {
   EXPECT_EQ(*decode_secret("00fF", secret_form::hex), std::string("\0\xff", 2));
   EXPECT_EQ(decode_secret("0", secret_form::hex).error().detail, "expected pairs of hex digits");
   EXPECT_EQ(decode_secret("0g", secret_form::hex).error().detail, "expected pairs of hex digits");
+}
+
+TEST(secrets, are_lines_of_a_file_none_of_which_is_empty) {
+  const testing::temporary_folder folder;
+  const auto path = folder.file("secrets");
+  const auto fault_of = [&](std::string_view text, secret_form form) {
+    std::ofstream(path, std::ios::binary) << text;
+    const auto read = read_secrets(path, form);
+    return read ? "" : read.error().detail.substr(path.size());
+  };
+  EXPECT_EQ(fault_of("one\r\n\ntwo", secret_form::raw), "");
+  EXPECT_EQ(read_secrets(path, secret_form::raw).value(), (std::vector<std::string>{"one", "two"}));
+  // Anybody can sign with one that is empty.
+  EXPECT_EQ(fault_of("whsec_YQ==\nwhsec_\n", secret_form::whsec), ": line 2: an empty secret");
+  EXPECT_EQ(fault_of("\n", secret_form::raw), ": holds no secret");
 }
 
 }  // namespace

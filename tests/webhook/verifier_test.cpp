@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/hash.hpp"
 #include "webhook/hmac.hpp"
 
 namespace onceguard::webhook {
@@ -149,6 +150,97 @@ TEST(verifier, takes_the_published_example_of_slack) {
   const auto found = slack_alone.check({fields, body, 1531420618});
   EXPECT_EQ(found.verdict, verdict::genuine);
   EXPECT_EQ(found.id, "398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c");
+}
+
+/// One that puts its time beside its signatures.
+sender timed() {
+  sender out;
+  out.name = "timed";
+  out.id = {*parse_id("json:/id")};
+  out.signature = *parse_source("header:X-Signature");
+  out.separator = signature_separator::comma;
+  out.prefix = "v1=";
+  out.content = *parse_pattern("{timestamp}.{body}");
+  out.timestamp = *parse_source("signature:t");
+  out.tolerance_seconds = 300;
+  return out;
+}
+
+/// The signature of this text, in hex.
+std::string signature_of(std::string_view text) {
+  const auto made = hmac_of(hmac_hash::sha256, "a secret", text);
+  return base::to_hex({reinterpret_cast<const unsigned char*>(made.data()), made.size()});
+}
+
+verdict check_timed(const std::string& signature) {
+  const std::vector<field> fields{{"X-Signature", signature}};
+  const verifier own(timed(), {.secrets = {"a secret"}});
+  return own.check({fields, R"({"id":"a"})", 1'000}).verdict;
+}
+
+TEST(verifier, takes_a_timestamp_that_is_there_once_and_a_time) {
+  const auto mark = signature_of(R"(1000.{"id":"a"})");
+  EXPECT_EQ(check_timed("t=1000,v1=" + mark), verdict::genuine);
+  EXPECT_EQ(check_timed("t=1000, v1=00, v1=" + mark), verdict::genuine);
+  EXPECT_EQ(check_timed("v1=" + mark), verdict::forged);
+  EXPECT_EQ(check_timed("t=1,t=1000,v1=" + mark), verdict::forged);
+  EXPECT_EQ(check_timed("t=1000,t=1000,v1=" + mark), verdict::forged);
+  for (const std::string when : {"soon", "1000.0", "-1"}) {
+    const auto signed_so = signature_of(when + R"(.{"id":"a"})");
+    EXPECT_EQ(check_timed("t=" + when + ",v1=" + signed_so), verdict::expired) << when;
+  }
+}
+
+TEST(verifier, takes_no_signature_of_another_scheme) {
+  const auto mark = signature_of(R"(1000.{"id":"a"})");
+  for (const auto* scheme : {"v0=", "v2=", "V1=", "v1:"}) {
+    EXPECT_EQ(check_timed("t=1000," + (scheme + mark)), verdict::forged) << scheme;
+  }
+}
+
+/// What is found in a delivery of this sender, signed over the body.
+finding check_body(std::string_view id, std::string_view body) {
+  sender own;
+  own.name = "own";
+  own.id = {*parse_id(id)};
+  own.signature = *parse_source("header:X-Signature");
+  const auto mark = signature_of(body);
+  const std::vector<field> fields{{"X-Signature", mark}};
+  return verifier(own, {.secrets = {"a secret"}}).check({fields, body});
+}
+
+TEST(verifier, makes_no_id_of_values_that_run_into_one_another) {
+  constexpr auto* both = "{json:/a}:{json:/b}";
+  EXPECT_EQ(check_body(both, R"({"a":"1","b":"2"})").id, "1:2");
+  for (const auto* body : {R"({"a":"1:2","b":"3"})", R"({"a":"1","b":"2:3"})", R"({"a":"1"})",
+                           R"({"a":"1","b":""})"}) {
+    EXPECT_EQ(check_body(both, body).verdict, verdict::no_id) << body;
+  }
+}
+
+TEST(verifier, makes_no_id_of_a_value_that_is_there_twice) {
+  EXPECT_EQ(check_body("form:id", "id=a&x=b").id, "a");
+  EXPECT_EQ(check_body("form:id", "id=a&id=b").verdict, verdict::no_id);
+  EXPECT_EQ(check_body("form:id", "id=a&id=a").verdict, verdict::no_id);
+}
+
+TEST(verifier, takes_no_delivery_with_two_hashes_of_its_body) {
+  sender own;
+  own.name = "own";
+  own.id = {*parse_id("signed-hash")};
+  own.signature = *parse_source("header:X-Signature");
+  own.content = *parse_pattern("{url}{form}");
+  own.body_hash = *parse_source("query:h");
+  const verifier checking(
+      own, {.secrets = {"a secret"}, .urls = {"https://shop.example/hook"}, .path = "/hook"});
+  const auto check = [&](std::string_view query) {
+    const auto mark = signature_of("https://shop.example/hook" + std::string(query) + "a1");
+    const std::vector<field> fields{{"X-Signature", mark}};
+    const auto target = "/hook" + std::string(query);
+    return checking.check({fields, "a=1", 0, target}).verdict;
+  };
+  EXPECT_EQ(check("?x=1"), verdict::genuine);
+  EXPECT_EQ(check("?h=00&h=01"), verdict::forged);
 }
 
 TEST(hmac, is_that_of_rfc_2202_and_4231) {
