@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import time
 
 import pytest
 
@@ -97,6 +98,18 @@ def test_a_selection_is_shown_first_and_changed_with_yes(gateway, unknown_keys, 
     assert gateway.state(keys[1]) == "completed"
     assert all(gateway.state(key) in (None, "released") for key in keys if key != keys[1])
     assert [line["stage"] for line in lines_of(audit)] == ["intended", "done"] * 4
+
+
+def test_the_release_of_many_answers_returns_when_no_cache_has_them(gateway, fresh_key):
+    prefix = fresh_key()
+    keys = [f"{prefix}-{number}" for number in range(2)]
+    for key in keys:
+        gateway.post(key=key)
+    began = time.monotonic()
+    done = gateway.command("keys", "release", "--text", prefix, "--state", "completed", "--yes")
+    assert done.returncode == 0, done
+    assert time.monotonic() - began >= 5
+    assert not any(gateway.post(key=key).replayed for key in keys)
 
 
 def test_a_selection_that_chooses_nothing_is_not_found(gateway, key):

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from support.executing import FAILED_ITSELF
-from support.waiting import Stopwatch
+from support.waiting import Stopwatch, wait_until
 
 MIB = 1 << 20
 
@@ -101,6 +101,20 @@ def test_files_go_when_their_time_is_over(exec_, key):
     os.utime(old, (0, old.stat().st_mtime - 26 * 3600))
     exec_.run(f"{key}-2", *numbers(MIB))
     assert old not in files(exec_) and len(files(exec_)) == 1
+
+
+def test_the_file_of_a_command_that_runs_stays(exec_, key):
+    """It may have written nothing for hours."""
+    waiting = "import os, time\nsys.stdout.flush()\n" \
+              "while not os.path.exists('go'): time.sleep(0.05)"
+    process = exec_.begin(key, *numbers(MIB, waiting), stdout=subprocess.DEVNULL)
+    wait_until(lambda: files(exec_) and files(exec_)[0].stat().st_size > MIB, what="its file")
+    [first] = files(exec_)
+    os.utime(first, (0, first.stat().st_mtime - 2 * 3600))
+    exec_.run(f"{key}-2", *numbers(MIB))
+    assert first in files(exec_) and len(files(exec_)) == 2
+    (exec_.folder / "go").touch()
+    assert exec_.end(process).code == 0
 
 
 def test_a_disk_without_room_does_not_end_the_command(exec_, key):

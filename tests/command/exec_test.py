@@ -292,6 +292,13 @@ def test_every_runs_once_in_a_period_and_says_nothing_otherwise(exec_, key):
     assert exec_.runs(key) == 2
 
 
+def test_a_period_counts_from_the_beginning_of_the_command(exec_, key):
+    assert exec_.shell(key, "sleep 1", options=["--every", "1h"]).code == 0
+    shown = exec_.ask("keys", "show", key).stdout
+    left = re.search(r"^forgotten +in (\d+)ms", shown, re.MULTILINE)
+    assert int(left[1]) <= 0.9 * 3_600_000 - 1_000, shown
+
+
 def test_every_says_nothing_while_another_machine_runs(exec_, key):
     first = exec_.begin_shell(key, "while [ ! -e go ]; do sleep 0.05; done")
     exec_.ran(1, key)

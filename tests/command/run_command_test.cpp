@@ -96,6 +96,32 @@ TEST_F(command_call, failures_are_tried_again_within_the_call) {
   EXPECT_EQ(runs(), 3);
 }
 
+TEST_F(command_call, only_failures_are_tried_again_within_the_call) {
+  rules_.retries = 3;
+  const auto harmless = shell("exit 75");
+  const auto released = run_command(guard_, of(harmless), harmless, rules_).value();
+  EXPECT_EQ(released.value.settled, settle_kind::release);
+  EXPECT_EQ(runs(), 1);
+  rules_.failure = settle_kind::abandon;
+  const auto doubtful = shell("exit 3");
+  const auto unknown = run_command(guard_, of(doubtful), doubtful, rules_).value();
+  EXPECT_EQ(unknown.value.exit_code, 3);
+  EXPECT_EQ(runs(), 2);
+}
+
+TEST_F(command_call, what_could_not_be_recorded_is_no_result) {
+  guard_params hasty;
+  hasty.engine.settle_wait = 50ms;
+  guard impatient = guard::open(records_.open(), hasty).value();
+  rules_.on_start = [&](running_command&) { records_.set_reachable(false); };
+  const auto job = shell("echo done");
+  const auto made = run_command(impatient, of(job), job, rules_);
+  records_.set_reachable(true);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().kind, refusal_kind::unrecorded);
+  EXPECT_EQ(runs(), 1);
+}
+
 TEST_F(command_call, a_stop_ends_the_pause_between_attempts) {
   const auto job = shell("exit 1");
   rules_.retries = 5;

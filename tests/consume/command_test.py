@@ -2,6 +2,8 @@
 
 import signal
 
+import pytest
+
 from support.consumer import outcomes, settled
 from support.waiting import wait_until
 
@@ -39,12 +41,22 @@ def test_a_command_gets_the_headers_that_it_is_to_have(consume, stream, tmp_path
     assert (tmp_path / "found").read_text() == "ada||"
 
 
-def test_a_command_that_hangs_is_killed_and_unknown(consume, stream):
-    stream.add("x", "m1")
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_command_that_hangs_is_killed_and_unknown(consume, stream, size):
+    """Also where it does not take all of its input."""
+    stream.add("x" * size, "m1")
     consumer = consume(command=["/bin/sleep", "1000"], timeout="300ms")
     settled(consumer, 1)
     (event,) = consumer.events("message-unknown")
     assert "timeout" in event["reason"]
+
+
+def test_a_command_that_a_signal_ends_is_unknown(consume, stream, tmp_path):
+    stream.add("x", "m1")
+    consumer = consume(command=["/bin/sh", "-c", "echo x >> effects; kill -KILL $$"])
+    settled(consumer, 1)
+    assert outcomes(consumer) == ["unknown"]
+    assert (tmp_path / "effects").read_text() == "x\n"
 
 
 def test_a_command_that_can_not_be_started_is_a_failed_attempt(consume, stream):

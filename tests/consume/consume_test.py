@@ -3,9 +3,11 @@
 import base64
 import hashlib
 import hmac
+import http.server
 import json
 import signal
 import socket
+import threading
 import urllib.error
 import urllib.request
 
@@ -67,19 +69,30 @@ def test_a_message_that_failed_at_first_is_handled_later(consume, stream, own_up
     assert keys == {"m1"}, "the same key in each attempt"
 
 
-def test_a_500_is_unknown_listed_and_never_sent_again(consume, stream, own_upstream):
-    own_upstream.plan("/", {"status": 500})
+@pytest.mark.parametrize("plan", [{"status": 500}, {"status": 502}, {"status": 504},
+                                  {"drop": "head"}, {"drop": "half"}])
+def test_what_may_have_happened_is_listed_and_never_sent_again(consume, stream, own_upstream,
+                                                               plan):
+    own_upstream.plan("/", plan)
     stream.add("x", "m1")
     consumer = consume(to=own_upstream.url)
     settled(consumer, 1)
     stream.add("x", "m1")
     settled(consumer, 2)
-    assert own_upstream.runs("m1") == 1
+    assert len(own_upstream.requests()) == 1
     assert [event["event"] for event in consumer.events() if "outcome" in event] == [
         "message-unknown"] * 2
     assert consumer.stop() == 0
     listed = consumer.command("keys", "list", "--attention", "--json")
     assert json.loads(listed.stdout.splitlines()[0])["key"] == "m1", listed
+
+
+def test_a_redirection_is_followed_by_nobody(consume, stream, own_upstream):
+    own_upstream.plan("/", {"status": 302, "headers": [["Location", "/elsewhere"]]})
+    stream.add("x", "m1")
+    consumer = consume(to=own_upstream.url, attempts=2)
+    settled(consumer, 1)
+    assert outcomes(consumer) == ["dead"]
 
 
 def test_outcome_says_otherwise_for_a_status(consume, stream, own_upstream):
@@ -304,6 +317,38 @@ def test_a_stream_that_is_missing_is_said_at_the_start(consume, stream, own_upst
 def test_without_a_place_for_dead_letters_it_does_not_start(consume, stream, own_upstream):
     consumer = consume(to=own_upstream.url, ready=None, dead_letter="")
     assert consumer.process.wait(30) == 3
+
+
+class FakeQueue(http.server.BaseHTTPRequestHandler):
+    """Amazon SQS, as far as it says how long it may deliver a message again: four days."""
+
+    def do_POST(self):
+        attributes = {"VisibilityTimeout": "30", "MessageRetentionPeriod": "345600",
+                      "MaximumMessageSize": "1048576"}
+        wanted = self.headers["X-Amz-Target"].endswith("GetQueueUrl")
+        body = json.dumps({"QueueUrl": "http://queue"} if wanted
+                          else {"Attributes": attributes}).encode()
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_inbox_that_forgets_before_the_broker_does_not_start(consume, own_upstream):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), FakeQueue) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        queue = f"sqs://us-east-1/orders?endpoint=http://127.0.0.1:{server.server_port}"
+        consumer = consume(to=own_upstream.url, retention="1h", started=False,
+                           **{"from": queue})
+        consumer.start(ready=None, env={"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"})
+        assert consumer.process.wait(30) == 3
+        server.shutdown()
+    assert "the retention of the inbox must exceed the 345600 seconds" in json.dumps(
+        consumer.events("start-failed"))
 
 
 def test_without_a_consumer_in_the_configuration_it_ends(onceguard, tmp_path):

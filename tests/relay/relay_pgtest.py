@@ -186,6 +186,38 @@ def test_what_is_refused_is_dead_in_the_end_and_others_go_on(shop, relay, own_up
     admin.close()
 
 
+def test_of_a_batch_only_what_was_refused_is_noted_and_kept(shop, relay):
+    """A stream of Redis takes no header with the name of a field of its own."""
+    redis = Redis({"appendonly": "yes", "appendfsync": "always"}).start()
+    try:
+        stream = Stream(redis, "orders")
+        shop.publish(("m1", None, b"one"), ("m2", None, b"two"), ("m3", None, b"three"))
+        shop.connection.execute("UPDATE events SET headers = ARRAY['payload', 'x']::bytea[]"
+                                " WHERE message_id = 'm2'")
+        running = relay(f"{stream.at}/orders", attempts=1)
+        wait_until(lambda: shop.rows("message_id, failures", "dead_since IS NOT NULL")
+                   == [("m2", 1)], 30, "the refused one")
+        wait_until(lambda: shop.rows("message_id") == [("m2",)], 30, "the others")
+        entries = stream.command("XRANGE", "orders", "-", "+")
+        for payload, times in ((b"one", 1), (b"two", 0), (b"three", 1)):
+            assert entries.count(b"\r\n" + payload + b"\r\n") == times, entries
+        assert [event["message"] for event in running.events("relay-dead")] == ["m2"]
+    finally:
+        redis.close()
+
+
+@pytest.mark.parametrize("plan", [{"status": 302}, {"drop": "head"}, {"drop": "half"}])
+def test_what_does_not_say_that_it_has_the_message_does_not_have_it(shop, relay, own_upstream,
+                                                                    plan):
+    own_upstream.plan("/odd", plan)
+    running = relay(own_upstream.url + "/odd", attempts=1000)
+    shop.publish(("m1", None, b"x"))
+    wait_until(lambda: len(running.events("relay-failed")) >= 2, 30, "attempts")
+    assert shop.rows() == [(1,)]
+    own_upstream.plan("/odd", {"status": 204})
+    wait_until(shop.is_empty, 30, "an empty outbox")
+
+
 def test_what_a_killed_relay_held_is_sent_by_another_one(shop, relay, own_upstream):
     dying = relay(own_upstream.url + "/slow", concurrency=1)
     own_upstream.plan("/slow", {"gate": "never"})
