@@ -105,15 +105,15 @@ def test_files_go_when_their_time_is_over(exec_, key):
 
 def test_the_file_of_a_command_that_runs_stays(exec_, key):
     """It may have written nothing for hours."""
-    waiting = "import os, time\nsys.stdout.flush()\n" \
-              "while not os.path.exists('go'): time.sleep(0.05)"
+    os.mkfifo(exec_.folder / "go")
+    waiting = "sys.stdout.flush()\nopen('go').read()"
     process = exec_.begin(key, *numbers(MIB, waiting), stdout=subprocess.DEVNULL)
     wait_until(lambda: files(exec_) and files(exec_)[0].stat().st_size > MIB, what="its file")
     [first] = files(exec_)
     os.utime(first, (0, first.stat().st_mtime - 2 * 3600))
     exec_.run(f"{key}-2", *numbers(MIB))
     assert first in files(exec_) and len(files(exec_)) == 2
-    (exec_.folder / "go").touch()
+    (exec_.folder / "go").write_text("on")
     assert exec_.end(process).code == 0
 
 
