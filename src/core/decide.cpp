@@ -95,7 +95,7 @@ decision meet_unknown(const record& r, const claim& request, const instant& now,
       break;
   }
   const auto paused = r.retry_at_lease - now.lease;
-  const auto too_young = r.claimed_at_wall + request.probe_after.count() - now.wall;
+  const auto too_young = after(r.claimed_at_wall, request.probe_after) - now.wall;
   const auto first_ask = request.probe_after.count() == 0 ? 0 : too_young;
   if (const auto left = std::max(paused, first_ask); left > 0) return outcome_unknown(r, now, left);
   auto out = grant_unknown(r, request, now, next, record_state::probing);
@@ -188,11 +188,11 @@ std::int64_t ago(milliseconds length, std::int64_t now) noexcept {
 record imported(const imported_record& request, const instant& now) {
   record out = request.stored;
   out.deadline_lease = ago(request.lease_over, now.lease);
-  out.retry_at_lease = now.lease + std::max<std::int64_t>(request.retry_after.count(), 0);
+  out.retry_at_lease = after(now.lease, std::max(request.retry_after, milliseconds(0)));
   out.claimed_at_wall = ago(request.claimed_ago, now.wall);
   out.settled_at_wall = unsettled(out) ? 0 : ago(request.settled_ago, now.wall);
-  const auto left = request.retention_left.count();
-  out.expires_at_wall = left == 0 ? 0 : now.wall + std::max<std::int64_t>(left, 1);
+  const auto left = request.retention_left;
+  out.expires_at_wall = left.count() == 0 ? 0 : after(now.wall, std::max(left, milliseconds(1)));
   return out;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 #include <onceguard/decide.hpp>
 
+#include "base/for_ever.hpp"
+
 namespace onceguard::rules {
 
 inline bool lease_over(const record& r, const instant& now) noexcept {
@@ -18,10 +20,16 @@ inline bool counts_as_absent(const record* r, const instant& now) noexcept {
   return r == nullptr || expired(*r, now) || r->state == record_state::released;
 }
 
+/// A time so long after another one; never wraps.
+inline std::int64_t after(std::int64_t time, milliseconds duration) noexcept {
+  return time + base::bounded(duration).count();
+}
+
 inline void set_deadline(record& r, milliseconds lease, const instant& now) {
-  r.deadline_lease = now.lease + lease.count();
-  r.expires_at_wall =
-      r.unknown_retention_ms == 0 ? 0 : now.wall + lease.count() + r.unknown_retention_ms;
+  r.deadline_lease = after(now.lease, lease);
+  r.expires_at_wall = r.unknown_retention_ms == 0
+                          ? 0
+                          : after(after(now.wall, lease), milliseconds(r.unknown_retention_ms));
 }
 
 }  // namespace onceguard::rules

@@ -33,7 +33,7 @@ void end(record& r, record_state state, milliseconds retention, const instant& n
   r.state = state;
   r.deadline_lease = now.lease;
   r.settled_at_wall = now.wall;
-  r.expires_at_wall = now.wall + retention.count();
+  r.expires_at_wall = after(now.wall, retention);
 }
 
 void complete_by_hand(record& r, const resolution& request, const instant& now) {
@@ -50,7 +50,7 @@ void become_unknown(record& r, const settlement& request, const instant& now) {
   }
   r.state = record_state::in_progress;
   set_deadline(r, milliseconds(0), now);
-  r.retry_at_lease = now.lease + request.probe_pause.count();
+  r.retry_at_lease = after(now.lease, request.probe_pause);
 }
 
 /// The record after a settle by the holder of its lease.
@@ -71,9 +71,10 @@ record apply(const record& r, const settlement& request, const instant& now) {
     case settle_kind::fail: {
       end(out, record_state::failed, request.retention, now);
       const auto doublings = std::min<std::uint32_t>(out.failures, 30);
+      const bool longest = request.backoff.count() > request.backoff_max.count() >> doublings;
       const auto pause =
-          std::min(request.backoff.count() << doublings, request.backoff_max.count());
-      out.retry_at_lease = now.lease + pause;
+          longest ? request.backoff_max : request.backoff * (std::int64_t{1} << doublings);
+      out.retry_at_lease = after(now.lease, pause);
       out.failures += 1;
       if (!out.earlier_unknown) out.why = request.why, out.why_status = request.why_status;
       break;
@@ -275,7 +276,7 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
     const bool answered =
         stored->why == unknown_reason::upstream_status && !stored->earlier_unknown;
     const auto tail = request.completed || answered ? 0 : stored->about->run_timeout.count();
-    if (const auto left = stored->deadline_lease + tail - now.lease; left > 0) {
+    if (const auto left = after(stored->deadline_lease, milliseconds(tail)) - now.lease; left > 0) {
       out.outcome = resolve_outcome::running;
       out.retry_after = milliseconds(left);
       return out;

@@ -3,6 +3,7 @@
 #include <onceguard/engine.hpp>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -29,7 +30,8 @@ void engine::state::remember(const operation& op, answer_ptr answer, answer_kept
   cached_replay entry;
   entry.answer = std::move(answer);
   entry.kept = kept;
-  cache.put(op.id, op.about->print, std::move(entry), base::boot_now() + retention, epoch);
+  cache.put(op.id, op.about->print, std::move(entry), base::boot_now() + base::bounded(retention),
+            epoch);
 }
 
 void engine::state::announce(const operation& op, const outcome& outcome) {

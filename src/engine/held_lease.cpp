@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -21,7 +22,7 @@ held_lease::held_lease(asio::io_context& io, store& records, record_id id, onceg
       store_(records),
       id_(id),
       lease_(got),
-      length_(length),
+      length_(base::bounded(length)),
       store_timeout_(store_timeout),
       renewed_by_(renewed_by),
       counted_from_(claimed) {}

@@ -221,5 +221,36 @@ TEST_F(decide_walk, a_renewal_that_comes_after_its_settle_changes_nothing) {
   }
 }
 
+TEST_F(decide_walk, the_largest_durations_are_for_ever) {
+  constexpr auto for_ever = milliseconds::max();
+  auto first = claim_of(1);
+  first.lease = first.unknown_retention = for_ever;
+  auto failed = settle_of(ask(first).lease, settle_kind::fail);
+  pass(24 * hour);
+  EXPECT_EQ(ask(2).kind, verdict_kind::busy);
+  failed.backoff = failed.backoff_max = failed.retention = for_ever;
+  end(failed);
+  pass(24 * hour);
+  EXPECT_EQ(ask(3).kind, verdict_kind::backoff);
+  stored.reset();
+  auto completed = settle_of(ask(4).lease, settle_kind::complete);
+  completed.retention = for_ever;
+  end(completed);
+  pass(24 * hour);
+  EXPECT_EQ(ask(5).kind, verdict_kind::replay);
+}
+
+TEST_F(decide_walk, a_backoff_that_is_larger_than_its_limit_is_the_limit_each_time) {
+  for (int i = 0; i < 40; ++i) {
+    auto failed = settle_of(ask(1).lease, settle_kind::fail);
+    failed.backoff = milliseconds::max();
+    end(failed);
+    const auto refused = ask(2);
+    EXPECT_EQ(refused.retry_after, failed.backoff_max);
+    pass(refused.retry_after.count());
+    ASSERT_EQ(ask(1).kind, verdict_kind::run) << i;
+  }
+}
+
 }  // namespace
 }  // namespace onceguard

@@ -100,6 +100,17 @@ TEST_P(execute_contract, an_answer_is_kept_for_as_long_as_the_policy_says) {
   EXPECT_GT(left, policy.retention / 2);
 }
 
+TEST_P(execute_contract, an_answer_may_be_kept_for_ever_and_waited_for_as_long) {
+  execute_policy policy;
+  policy.retention = policy.wait = milliseconds::max();
+  for (const auto expected : {verdict_kind::run, verdict_kind::replay}) {
+    const auto reply = till_->execute(order_, policy, charging(*till_, "ada"));
+    ASSERT_TRUE(reply) << reply.error().detail;
+    EXPECT_EQ(reply->kind, expected);
+  }
+  EXPECT_EQ(charges("ada"), 1);
+}
+
 TEST_P(execute_contract, a_policy_that_keeps_no_answer_is_refused) {
   for (const auto nothing : {milliseconds(0), milliseconds(-1)}) {
     execute_policy policy;

@@ -119,5 +119,15 @@ TEST_F(guard_policy, tells_work_that_the_time_of_its_lease_is_over) {
   EXPECT_EQ(got->value, "first") << "no other one took it over";
 }
 
+TEST_F(guard_policy, may_keep_an_answer_for_ever) {
+  policy.retention = milliseconds::max();
+  auto guard = open();
+  const auto work = [&] { return std::to_string(++runs); };
+  EXPECT_EQ(guard.execute(charge, policy, work)->value, "1");
+  EXPECT_EQ(guard.execute(charge, policy, work)->value, "1");
+  records.advance(std::chrono::hours(24 * 365));
+  EXPECT_EQ(again()->value, "1");
+}
+
 }  // namespace
 }  // namespace onceguard

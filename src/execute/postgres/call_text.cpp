@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "core/record_codec.hpp"
 #include "execute/request.hpp"
@@ -39,7 +40,9 @@ std::string hex(std::string_view bytes) {
 
 std::string bytes(std::string_view text) { return "decode('" + hex(text) + "','hex')"; }
 std::string bytes(std::span<const unsigned char> buffer) { return bytes(base::as_chars(buffer)); }
-std::string number(milliseconds duration) { return std::to_string(duration.count()); }
+std::string number(milliseconds duration) {
+  return std::to_string(base::bounded(duration).count());
+}
 
 std::string lease_text(const record_id& id, const lease& held) {
   std::string token(16, '0');

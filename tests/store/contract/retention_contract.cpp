@@ -36,6 +36,16 @@ TEST_P(retention_contract, retention_runs_from_the_settle_and_a_later_claim_is_a
   EXPECT_GT(next.token, held.token);
 }
 
+TEST_P(retention_contract, the_largest_retention_is_for_ever) {
+  const auto request = claim_of("k");
+  auto change = settle_of(request, caller_.leased(request));
+  change.retention = milliseconds::max();
+  caller_.settle(change);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
+  advance(1'000 * day);
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
 TEST_P(retention_contract, unsettled_records_without_an_unknown_retention_never_expire) {
   auto started = claim_of("started");
   started.into_started = true;
