@@ -1,23 +1,17 @@
 #!/usr/bin/env python3
-"""Prints "TOTAL FAILED FLAKY" of a JUnit report of ctest, then the name of each failed test and of
-each flaky one. What those printed last is written to the file that the third argument names.
+"""Prints "TOTAL FAILED" of a JUnit report of ctest, then the name of each failed test. What those
+printed last is written to the file that the third argument names.
 
 One test of ctest may be a whole program of GoogleTest or a file of pytest: then their own last
 words tell how many tests that were. What did not run counts as failed: a test that was skipped has
 shown nothing.
-
-Beside REPORT there may be REPORT.again, of the failed suites, run once more and alone. A test that
-passed there is flaky, which is no failure, but for: a suite that ended early (it crashed, or took
-too long), what a sanitizer reported, and more flaky tests than three, which are no chance.
 """
-import os
 import pathlib
 import re
 import sys
 import xml.etree.ElementTree as tree
 
 LINES = 40  # of each failed test
-MOST_FLAKY = 3
 
 
 def number(pattern, text):
@@ -60,36 +54,16 @@ def last_words(case):
     return [f"---- {case.get('name')}", *lines[:first][-LINES:]]
 
 
-def cases_of(report):
-    return list(tree.parse(report).getroot().iter("testcase")) if os.path.exists(report) else []
-
-
-def flaky_of(cases, again):
-    """Of the tests that failed, those whose failure was chance."""
-    second = {case.get("name"): count(case) for case in again}
-    found = []
-    for case in cases:
-        total, names = count(case)
-        total_again, names_again = second.get(case.get("name"), (0, []))
-        whole = case.get("name") in [*names, *names_again] or total_again != total
-        if not whole and "Sanitizer" not in (case.findtext("system-out") or ""):
-            found += sorted(set(names) - set(names_again))
-    return found if len(found) <= MOST_FLAKY else []
-
-
 def main():
     report, label, excerpts = sys.argv[1:4]
     cases = list(tree.parse(report).getroot().iter("testcase"))
     counted = [count(case) for case in cases]
-    flaky = flaky_of(cases, cases_of(f"{report}.again"))
-    bad = [name for _, names in counted for name in names if name not in flaky]
+    bad = [name for _, names in counted for name in names]
     said = [line for case, (_, names) in zip(cases, counted) if names for line in last_words(case)]
     pathlib.Path(excerpts).write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
-    print(sum(total for total, _ in counted), len(bad), len(flaky))
+    print(sum(total for total, _ in counted), len(bad))
     for name in bad:
         print(f"failed: {label}: {name}")
-    for name in flaky:
-        print(f"flaky: {label}: {name}")
 
 
 if __name__ == "__main__":

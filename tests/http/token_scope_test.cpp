@@ -18,12 +18,12 @@ class gullible final : public token_verifier {
   }
 };
 
-admission ask(std::vector<base::field> fields) {
+admission ask(std::vector<base::field> sent) {
   route_policy policy;
   policy.scope = {scope_source::jwt, "sub"};
   policy.tokens = std::make_shared<const gullible>();
-  fields.push_back({"Idempotency-Key", "k"});
-  return admit(policy, {"POST", "/", fields, {}});
+  sent.push_back({"Idempotency-Key", "k"});
+  return admit(policy, {"POST", "/", sent, {}});
 }
 
 TEST(scope_of_a_token, is_that_of_its_subject) {

@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+"""Plants the bugs of tools/mutants/ and runs the suites that should notice them.
+
+    tools/mutants.py check             is the data right: is each `was` found once
+    tools/mutants.py run [ROOM...]     build, run, and print what nobody noticed
+        --only TEXT                    bugs whose names have this part
+        --jobs N                       so many suites at once (one per core)
+        --build no|only                the build is up to date; nothing is run
+
+All bugs are in one build (build/mutants), each behind a switch; the environment variable
+PLANTED_BUG has the number of the one that is on. tools/mutants/README.md describes the data.
+"""
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import fcntl
+import functools
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATA = ROOT / "tools/mutants"
+PLACE = ROOT / "build/mutants"
+TREE = PLACE / "tree"  # the sources with the switches
+BUILD = PLACE / "build"
+WANTED = 0.95  # the share that is noticed
+KEYS = {"name", "file", "was", "is", "form", "suites", "equivalent"}
+FORMS = {"expression": "({switch} ? ({wrong}) : ({right}))",
+         "statement": "{{ if ({switch}) {{ {wrong} }} else {{ {right} }} }}"}
+
+# What text of SQL and Lua goes through on its way to the server.
+SEAMS = [
+    ("src/store/postgres/schema.cpp", "hash.part(text)", "hash.part(planted::text(text))"),
+    ("src/store/postgres/schema.cpp", "out += text;", "out += planted::text(text);"),
+    ("src/store/postgres/schema.cpp", "std::string(one.sql)", "planted::text(one.sql)"),
+    ("src/store/redis/commands/scripts.cpp", "std::string(found->text)",
+     "planted::text(found->text)"),
+]
+
+HEADER = """\
+#pragma once
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace planted {
+
+inline const int chosen = [] {
+  const char* const text = std::getenv("PLANTED_BUG");
+  return text == nullptr ? 0 : std::atoi(text);
+}();
+
+constexpr bool on(int number) { return !__builtin_is_constant_evaluated() && number == chosen; }
+
+struct replacement {
+  int number;
+  std::string_view was;
+  std::string_view is;
+};
+inline constexpr replacement replacements[] = {
+    {0, "", ""},
+%s};
+
+inline std::string text(std::string_view right) {
+  std::string out(right);
+  for (const auto& each : replacements) {
+    const auto at = each.number == 0 || !on(each.number) ? out.npos : out.find(each.was);
+    if (at != out.npos) out.replace(at, each.was.size(), each.is);
+  }
+  return out;
+}
+
+}  // namespace planted
+"""
+
+
+@dataclasses.dataclass
+class Mutant:
+    room: str
+    name: str
+    file: str
+    was: str
+    wrong: str
+    form: str
+    suites: list
+    equivalent: str
+    number: int = 0
+
+    def __str__(self):
+        return f"{self.room}/{self.name}"
+
+
+# --- the data -----------------------------------------------------------------------------------
+
+def read(file, errors):
+    """The mutants of one file; what is wrong with the data goes to `errors`."""
+    room = str(file.relative_to(DATA).with_suffix(""))
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        errors.append(f"{file}: {error}")
+        return []
+    found = []
+    for row in table.get("mutant", []):
+        label = f"{room}/{row.get('name', '?')}"
+        lacking = {"name", "file", "was", "is"} - row.keys()
+        if lacking or row.keys() - KEYS:
+            errors.append(f"{label}: lacks {sorted(lacking)}, unknown {sorted(row.keys() - KEYS)}")
+            continue
+        form = row.get("form", "expression")
+        if form not in {*FORMS, "text"}:
+            errors.append(f"{label}: there is no form {form}")
+        suites = row.get("suites", table.get("suites", []))
+        for suite in suites:
+            problem = problem_of(suite)
+            if problem:
+                errors.append(f"{label}: {problem}")
+        if not suites:
+            errors.append(f"{label}: no suites")
+        found.append(Mutant(room, row["name"], row["file"], row["was"], row["is"], form, suites,
+                            row.get("equivalent", "")))
+    return found
+
+
+@functools.cache
+def problem_of(suite):
+    """Why there can be no such suite, or None."""
+    name = suite.split(":")[0]
+    if name.endswith(".py"):
+        return None if (ROOT / "tests" / name).is_file() else f"no file tests/{name}"
+    return None if name in programs() else f"no program {name}"
+
+
+@functools.cache
+def programs():
+    """A folder of tests is a program, which is named after the folder."""
+    text = (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")
+    return {folder.replace("/", "_") + "_tests"
+            for folder in re.findall(r"^onceguard_room_tests\(([\w/]+)", text, re.MULTILINE)}
+
+
+def read_all():
+    errors = []
+    mutants = [each for file in sorted(DATA.rglob("*.toml")) for each in read(file, errors)]
+    for number, mutant in enumerate(mutants, 1):
+        mutant.number = number
+    names = collections.Counter(str(mutant) for mutant in mutants)
+    errors += [f"{name}: stands {count} times" for name, count in names.items() if count > 1]
+    places_of(mutants, errors)
+    return mutants, errors
+
+
+def places_of(mutants, errors):
+    """For each file, (begin, end, mutant) in their order."""
+    places = collections.defaultdict(list)
+    texts = {}
+    for mutant in mutants:
+        path = ROOT / mutant.file
+        if not path.is_file():
+            errors.append(f"{mutant}: no file {mutant.file}")
+            continue
+        text = texts.setdefault(mutant.file, path.read_text(encoding="utf-8"))
+        count = text.count(mutant.was)
+        if count != 1:
+            errors.append(f"{mutant}: `was` occurs {count} times in {mutant.file}")
+            continue
+        begin = text.index(mutant.was)
+        places[mutant.file].append((begin, begin + len(mutant.was), mutant))
+    for found in places.values():
+        found.sort(key=lambda place: place[0])
+        for (_, end, first), (begin, _, second) in zip(found, found[1:]):
+            if begin < end and "text" not in (first.form, second.form):
+                errors.append(f"{second}: overlaps {first}")
+    return places
+
+
+# --- the build ----------------------------------------------------------------------------------
+
+def planted(text, places):
+    """The source with the switches of these places."""
+    for begin, end, mutant in reversed(places):
+        if mutant.form != "text":
+            switch = f"planted::on({mutant.number})"
+            text = text[:begin] + FORMS[mutant.form].format(
+                switch=switch, wrong=mutant.wrong, right=mutant.was) + text[end:]
+    return text
+
+
+def put(path, text):
+    """Writes the file, unless it has this text: then nothing is to be compiled anew."""
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def make_tree(mutants):
+    errors = []
+    places = places_of(mutants, errors)
+    TREE.mkdir(parents=True, exist_ok=True)
+    for path in ROOT.iterdir():
+        link = TREE / path.name
+        if path.name in ("src", "include", "build") or path.name.startswith(".") or \
+                os.path.lexists(link):
+            continue
+        link.symlink_to(path)
+    kept = set()
+    for top in ("src", "include"):
+        for path in (ROOT / top).rglob("*"):
+            if path.is_file():
+                name = str(path.relative_to(ROOT))
+                text = planted(path.read_text(encoding="utf-8"), places.get(name, []))
+                for file, was, instead in SEAMS:
+                    if file == name:
+                        assert text.count(was) == 1, f"{file}: {was}"
+                        text = text.replace(was, instead)
+                put(TREE / name, text)
+                kept.add(TREE / name)
+        for path in (TREE / top).rglob("*"):
+            if path.is_file() and path not in kept:
+                path.unlink()
+    raw = 'R"planted({})planted"'
+    rows = "".join(f"    {{{m.number}, {raw.format(m.was)}, {raw.format(m.wrong)}}},\n"
+                   for m in mutants if m.form == "text")
+    put(TREE / "planted.hpp", HEADER % rows)
+
+
+def build(mutants, suites):
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with open(PLACE / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two builds at once would break one another
+        build_alone(mutants, suites)
+
+
+def build_alone(mutants, suites):
+    make_tree(mutants)
+    flags = f"-include {TREE}/planted.hpp -w"  # a bug may leave a name unused
+    run_or_die(["cmake", "-S", str(TREE), "-B", str(BUILD), "-G", "Ninja",
+                "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1",
+                "-DCMAKE_C_COMPILER=clang-16", "-DCMAKE_CXX_COMPILER=clang++-16",
+                "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=10",
+                f"-DCMAKE_CXX_FLAGS={flags}"], PLACE / "configure.log")
+    targets = {suite.split(":")[0] for suite in suites if ".py" not in suite}
+    if any(".py" in suite for suite in suites):
+        targets |= {"examples", "test_clock", "test_names", "send_with", "execute_charge",
+                    "order_stops", "kafka_server"}
+    run_or_die(["cmake", "--build", str(BUILD), "--target", "onceguard", *sorted(targets)], None)
+
+
+def run_or_die(command, log):
+    out = open(log, "w", encoding="utf-8") if log else None
+    if subprocess.run(command, stdout=out, stderr=out, check=False).returncode != 0:
+        if log:
+            sys.stderr.write(log.read_text(encoding="utf-8"))
+        sys.exit(f"mutants: {command[0]} failed")
+
+
+# --- the runs -----------------------------------------------------------------------------------
+
+def command_of(suite):
+    program, _, rest = suite.partition(":")
+    if program.endswith(".py"):
+        return ["/usr/bin/python3", "-m", "pytest", "-q", "-x", suite], ROOT / "tests"
+    filters = [f"--gtest_filter={rest}"] if rest else []
+    return [str(BUILD / "tests" / program), "--gtest_brief=1", "--gtest_fail_fast", *filters], BUILD
+
+
+def run_suite(suite, number, limit):
+    """(what failed or "", seconds)."""
+    command, folder = command_of(suite)
+    environment = dict(os.environ, PLANTED_BUG=str(number), ONCEGUARD_BIN=str(BUILD / "onceguard"))
+    environment.setdefault("ONCEGUARD_TEST_SCALE", "0.3")
+    begin = time.monotonic()
+    running = subprocess.Popen(command, cwd=folder, env=environment, text=True, errors="replace",
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        text, _ = running.communicate(timeout=limit)
+        code = running.returncode
+    except subprocess.TimeoutExpired:
+        text, code = "", None
+    finally:
+        try:
+            os.killpg(running.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        running.wait()
+    seconds = time.monotonic() - begin
+    if code == 0:
+        ran = re.search(r"\b[1-9]\d* (?:tests? from|passed)", text)
+        return ("" if ran else "no test ran"), seconds
+    if code is None:
+        return f"not done after {limit:.0f} s", seconds
+    names = re.findall(r"^(?:\[  FAILED  \]|FAILED|ERROR) (\S+)", text, re.MULTILINE)
+    return names[0] if names else f"ended with {code}", seconds
+
+
+def control(suite):
+    """The suite without a bug: its seconds, or why it can't be used."""
+    failed, seconds = run_suite(suite, 0, 900)
+    return suite, failed, seconds
+
+
+def trial(mutant, limits):
+    """(mutant, the suite and test that noticed it or "", seconds)."""
+    seconds = 0.0
+    for suite in mutant.suites:
+        failed, took = run_suite(suite, mutant.number, limits[suite])
+        seconds += took
+        if failed:
+            return mutant, f"{suite.split(':')[0]}: {failed}", seconds
+    return mutant, "", seconds
+
+
+def run_all(mutants, jobs):
+    suites = sorted({suite for mutant in mutants for suite in mutant.suites})
+    limits = {}
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        print(f"== {len(suites)} suites without a bug", flush=True)
+        broken = []
+        for suite, failed, seconds in pool.map(control, suites):
+            limits[suite] = 30 + 5 * seconds
+            if failed:
+                broken.append(f"{suite}: {failed}")
+        if broken:
+            sys.exit("mutants: these fail without a bug:\n" + "\n".join(broken))
+        print(f"== {len(mutants)} bugs", flush=True)
+        rows = []
+        for done in concurrent.futures.as_completed(
+                [pool.submit(trial, mutant, limits) for mutant in mutants]):
+            mutant, noticed, seconds = done.result()
+            rows.append((mutant, noticed))
+            print(f"{len(rows):4} {'noticed ' if noticed else 'SURVIVED'} {seconds:6.1f} s  "
+                  f"{mutant}  {noticed}", flush=True)
+    return rows
+
+
+def summary(rows, equivalent):
+    rooms = collections.defaultdict(lambda: [0, 0])
+    for mutant, noticed in rows:
+        rooms[mutant.room][0] += 1
+        rooms[mutant.room][1] += bool(noticed)
+    print(f"\n{'room':28} bugs  noticed")
+    for room, (count, found) in sorted(rooms.items()):
+        print(f"{room:28} {count:4}  {found:4}")
+    for mutant in equivalent:
+        print(f"equivalent: {mutant}: {mutant.equivalent}")
+    for mutant, noticed in sorted(rows, key=lambda row: str(row[0])):
+        if not noticed:
+            print(f"survived: {mutant} ({mutant.file})")
+    found = sum(bool(noticed) for _, noticed in rows)
+    share = found / max(1, len(rows))
+    print(f"{found} of {len(rows)} planted bugs noticed ({100 * share:.1f} %, "
+          f"wanted {100 * WANTED:.0f} %), {len(equivalent)} equivalent")
+    return share >= WANTED
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("what", choices=["check", "run"])
+    parser.add_argument("rooms", nargs="*")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--build", choices=["yes", "no", "only"], default="yes")
+    options = parser.parse_args()
+    mutants, errors = read_all()
+    if errors:
+        sys.exit("\n".join(errors))
+    if options.what == "check":
+        print(f"{len(mutants)} planted bugs, each in its place")
+        return 0
+    known = {mutant.room for mutant in mutants}
+    unknown = [room for room in options.rooms if room not in known]
+    if unknown:
+        sys.exit(f"mutants: no bugs of {unknown}; there are some of: {' '.join(sorted(known))}")
+    chosen = [mutant for mutant in mutants if options.only in mutant.name
+              and (not options.rooms or mutant.room in options.rooms)]
+    equivalent = [mutant for mutant in chosen if mutant.equivalent]
+    chosen = [mutant for mutant in chosen if not mutant.equivalent]
+    if options.build != "no":
+        build(mutants, {suite for mutant in chosen for suite in mutant.suites})
+    if options.build == "only":
+        return 0
+    rows = run_all(chosen, options.jobs)
+    return 0 if summary(rows, equivalent) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
