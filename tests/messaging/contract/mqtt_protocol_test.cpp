@@ -193,6 +193,17 @@ TEST_F(mqtt_protocol, nothing_is_acknowledged_before_it_is_settled) {
   EXPECT_TRUE(server.packets(puback).empty());
 }
 
+TEST_F(mqtt_protocol, what_is_given_back_comes_before_what_has_never_been_tried) {
+  const mqtt_script server(
+      sending(mqtt_publish(1, "a") + mqtt_publish(2, "b") + mqtt_publish(3, "c")));
+  const auto receiver = consume(server);
+  const auto first = take(*receiver, 1);
+  ASSERT_TRUE(receiver->give_back(first[0].tag, 0ms).has_value());
+  for (const auto* const payload : {"a", "b", "c"}) {
+    EXPECT_EQ(take(*receiver, 1)[0].received.payload, payload);
+  }
+}
+
 TEST_F(mqtt_protocol, a_message_that_comes_again_is_counted_and_one_of_qos_0_is_not_acknowledged) {
   const mqtt_script server(
       sending(mqtt_publish(1, "a", true) + mqtt_packet(0x30, "\x00\x01t\x00once"s)));

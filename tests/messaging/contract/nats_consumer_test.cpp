@@ -90,7 +90,7 @@ TEST_F(nats_consumer, the_traits_are_those_of_the_stream_and_the_consumer) {
   const auto usual = connect(at(broker().make_queue().consumer_url));
   EXPECT_FALSE(usual->traits().ordered);
   EXPECT_EQ(usual->traits().redelivery, 0ms);
-  std::int64_t steps[]{700'000'000, 2'000'000'000};
+  std::int64_t steps[]{2'000'000'000, 700'000'000};
   const auto stream = stream_with(
       [&](auto& config) {
         config.MaxAckPending = 1;
