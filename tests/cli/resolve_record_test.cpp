@@ -102,6 +102,16 @@ TEST_F(resolve_record_test, a_slow_release_of_a_completed_record_still_waits_for
   EXPECT_THAT(err_, HasSubstr("until no gateway can answer as before"));
 }
 
+TEST_F(resolve_record_test, a_completion_by_the_holder_is_not_taken_for_the_operators) {
+  const auto held = caller_.leased(request_);
+  clock_.advance(lease_length + request_.about->run_timeout);
+  meanwhile_ = [&] { caller_.settle(settle_of(request_, held)); };
+  faulty_.fail(store_call::resolve, store_fault::before_timeout);
+  EXPECT_EQ(resolve(true), cli::exit_store);
+  EXPECT_THAT(err_, HasSubstr("it is not known whether the key was completed"));
+  EXPECT_EQ(out_, "");
+}
+
 TEST_F(resolve_record_test, what_stays_in_doubt_is_reported_as_such) {
   leave_unknown();
   faulty_.fail(store_call::resolve, store_fault::before_timeout);

@@ -100,5 +100,19 @@ TEST_F(late_store_test, a_stop_ends_the_attempts) {
   EXPECT_EQ(attempts_, made);
 }
 
+TEST_F(late_store_test, a_damaged_store_is_not_tried_again) {
+  std::atomic<int> tried{0};
+  const auto damaged = late_store::open({}, [&]() -> result<std::unique_ptr<store>> {
+                         ++tried;
+                         return error(errc::store_lost, "the log is not this file's");
+                       }).value();
+  // One that is tried again shows how often this one would have been.
+  const auto other = open();
+  wait_until("further attempts", [&] { return attempts_ > 3; });
+  EXPECT_EQ(tried, 1);
+  ASSERT_TRUE(damaged->why_not_open());
+  EXPECT_EQ(damaged->why_not_open()->why, "the log is not this file's");
+}
+
 }  // namespace
 }  // namespace onceguard::testing

@@ -262,6 +262,16 @@ TEST_F(postgres_fault_test, tokens_still_grow_after_a_restore_of_an_older_copy) 
   EXPECT_LT(caller.vitals().generation, first_generation + 40);
 }
 
+TEST_F(postgres_fault_test, a_release_that_was_cut_off_is_never_denied) {
+  tcp_gate gate(server_.port());
+  auto value = params();
+  value.url = url_at(gate.port());
+  value.connections = 1;
+  const auto tested = open(value);
+  blocking_store caller(*tested);
+  expect_no_release_is_denied(caller, gate);
+}
+
 TEST_F(postgres_fault_test, a_stop_finishes_accepted_claims) {
   const auto tested = open();
   boost::asio::io_context context;

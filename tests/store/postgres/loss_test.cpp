@@ -273,6 +273,37 @@ TEST_F(postgres_loss_test, a_lease_is_rolled_back_if_older_records_are_restored_
   EXPECT_GT(known_again(caller_of_test, claim_of("m")).lease.token, last);
 }
 
+TEST_F(postgres_loss_test, a_lease_that_commits_after_another_memory_was_polled_is_given_back) {
+  auto parameters = params();
+  parameters.timeout = std::chrono::minutes(2);
+  const auto tested = open(parameters);
+  blocking_store caller(*tested);
+  caller.vitals();
+  // The claim has checked its memory, and waits in its commit.
+  sql("CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS"
+      " $$ BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NULL; END $$;"
+      "CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON onceguard.records"
+      " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.wait()");
+  sql_session theirs(database_.url());
+  theirs.run("SELECT pg_advisory_lock(4711)");
+  const auto request = claim_of("k");
+  auto reply = meanwhile([&] {
+    blocking_store own(*tested);
+    return own.try_claim(request, std::chrono::minutes(2));
+  });
+  wait_until("the commit", [&] {
+    return value("SELECT count(*) FROM pg_locks WHERE NOT granted AND objid = 4711") != "0";
+  });
+  sql("UPDATE onceguard.meta SET identity = 'another'");
+  EXPECT_EQ(caller.vitals().identity, "another");
+  theirs.run("SELECT pg_advisory_unlock(4711)");
+  const auto answer = reply.get();
+  sql("DROP TRIGGER slow_commit ON onceguard.records; DROP FUNCTION public.wait()");
+  ASSERT_FALSE(answer) << "a lease was granted";
+  EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
+  EXPECT_EQ(answer.error().effect, effect::done);
+}
+
 TEST_F(postgres_loss_test, a_claim_whose_reply_was_lost_is_no_loss_of_memory) {
   tcp_gate gate(server_.port());
   auto parameters = params();
