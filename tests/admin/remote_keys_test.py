@@ -140,11 +140,12 @@ def test_what_runs_is_left_alone(running, remote, own_upstream, fresh_key):
 
 
 def test_a_record_that_can_not_be_read_is_shown_and_ended_by_force(running, remote, fresh_key):
-    gateway, _ = running
+    gateway, admin = running
     keys = [fresh_key() for _ in range(80)]
     for key in keys:
         gateway.post(key=key)
-    scope = gateway.record(keys[0])["scope"]
+    before = gateway.record(keys[30])
+    scope = before["scope"]
     gateway.stop()
     overwrite_page_of(gateway.database, keys[30])
     gateway.start()
@@ -159,6 +160,13 @@ def test_a_record_that_can_not_be_read_is_shown_and_ended_by_force(running, remo
     complete = ["keys", "complete", keys[30], "--scope", scope, "--reason", "ticket 17"]
     refused = remote(*complete)
     assert refused.returncode == 1 and "can't be read" in refused.stderr
+    # Nor is it replaced by a caller that leaves the looking to the gateway.
+    path = f"/api/records/{before['record']}/complete"
+    named = {"reason": "x", "key": keys[30], "scope": scope}
+    refused = admin.post(path, named)
+    assert (refused.status, refused.json()["outcome"]) == (409, "unreadable")
+    refused = admin.post(path, {**named, "key": keys[31], "force": True})
+    assert refused.status == 422 and "another record" in refused.json()["detail"]
     done = remote(*complete, "--force")
     assert done.returncode == 0, done
     record = gateway.record(keys[30])

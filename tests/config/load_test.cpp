@@ -259,6 +259,33 @@ TEST(load, takes_lists_and_outcomes_from_flags) {
   EXPECT_EQ(read.values.gateway.max_buffered, 1U << 30);
 }
 
+TEST(load, finds_the_retention_of_a_record_by_host_and_path) {
+  constexpr std::string_view file = R"([defaults]
+retention = "1h"
+[[upstream]]
+name = "a"
+url = "http://127.0.0.1:1"
+[[route]]
+host = "one.test"
+path = "/pay"
+retention = "2h"
+[[route]]
+host = "two.test"
+path = "/pay"
+retention = "3h"
+[[route]]
+path = "/pay"
+retention = "4h"
+)";
+  const auto read = load_text(file, from_file());
+  ASSERT_TRUE(read.ok()) << texts_of(read);
+  constexpr milliseconds hour{3'600'000};
+  EXPECT_EQ(retention_of(read.values, "one.test/pay"), 2 * hour);
+  EXPECT_EQ(retention_of(read.values, "two.test/pay"), 3 * hour);
+  EXPECT_EQ(retention_of(read.values, "/pay"), 4 * hour);
+  EXPECT_EQ(retention_of(read.values, "gone.test/pay"), hour);
+}
+
 TEST(load, says_which_settings_need_a_restart) {
   auto source = from_file();
   source.need_upstream = false;

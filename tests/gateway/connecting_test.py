@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import sqlite3
 
 from support.expecting import assert_problem
 from support.waiting import Stopwatch, wait_until
@@ -73,4 +74,27 @@ def test_a_connection_accepted_after_the_lease_carries_no_request(start_gateway,
             with slow.accept() as connection:
                 assert_problem(waiting.read(), 503, "overloaded", True, retry_after=True)
                 assert received(connection) == b""
+        assert gateway.state(key) == "released"
+
+
+def test_with_less_than_a_third_of_the_lease_left_nothing_is_sent(start_gateway, key):
+    """Its renewals fail, and the work would hardly end under it."""
+    with contextlib.closing(SlowToAccept()) as slow:
+        slow.fill()
+        # The kernel tries to connect again 7 seconds after the first time.
+        gateway = start_gateway(slow, {"defaults": {"lease": "9s"}, "store": {"timeout": "1s"},
+                                       "gateway": {"connect_timeout": "60s"}})
+        with gateway.begin_post(key=key) as waiting:
+            wait_until(lambda: gateway.state(key) == "in_progress", what="the claim")
+            since = Stopwatch()
+            with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None,
+                                                    timeout=10)) as other:
+                other.execute("BEGIN EXCLUSIVE")
+                wait_until(lambda: since.seconds > 6, what="the last third of the lease")
+                with slow.accept() as connection:
+                    wait_until(lambda: since.seconds > 9, what="the end of the lease")
+                    sent = received(connection)
+                    other.execute("ROLLBACK")
+                    assert sent == b""
+                    assert_problem(waiting.read(), 503, "overloaded", True, retry_after=True)
         assert gateway.state(key) == "released"

@@ -1,4 +1,4 @@
-// What each of several deliveries hears that are published at once.
+// What becomes of each of several deliveries that are published at once.
 #include "gateway/delivery_queue.hpp"
 
 #include <algorithm>
@@ -24,15 +24,15 @@ using messaging::broker_params;
 using messaging::message;
 
 /// What the broker below has, and whether it is to answer.
-struct shelf {
+struct picky_broker {
   std::mutex mutex;
   std::condition_variable changed;
   bool answers = false;
   std::vector<std::string> stored;
 };
 
-shelf& the_shelf() {
-  static shelf one;
+picky_broker& the_broker() {
+  static picky_broker one;
   return one;
 }
 
@@ -40,13 +40,13 @@ shelf& the_shelf() {
 class picky_publisher final : public messaging::publisher {
  public:
   [[nodiscard]] result<void> publish(std::span<const message> batch) override {
-    auto& on = the_shelf();
-    std::unique_lock lock(on.mutex);
-    on.changed.wait(lock, [&] { return on.answers; });
+    auto& broker = the_broker();
+    std::unique_lock lock(broker.mutex);
+    broker.changed.wait(lock, [&] { return broker.answers; });
     const bool bad = std::any_of(batch.begin(), batch.end(),
                                  [](const message& one) { return one.payload == "refused"; });
     if (bad) return error(errc::conflict, "one that nobody takes");
-    for (const auto& one : batch) on.stored.push_back(one.payload);
+    for (const auto& one : batch) broker.stored.push_back(one.payload);
     return {};
   }
 };
@@ -63,14 +63,15 @@ const messaging::broker_kind kind{
 };
 const messaging::broker_registration registration(kind);
 
-TEST(delivery_queue_test, each_delivery_of_a_batch_hears_of_itself) {
+TEST(delivery_queue_test, each_delivery_of_a_batch_gets_its_own_answer) {
   asio::io_context io;
   delivery_queue queue("picky://broker/q");
-  std::map<std::string, result<void>> heard;
+  std::map<std::string, result<void>> answers;
   const auto publish = [&](std::string payload) -> asio::awaitable<void> {
     message sent;
     sent.payload = payload;
-    heard.insert_or_assign(payload, co_await queue.publish(std::move(sent), milliseconds(60'000)));
+    answers.insert_or_assign(payload,
+                             co_await queue.publish(std::move(sent), milliseconds(60'000)));
   };
   for (const auto* payload : {"first", "second", "refused", "last"}) {
     asio::co_spawn(io, publish(payload), base::rethrow);
@@ -78,18 +79,18 @@ TEST(delivery_queue_test, each_delivery_of_a_batch_hears_of_itself) {
   io.poll();  // all of them wait now, while the broker does not answer the first
               // ones
   {
-    const std::lock_guard lock(the_shelf().mutex);
-    the_shelf().answers = true;
+    const std::lock_guard lock(the_broker().mutex);
+    the_broker().answers = true;
   }
-  the_shelf().changed.notify_all();
+  the_broker().changed.notify_all();
   io.run();
-  ASSERT_EQ(heard.size(), 4u);
+  ASSERT_EQ(answers.size(), 4u);
   for (const auto* payload : {"first", "second", "last"}) {
-    EXPECT_TRUE(heard.at(payload)) << payload;
-    EXPECT_EQ(std::count(the_shelf().stored.begin(), the_shelf().stored.end(), payload), 1);
+    EXPECT_TRUE(answers.at(payload)) << payload;
+    EXPECT_EQ(std::count(the_broker().stored.begin(), the_broker().stored.end(), payload), 1);
   }
-  ASSERT_FALSE(heard.at("refused"));
-  EXPECT_EQ(heard.at("refused").error().code, errc::conflict);
+  ASSERT_FALSE(answers.at("refused"));
+  EXPECT_EQ(answers.at("refused").error().code, errc::conflict);
 }
 
 }  // namespace

@@ -150,6 +150,16 @@ def test_a_token_that_proves_nothing_is_refused(guarded, upstream, key, which):
     assert not text or text not in json.dumps(problem) + guarded.log()
 
 
+def test_the_leeway_is_that_of_the_configuration(start_gateway, upstream, keys_file, key):
+    gateway = start_gateway(upstream, {"jwt": {"keys_file": str(keys_file), "leeway": "30s"},
+                                       "defaults": {"scope": "jwt:sub"}})
+    now = int(time.time())
+    late = gateway.post(key=key, fields=bearer(token(exp=now - 90)))
+    assert_problem(late, 400, "scope-missing", False)
+    assert upstream.runs(key) == 0
+    assert_first(gateway.post(key=key, fields=bearer(token(exp=now - 5))))
+
+
 @pytest.mark.parametrize("fields", [
     [], [("Authorization", "Basic YTpi")], [("Authorization", "Bearer")],
     [("Authorization", "Bearer x"), ("Authorization", "Bearer y")]], ids=repr)

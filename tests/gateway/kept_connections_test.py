@@ -1,5 +1,7 @@
 """Upstreams that end a connection which they had let the gateway keep."""
 
+import pytest
+
 from support.expecting import assert_first, assert_problem
 from support.waiting import wait_until
 
@@ -48,6 +50,19 @@ def test_what_broke_on_a_kept_one_is_unknown_and_not_sent_twice(start_gateway, s
             assert_first(post(fresh_key()))
             assert upstream.accepted == accepted
     assert len(gateway.logged(EVENT)) == 1
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
+def test_an_unguarded_request_that_may_have_had_an_effect_is_not_repeated(start_gateway, scripted,
+                                                                          method):
+    upstream = scripted.add(*READ, ("answer",), *READ, ("fin",))
+    gateway = start_gateway(upstream.url, {"gateway": {"threads": 1}})
+    with gateway.connect() as connection:
+        connection.send_request("GET", "/")
+        assert connection.read().status == 201
+        connection.send_request(method, "/", [], b"")
+        assert_problem(connection.read(), 502, "upstream-broken", True)
+    assert upstream.whole[None] == 2 and upstream.accepted == 1
 
 
 def test_an_unguarded_request_on_a_broken_kept_connection_is_repeated(start_gateway, scripted,

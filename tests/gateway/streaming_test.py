@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import socket
 
 import pytest
 
@@ -143,3 +144,22 @@ def test_a_long_guarded_answer_holds_no_room_for_its_rest(start_gateway, upstrea
             connection.send_request("POST", "/charges", fields_for(fresh_key(), plan), b"x")
             assert connection.read_part(1 << 20).status == 201
         assert_first(gateway.post(key=fresh_key(), body=b"x" * 100_000, plan={"size": 500_000}))
+
+
+def test_half_an_answer_to_an_http_1_0_client_does_not_look_whole(start_gateway, scripted):
+    # For such a client the end of the connection is the end of the answer.
+    upstream = scripted.add(
+        ("head",), ("rest",),
+        ("send", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n"),
+        ("gate", "received"), ("fin",))
+    gateway = start_gateway(upstream.url)
+    with socket.create_connection(gateway.address, timeout=30) as client:
+        client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        received = b""
+        while b"first" not in received:
+            received += client.recv(65536)
+        scripted.open(upstream, "received")
+        with pytest.raises(ConnectionResetError):
+            while client.recv(65536):
+                pass
+            raise AssertionError("it ended in order")

@@ -375,6 +375,18 @@ def test_ask_accepts_the_configured_bare_answers(probed, own_upstream, key, stat
         assert len(runs(own_upstream, key)) == 2
 
 
+@pytest.mark.parametrize("status, word", [(404, "unknown"), (200, "none")])
+def test_a_configured_status_says_nothing_beside_a_word_of_the_application(probed, own_upstream,
+                                                                           key, status, word):
+    gateway = probed(probe_mode="ask", upstream_timeout="100ms", probe_present="200",
+                     probe_absent="404")
+    say(own_upstream, *[{"status": status, "headers": [["Onceguard-Outcome", word]]}] * 2)
+    make_unknown(gateway, key)
+    wait_until(lambda: assert_still_unknown(ask(gateway, key)) and probes(own_upstream),
+               what="the probe")
+    assert len(runs(own_upstream, key)) == 1
+
+
 def test_fence_never_takes_a_bare_answer(start_gateway, own_upstream):
     gateway = start_gateway(own_upstream, {"defaults": {
         "unknown": "probe", "probe": own_upstream.url + "/outcome/{scope}/{key}",

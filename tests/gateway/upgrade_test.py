@@ -110,7 +110,7 @@ def test_connect_is_no_way_around(gateway, upstream, target):
     assert upstream.requests(method="CONNECT") == []
 
 
-@pytest.mark.parametrize("protocols", ["h2c", "websocket, H2C"])
+@pytest.mark.parametrize("protocols", ["h2c", "websocket, H2C", "h2c-14"])
 def test_nothing_gets_past_the_rules_by_http_2(gateway, upstream, key, protocols):
     """What followed would be requests whose fields nobody has looked at."""
     fields = [("Connection", "Upgrade"), ("Upgrade", protocols), ("HTTP2-Settings", "AAMAAABk")]

@@ -174,6 +174,7 @@ def test_no_other_method_or_spelling_leads_around_the_signature(gateway):
         answer = gateway.ask(method, "/stripe", [], b"" if method == "PUT" else None)
         assert_problem(answer, 403, "signature-invalid", False)
     assert gateway.ask("PUT", "/%2fstripe", [], b"").problem == "bad-request"
+    assert gateway.ask("PUT", "/stripe/a%2fb", [], b"").problem == "bad-request"
 
 
 def test_an_id_of_another_sender_is_another_key(gateway, upstream):
