@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 import tomllib
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "tools/mutants"
@@ -150,8 +151,8 @@ def programs():
 def read_all():
     errors = []
     mutants = [each for file in sorted(DATA.rglob("*.toml")) for each in read(file, errors)]
-    for number, mutant in enumerate(mutants, 1):
-        mutant.number = number
+    for mutant in mutants:  # of its name, so that no other entry changes the number
+        mutant.number = zlib.crc32(str(mutant).encode()) & 0x7FFFFFFF
     names = collections.Counter(str(mutant) for mutant in mutants)
     errors += [f"{name}: stands {count} times" for name, count in names.items() if count > 1]
     places_of(mutants, errors)

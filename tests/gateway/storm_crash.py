@@ -108,7 +108,7 @@ def test_nothing_runs_twice_when_disturbances_meet(start_gateway, request, engin
         first = start_gateway(url, config)
         second = start_gateway(url, config, database=first.database)
         customers = [Customer(f"storm-{number}", (first, second), rng)
-                     for number in range(scaled(60, least=12))]
+                     for number in range(scaled(60, least=40))]
         for customer in customers:
             upstream.faults[customer.key] = [Fault.random(rng)
                                                for _ in range(rng.choice((1, 1, 2)))]

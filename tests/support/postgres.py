@@ -15,7 +15,6 @@ from support.waiting import wait_until
 
 PROGRAMS = pathlib.Path("/usr/lib/postgresql/15/bin")
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-MIGRATIONS = ROOT / "src/store/postgres/sql"
 
 # Without fsync: a crash of the server loses nothing that the kernel was given.
 SETTINGS = {
@@ -30,15 +29,10 @@ SETTINGS = {
 
 
 def migration_text():
-    """The whole schema as one script, as `onceguard migrate --print` gives it."""
-    steps = ["BEGIN; SET LOCAL check_function_bodies = off;"]
-    for file in sorted(MIGRATIONS.glob("0*.sql")):
-        number = int(file.name.split("_")[0])
-        steps.append(file.read_text())
-        steps.append(f"UPDATE onceguard.meta SET schema_version = {number};")
-    functions = sorted((MIGRATIONS / "functions").glob("*.sql"))
-    last = [MIGRATIONS / f"{name}.sql" for name in ("triggers", "view", "rights")]
-    return "\n".join([*steps, *(file.read_text() for file in [*functions, *last]), "COMMIT;"])
+    """The whole schema as one script, by the program under test."""
+    program = os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard"
+    return subprocess.run([str(program), "migrate", "--print"], capture_output=True, text=True,
+                          check=True, timeout=60).stdout
 
 
 class Postgres:

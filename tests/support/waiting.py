@@ -13,7 +13,7 @@ def scaled(count, least=1):
     return max(least, int(count * SCALE))
 
 
-PATIENCE = 3  # A machine may be so much slower than the one on which a test was written.
+PATIENCE = 6  # A machine may be so much slower than the one on which a test was written.
 
 
 def wait_until(condition, timeout=10.0, what="the condition"):

@@ -152,14 +152,15 @@ TEST_F(sqlite_room_test, a_wal_that_filled_the_volume_can_be_checkpointed_comple
 }
 
 TEST_F(sqlite_room_test, expired_records_that_fill_the_volume_are_removed_by_the_sweep) {
+  // How many fit depends on how far the checkpoints lag behind, and so on the machine.
   ASSERT_TRUE(fill(100'000));
-  ASSERT_GT(done_, 2'000);
+  ASSERT_GT(done_, 500);
   expect_reads_and_replays();
   clock_.advance(day);
   std::size_t gone = 0;
   wait_until("the sweep", [&] {
     gone += blocking_->sweep(100'000);  // if sweeps fail, the wait ends with a failure
-    return gone > 1'000;
+    return gone > static_cast<std::size_t>(done_) / 2;
   });
   // A claim that reaches the end of the write-ahead log makes room in the log for the next claim.
   const auto goal = done_ + 500;
