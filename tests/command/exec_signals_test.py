@@ -230,5 +230,7 @@ def test_a_command_that_control_c_ends_is_unknown(exec_, terminal, key):
     shown = terminal(key, "sh", "-c", "echo ready; exec sleep 300")
     shown.until(b"ready")
     shown.type(b"\x03")
-    assert shown.end() == 128 + 2
+    # Where the command ends before `exec` reads its own signal, `exec` ends by the signal: to a
+    # shell both are 130.
+    assert shown.end() in (128 + 2, -signal.SIGINT)
     assert exec_.state(key) == "unknown"

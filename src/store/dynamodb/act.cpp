@@ -64,6 +64,7 @@ std::optional<request> act::take(request done) {
         context_.seen.note(id_, pending_, 0, decided_at_.lease);
         return written();
       }
+      doubtful_ = done.doubtful;
       break;
     case stage::reading:
       break;
@@ -75,9 +76,10 @@ std::optional<request> act::take(request done) {
   return meet(*std::move(found));
 }
 
-/// A write of unknown effect is sent again, and then meets itself: no other write has its bytes.
+/// A write of unknown effect is sent again, and then meets itself. Without such a doubt the same
+/// bytes are of another act, which came to the same within the same millisecond.
 std::optional<request> act::meet(std::optional<item> found) {
-  if (found && !pending_item_.lease.empty() && found->lease == pending_item_.lease &&
+  if (found && doubtful_ && !pending_item_.lease.empty() && found->lease == pending_item_.lease &&
       found->record == pending_item_.payload) {
     has_written_ = true;
     context_.seen.note(id_, pending_, 0, decided_at_.lease);
@@ -175,6 +177,7 @@ void act::cut(record& stored) {
 }
 
 std::optional<request> act::put_next() {
+  doubtful_ = false;
   if (pending_.pieces.count > 0 && placed_ < cut_texts_.size()) {
     stage_ = stage::placing;
     return put_piece(context_.table, piece_key(id_, cut_.name, placed_ + 1), cut_texts_[placed_],

@@ -70,6 +70,7 @@ class act {
   std::optional<item> replaced_;
   bool counts_ = false;
   bool has_written_ = false;
+  bool doubtful_ = false;  ///< a try of the last write may have been carried out
   // of an answer that is written in pieces
   answer_ptr cut_answer_;
   piece_set cut_;

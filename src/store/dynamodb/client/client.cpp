@@ -129,6 +129,7 @@ class client::loop {
     auto& request = *which->request;
     if (seen.remedy == remedy::take) {
       request.condition_failed = seen.condition_failed;
+      request.doubtful = which->doubtful;
       request.answer = std::move(got.body);
       return end(which, under_way_);
     }

@@ -20,6 +20,7 @@ struct request {
 
   std::string answer{};           ///< JSON, unless it failed
   bool condition_failed = false;  ///< its condition did not hold: nothing was written
+  bool doubtful = false;          ///< a try before the last one may have been carried out
   std::optional<error> failed{};  ///< instead of an answer
 };
 
