@@ -25,21 +25,6 @@ class redis_fault_test : public redis_fixture {
   }
 };
 
-/// Evicts every key that may expire, among them a key of another program. The store's metadata
-/// stay.
-void evict(const redis_server& server) {
-  auto admin = server.session();
-  admin.run({"SET", "another", "x", "EX", "1000"});
-  admin.run({"CONFIG", "SET", "maxmemory-policy", "volatile-ttl"});
-  admin.run({"CONFIG", "SET", "maxmemory", "1"});
-  wait_until("an eviction", [&] {
-    admin.run({"PING"});
-    return admin.run({"EXISTS", "another"}) == "0";
-  });
-  admin.run({"CONFIG", "SET", "maxmemory", "0"});
-  admin.run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
-}
-
 class redis_cut_at : public redis_fault_test, public ::testing::WithParamInterface<direction> {};
 INSTANTIATE_TEST_SUITE_P(directions, redis_cut_at,
                          ::testing::Values(direction::to_server, direction::to_client),

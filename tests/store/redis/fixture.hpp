@@ -11,6 +11,7 @@
 #include "store/contract/acts.hpp"
 #include "store/redis/redis_store.hpp"
 #include "support/redis_server.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 
@@ -46,5 +47,20 @@ class redis_fixture : public ::testing::Test {
   }
   redis_server& server_ = shared();
 };
+
+/// Evicts every key that may expire, among them a key of another program. The store's metadata
+/// stay.
+inline void evict(const redis_server& server) {
+  auto admin = server.session();
+  admin.run({"SET", "another", "x", "EX", "1000"});
+  admin.run({"CONFIG", "SET", "maxmemory-policy", "volatile-ttl"});
+  admin.run({"CONFIG", "SET", "maxmemory", "1"});
+  wait_until("an eviction", [&] {
+    admin.run({"PING"});
+    return admin.run({"EXISTS", "another"}) == "0";
+  });
+  admin.run({"CONFIG", "SET", "maxmemory", "0"});
+  admin.run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+}
 
 }  // namespace onceguard::testing

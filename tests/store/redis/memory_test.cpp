@@ -71,16 +71,7 @@ TEST_F(redis_memory_test, a_loss_that_one_process_finds_stops_the_grants_of_the_
   blocking_store finder(*first), other(*second);
   other.completed(claim_of("k"));
   const auto before = finder.vitals().identity;
-  auto admin = server.session();
-  admin.run({"SET", "another", "x", "EX", "1000"});
-  admin.run({"CONFIG", "SET", "maxmemory-policy", "volatile-ttl"});
-  admin.run({"CONFIG", "SET", "maxmemory", "1"});
-  wait_until("an eviction", [&] {
-    admin.run({"PING"});
-    return admin.run({"EXISTS", "another"}) == "0";
-  });
-  admin.run({"CONFIG", "SET", "maxmemory", "0"});
-  admin.run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  evict(server);
   EXPECT_NE(finder.vitals().identity, before);
   expect_lost(other, "k");
 }
