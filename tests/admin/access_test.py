@@ -120,13 +120,13 @@ def test_a_wrong_token_file_ends_the_start(begin_admin, tmp_path, content, mode,
     path.chmod(mode)
     gateway, _ = begin_admin(admin_token_file=str(path), wait=False)
     assert gateway.wait() == 3
-    assert words in gateway.log()
+    gateway.says(words)
 
 
 def test_an_address_beyond_this_machine_needs_tokens(begin_admin):
     gateway, _ = begin_admin(admin="0.0.0.0:0", wait=False)
     assert gateway.wait() == 3
-    assert "needs admin_token_file" in gateway.log()
+    gateway.says("needs admin_token_file")
 
 
 def test_a_browser_can_be_made_to_do_nothing(begin_admin):

@@ -205,7 +205,7 @@ def test_an_address_that_is_none_is_a_wrong_configuration(start_gateway, own_ups
     gateway = start_gateway(own_upstream, {"gateway": {"listen": listen}}, started=False)
     gateway.start(wait=False)
     assert gateway.wait() == 3
-    assert ': [gateway] listen: expected HOST:PORT such as "127.0.0.1:8080"' in gateway.log()
+    gateway.says(': [gateway] listen: expected HOST:PORT such as "127.0.0.1:8080"')
     assert not gateway.database.exists()
 
 

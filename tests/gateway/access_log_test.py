@@ -282,7 +282,7 @@ def test_a_log_file_that_cannot_be_opened_is_a_failure_at_the_start(start_gatewa
                             started=False)
     gateway.start(wait=False)
     assert gateway.wait() == 1
-    assert "log_file missing/gateway.log: No such file or directory" in gateway.log()
+    gateway.says("log_file missing/gateway.log: No such file or directory")
 
 
 def test_a_fifo_that_nobody_reads_is_a_failure_at_the_start(start_gateway, own_upstream, key):
@@ -290,7 +290,7 @@ def test_a_fifo_that_nobody_reads_is_a_failure_at_the_start(start_gateway, own_u
     os.mkfifo(gateway.folder / "fifo")
     gateway.start(wait=False)
     assert gateway.wait() == 1
-    assert "log_file fifo: a FIFO that nobody reads" in gateway.log()
+    gateway.says("log_file fifo: a FIFO that nobody reads")
     reader = os.open(gateway.folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
     gateway.start()
     assert_first(gateway.post(f"/{key}", key=key))

@@ -46,8 +46,7 @@ def test_everybody_else_is_served_while_one_damaged_key_is_repeated(damaged, own
 
 def logged(gateway, event):
     """The ids of the records that the log names with this event."""
-    lines = [json.loads(line) for line in gateway.log().splitlines()]
-    return [line["record"] for line in lines if line["event"] == event]
+    return [line["record"] for line in gateway.log_lines() if line["event"] == event]
 
 
 def unreadable(gateway):

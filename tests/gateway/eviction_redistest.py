@@ -35,9 +35,9 @@ def test_what_was_evicted_does_not_run_again(gateway, redis, upstream, fresh_key
     for key in keys:
         assert_first(gateway.post(key=key))
     set_memory(redis, policy, 1)
-    wait_until(lambda: f"maxmemory-policy is {policy}" in gateway.log(), what="the look")
+    gateway.says(f"maxmemory-policy is {policy}")
     set_memory(redis, "noeviction", 0)
-    wait_until(lambda: "store-lost-its-memory" in gateway.log(), what="the loss being noticed")
+    gateway.says("store-lost-its-memory")
     for key in keys:
         assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
         assert upstream.runs(key) == 1
@@ -46,7 +46,7 @@ def test_what_was_evicted_does_not_run_again(gateway, redis, upstream, fresh_key
 def test_a_policy_that_evicts_stops_new_runs_before_anything_is_gone(gateway, redis, upstream,
                                                                     fresh_key):
     set_memory(redis, "allkeys-lfu", 0)
-    wait_until(lambda: "maxmemory-policy is allkeys-lfu" in gateway.log(), what="the look")
+    gateway.says("maxmemory-policy is allkeys-lfu")
     key = fresh_key()
     assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
     assert upstream.runs(key) == 0

@@ -205,7 +205,7 @@ def test_a_bad_configuration_at_the_start(start_gateway, upstream, text, place):
     gateway.config_path.write_text(text)
     gateway.start(wait=False)
     assert gateway.wait() == 3
-    assert place in gateway.log()
+    gateway.says(place)
 
 
 def test_a_port_that_is_taken(start_gateway, upstream):

@@ -139,7 +139,7 @@ def test_a_store_that_is_back_is_polled_before_it_is_used(start_gateway, upstrea
         assert gateway.keys() == []  # its scripts are there again
         gate.hold_at(FIRST_POLL)  # it is opened, and hangs when it is looked at
         gateway.start()
-        wait_until(lambda: "store-away" in gateway.log(), what="the first look failing")
+        gateway.says("store-away")
         gate.pass_on()
         assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
         assert upstream.runs(key) == 1
@@ -164,7 +164,7 @@ def test_a_state_dir_that_can_not_be_written_is_an_error_at_the_start(start_gate
         gateway.write_config(config(place, "refuse"))
         gateway.start(wait=False)
         assert gateway.wait() == 1
-        assert f"state_dir {place}: nothing can be written there" in gateway.log()
+        gateway.says(f"state_dir {place}: nothing can be written there")
 
 
 def older_copy(gateway, target):

@@ -88,7 +88,7 @@ def test_what_an_asynchronous_standby_did_not_have_is_noticed(
     primary.crash()
     standby.start()
     standby.promote()
-    wait_until(lambda: "store-lost-its-memory" in gateway.log(), timeout=30, what="the notice")
+    gateway.says("store-lost-its-memory")
     assert_replay_of(completed(gateway, early), first)
     again = completed(gateway, lost[-1])
     assert not again.replayed

@@ -133,7 +133,7 @@ def test_a_restart_of_the_server(start_gateway, server, database, own_upstream, 
     assert_replay_of(gateway.post(key=running), held)
     assert_replay_of(gateway.post(key=done), first)
     assert all(own_upstream.runs(key) == 1 for key in [done, running, *refused])
-    wait_until(lambda: "store-back" in gateway.log(), what="a line about it")
+    gateway.says("store-back")
 
 
 # ---- the connection breaks ----------------------------------------------------------------

@@ -102,4 +102,4 @@ def test_nothing_is_granted_by_a_database_that_forgot(start, postgres_server, da
         assert_first(request.read())
     assert gateway.state(running) == "completed", "its holder knew, and says so in the new one"
     assert all(own_upstream.runs(key) == 1 for key in [*done, running])
-    assert "store-lost-its-memory" in gateway.log()
+    gateway.says("store-lost-its-memory")

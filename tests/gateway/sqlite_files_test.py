@@ -79,7 +79,7 @@ def test_a_backup_moved_over_the_file_of_a_running_gateway_runs_nothing(start_ga
     for key in [*old, *lost] * 2:
         assert gateway.post(key=key).status in (201, 503)
     assert [upstream.runs(key) for key in [*old, *lost]] == [1] * 15
-    wait_until(lambda: "the log beside it" in gateway.log(), what="the log saying why")
+    gateway.says("the log beside it")
     gateway.stop()
 
 

@@ -8,7 +8,7 @@ import random
 import signal
 
 from gateway.once_crash import Load, ask_all
-from support.waiting import scaled
+from support.waiting import scaled, wait_until
 
 LEASE = 2
 
@@ -71,4 +71,4 @@ def test_redis_may_die_hang_and_forget_at_any_moment(begin, redis, own_upstream)
             assert answer.stored_part() == shared.answers[key], key
     assert own_upstream.effects() == effects
     noticed = ("accelerator-away", "epoch-ended", "store-away")
-    assert any(event in one.log() for event in noticed), "no kill was even noticed"
+    wait_until(lambda: any(event in one.log() for event in noticed), what="a kill being noticed")

@@ -74,7 +74,7 @@ def test_a_redis_that_evicts_will_do_and_one_with_another_password_is_done_witho
     wrong = start_gateway(own_upstream, config={
         "store": {**gateway.config["store"], "accelerator": f"redis://:mistaken@{place}"}})
     assert_replay_of(wrong.post(key=key), first)
-    wait_until(lambda: "accelerator: redis 127.0.0.1" in wrong.log(), what="the log saying why")
+    wrong.says("accelerator: redis 127.0.0.1")
     assert "mistaken" not in wrong.log()
 
 

@@ -106,4 +106,4 @@ def test_a_probe_over_tls(start_gateway, upstream, behind_tls, authority, key):
         "unknown": "probe", "probe": shop.url() + "/outcome/{scope}/{key}"}})
     gateway.post(key=key, plan={"status": 500})
     assert gateway.post(key=key).status == 409
-    wait_until(lambda: "TLS with" in gateway.log(), what="the refusal")
+    gateway.says("TLS with")

@@ -155,6 +155,10 @@ class Gateway:
     def log(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
+    def says(self, text):
+        """Waits until its log has this text: a line may be written after the answer it is about."""
+        wait_until(lambda: text in self.log(), what=f"the log saying {text!r}")
+
     def log_lines(self):
         """Its log as parsed JSON; a whole line that is none is a failure."""
         whole = self.log().rpartition("\n")[0]

@@ -1,6 +1,6 @@
 """A streaming replica of a server of the tests, which may take its place."""
 
-from support.postgres import Postgres
+from support.postgres import PROGRAMS, Postgres
 from support.waiting import wait_until
 
 
@@ -13,7 +13,7 @@ class Standby(Postgres):
         super().__init__({"synchronous_standby_names": "''"})
 
     def _make_cluster(self):
-        self._run("pg_basebackup", "-D", str(self.cluster), "-d", self.primary.conninfo(),
+        self._run(PROGRAMS / "pg_basebackup", "-D", str(self.cluster), "-d", self.primary.conninfo(),
                   "--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync")
 
     def follows(self):

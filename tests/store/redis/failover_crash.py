@@ -121,7 +121,7 @@ def test_what_a_hanging_replica_had_not_got_is_lost_with_its_master(fleet, start
     # In a Cluster the other masters' records stay; and a few may have been answered late.
     least = len(keys["within"]) - customers.count
     assert len(fleet.servers) > 2 or len(lost) >= least
-    assert "store-lost-its-memory" in gateway.log()
+    gateway.says("store-lost-its-memory")
 
 
 def test_nothing_that_waits_for_a_hanging_replica_counts(fleet, start_gateway, own_upstream,

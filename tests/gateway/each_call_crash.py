@@ -1,0 +1,61 @@
+"""The gateway dies before each system call of a guarded request in turn: between any two steps."""
+
+import itertools
+
+from support.crash_point import CrashPoint
+from support.expecting import assert_first, assert_replay_of
+from support.waiting import wait_until
+
+
+def die_at_each_call(gateway, point):
+    """By key, the call before which the gateway died, and the answer if one came all the same."""
+    deaths = {}
+    # Threads take turns as they like, so each number is tried more than once.
+    tries = (number for number in itertools.count(1) for _ in range(3))
+    survived = 0
+    while survived < 3:
+        number = next(tries)
+        key = f"call-{number}-{len(deaths)}-{survived}"
+        point.set(number)
+        try:
+            answer = gateway.post(key=key)
+        except OSError:
+            answer = None
+        if answer:
+            answer = None if answer.truncated else assert_first(answer)
+        survived = survived + 1 if answer and not point.reached() else 0
+        if survived == 0:
+            assert gateway.wait() == -9
+            deaths[key] = (point.reached(), answer)
+            gateway.start()
+    point.set(0)
+    return deaths
+
+
+def test_no_key_runs_twice_wherever_the_gateway_dies(start_gateway, own_upstream, store, tmp_path,
+                                                     onceguard):
+    point = CrashPoint(tmp_path, onceguard)
+    gateway = start_gateway(own_upstream, {"store": store, "defaults": {"lease": "1s"}},
+                            started=False)
+    gateway.environment = point.environment
+    gateway.start()
+    deaths = die_at_each_call(gateway, point)
+    calls = [call for call, _ in deaths.values()]
+    assert {"recv", "send"} <= set(calls), calls
+    assert store or "fdatasync" in calls, calls  # SQLite: the claim is on disk before the dispatch
+    ends = {}
+
+    def ended(key):
+        answer = gateway.post(key=key)
+        ends[key] = answer
+        return answer.status == 201 or answer.problem == "outcome-unknown"
+    for key in deaths:
+        wait_until(lambda k=key: ended(k), what=f"the end of {key}, dead before {deaths[key]}")
+    effects = own_upstream.effects()
+    assert [(key, deaths[key]) for key, count in effects.items() if count > 1] == []
+    for key, (call, answer) in deaths.items():
+        if answer:
+            assert_replay_of(ends[key], answer)
+        assert effects.get(key) == 1 or ends[key].status != 201, (key, call)
+    # Both ends occur: before the claim nothing has happened, behind the dispatch nobody knows.
+    assert {end.status == 201 for end in ends.values()} == {True, False}, calls
