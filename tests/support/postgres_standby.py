@@ -13,8 +13,9 @@ class Standby(Postgres):
         super().__init__({"synchronous_standby_names": "''"})
 
     def _make_cluster(self):
-        self._run(PROGRAMS / "pg_basebackup", "-D", str(self.cluster), "-d", self.primary.conninfo(),
-                  "--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync")
+        self._run(PROGRAMS / "pg_basebackup", "-D", str(self.cluster),
+                  "-d", self.primary.conninfo(), "--write-recovery-conf", "--checkpoint=fast",
+                  "--wal-method=stream", "--no-sync")
 
     def follows(self):
         """Waits until it has everything that the primary has now."""

@@ -21,7 +21,7 @@ struct crash_point {
 };
 
 crash_point* shared_point() {
-  static crash_point* const at = []() -> crash_point* {
+  static crash_point* const point = []() -> crash_point* {
     const char* const path = std::getenv("ONCEGUARD_TEST_CRASH");
     const int file = path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
     if (file < 0) return nullptr;  // a program between the test and the gateway, such as setpriv
@@ -31,7 +31,7 @@ crash_point* shared_point() {
     if (mapped == MAP_FAILED) ::_exit(125);
     return static_cast<crash_point*>(mapped);
   }();
-  return at;
+  return point;
 }
 
 void count(const char* name) {
@@ -62,10 +62,10 @@ function next(const char* name) {
 // What changes a file or says something to another process, and what hears from one.
 COUNTED(ssize_t, write, (int file, const void* bytes, size_t size), file, bytes, size)
 COUNTED(ssize_t, writev, (int file, const iovec* parts, int size), file, parts, size)
-COUNTED(ssize_t, pwrite, (int file, const void* bytes, size_t size, off_t from), file, bytes, size,
-        from)
-COUNTED(ssize_t, pwrite64, (int file, const void* bytes, size_t size, off64_t from), file, bytes,
-        size, from)
+COUNTED(ssize_t, pwrite, (int file, const void* bytes, size_t size, off_t offset), file, bytes,
+        size, offset)
+COUNTED(ssize_t, pwrite64, (int file, const void* bytes, size_t size, off64_t offset), file, bytes,
+        size, offset)
 COUNTED(int, fsync, (int file), file)
 COUNTED(int, fdatasync, (int file), file)
 COUNTED(int, connect, (int file, const sockaddr* address, socklen_t size), file, address, size)
