@@ -251,8 +251,8 @@ def build_alone(mutants, suites):
                 f"-DCMAKE_CXX_FLAGS={flags}"], PLACE / "configure.log")
     targets = {suite.split(":")[0] for suite in suites if ".py" not in suite}
     if any(".py" in suite for suite in suites):
-        targets |= {"examples", "test_clock", "test_names", "send_with", "execute_charge",
-                    "order_stops", "kafka_server"}
+        targets |= {"examples", "test_clock", "test_crash", "test_names", "send_with",
+                    "execute_charge", "order_stops", "kafka_server"}
     run_or_die(["cmake", "--build", str(BUILD), "--target", "onceguard", *sorted(targets)], None)
 
 
