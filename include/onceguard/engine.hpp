@@ -82,6 +82,8 @@ struct scoped_operation {
   record_id id{};           ///< made of scope and key: make_record_id
   subject_ptr about;        ///< the operation
   fingerprint_input input;  ///< what the fingerprint of `about` is made from
+  /// What `input.more` was for records of versions that took less for it; empty: the same.
+  std::optional<std::span<const std::string>> more_before = {};
 };
 
 /// One arriving operation. The targets of its views and pointers must outlive the claim. The

@@ -25,6 +25,9 @@ struct request {
   /// SHA-256 of the certificate that the client has shown, in hex; empty: none. With the scope
   /// `credential` it tells callers apart who send no Authorization.
   std::string_view client_certificate{};
+  /// Whether somebody has verified the Authorization: the service itself, or a trusted proxy. A
+  /// scope `auth_param` needs that.
+  bool credential_verified = false;
 };
 
 /// An answer; the framework frames it, so it has no Content-Length.

@@ -21,6 +21,9 @@ enum class scope_source : std::uint8_t {
   address,     ///< the address of the client, without the port
   none,        ///< nothing: all callers share one scope
   jwt,         ///< a claim of the bearer token, whose signature is verified
+  auth_param,  ///< parts of an Authorization that is signed anew for each try; nobody here verifies
+               ///< them
+  several,     ///< several of these together
 };
 /// Which answers complete a key.
 enum class keep_rule : std::uint8_t {
@@ -66,9 +69,12 @@ enum class exception_rule : std::uint8_t {
 struct scope_rule {
   /// What is taken.
   scope_source source = scope_source::credential;
-  /// Name of the header (in lower case), of the cookie or of the claim.
+  /// Name of the header (in lower case), of the cookie or of the claim; auth_param: the names of
+  /// the parts, separated by commas.
   std::string name;
-  /// "credential", "header:x-tenant" …
+  /// several: what is taken, in this order.
+  std::vector<scope_rule> parts = {};
+  /// "credential", "header:x-tenant", "credential + header:x-tenant" …
   [[nodiscard]] std::string text() const;
   /// Equal in all members.
   friend bool operator==(const scope_rule&, const scope_rule&) = default;
@@ -127,6 +133,12 @@ struct route_policy {
   onceguard::key_format key_format = onceguard::key_format::any;
   /// Whom a key belongs to.
   scope_rule scope;
+  /// The schemes of Authorization whose value is the same for each try of a request, whatever the
+  /// case; "bare": also a value without a scheme. Others make no scope `credential`.
+  std::vector<std::string> credential_schemes{"Bearer", "Basic", "Token", "ApiKey"};
+  /// Where the upstream is asked, with the caller's own fields, whether it may get a stored answer;
+  /// empty: nobody is asked.
+  std::string replay_check;
   /// False: a request without a source for the scope `credential` is refused.
   bool anonymous = true;
   /// Verifies tokens, where a scope is a claim; null: every token is refused.

@@ -38,6 +38,7 @@ assessed assess(const gateway::routing_table& table, const described_request& re
   view.target = request.target;
   view.fields = fields;
   view.client_address = request.client_address;
+  view.credential_verified = true;  // as if it came through a listed proxy
   // The settings have a default route that matches every request, so `rule` is never null.
   if (table.leads_around_a_key(*out.rule, host == nullptr ? "" : host->value,
                                http::split_target(request.target).path, request.method)) {
@@ -117,7 +118,7 @@ explanation explain(const config::settings& settings, const described_request& r
   for (const auto& scope : admitted.former) {
     reply.former.emplace_back(make_record_id(scope.scope, admitted.key), scope.scope_kind);
   }
-  if (admitted.scope_kind == "anonymous") {
+  if (http::is_anonymous(admitted.scope_kind)) {
     reply.warnings.emplace_back(
         "nothing tells who the caller is, so all such callers share one scope; set the option "
         "scope");

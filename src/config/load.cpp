@@ -144,6 +144,7 @@ class loader {
       check_room(draft);
       check_effect(draft);
       check_methods(draft);
+      check_verified(draft);
     }
     result_.values.routing = std::move(built.params);
   }
@@ -192,6 +193,24 @@ class loader {
           std::string(position.of_route() ? "[[route]]" : "[defaults]") +
               " methods: " + quoted(method) + " can't be guarded: the gateway answers 501 to it");
     }
+  }
+
+  /// Whoever writes parts of an Authorization that nobody verifies would get another one's answer.
+  void check_verified(const policy_draft& draft) {
+    const auto& policy = draft.policy;
+    if (!policy.replay_check.empty() || !result_.values.gateway.trusted_proxies.empty()) return;
+    const auto check = [&](std::string_view option, const scope_rule& rule) {
+      if (rule.text().find("auth-param:") == std::string::npos) return;
+      const auto& position = draft.origins.at(option);
+      say(remark::grade::fault, position,
+          std::string(position.of_route() ? "[[route]] " : "[defaults] ") + std::string(option) +
+              ": \"" + rule.text() +
+              "\" is not verified by the gateway, so whoever forges it would get the stored "
+              "answer; "
+              "set replay_check, or list the proxy that verifies it in trusted_proxies");
+    };
+    check("scope", policy.scope);
+    for (const auto& rule : policy.previous_scope) check("previous_scope", rule);
   }
 
   /// What the URL names is: null where the URL itself is at fault, which is said elsewhere.

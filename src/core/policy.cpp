@@ -39,6 +39,13 @@ std::string scope_rule::text() const {
       return "address";
     case scope_source::jwt:
       return "jwt:" + name;
+    case scope_source::auth_param:
+      return "auth-param:" + name;
+    case scope_source::several: {
+      std::string out;
+      for (const auto& part : parts) out += (out.empty() ? "" : " + ") + part.text();
+      return out;
+    }
     case scope_source::none:
       break;
   }

@@ -1,6 +1,7 @@
 #include "engine/claim.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <boost/asio/this_coro.hpp>
 
@@ -69,6 +70,7 @@ class claim_attempt {
   claim_result store_failed(error why) const;
   [[nodiscard]] claim make_claim() const;
   result<void> remake_fingerprint(std::string_view method);
+  bool take_former_marks();
 
   asio::awaitable<result<bool>> go_to_living_scope();
   asio::awaitable<result<bool>> yield_to_another_scope(lease got);
@@ -161,8 +163,10 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
       co_return std::nullopt;
     case verdict_kind::refused:
       co_return std::nullopt;  // impossible, as the claim id is fresh; claim again with another one
-    case verdict_kind::busy:
     case verdict_kind::mismatch:
+      if (take_former_marks()) co_return std::nullopt;
+      break;
+    case verdict_kind::busy:
     case verdict_kind::backoff:
     case verdict_kind::unknown:
       break;
@@ -262,6 +266,15 @@ result<void> claim_attempt::remake_fingerprint(std::string_view method) {
   about->print = make_fingerprint(*rule, op_.input);
   op_.about = std::move(about);
   return {};
+}
+
+/// The record may be one of an earlier version, which took fewer of the request's fields for marks
+/// of its caller. False: that was tried, or there is nothing to try.
+bool claim_attempt::take_former_marks() {
+  if (!op_.more_before) return false;
+  op_.input.more = *std::exchange(op_.more_before, std::nullopt);
+  const std::string method = op_.about->print.method;
+  return remake_fingerprint(method).has_value();
 }
 
 // ---- a route that had other scopes

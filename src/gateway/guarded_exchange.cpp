@@ -39,7 +39,7 @@ asio::awaitable<bool> guarded_exchange::serve() {
   const auto input = session_.make_input(admitted_, body_);
   http::complete_key(admitted_, policy_, input);
   if (admitted_.kind != http::admission_kind::guard) co_return co_await go_unguarded();
-  if (admitted_.scope_kind == "anonymous") hint_scope();
+  if (http::is_anonymous(admitted_.scope_kind)) hint_scope();
 
   auto op = make_operation(input);
   auto& report = session_.report();

@@ -30,14 +30,14 @@ observed_request::observed_request(session& session, http::admission admitted,
       break;
     case http::admission_kind::pass:
       seen_.would_be = request_outcome::unguarded;
-      scope_ = http::find_scope(policy_, policy_.scope, request, memo);
+      scope_ = http::find_scope(policy_, policy_.scope, request, memo).match;
       break;
     case http::admission_kind::refuse:
       refuse(admitted_.refusal);
       break;
   }
   const auto& scope_kind = scope_ ? scope_->scope_kind : admitted_.scope_kind;
-  seen_.anonymous = scope_kind == "anonymous";
+  seen_.anonymous = http::is_anonymous(scope_kind);
   report.would_be = seen_.would_be;
   const auto length = session_.reader().head().content_length.value_or(0);
   if (seen_.with_key && length > policy_.max_request_body) {

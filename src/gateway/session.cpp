@@ -311,6 +311,7 @@ asio::awaitable<bool> session::handle() {
   request.fields = head.fields;
   request.client_certificate = certificate_;
   request.client_address = peer_trusted_ ? std::string_view(origin_.address) : peer_;
+  request.credential_verified = peer_trusted_;
   report_.client = request.client_address;
   auto admitted = rule_->rule.webhook ? http::admit_without_key(request)
                                       : http::admit(rule_->rule.policy, request, scope_);

@@ -17,6 +17,15 @@ constexpr std::size_t records_max = 10'000;
 constexpr milliseconds pause_between{2};
 
 bool has_kind(const scope_rule& rule, std::string_view kind) {
+  if (rule.source == scope_source::several) {
+    constexpr std::string_view joint = " + ";
+    for (const auto& part : rule.parts) {
+      const auto end = kind.find(joint);
+      if (!has_kind(part, kind.substr(0, end))) return false;
+      kind = end == kind.npos ? std::string_view{} : kind.substr(end + joint.size());
+    }
+    return kind.empty();
+  }
   return kind == rule.text() || (rule.source == scope_source::credential &&
                                  (kind == "anonymous" || kind == "certificate"));
 }

@@ -13,17 +13,11 @@
 #include "base/field.hpp"
 #include "http/problem.hpp"
 #include "http/request_report.hpp"
+#include "http/scope.hpp"
 
 namespace onceguard::http {
 
 enum class admission_kind : std::uint8_t { pass, guard, refuse };
-
-/// The scope that a scope rule finds in a request.
-struct scope_match {
-  digest scope{};
-  std::string scope_kind;         ///< "credential", "anonymous", "header:x-tenant" …
-  std::vector<std::string> more;  ///< anonymous: further parts of the fingerprint
-};
 
 struct admission : scope_match {  // guard: the key's scope
   admission_kind kind = admission_kind::pass;
@@ -34,23 +28,9 @@ struct admission : scope_match {  // guard: the key's scope
   bool key_in_body = false;         ///< a key may stand in the body, or another one
   bool scope_missing = false;       ///< key_in_body: refused if there is a key
   std::vector<scope_match> former;  ///< scopes in which an older record of this key may be stored
-  // refuse, scope_missing
+  // refuse, scope_missing: why
   problem refusal = problem::bad_request;
   std::string detail;
-};
-
-/// Remembers the last scope digest. Most requests of a connection have the same credential, whose
-/// digest is then computed only once. Long credentials are not remembered.
-class scope_memo {
- public:
-  [[nodiscard]] digest scope_of(std::string_view kind, std::string_view value);
-
- private:
-  static constexpr std::size_t value_max = 512;  // an idle connection must not hold much memory
-
-  std::string kind_;
-  std::string value_;
-  digest made_{};
 };
 
 [[nodiscard]] admission admit(const route_policy& policy, const request& request, scope_memo& last);
@@ -68,15 +48,5 @@ using scope_finder = std::function<std::optional<scope_match>(const request&)>;
 /// Once the body is there: sets a key that stands in the body or follows from it. What is guarded
 /// so far may turn out to have no key, or a wrong one: then `admitted` passes or is refused.
 void complete_key(admission& admitted, const route_policy& policy, const fingerprint_input& input);
-
-/// The scope that the rule finds in the request. Empty if the source is missing, empty, refused or
-/// not present exactly once.
-[[nodiscard]] std::optional<scope_match> find_scope(const route_policy& policy,
-                                                    const scope_rule& rule, const request& request,
-                                                    scope_memo& last);
-
-/// The value of a cookie that is sent exactly once; empty if the cookie is missing or repeated.
-[[nodiscard]] std::optional<std::string_view> find_cookie(std::span<const base::field> fields,
-                                                          std::string_view name);
 
 }  // namespace onceguard::http

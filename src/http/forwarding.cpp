@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "http/caller_fields.hpp"
+
 namespace onceguard::http {
 namespace {
 
@@ -75,12 +77,6 @@ std::string joined(std::span<const base::field> fields, std::string_view name) {
   return out;
 }
 
-bool icontains(std::string_view text, std::string_view needle) noexcept {
-  return std::search(text.begin(), text.end(), needle.begin(), needle.end(), [](char a, char b) {
-           return (a == '_' ? '-' : base::ascii_lower(a)) == b;
-         }) != text.end();
-}
-
 /// Calls `visit(name)` for each field name that Connection lists.
 template <class Visit>
 void each_listed(std::span<const base::field> fields, Visit visit) {
@@ -92,11 +88,19 @@ void each_listed(std::span<const base::field> fields, Visit visit) {
 /// Whether `name` is another spelling of the rule's field, which applications may take for that
 /// field.
 bool spells_otherwise(const scope_rule& rule, std::string_view name) noexcept {
+  if (std::any_of(rule.parts.begin(), rule.parts.end(),
+                  [&](const scope_rule& part) { return spells_otherwise(part, name); })) {
+    return true;
+  }
   return rule.source == scope_source::header && same_name(name, rule.name) &&
          !iequals(name, rule.name);
 }
 
 bool is_of(const scope_rule& rule, std::string_view name) noexcept {
+  if (std::any_of(rule.parts.begin(), rule.parts.end(),
+                  [&](const scope_rule& part) { return is_of(part, name); })) {
+    return true;
+  }
   return rule.source == scope_source::header && same_name(name, rule.name);
 }
 
@@ -124,15 +128,6 @@ bool is_hop_by_hop(std::string_view name) noexcept {
 
 bool is_reserved_field(std::string_view name) noexcept {
   return name.size() > 10 && same_name(name.substr(0, 10), "onceguard-");
-}
-
-bool tells_callers_apart(std::string_view name) noexcept {
-  static constexpr std::array<std::string_view, 9> marks{
-      "auth", "cookie", "token", "api-key", "apikey", "session", "user", "tenant", "account"};
-  if (iequals(name, "host")) return true;
-  if (same_name(name, "user-agent")) return false;
-  return std::any_of(marks.begin(), marks.end(),
-                     [&](std::string_view mark) { return icontains(name, mark); });
 }
 
 bool is_replay_mark(std::string_view name) noexcept {
@@ -163,7 +158,7 @@ bool travel_filter::relied_on(std::string_view name) const noexcept {
          is_key_field(*policy_, name) || is_scope_field(policy_->scope) ||
          std::any_of(policy_->previous_scope.begin(), policy_->previous_scope.end(),
                      is_scope_field) ||
-         tells_callers_apart(name);
+         names_a_caller(name);
 }
 
 bool travel_filter::misspelt(std::string_view name) const noexcept {
@@ -306,7 +301,7 @@ bool may_trail(std::string_view name) noexcept {
                                                           "x-http-method-override",
                                                           "if-unmodified-since"};
   if (is_hop_by_hop(name) || is_reserved_field(name) || is_forwarded_field(name)) return false;
-  if (is_replay_mark(name) || tells_callers_apart(name)) return false;
+  if (is_replay_mark(name) || names_a_caller(name)) return false;
   return std::none_of(never.begin(), never.end(),
                       [&](std::string_view other) { return base::same_name(name, other); });
 }

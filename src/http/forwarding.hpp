@@ -21,9 +21,6 @@ namespace onceguard::http {
 /// Whether only Onceguard may set this header field.
 [[nodiscard]] bool is_reserved_field(std::string_view name) noexcept;
 
-/// Whether the field may identify a caller.
-[[nodiscard]] bool tells_callers_apart(std::string_view name) noexcept;
-
 /// Whether the field marks a replay. Only Onceguard sets the mark; an upstream's mark is dropped.
 [[nodiscard]] bool is_replay_mark(std::string_view name) noexcept;
 

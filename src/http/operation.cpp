@@ -13,6 +13,7 @@ scoped_operation make_scoped(const admission& admitted, const scope_match& under
   out.id = make_record_id(under.scope, admitted.key);
   out.input = input;
   out.input.more = under.more;
+  if (!under.more.empty()) out.more_before = under.more_before;
   auto about = std::make_shared<subject>();
   about->scope = under.scope;
   about->scope_kind = under.scope_kind;

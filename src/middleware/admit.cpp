@@ -38,7 +38,7 @@ exchange observe(const middleware_state& middleware, const ready_route& rule, ad
   if (admitted.kind == admission_kind::pass) {
     scope = middleware.params.scope
                 ? finder_of(middleware.params)(arrived)
-                : find_scope(rule.rule.policy, rule.rule.policy.scope, arrived, last_scope());
+                : find_scope(rule.rule.policy, rule.rule.policy.scope, arrived, last_scope()).match;
   }
   auto run = std::make_unique<exchange::state>(middleware, rule, std::move(admitted));
   run->observed =
@@ -83,6 +83,7 @@ admitted_request admit_request(const middleware_state& middleware, const request
   if (!middleware.trusted.empty()) {
     origin = find_origin(request.client_address, request.fields, middleware.trusted);
     arrived.client_address = origin.address;
+    arrived.credential_verified = request.credential_verified || origin.from_trusted;
   }
   auto admitted = admit_on(middleware, policy, arrived);
   if (observes(policy, admitted)) {
@@ -104,7 +105,7 @@ admitted_request admit_request(const middleware_state& middleware, const request
     problem_detail more{std::move(admitted.detail)};
     return known(middleware.refuse(*found, nullptr, admitted.refusal, std::move(more)));
   }
-  if (admitted.scope_kind == "anonymous") middleware.hint_scope(*found);
+  if (is_anonymous(admitted.scope_kind)) middleware.hint_scope(*found);
 
   admitted_request out;
   out.run = std::make_unique<exchange::state>(middleware, *found, std::move(admitted));

@@ -52,6 +52,7 @@ std::string fault_of(const route& rule, const middleware_params& params, guard* 
   if (policy.lease < shortest_lease) return "lease is shorter than a second";
   if (policy.retention.count() <= 0) return "retention is not positive";
   if (policy.wait.count() < 0) return "wait is negative";
+  if (!policy.replay_check.empty()) return "replay_check is the gateway's alone";
   // An application that can't complete the record in its transaction would run again what is
   // unknown.
   if (policy.effect == effect_rule::transactional && over != nullptr &&

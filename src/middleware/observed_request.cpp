@@ -21,7 +21,7 @@ observed_request::observed_request(const middleware_state& owner, const ready_ro
     compare(admitted, scope, arrived);
   }
   const auto& scope_kind = scope ? scope->scope_kind : admitted.scope_kind;
-  seen_.anonymous = scope_kind == "anonymous";
+  seen_.anonymous = is_anonymous(scope_kind);
 }
 
 observed_request::~observed_request() {

@@ -130,16 +130,16 @@ TEST(admission, an_empty_credential_is_a_missing_one) {
   for (const auto* value : {"", "Bearer", "basic", "DIGEST", "token"}) {
     a.headers = {{"Idempotency-Key", "k"}, {"Authorization", value}, {"Cookie", "c=1"}};
     EXPECT_EQ(a.now().scope, without.scope) << value;
-    std::vector<std::string> marks{"cookie:c=1"};
-    if (*value != 0) marks.insert(marks.begin(), "authorization:" + std::string(value));
+    std::vector<std::string> marks{"all fields", "cookie:c=1"};
+    if (*value != 0) marks.insert(marks.begin() + 1, "authorization:" + std::string(value));
     EXPECT_EQ(a.now().more, marks);
   }
-  a.headers = {{"Idempotency-Key", "k"}, {"Authorization", "secret"}, {"Cookie", "c=1"}};
+  a.headers = {{"Idempotency-Key", "k"}, {"Authorization", "Basic c2VjcmV0"}, {"Cookie", "c=1"}};
   EXPECT_EQ(a.now().scope_kind, "credential");
   a.headers = {{"Idempotency-Key", "k"}, {"Authorization", ""}, {"Authorization", "Bearer x"}};
   EXPECT_EQ(a.now().refusal, problem::scope_missing);
   a.headers = {{"Idempotency-Key", "k"}, {"Cookie", ""}, {"X-Token", ""}};
-  EXPECT_TRUE(a.now().more.empty());
+  EXPECT_THAT(a.now().more, ::testing::ElementsAre("all fields"));
 }
 
 TEST(admission, an_empty_source_of_a_scope_is_a_missing_one) {
@@ -210,7 +210,7 @@ TEST(admission, former_scopes_are_reported_beside_the_present_one) {
   a.headers[1].value = "";
   ASSERT_EQ(a.now().former.size(), 2u);
   EXPECT_EQ(a.now().former[0].scope_kind, "anonymous");
-  EXPECT_THAT(a.now().former[0].more, ::testing::ElementsAre("x-tenant:t"));
+  EXPECT_THAT(a.now().former[0].more, ::testing::ElementsAre("all fields", "x-tenant:t"));
 }
 
 TEST(admission, a_cookie_scope_reads_that_cookie_and_no_other) {
@@ -235,9 +235,9 @@ TEST(admission, without_a_credential_all_fields_that_distinguish_callers_are_mar
   const auto got = a.now();
   EXPECT_EQ(got.scope_kind, "anonymous");
   EXPECT_THAT(got.more,
-              ::testing::ElementsAre("cookie:c=1", "host:h", "proxy-authorization:p", "x-account:a",
-                                     "x-api-key:secret", "x-csrf-token:t", "x-session:s",
-                                     "x-tenant-id:7", "x-user:u", "x_api_key:u"));
+              ::testing::ElementsAre("all fields", "cookie:c=1", "host:h", "proxy-authorization:p",
+                                     "x-account:a", "x-api-key:secret", "x-csrf-token:t",
+                                     "x-session:s", "x-tenant-id:7", "x-user:u", "x_api_key:u"));
   std::reverse(a.headers.begin(), a.headers.end());
   EXPECT_EQ(a.now().more, got.more);  // whatever their order
 }

@@ -59,14 +59,42 @@ const std::array key_table{
     row<policy_draft>{
         {.name = "scope",
          .flag = "scope",
+         .kind = value_kind::list,
          .fallback = "credential",
          .example = "header:X-Tenant",
-         .text = "Who a key belongs to: `credential` (the `Authorization` header), "
-                 "`header:NAME`, `cookie:NAME`, `jwt:CLAIM` (of a bearer token that `[jwt]` "
-                 "verifies), `address` (of the client) or `none` (all share "
-                 "their keys). What is empty is missing. See also `previous_scope`.",
+         .text =
+             "Who a key belongs to: `credential` (the `Authorization` header, else the client's "
+             "certificate), `header:NAME`, `cookie:NAME`, `jwt:CLAIM` (of a bearer token that "
+             "`[jwt]` verifies), `auth-param:NAME,NAME` (parts of an `Authorization` that is "
+             "signed anew for each try), `address` (of the client) or `none` (all share their "
+             "keys). Of a list, all together: `[\"credential\", \"header:X-Tenant\"]`. What is "
+             "empty is missing. See also `previous_scope`.",
+         .one_or_more = true,
          .complaint = refusal_of<parse_scope>},
-        [](policy_draft& d, const option_value& v) { d.policy.scope = *parse_scope(text(v)); }},
+        [](policy_draft& d, const option_value& v) { d.scope = list(v); }},
+    row<policy_draft>{
+        {.name = "credential_schemes",
+         .flag = "credential-schemes",
+         .kind = value_kind::list,
+         .fallback = "Bearer,Basic,Token,ApiKey",
+         .text = "With `scope = \"credential\"`: the schemes of `Authorization` whose value is the "
+                 "same for each try; `bare` stands for a value without a scheme. A request with a "
+                 "key and another scheme is refused (400): its retry would be a stranger.",
+         .complaint = refusal_of<parse_credential_scheme>},
+        [](policy_draft& d, const option_value& v) { d.policy.credential_schemes = list(v); }},
+    row<policy_draft>{
+        {.name = "replay_check",
+         .flag = "replay-check",
+         .example = "/auth",
+         .text =
+             "Before a stored answer goes out, this path of the upstream is asked with the "
+             "caller's own headers. 2xx allows it, 401 and 403 go to the caller; after anything "
+             "else the caller gets 503 and may try again. Empty: nobody is asked. "
+             "See [replays that are checked](http.md#replays-that-are-checked).",
+         .may_be_empty = true,
+         .complaint = replay_check_complaint,
+         .only = front_door::gateway},
+        [](policy_draft& d, const option_value& v) { d.policy.replay_check = text(v); }},
     row<policy_draft>{
         {.name = "previous_scope",
          .flag = "previous-scope",

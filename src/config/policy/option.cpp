@@ -151,6 +151,9 @@ std::optional<option_value> read_items(const option& spec, const node& source,
   bool fine = true;
   if (spec.kind == value_kind::list) {
     std::vector<std::string> items;
+    if (spec.one_or_more && source.items.empty()) {
+      return complain({where, file, source.line, source.column}, "must not be empty");
+    }
     for (const auto& item : source.items) {
       const origin origin{where, file, item.line, item.column};
       if (item.kind != node::type::text) {
@@ -204,6 +207,7 @@ std::optional<option_value> read_text(const option& spec, std::string_view text,
       base::each_list_element(text, [&](std::string_view item) {
         fine = add_item(spec, item, origin, items, complain) && fine;
       });
+      if (spec.one_or_more && fine && items.empty()) return complain(origin, "must not be empty");
       return fine ? std::optional(option_value(std::move(items))) : std::nullopt;
     }
     case value_kind::outcomes: {
@@ -251,6 +255,11 @@ std::optional<option_value> read_node(const option& spec, const node& source,
       if (source.kind != node::type::text) return refuse();
       return read_word(spec, source.text, origin, complain);
     case value_kind::list:
+      if (spec.one_or_more && source.kind == node::type::text) {
+        std::vector<std::string> items;
+        if (!add_item(spec, source.text, origin, items, complain)) return std::nullopt;
+        return option_value(std::move(items));
+      }
       if (source.kind != node::type::array) return refuse();
       return read_items(spec, source, file, where, complain);
     case value_kind::outcomes:
@@ -292,7 +301,9 @@ std::string toml_text(const option& spec, const option_value& value) {
       return in_quotes(std::get<std::string>(value));
     case 3: {
       std::string out;
-      for (const auto& item : std::get<std::vector<std::string>>(value)) {
+      const auto& items = std::get<std::vector<std::string>>(value);
+      if (spec.one_or_more && items.size() == 1) return in_quotes(items.front());
+      for (const auto& item : items) {
         out += (out.empty() ? "" : ", ") + in_quotes(item);
       }
       return "[" + out + "]";
@@ -335,7 +346,7 @@ std::string expectation(const option& spec) {
     case value_kind::text:
       return "a text in quotes";
     case value_kind::list:
-      return "a list of texts";
+      return spec.one_or_more ? "a text in quotes, or a list of texts" : "a list of texts";
     case value_kind::outcomes:
       return "statuses or classes with " + words();
   }

@@ -54,6 +54,7 @@ struct option {
   std::int64_t min = 0;         ///< inclusive bounds of integers, sizes and durations
   std::int64_t max = 0;
   bool may_be_empty = false;  ///< "" is valid too (0 for a duration or status)
+  bool one_or_more = false;   ///< of a list: it has an item at least, and may be that item alone
   std::span<const std::string_view> choices{};
   /// The fault of a text, or of one item of a list; empty: valid.
   std::string (*complaint)(std::string_view) = nullptr;

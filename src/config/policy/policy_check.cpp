@@ -1,58 +1,30 @@
 #include "config/policy/policy_check.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <onceguard/fingerprint.hpp>
 
 #include "base/field.hpp"
-#include "base/url.hpp"
 #include "config/policy/profiles.hpp"
 #include "config/policy/texts.hpp"
 #include "http/error_forms.hpp"
 
 namespace onceguard::config {
 
-std::string guarded_method_complaint(std::string_view value) {
-  constexpr std::array<std::string_view, 5> never{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"};
-  for (const auto name : never) {
-    if (value == name) return std::string(name) + " can't be guarded: it has no effect to repeat";
-  }
-  return refusal_of<parse_method>(value);
-}
-
-std::string pointer_complaint(std::string_view value) {
-  if (!value.empty() && is_json_pointer(value)) return {};
-  return "expected a JSON Pointer such as \"/payment/amount\", got " + quoted(value);
-}
-
-std::string probe_complaint(std::string_view value) {
-  std::string plain(value);
-  for (const std::string_view name : {"{scope}", "{key}"}) {
-    const auto position = plain.find(name);
-    if (position == std::string::npos) {
-      return "expected a URL with {scope} and {key} in it, got " + quoted(value);
-    }
-    plain.replace(position, name.size(), "x");
-    if (plain.find(name) != std::string::npos) {
-      return std::string(name) + " is there twice, got " + quoted(value);
-    }
-  }
-  if (plain.find_first_of("{}") != std::string::npos) {
-    return "only {scope} and {key} are put in, got " + quoted(value);
-  }
-  // Neither {scope} nor {key} may determine the host of the probe.
-  const auto authority = base::split_url(value).authority.value_or("");
-  if (authority.find('{') != std::string_view::npos) {
-    return "{scope} and {key} belong in the path or query, got " + quoted(value);
-  }
-  if (parse_web_url(plain)) return {};
-  return "expected a URL such as \"http://127.0.0.1:9000/outcome/{scope}/{key}\" without user, "
-         "password and fragment, got " +
-         quoted(value);
-}
-
 namespace {
+
+/// Calls `visit(rule)` for a rule that is none of several, and for each of several.
+template <class Visit>
+void each_source(const scope_rule& rule, const Visit& visit) {
+  if (rule.source != scope_source::several) return visit(rule);
+  for (const auto& part : rule.parts) visit(part);
+}
+
+bool takes(const scope_rule& rule, scope_source source) {
+  bool found = false;
+  each_source(rule, [&](const scope_rule& one) { found = found || one.source == source; });
+  return found;
+}
 
 class checker {
  public:
@@ -62,10 +34,10 @@ class checker {
   void run() {
     apply_profile(draft_);
     errors();
+    scope();
     key();
     fingerprint();
     probe();
-    scope();
     times();
     outcomes();
     promises();
@@ -117,10 +89,12 @@ class checker {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       switch (sources[i].location) {
         case key_location::header:
-          if (policy_.scope.source == scope_source::header &&
-              base::same_name(policy_.scope.name, sources[i].header)) {
-            fault({"key", "scope"}, "the key can't be its own scope");
-          }
+          each_source(policy_.scope, [&](const scope_rule& one) {
+            if (one.source == scope_source::header &&
+                base::same_name(one.name, sources[i].header)) {
+              fault({"key", "scope"}, "the key can't be its own scope");
+            }
+          });
           break;
         case key_location::path:
           path_key();
@@ -236,7 +210,39 @@ class checker {
   }
 
   void scope() {
-    switch (policy_.scope.source) {
+    if (auto joined = join_scopes(draft_.scope)) {
+      policy_.scope = std::move(*joined);
+    } else {
+      return fault({"scope"}, joined.error().detail);
+    }
+    each_source(policy_.scope, [&](const scope_rule& one) { source(one); });
+    for (const auto& rule : policy_.previous_scope) {
+      if (takes(rule, scope_source::jwt)) needs_keys("previous_scope", rule);
+    }
+    if (!policy_.anonymous && !takes(policy_.scope, scope_source::credential) &&
+        as_near_as("anonymous", "scope")) {
+      warn({"anonymous"}, "only scope = \"credential\" has anonymous callers");
+    }
+    if (given("credential_schemes") && !takes(policy_.scope, scope_source::credential) &&
+        as_near_as("credential_schemes", "scope")) {
+      warn({"credential_schemes"}, "not used without scope = \"credential\"");
+    }
+    const auto& former = policy_.previous_scope;
+    if (std::find(former.begin(), former.end(), policy_.scope) != former.end() &&
+        as_near_as("previous_scope", "scope")) {
+      warn({"previous_scope", "scope"},
+           "has the present scope in it, which is looked under anyway");
+    }
+  }
+
+  void needs_keys(std::string_view option, const scope_rule& rule) {
+    if (door_ == front_door::gateway && policy_.tokens == nullptr) {
+      fault({option}, "\"" + rule.text() + "\" needs keys_file of [jwt]");
+    }
+  }
+
+  void source(const scope_rule& rule) {
+    switch (rule.source) {
       case scope_source::credential:
         note(
             {"scope"},
@@ -253,23 +259,13 @@ class checker {
         warn({"scope"}, "with \"none\" all callers share their keys and see one another's answers");
         break;
       case scope_source::jwt:
-        if (door_ == front_door::gateway && policy_.tokens == nullptr) {
-          fault({"scope"}, "\"" + policy_.scope.text() + "\" needs keys_file of [jwt]");
-        }
+        needs_keys("scope", rule);
         break;
       case scope_source::header:
       case scope_source::cookie:
+      case scope_source::auth_param:
+      case scope_source::several:
         break;
-    }
-    if (!policy_.anonymous && policy_.scope.source != scope_source::credential &&
-        as_near_as("anonymous", "scope")) {
-      warn({"anonymous"}, "only scope = \"credential\" has anonymous callers");
-    }
-    const auto& former = policy_.previous_scope;
-    if (std::find(former.begin(), former.end(), policy_.scope) != former.end() &&
-        as_near_as("previous_scope", "scope")) {
-      warn({"previous_scope", "scope"},
-           "has the present scope in it, which is looked under anyway");
     }
   }
 

@@ -12,6 +12,7 @@ namespace onceguard::config {
 
 [[nodiscard]] std::string guarded_method_complaint(std::string_view value);
 [[nodiscard]] std::string pointer_complaint(std::string_view value);
+[[nodiscard]] std::string replay_check_complaint(std::string_view value);
 [[nodiscard]] std::string probe_complaint(std::string_view value);
 
 /// Completes a policy and reports inconsistent options (faults), options that weaken the policy's

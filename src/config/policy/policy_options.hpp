@@ -15,6 +15,7 @@ namespace onceguard::config {
 /// A policy under construction: first from [defaults], then from a route.
 struct policy_draft {
   route_policy policy;
+  std::vector<std::string> scope{"credential"};
   std::vector<std::string> pick;
   std::vector<std::string> omit;
   std::string profile;                         ///< empty: none

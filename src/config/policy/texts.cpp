@@ -84,28 +84,6 @@ std::string_view path_fault(std::string_view path) {
   return {};
 }
 
-result<scope_rule> parse_named_scope(scope_source source, std::string_view name,
-                                     std::string_view text) {
-  if (!base::is_token(name)) {
-    return refusal(std::string("expected the name of a ") +
-                   (source == scope_source::header ? "header field after \"header:\""
-                                                   : "cookie after \"cookie:\"") +
-                   ", got " + quoted(text));
-  }
-  std::string given(name);
-  if (source == scope_source::header) {
-    std::transform(given.begin(), given.end(), given.begin(), base::ascii_lower);
-    if (base::same_name(given, "idempotency-key")) {
-      return refusal("the idempotency key can't be its own scope, got " + quoted(text));
-    }
-    if (base::same_name(given.substr(0, 10), "onceguard-")) {
-      return refusal("Onceguard-* headers of a client are removed and can't be a scope, got " +
-                     quoted(text));
-    }
-  }
-  return scope_rule{source, std::move(given)};
-}
-
 }  // namespace
 
 result<gateway::http_url> parse_http_url(std::string_view text) {
@@ -154,32 +132,6 @@ result<std::string> parse_route_path(std::string_view text) {
     }
   }
   return path;
-}
-
-result<scope_rule> parse_scope(std::string_view text) {
-  if (text == "credential") return scope_rule{scope_source::credential, {}};
-  if (text == "address") return scope_rule{scope_source::address, {}};
-  if (text == "none") return scope_rule{scope_source::none, {}};
-  if (text.starts_with("header:")) {
-    return parse_named_scope(scope_source::header, text.substr(7), text);
-  }
-  if (text.starts_with("cookie:")) {
-    return parse_named_scope(scope_source::cookie, text.substr(7), text);
-  }
-  if (text.starts_with("jwt:")) {
-    const auto claim = text.substr(4);
-    const bool plain = !claim.empty() && std::all_of(claim.begin(), claim.end(), [](char c) {
-      return c > ' ' && c < 0x7f && c != '"' && c != '\\';
-    });
-    if (!plain) {
-      return refusal("expected the name of a claim after \"jwt:\", got " + quoted(text));
-    }
-    return scope_rule{scope_source::jwt, std::string(claim)};
-  }
-  return refusal(
-      "expected \"credential\", \"header:NAME\", \"cookie:NAME\", \"jwt:CLAIM\", \"address\" or "
-      "\"none\", got " +
-      quoted(text));
 }
 
 result<key_source> parse_key_source(std::string_view text) {

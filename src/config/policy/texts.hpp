@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <onceguard/error.hpp>
 #include <onceguard/policy.hpp>
@@ -32,8 +33,13 @@ using base::size_text;
 /// A route's path: absolute, already normalised, without query. A final slash is dropped.
 [[nodiscard]] result<std::string> parse_route_path(std::string_view text);
 
-/// "credential", "header:NAME", "cookie:NAME", "address", "none".
+/// "credential", "header:NAME", "cookie:NAME", "jwt:CLAIM", "auth-param:NAME,NAME", "address",
+/// "none"; several of them, of which none is "none", joined by " + ".
 [[nodiscard]] result<scope_rule> parse_scope(std::string_view text);
+/// The rule that takes all of these together. Each must be valid by itself.
+[[nodiscard]] result<scope_rule> join_scopes(const std::vector<std::string>& texts);
+/// A scheme of Authorization whose value may be the same for each try.
+[[nodiscard]] result<std::string> parse_credential_scheme(std::string_view text);
 
 /// "Idempotency-Key" or another name of a header field, "path:2", "content".
 [[nodiscard]] result<key_source> parse_key_source(std::string_view text);
