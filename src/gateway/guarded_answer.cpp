@@ -4,6 +4,7 @@
 #include "gateway/client_watch.hpp"
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/relay.hpp"
+#include "gateway/replay_check.hpp"
 #include "http/reply.hpp"
 
 namespace onceguard::gateway {
@@ -22,6 +23,10 @@ asio::awaitable<bool> guarded_exchange::answer_with(outcome outcome) {
     case http::reply_kind::work:
       return send_answer();
     case http::reply_kind::stored:
+      // Who has just run the work may have its answer.
+      if (!policy_.replay_check.empty() && report.outcome != http::request_outcome::ran) {
+        return send_if_granted(std::move(outcome.answer));
+      }
       return send_stored(std::move(outcome.answer));
     case http::reply_kind::refusal:
       break;
@@ -85,6 +90,19 @@ asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer) {
   extra_.clear();  // of an answer that came too late: nobody gets that one
   echo_key();
   co_return co_await session_.send(*answer, session_.style(true), extra_);
+}
+
+/// Asks the service first: the caller's rights may have ended since the first answer, or the scope
+/// may be made of what nobody here has verified.
+asio::awaitable<bool> guarded_exchange::send_if_granted(answer_ptr stored) {
+  auto ruling = co_await check_replay(session_);
+  if (ruling.right == replay_right::granted) co_return co_await send_stored(std::move(stored));
+  session_.report().outcome = http::request_outcome::refused;
+  if (ruling.right == replay_right::denied) {
+    co_return co_await session_.send(*ruling.denial, session_.style());
+  }
+  http::problem_detail more{milliseconds(1'000)};
+  co_return co_await session_.send_problem(http::problem::replay_unchecked, std::move(more));
 }
 
 http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) const {

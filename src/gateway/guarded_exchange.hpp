@@ -61,6 +61,7 @@ class guarded_exchange {
   boost::asio::awaitable<bool> pass_on();  // forwards an answer that is too large to be held
   boost::asio::awaitable<bool> send_failure();
   boost::asio::awaitable<bool> send_stored(answer_ptr answer);
+  boost::asio::awaitable<bool> send_if_granted(answer_ptr stored);
   boost::asio::awaitable<bool> send_refusal(http::reply reply);
   /// Logs that the buffers are full, and returns the details of the problem answer.
   [[nodiscard]] http::problem_detail buffers_full(std::string_view for_what) const;

@@ -26,8 +26,10 @@ bool has_kind(const scope_rule& rule, std::string_view kind) {
     }
     return kind.empty();
   }
-  return kind == rule.text() || (rule.source == scope_source::credential &&
-                                 (kind == "anonymous" || kind == "certificate"));
+  const bool credential = rule.source == scope_source::credential;
+  const bool knows_nobody = credential || rule.source == scope_source::auth_param;
+  return kind == rule.text() || (credential && kind == "certificate") ||
+         (knows_nobody && kind == "anonymous");
 }
 
 /// Whether a retry finds a record under this kind of scope.

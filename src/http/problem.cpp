@@ -97,6 +97,12 @@ constexpr std::array catalogue{
                  "An upstream leads back to a gateway that the request came through. Nothing was "
                  "run.",
                  retry_advice::no},
+    problem_info{problem::replay_unchecked, "replay-unchecked", 503,
+                 "It could not be checked who may have the answer",
+                 "The request took effect before. The service did not say whether its answer may "
+                 "be given out again. Send the same request with the same key again after the time "
+                 "in Retry-After.",
+                 retry_advice::same_key},
 };
 
 constexpr bool in_order() {

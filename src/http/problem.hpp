@@ -32,6 +32,7 @@ enum class problem : std::uint8_t {
   signature_invalid,
   delivery_expired,
   loop_detected,
+  replay_unchecked,
 };
 
 /// What a client should do, as the answer says it in Onceguard-Retry.

@@ -152,6 +152,11 @@ class finder {
     if (!request_.client_certificate.empty()) {
       return known("certificate", request_.client_certificate);
     }
+    return nobody(rule);
+  }
+
+  /// Of a caller who shows no credential, if only to be asked for one.
+  [[nodiscard]] source_value nobody(const scope_rule& rule) const {
     if (!policy_.anonymous && !former_) return not_once(rule, true);
     auto out = known("anonymous", "");
     out.anonymous = true;
@@ -196,9 +201,9 @@ class finder {
   /// Nobody here verified the parts. Whoever writes them himself must not get what belongs to them.
   [[nodiscard]] source_value auth_param(const scope_rule& rule) const {
     const auto authorization = find_once(request_.fields, "authorization");
-    const bool absent = authorization.times < 2 && authorization.value.empty();
+    if (authorization.times < 2 && authorization.value.empty()) return nobody(rule);
     const auto scheme = scheme_of(authorization.value);
-    if (absent || authorization.times != 1 || scheme.empty()) return not_once(rule, absent);
+    if (authorization.times != 1 || scheme.empty()) return not_once(rule, false);
     if (policy_.replay_check.empty() && !request_.credential_verified) {
       return lacks(false,
                    "This route takes the scope of a key from Authorization only where a listed "

@@ -142,7 +142,7 @@ def test_a_gateway_without_its_store_drains(server, start, own_upstream, key, nu
     gateway = start(server.url("nothing"))
     guarded_request_is_refused(gateway, own_upstream, key)
     running = gateway.connect()
-    running.send_request("GET", "/", [("X-Plan", '{"gate": "one"}')])
+    running.send_request("GET", "/", [("X-Trace-Plan", '{"gate": "one"}')])
     wait_until(lambda: own_upstream.requests(method="GET"), what="the request running")
     gateway.signal(number)
     gateway.logged("draining")

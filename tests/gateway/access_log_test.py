@@ -199,7 +199,8 @@ def test_an_upstream_that_takes_no_connection(start_gateway, own_upstream, key):
 def test_a_client_that_leaves_has_a_line(start_gateway, own_upstream, key):
     gateway = start_gateway(own_upstream, {"gateway": {"access_log": "all"}})
     with gateway.connect() as connection:
-        connection.send(b"GET /left HTTP/1.1\r\nHost: a\r\nX-Plan: {\"gate\": \"never\"}\r\n\r\n")
+        connection.send(b"GET /left HTTP/1.1\r\nHost: a\r\n"
+                        b"X-Trace-Plan: {\"gate\": \"never\"}\r\n\r\n")
         wait_until(lambda: own_upstream.requests(path="/left"), what="the request upstream")
     seen = line(gateway, path="/left")
     assert (seen["status"], seen["outcome"], seen["why"]) == (0, "unguarded", "method")

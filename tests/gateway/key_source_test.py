@@ -167,7 +167,7 @@ def test_a_body_without_a_key_passes_unguarded(gateway, upstream, key):
 
 def test_a_long_answer_to_a_body_without_a_key_is_passed_on(gateway, key):
     plan = {"status": 200, "size": 3 << 20}
-    answer = gateway.ask("POST", "/maybe", [("X-Plan", json.dumps(plan))], b'{"x":1}')
+    answer = gateway.ask("POST", "/maybe", [("X-Trace-Plan", json.dumps(plan))], b'{"x":1}')
     assert answer.status == 200 and len(answer.body) == 3 << 20
 
 

@@ -32,7 +32,7 @@ class Client:
         if text:
             fields.append((HEADERS[self.profile], f'"{text}"' if self.profile == "ietf" else text))
         if plan:
-            fields.append(("X-Plan", json.dumps(plan)))
+            fields.append(("X-Trace-Plan", json.dumps(plan)))
         return self.gateway.ask("POST", f"/{self.profile}/payments", fields, body)
 
     def kept(self, status):

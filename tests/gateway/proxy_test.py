@@ -154,7 +154,8 @@ def test_answers_of_every_framing_pass(gateway, key, framing):
 
 def test_http_1_0_clients_get_no_chunks(gateway, key):
     with gateway.connect() as connection:
-        connection.send_request("GET", f"/{key}", [("X-Plan", '{"size":9000,"framing":"chunked"}')],
+        connection.send_request("GET", f"/{key}",
+                                [("X-Trace-Plan", '{"size":9000,"framing":"chunked"}')],
                                 version="1.0")
         answer = connection.read()
         assert answer.get("Transfer-Encoding") is None
@@ -181,7 +182,7 @@ def test_connection_close_is_honoured(gateway):
 
 def test_pipelined_requests_are_answered_in_order(gateway, upstream, key):
     pair = [("Idempotency-Key", key)]
-    first = request_bytes("POST", f"/{key}", pair + [("X-Plan", '{"delay_ms":150}')], b"b")
+    first = request_bytes("POST", f"/{key}", pair + [("X-Trace-Plan", '{"delay_ms":150}')], b"b")
     batch = (first + request_bytes("GET", f"/{key}/get") + request_bytes("POST", f"/{key}", pair,
                                                                         b"b")
              + request_bytes("POST", f"/{key}", pair, b"other") + request_bytes("HEAD", "/h"))

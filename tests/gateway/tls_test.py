@@ -57,7 +57,7 @@ def test_an_unguarded_answer_of_many_records_is_streamed(secure, authority):
     gateway = secure()
     plan = {"status": 200, "size": 5 << 20}
     with SecureConnection(gateway.address, trusting(authority)) as connection:
-        connection.send_request("GET", "/large", [("X-Plan", json.dumps(plan))])
+        connection.send_request("GET", "/large", [("X-Trace-Plan", json.dumps(plan))])
         assert len(connection.read().body) == 5 << 20
 
 

@@ -106,6 +106,9 @@ TEST(scope_of_parts_of_an_authorization, stays_while_the_rest_changes) {
   EXPECT_NE(one.ask(sent("u", "2")).scope, first.scope);
   EXPECT_EQ(one.ask(R"(OAuth oauth_consumer_key="shop")").refusal, problem::scope_missing);
   EXPECT_EQ(one.ask("Bearer x").refusal, problem::scope_missing);
+  EXPECT_EQ(one.ask("").scope_kind, "anonymous") << "to be asked for a credential";
+  one.policy.anonymous = false;
+  EXPECT_EQ(one.ask("").refusal, problem::scope_missing);
   const auto other = one.ask(R"(Mine oauth_consumer_key="shop", oauth_token="t")");
   EXPECT_NE(other.scope, first.scope) << "another scheme";
 }

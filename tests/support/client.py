@@ -38,7 +38,7 @@ def fields_for(key=None, plan=None, fields=()):
     if key is not None:
         made.append(("Idempotency-Key", key))
     if plan is not None:
-        made.append(("X-Plan", json.dumps(plan)))
+        made.append(("X-Trace-Plan", json.dumps(plan)))
     return made
 
 

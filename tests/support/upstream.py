@@ -68,7 +68,7 @@ class Upstream:
         self._say("open", gate=gate)
 
     def plan(self, path, *plans):
-        """What requests without an X-Plan to targets that begin so get; the last one stays."""
+        """What requests without X-Trace-Plan to targets that begin so get; the last one stays."""
         self._say("plan", path=path, plans=list(plans))
 
     def refuse(self):

@@ -1,7 +1,8 @@
 """A service behind the gateway that counts what takes effect, and misbehaves as it is told.
 
-What it does with a request is said by the request's X-Plan field (JSON), or by a plan that the
-test set for a path. See Plan for the members. A second port takes one JSON command per line.
+What it does with a request is said by the request's X-Trace-Plan field (JSON; a name that tells no
+callers apart), or by a plan that the test set for a path. See Plan for the members. A second port
+takes one JSON command per line.
 Run as a program of its own; it ends when its standard input does.
 """
 
@@ -135,8 +136,8 @@ class Upstream:
         return await self.answer(reader, writer, plan, entry, low, effect)
 
     def plan_for(self, low, target):
-        if "x-plan" in low:
-            return Plan(json.loads(low["x-plan"]))
+        if "x-trace-plan" in low:
+            return Plan(json.loads(low["x-trace-plan"]))
         for path in sorted(self.plans, key=len, reverse=True):
             if target.startswith(path):
                 queue = self.plans[path]

@@ -220,8 +220,8 @@ class checker {
       if (takes(rule, scope_source::jwt)) needs_keys("previous_scope", rule);
     }
     if (!policy_.anonymous && !takes(policy_.scope, scope_source::credential) &&
-        as_near_as("anonymous", "scope")) {
-      warn({"anonymous"}, "only scope = \"credential\" has anonymous callers");
+        !takes(policy_.scope, scope_source::auth_param) && as_near_as("anonymous", "scope")) {
+      warn({"anonymous"}, "only scope = \"credential\" and auth-param have anonymous callers");
     }
     if (given("credential_schemes") && !takes(policy_.scope, scope_source::credential) &&
         as_near_as("credential_schemes", "scope")) {
