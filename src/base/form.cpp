@@ -16,7 +16,7 @@ std::optional<std::string> decoded(std::string_view text) {
 
 }  // namespace
 
-std::optional<form_fields> parse_form(std::string_view text) {
+std::optional<form_fields> parse_form(std::string_view text, std::size_t fields_max) {
   form_fields out;
   while (!text.empty()) {
     const auto end = text.find('&');
@@ -26,7 +26,7 @@ std::optional<form_fields> parse_form(std::string_view text) {
     const auto middle = pair.find('=');
     auto name = decoded(pair.substr(0, middle));
     auto value = decoded(middle == pair.npos ? std::string_view() : pair.substr(middle + 1));
-    if (!name || !value) return std::nullopt;
+    if (!name || !value || out.size() == fields_max) return std::nullopt;
     out.emplace_back(*std::move(name), *std::move(value));
   }
   return out;

@@ -87,7 +87,7 @@ void held_lease::expired() {
 }
 
 asio::awaitable<result<bool>> held_lease::extend(bool dispatch) {
-  std::vector<extension> batch(1, extend_lease(id_, lease_, length_, dispatch));
+  std::vector<extension> batch(1, extend_lease(id_, copied(), length_, dispatch));
   const auto before = base::boot_now();
   auto replies = co_await store_.extend(std::move(batch), store_timeout_);
   if (replies[0]) {
@@ -123,6 +123,7 @@ asio::awaitable<void> held_lease::renew(std::shared_ptr<held_lease> self) {
 asio::awaitable<result<bool>> held_lease::dispatch() {
   auto reply = co_await extend(true);
   if (reply && *reply) {
+    const std::lock_guard lock(mutex_);  // a round of renewals may read it
     lease_.probe = false;
     lease_.started = false;
   }

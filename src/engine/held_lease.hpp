@@ -101,7 +101,12 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   std::atomic<bool> superseded_{false};
   std::atomic<bool> renewing_{false};
   std::atomic<bool> stopped_{false};
-  std::mutex mutex_;  // of the next member
+  [[nodiscard]] onceguard::lease copied() {
+    const std::lock_guard lock(mutex_);
+    return lease_;
+  }
+
+  std::mutex mutex_;  // of the next member, and of what its holder changes in lease_
   std::stop_source lost_{std::nostopstate};
 };
 

@@ -63,7 +63,7 @@ asio::awaitable<bool> guarded_exchange::serve() {
     client.begin(caller);
   }
   const auto begun = report.begin_step(&http::request_report::claim_begin);
-  auto claimed = co_await engine.claim(session_.thread().io, std::move(op));
+  auto claimed = co_await engine.claim(std::move(op));
   report.claim = report.since(begun);
   client.end();
   if (claimed.lease) {

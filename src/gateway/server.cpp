@@ -84,6 +84,8 @@ struct server::state {
     acceptor = std::make_unique<tcp::acceptor>(threads.front()->io);
   }
 
+  /// Starts a thread that runs the loop until that is stopped.
+  void run(asio::io_context& io);
   result<void> listen();
   asio::awaitable<void> accept();
   void admit(tcp::socket socket, io_thread& thread);
@@ -94,12 +96,22 @@ struct server::state {
 
   gateway_shared shared;
   outcome_source* const query;
+  /// Of a thread that reads nothing which anybody sent: it renews the leases, polls the store and
+  /// repeats settles, so that no request can make a lease run out.
+  asio::io_context engine_io{1};
   std::vector<std::unique_ptr<io_thread>> threads;
   std::unique_ptr<tcp::acceptor> acceptor;
   std::vector<std::thread> running;
   std::atomic<bool> drain_begun{false};
   endpoint local;
 };
+
+void server::state::run(asio::io_context& io) {
+  running.emplace_back([&io] {
+    const auto work = asio::make_work_guard(io);
+    io.run();
+  });
+}
 
 result<void> server::state::listen() {
   error_code ec;
@@ -224,6 +236,7 @@ asio::awaitable<void> server::state::finish() {
                                    {"incidents", count.incidents.load()}});
   shared.observed.log_counts();
   for (auto& thread : threads) thread->io.stop();
+  engine_io.stop();
 }
 
 server::server(const gateway_params& params, const routing_params& routing, store& records,
@@ -234,6 +247,7 @@ server::server(const gateway_params& params, const routing_params& routing, stor
 server::~server() {
   if (!state_) return;
   for (auto& thread : state_->threads) thread->io.stop();
+  state_->engine_io.stop();
   wait();
   state_->shared.queues.close();
   state_->shared.names.close();
@@ -250,15 +264,12 @@ result<void> server::start() {
   if (auto read = s.shared.tls.read(); !read) return read.error();
   if (auto listening = s.listen(); !listening) return listening.error();
   auto& first = s.threads.front()->io;
-  for (auto& thread : s.threads) {
-    s.running.emplace_back([&io = thread->io] {
-      const auto work = asio::make_work_guard(io);
-      io.run();
-    });
-  }
+  s.run(s.engine_io);
+  for (auto& thread : s.threads) s.run(thread->io);
   // Polls here, so that the first requests need not wait for the poll.
-  static_cast<void>(asio::co_spawn(first, s.shared.engine.poll_store(), asio::use_future).get());
-  s.shared.engine.start(first);
+  static_cast<void>(
+      asio::co_spawn(s.engine_io, s.shared.engine.poll_store(), asio::use_future).get());
+  s.shared.engine.start(s.engine_io);
   if (s.shared.params.reconcile_interval.count() > 0) {
     spawn_background(first, "reconcile", keep_reconciling(*s.threads.front(), s.query));
   }

@@ -113,6 +113,15 @@ bool read_json_number(json_cursor& cursor, double& value) noexcept {
   return true;
 }
 
+bool read_json_number_text(json_cursor& cursor, std::string& out) {
+  const std::size_t begin = cursor.position;
+  significand digits;
+  bool plain = true;
+  if (!scan(cursor, digits, plain)) return false;
+  out.append(cursor.text, begin, cursor.position - begin);
+  return true;
+}
+
 void append_json_number(std::string& out, double value) {
   std::array<char, 32> buffer{};
   char* const first = buffer.data();

@@ -55,6 +55,9 @@ void append_json_string(std::string& out, std::string_view text);
 ///   integer (1e20, which ECMAScript writes out; 1e21 and above keep their exponent).
 [[nodiscard]] bool read_json_number(json_cursor& cursor, double& value) noexcept;
 
+/// Reads the number at the cursor, and appends it as it is written. Refuses malformed numbers only.
+[[nodiscard]] bool read_json_number_text(json_cursor& cursor, std::string& out);
+
 /// Appends the canonical form of a finite number. -0 becomes 0.
 void append_json_number(std::string& out, double value);
 

@@ -21,7 +21,8 @@ std::uint32_t u32(std::size_t n) noexcept { return static_cast<std::uint32_t>(n)
 
 class reader {
  public:
-  reader(json_cursor& cursor, json_tree& tree) noexcept : cursor_(cursor), tree_(tree) {}
+  reader(json_cursor& cursor, json_tree& tree, json_rules rules) noexcept
+      : cursor_(cursor), tree_(tree), rules_(rules) {}
 
   bool run() {
     json_span name{};
@@ -41,6 +42,7 @@ class reader {
   /// Reads a scalar, or the beginning of an array or object.
   bool begin_value(json_span name) {
     cursor_.skip_space();
+    if (tree_.nodes.size() >= rules_.values_max) return cursor_.fail("too many values");
     json_node node{.span = {}, .name = name, .end = 0, .kind = json_kind::null, .omitted = false};
     switch (cursor_.peek()) {
       case '{':
@@ -147,9 +149,15 @@ class reader {
   bool number(json_node& node) {
     const char c = cursor_.peek();
     if (c != '-' && (c < '0' || c > '9')) return cursor_.fail("a value is missing");
+    node.kind = json_kind::number;
+    if (rules_.numbers_as_written) {
+      const std::size_t first = tree_.bytes.size();
+      if (!read_json_number_text(cursor_, tree_.bytes)) return false;
+      node.span = {u32(first), u32(tree_.bytes.size() - first)};
+      return true;
+    }
     double value = 0;
     if (!read_json_number(cursor_, value)) return false;
-    node.kind = json_kind::number;
     node.number = value;
     return true;
   }
@@ -162,6 +170,7 @@ class reader {
 
   json_cursor& cursor_;
   json_tree& tree_;
+  const json_rules rules_;
   std::array<std::uint32_t, json_depth_max> open_;  // the containers around the cursor
   std::size_t depth_ = 0;
   bool fresh_ = false;  // a container has just begun: no comma before its first value
@@ -169,16 +178,16 @@ class reader {
 
 }  // namespace
 
-bool read_json(json_cursor& cursor, json_tree& tree) {
+bool read_json(json_cursor& cursor, json_tree& tree, json_rules rules) {
   if (cursor.text.size() > std::numeric_limits<std::uint32_t>::max() / 2) {
     return cursor.fail("longer than 2 GiB");
   }
   // Reserved once, so that no input makes these vectors grow by doubling.
-  const std::size_t values = values_at_most(cursor.text);
+  const std::size_t values = std::min(values_at_most(cursor.text), rules.values_max);
   tree.nodes.reserve(values);
   tree.children.reserve(values);
   tree.bytes.reserve(cursor.text.size());
-  return reader(cursor, tree).run();
+  return reader(cursor, tree, rules).run();
 }
 
 }  // namespace onceguard::core

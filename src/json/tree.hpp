@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,8 @@ struct json_span {
 /// A value. Only 24 bytes: a large text may hold very many small values.
 struct json_node {
   union {
-    json_span span;  ///< string: a range of `bytes`; array and object: of `children`
+    /// String, and a number as it is written: a range of `bytes`; array and object: of `children`.
+    json_span span;
     double number;
   };
   json_span name;     ///< the name of an object's member: a range of `bytes`
@@ -45,9 +47,17 @@ struct json_tree {
   }
 };
 
+struct json_rules {
+  /// Numbers as they are written: the node's span is that text, and no number is refused.
+  bool numbers_as_written = false;
+  /// A text with more values is refused.
+  std::size_t values_max = std::numeric_limits<std::uint32_t>::max();
+};
+
 /// Reads the whole text. Returns false if the text violates I-JSON (RFC 7493) in a way that matters
 /// for equality; the cursor then has the fault and its position. Uses no stack that grows with the
-/// nesting.
-[[nodiscard]] bool read_json(json_cursor& cursor, json_tree& tree);
+/// nesting, and time and memory in proportion to the text (for an object, also to the logarithm of
+/// how many members it has).
+[[nodiscard]] bool read_json(json_cursor& cursor, json_tree& tree, json_rules rules = {});
 
 }  // namespace onceguard::core

@@ -1,58 +1,45 @@
 #include "text/json_values.hpp"
 
-#include <set>
-#include <vector>
+#include <charconv>
+#include <optional>
+#include <system_error>
 
-#include <nlohmann/json.hpp>
+#include "json/pointer.hpp"
+#include "json/tree.hpp"
 
 namespace onceguard {
 
-using nlohmann::json;
-
 namespace {
 
-constexpr std::size_t depth_max = 512;
+using core::json_kind;
+using core::json_tree;
 
-/// Sees each event of a parser, and remembers what makes a text ambiguous.
-class ambiguity {
- public:
-  void see(json::parse_event_t event, const json& parsed) {
-    switch (event) {
-      case json::parse_event_t::object_start:
-      case json::parse_event_t::array_start:
-        found_ = found_ || names_.size() >= depth_max;
-        names_.emplace_back();
-        break;
-      case json::parse_event_t::object_end:
-      case json::parse_event_t::array_end:
-        names_.pop_back();
-        break;
-      case json::parse_event_t::key:
-        found_ = !names_.back().insert(parsed.get<std::string>()).second || found_;
-        break;
-      case json::parse_event_t::value:
-        break;
-    }
-  }
-  [[nodiscard]] bool found() const noexcept { return found_; }
+/// Some readers skip it, and it changes no value.
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
- private:
-  std::vector<std::set<std::string>> names_;  // of the open objects
-  bool found_ = false;
-};
+template <class Integer>
+std::optional<std::string> digits_of(std::string_view written) {
+  Integer value = 0;
+  const auto* end = written.data() + written.size();
+  const auto [stop, failed] = std::from_chars(written.data(), end, value);
+  if (failed != std::errc{} || stop != end) return std::nullopt;
+  return std::to_string(value);
+}
+
+/// Of an integer of up to 64 bits; empty: another number.
+std::optional<std::string> integer_of(std::string_view written) {
+  auto out = digits_of<std::int64_t>(written);
+  return out ? out : digits_of<std::uint64_t>(written);
+}
 
 }  // namespace
 
-json_values::json_values(std::string_view text) {
-  ambiguity seen;
-  auto parsed = json::parse(
-      text,
-      [&](int, json::parse_event_t event, const json& value) {
-        seen.see(event, value);
-        return true;
-      },
-      false);
-  if (!parsed.is_discarded() && !seen.found()) root_ = std::make_unique<json>(std::move(parsed));
+json_values::json_values(std::string_view text, std::size_t values_max) {
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  core::json_cursor cursor{.text = text};
+  auto tree = std::make_unique<json_tree>();
+  const core::json_rules rules{.numbers_as_written = true, .values_max = values_max};
+  if (core::read_json(cursor, *tree, rules)) tree_ = std::move(tree);
 }
 
 json_values::json_values(json_values&& other) noexcept = default;
@@ -60,21 +47,36 @@ json_values& json_values::operator=(json_values&& other) noexcept = default;
 json_values::~json_values() = default;
 
 json_value json_values::at(std::string_view pointer) const {
-  const json::json_pointer position{std::string(pointer)};
-  if (!root_ || !root_->contains(position)) return {};
-  const auto& value = root_->at(position);
-  if (value.is_null()) return {};
-  if (value.is_string()) return {json_value::kind::text, value.get<std::string>()};
-  if (value.is_number_integer()) return {json_value::kind::text, value.dump()};
+  if (!tree_) return {};
+  const auto position = core::find_value(*tree_, pointer);
+  if (!position) return {};
+  const auto& node = tree_->nodes[*position];
+  switch (node.kind) {
+    case json_kind::null:
+      return {};
+    case json_kind::string:
+      return {json_value::kind::text, std::string(tree_->text(node.span))};
+    case json_kind::number:
+      if (auto digits = integer_of(tree_->text(node.span))) {
+        return {json_value::kind::text, *std::move(digits)};
+      }
+      break;
+    case json_kind::no:
+    case json_kind::yes:
+    case json_kind::array:
+    case json_kind::object:
+      break;
+  }
   return {json_value::kind::other};
 }
 
 bool json_values::lacks(std::string_view pointer) const {
-  if (!root_ || at(pointer).type != json_value::kind::absent) return false;
-  const auto index = pointer.substr(pointer.rfind('/') + 1);
+  if (!tree_ || at(pointer).type != json_value::kind::absent) return false;
+  const auto slash = pointer.rfind('/');
+  const auto index = pointer.substr(slash + 1);
   if (index.find_first_not_of("0123456789") != index.npos) return true;
-  const auto parent = json::json_pointer{std::string(pointer)}.parent_pointer();
-  return !root_->contains(parent) || root_->at(parent).is_array();
+  const auto parent = core::find_value(*tree_, pointer.substr(0, slash));
+  return !parent || tree_->nodes[*parent].kind == json_kind::array;
 }
 
 }  // namespace onceguard

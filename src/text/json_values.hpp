@@ -1,11 +1,15 @@
 // Single values of a JSON text, such as the ids of messages and of webhooks.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
+namespace onceguard::core {
+struct json_tree;
+}
 
 namespace onceguard {
 
@@ -20,16 +24,21 @@ struct json_value {
   std::string text{};  ///< an integer in its digits
 };
 
-/// A JSON text that is parsed once. It is refused as a whole if two readers may understand it
-/// differently: if an object has a name twice, or if it is nested deeper than 512. Immutable.
+/// A JSON text that is parsed once, in time and memory in proportion to it. It is refused as a whole
+/// if two readers may understand it differently: if an object has a name twice, or if it is nested
+/// deeper than 512. Immutable.
 class json_values {
  public:
-  explicit json_values(std::string_view text);
+  /// A text with more than `values_max` values is refused, too: for texts of strangers, whom a
+  /// value costs less than us.
+  explicit json_values(std::string_view text, std::size_t values_max = unlimited);
   json_values(json_values&& other) noexcept;
   json_values& operator=(json_values&& other) noexcept;
   ~json_values();
 
-  [[nodiscard]] bool is_valid() const noexcept { return root_ != nullptr; }
+  static constexpr std::size_t unlimited = std::numeric_limits<std::uint32_t>::max();
+
+  [[nodiscard]] bool is_valid() const noexcept { return tree_ != nullptr; }
   /// `pointer` is a JSON Pointer (RFC 6901, see is_json_pointer). Absent, if the text is refused.
   [[nodiscard]] json_value at(std::string_view pointer) const;
   /// Whether nothing is there for any reader. An index is lacking only in an array, as some take an
@@ -37,7 +46,7 @@ class json_values {
   [[nodiscard]] bool lacks(std::string_view pointer) const;
 
  private:
-  std::unique_ptr<nlohmann::json> root_;  // null: the text is refused
+  std::unique_ptr<core::json_tree> tree_;  // null: the text is refused
 };
 
 }  // namespace onceguard

@@ -48,7 +48,7 @@ delivery_value delivery_values::find(const source& position) {
     case location::form:
       return only_parameter(form(), position.name);
     case location::query:
-      if (!query_) query_ = parse_form(query().substr(query().empty() ? 0 : 1));
+      if (!query_) query_ = parse(query().substr(query().empty() ? 0 : 1));
       return only_parameter(*query_, position.name);
     case location::signature:
     case location::signed_hash:
@@ -58,13 +58,19 @@ delivery_value delivery_values::find(const source& position) {
 }
 
 const json_values& delivery_values::json() {
-  if (!json_) json_.emplace(arrived_.body);
+  if (!json_) {
+    json_.emplace(arrived_.body, trusted_ ? json_values::unlimited : unsigned_values_max);
+  }
   return *json_;
 }
 
 const std::optional<form_fields>& delivery_values::form() {
-  if (!form_) form_ = parse_form(arrived_.body);
+  if (!form_) form_ = parse(arrived_.body);
   return *form_;
+}
+
+std::optional<form_fields> delivery_values::parse(std::string_view text) const {
+  return trusted_ ? parse_form(text) : parse_form(text, unsigned_fields_max);
 }
 
 std::string_view delivery_values::path() const {

@@ -26,11 +26,20 @@ struct delivery_value {
   std::optional<std::string> text{};  ///< empty: it is absent
 };
 
+/// What is read of a body before anybody is known to have signed it: far more than senders send
+/// whose signature can't be checked otherwise, and little for us.
+inline constexpr std::size_t unsigned_values_max = 100'000;
+inline constexpr std::size_t unsigned_fields_max = 1'000;
+
 /// Looks values up in one delivery, which must outlive it. A body or query is parsed once, and only
-/// if a value in it is looked for. Not thread-safe.
+/// if a value in it is looked for. Until trust() is called, one with very many values is taken for
+/// malformed. Not thread-safe.
 class delivery_values {
  public:
   explicit delivery_values(const delivery& arrived) : arrived_(arrived) {}
+
+  /// The signature was good: what is parsed from now on is as long as its sender likes.
+  void trust() noexcept { trusted_ = true; }
 
   /// Of a header field, JSON, a form or the query.
   [[nodiscard]] delivery_value find(const source& position);
@@ -42,7 +51,10 @@ class delivery_values {
   [[nodiscard]] std::string_view query() const;
 
  private:
+  [[nodiscard]] std::optional<form_fields> parse(std::string_view text) const;
+
   const delivery& arrived_;
+  bool trusted_ = false;
   std::optional<json_values> json_;
   std::optional<std::optional<form_fields>> form_;
   std::optional<std::optional<form_fields>> query_;

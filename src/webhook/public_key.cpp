@@ -8,6 +8,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/x509.h>
 
 #include "base/value_text.hpp"
@@ -25,7 +26,7 @@ struct certificate_deleter {
   void operator()(X509* one) const noexcept { X509_free(one); }
 };
 struct context_deleter {
-  void operator()(EVP_MD_CTX* one) const noexcept { EVP_MD_CTX_free(one); }
+  void operator()(EVP_PKEY_CTX* one) const noexcept { EVP_PKEY_CTX_free(one); }
 };
 
 /// A block of a PEM file, between its BEGIN and END.
@@ -95,16 +96,16 @@ result<public_key> key_of(const pem_block& block) {
 
 }  // namespace
 
-bool public_key::verifies(std::string_view signature, std::string_view text,
-                          std::int64_t now) const {
+bool public_key::verifies(std::string_view signature, const digest& hash, std::int64_t now) const {
   if (now > end_) return false;
-  const std::unique_ptr<EVP_MD_CTX, context_deleter> context(EVP_MD_CTX_new());
+  const std::unique_ptr<EVP_PKEY_CTX, context_deleter> context(
+      EVP_PKEY_CTX_new(key_.get(), nullptr));
   const bool good =
-      context &&
-      EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key_.get()) == 1 &&
-      EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(signature.data()),
-                       signature.size(), reinterpret_cast<const unsigned char*>(text.data()),
-                       text.size()) == 1;
+      context && EVP_PKEY_verify_init(context.get()) == 1 &&
+      EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) == 1 &&
+      EVP_PKEY_CTX_set_signature_md(context.get(), EVP_sha256()) == 1 &&
+      EVP_PKEY_verify(context.get(), reinterpret_cast<const unsigned char*>(signature.data()),
+                      signature.size(), hash.data(), hash.size()) == 1;
   if (!good) ERR_clear_error();  // or another call of this thread would find it
   return good;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
 
 struct evp_pkey_st;  // OpenSSL's, whose headers stay out of others'
 
@@ -19,9 +20,10 @@ class public_key {
   public_key(std::shared_ptr<evp_pkey_st> key, std::int64_t end)
       : key_(std::move(key)), end_(end) {}
 
-  /// Whether the key made the signature of the text with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017
-  /// section 8.2), and its certificate has not ended at `now`, in seconds since 1970. Thread-safe.
-  [[nodiscard]] bool verifies(std::string_view signature, std::string_view text,
+  /// Whether the key made the signature, with RSASSA-PKCS1-v1_5 (RFC 8017 section 8.2), of a text
+  /// whose SHA-256 is `hash`, and its certificate has not ended at `now`, in seconds since 1970.
+  /// Takes the hash, as one text may come with many signatures. Thread-safe.
+  [[nodiscard]] bool verifies(std::string_view signature, const digest& hash,
                               std::int64_t now) const;
 
  private:

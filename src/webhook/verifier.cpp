@@ -88,13 +88,15 @@ class verifier::examination {
 
   finding run() {
     if (!read_signatures() || !read_timestamp()) return {verdict::forged};
-    // Other bodies are parsed only once the signature is known to be good.
+    // A body is parsed only once the signature is known to be good, unless the signature or what
+    // is signed stands in it.
     if (contains(about_.content, kind::id)) {
       id_ = find_id();
       if (id_.empty()) return {verdict::no_id};
     }
-    if (has_what_is_not_signed() || !take_body_hash()) return {verdict::forged};
-    if (!is_signed()) return {verdict::forged};
+    if (!take_body_hash() || !is_signed()) return {verdict::forged};
+    values_.trust();
+    if (has_what_is_not_signed()) return {verdict::forged};
     if (is_late()) return {verdict::expired};
     if (id_.empty()) id_ = find_id();
     if (id_.empty()) return {verdict::no_id};
@@ -176,9 +178,10 @@ class verifier::examination {
   /// Takes no secret, so its time tells nobody anything.
   bool is_signed_by_key(std::string_view content) const {
     bool out = false;
+    const auto hash = base::sha256_of(content);
     for (const auto& key : agreed_.keys) {
       each_signature(
-          [&](std::string_view given) { out = out || key.verifies(given, content, arrived_.now); });
+          [&](std::string_view given) { out = out || key.verifies(given, hash, arrived_.now); });
     }
     return out;
   }
@@ -258,7 +261,8 @@ class verifier::examination {
       case kind::form:
         if (hashes_body_) return true;
         if (!values_.form()) return false;
-        out += sorted_text(*values_.form());
+        if (!form_text_) form_text_ = sorted_text(*values_.form());
+        out += *form_text_;
         return true;
       case kind::url:
         return append_url(out, url);
@@ -294,6 +298,7 @@ class verifier::examination {
   std::string timestamp_;
   std::string id_;
   std::string content_;       // with the first URL
+  std::optional<std::string> form_text_;
   bool hashes_body_ = false;  // so that the body is no form
 };
 

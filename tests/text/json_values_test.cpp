@@ -64,5 +64,27 @@ TEST(json_values, lack_an_index_in_an_array_only) {
   EXPECT_FALSE(json_values("{").lacks("/a/1"));
 }
 
+TEST(json_values, are_refused_if_there_are_more_than_the_caller_allows) {
+  EXPECT_TRUE(json_values(R"({"a":[1,2,3]})", 5).is_valid());
+  EXPECT_FALSE(json_values(R"({"a":[1,2,3]})", 4).is_valid());
+}
+
+TEST(json_values, of_a_text_with_a_byte_order_mark) {
+  EXPECT_EQ(text_at("\xef\xbb\xbf{\"a\":1}", "/a"), "1");
+}
+
+// In a reader that walks back at the end of each value, these take hours.
+TEST(json_values, of_a_long_text_take_time_in_proportion) {
+  const auto repeated = [](std::string_view one) {
+    std::string out = "[";
+    while (out.size() < 8u << 20) out += one;
+    out.back() = ']';
+    return out;
+  };
+  for (const auto* one : {"{},", "[],", "{\"a\":{}},", "[[]],", "1,", "\"\","}) {
+    EXPECT_TRUE(json_values(repeated(one)).is_valid()) << one;
+  }
+}
+
 }  // namespace
 }  // namespace onceguard

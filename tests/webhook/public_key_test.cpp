@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/hash.hpp"
+
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -52,12 +54,12 @@ TEST_F(public_keys, verify_what_their_private_key_signed) {
   const auto keys = read_public_keys(file("both"));
   ASSERT_TRUE(keys) << keys.error().detail;
   ASSERT_EQ(keys->size(), 2U);
-  EXPECT_FALSE(keys->at(0).verifies(signature, "a text", 0));
-  EXPECT_TRUE(keys->at(1).verifies(signature, "a text", 0));
-  EXPECT_FALSE(keys->at(1).verifies(signature, "another", 0));
-  EXPECT_FALSE(keys->at(1).verifies("", "a text", 0));
-  EXPECT_FALSE(keys->at(1).verifies(signature.substr(1), "a text", 0));
-  EXPECT_FALSE(keys->at(1).verifies(signature + "a", "a text", 0));
+  EXPECT_FALSE(keys->at(0).verifies(signature, base::sha256_of("a text"), 0));
+  EXPECT_TRUE(keys->at(1).verifies(signature, base::sha256_of("a text"), 0));
+  EXPECT_FALSE(keys->at(1).verifies(signature, base::sha256_of("another"), 0));
+  EXPECT_FALSE(keys->at(1).verifies("", base::sha256_of("a text"), 0));
+  EXPECT_FALSE(keys->at(1).verifies(signature.substr(1), base::sha256_of("a text"), 0));
+  EXPECT_FALSE(keys->at(1).verifies(signature + "a", base::sha256_of("a text"), 0));
 }
 
 TEST_F(public_keys, of_a_certificate_are_good_until_it_ends) {
@@ -69,9 +71,9 @@ TEST_F(public_keys, of_a_certificate_are_good_until_it_ends) {
   const auto signature = sign("a", "x");
   constexpr std::int64_t day = 86'400;
   const std::int64_t now = std::time(nullptr);
-  EXPECT_TRUE(keys->at(0).verifies(signature, "x", now));
-  EXPECT_TRUE(keys->at(0).verifies(signature, "x", now + day));
-  EXPECT_FALSE(keys->at(0).verifies(signature, "x", now + 3 * day));
+  EXPECT_TRUE(keys->at(0).verifies(signature, base::sha256_of("x"), now));
+  EXPECT_TRUE(keys->at(0).verifies(signature, base::sha256_of("x"), now + day));
+  EXPECT_FALSE(keys->at(0).verifies(signature, base::sha256_of("x"), now + 3 * day));
 }
 
 TEST_F(public_keys, are_refused_if_they_can_not_be_used) {
