@@ -1,7 +1,6 @@
 #include "admin/tokens.hpp"
 
 #include <cerrno>
-#include <fstream>
 #include <sstream>
 #include <sys/stat.h>
 #include <system_error>
@@ -9,6 +8,7 @@
 #include <openssl/crypto.h>
 
 #include "base/field.hpp"
+#include "base/file_text.hpp"
 #include "base/hash.hpp"
 
 namespace onceguard::admin {
@@ -16,6 +16,7 @@ namespace onceguard::admin {
 namespace {
 
 constexpr std::size_t token_size_min = 16;
+constexpr std::size_t file_size_max = 1u << 20;
 
 error refused(const std::string& path, const std::string& fault) {
   return {errc::invalid_argument, "admin_token_file " + path + ": " + fault};
@@ -24,11 +25,13 @@ error refused(const std::string& path, const std::string& fault) {
 }  // namespace
 
 result<token_list> token_list::read(const std::string& path) {
+  const auto held = base::read_file(path, file_size_max);
+  if (!held) return refused(path, held.error().detail);
   struct stat about {};
-  std::ifstream input(path);
-  if (!input || ::stat(path.c_str(), &about) != 0) {
+  if (::stat(path.c_str(), &about) != 0) {
     return refused(path, "can't be read: " + std::generic_category().message(errno));
   }
+  std::istringstream input(*held);
   if ((about.st_mode & (S_IROTH | S_IWOTH)) != 0) {
     return refused(path, "others than its owner and group may read or write it; chmod o-rwx");
   }
@@ -55,7 +58,6 @@ result<token_list> token_list::read(const std::string& path) {
     if (words >> more) return refused(path, where + "expected one word behind the token, a name");
     out.entries_.push_back(std::move(one));
   }
-  if (input.bad()) return refused(path, "can't be read");
   if (out.entries_.empty()) return refused(path, "holds no token");
   return out;
 }

@@ -1,8 +1,5 @@
 #include "base/certificate.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -10,11 +7,13 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "base/file_text.hpp"
+
 namespace onceguard::base {
 namespace {
 
 using grade = diagnosis::grade;
-using file_ptr = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+using bio_ptr = std::unique_ptr<BIO, int (*)(BIO*)>;
 
 constexpr int soon = 30;  // days: long enough to renew it in working hours
 
@@ -23,9 +22,11 @@ struct certificate_deleter {
 };
 using certificate_ptr = std::unique_ptr<X509, certificate_deleter>;
 
-diagnosis unreadable(const std::string& file, std::string id, std::string_view use) {
-  return {grade::fault, std::move(id),
-          std::string(use) + " " + file + " can't be read: " + std::strerror(errno),
+constexpr std::size_t file_size_max = 4u << 20;
+
+diagnosis unreadable(const std::string& file, std::string id, std::string_view use,
+                     const error& why) {
+  return {grade::fault, std::move(id), std::string(use) + " " + file + " " + why.detail,
           "make the file readable for the user of the gateway, or correct its path"};
 }
 
@@ -38,9 +39,10 @@ int days_left(const X509& one) {
 }
 
 /// Of the certificate that ends first; empty: there is none in the file.
-std::optional<int> least_days_left(std::FILE& file) {
+std::optional<int> least_days_left(const std::string& text) {
   std::optional<int> out;
-  while (const certificate_ptr one{PEM_read_X509(&file, nullptr, nullptr, nullptr)}) {
+  const bio_ptr input(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
+  while (const certificate_ptr one{PEM_read_bio_X509(input.get(), nullptr, nullptr, nullptr)}) {
     const auto days = days_left(*one);
     if (!out || days < *out) out = days;
   }
@@ -51,9 +53,9 @@ std::optional<int> least_days_left(std::FILE& file) {
 }  // namespace
 
 diagnosis examine_certificate(const std::string& file, std::string id, std::string_view use) {
-  const file_ptr opened(std::fopen(file.c_str(), "re"), std::fclose);
-  if (!opened) return unreadable(file, std::move(id), use);
-  const auto days = least_days_left(*opened);
+  const auto text = read_file(file, file_size_max);
+  if (!text) return unreadable(file, std::move(id), use, text.error());
+  const auto days = least_days_left(*text);
   const auto subject = std::string(use) + " " + file;
   if (!days) {
     return {grade::fault, std::move(id), subject + " holds no certificate",
@@ -63,14 +65,14 @@ diagnosis examine_certificate(const std::string& file, std::string id, std::stri
     return {grade::fault, std::move(id), subject + " holds a certificate that has ended",
             "renew it"};
   }
-  const auto text = subject + " ends in " + std::to_string(*days) + " days";
-  if (*days < soon) return {grade::warning, std::move(id), text, "renew it"};
-  return {grade::ok, std::move(id), text, {}};
+  const auto left = subject + " ends in " + std::to_string(*days) + " days";
+  if (*days < soon) return {grade::warning, std::move(id), left, "renew it"};
+  return {grade::ok, std::move(id), left, {}};
 }
 
 diagnosis examine_key(const std::string& file, std::string id, std::string_view use) {
-  const file_ptr opened(std::fopen(file.c_str(), "re"), std::fclose);
-  if (!opened) return unreadable(file, std::move(id), use);
+  const auto text = read_file(file, file_size_max);
+  if (!text) return unreadable(file, std::move(id), use, text.error());
   return {grade::ok, std::move(id), std::string(use) + " " + file + " can be read", {}};
 }
 

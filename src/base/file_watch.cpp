@@ -1,8 +1,11 @@
 #include "base/file_watch.hpp"
 
 #include <chrono>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <sys/stat.h>
+#include <thread>
 
 #include "base/log.hpp"
 
@@ -10,6 +13,8 @@ namespace onceguard::base {
 namespace {
 
 constexpr std::chrono::seconds interval{1};
+/// For which a watch that ends waits for a file system.
+constexpr std::chrono::seconds patience{1};
 
 /// Changes with the file. Empty: there is none.
 std::string stamp_of(const std::string& path) {
@@ -36,36 +41,72 @@ std::vector<std::string> stamps_of(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-file_watch::file_watch(std::vector<std::string> paths, std::function<void()> changed)
-    : paths_(std::move(paths)),
-      changed_(std::move(changed)),
-      known_(stamps_of(paths_)),
-      thread_([this] { run(); }) {}
+/// Shared with the thread, which may outlive the watch.
+class file_watch::loop {
+ public:
+  loop(std::vector<std::string> paths, std::function<change()> read)
+      : paths_(std::move(paths)), read_(std::move(read)), known_(stamps_of(paths_)) {}
 
-file_watch::~file_watch() {
-  {
-    const std::lock_guard lock(mutex_);
+  static void start(const std::shared_ptr<loop>& self) {
+    self->thread_ = std::thread([self] { self->run(); });
+  }
+
+  void end() {
+    std::unique_lock lock(mutex_);
     ended_ = true;
+    changed_.notify_all();
+    const bool over = changed_.wait_for(lock, patience, [this] { return over_; });
+    lock.unlock();
+    if (over) {
+      thread_.join();
+    } else {
+      thread_.detach();  // it waits for a file system that hangs
+    }
   }
-  wake_.notify_all();
-  thread_.join();
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, interval, [this] { return ended_; })) {
+      lock.unlock();
+      auto now = stamps_of(paths_);
+      change follows;
+      if (now != known_) {
+        known_ = std::move(now);
+        follows = guarded(read_);
+      }
+      lock.lock();
+      if (!ended_ && follows) guarded(follows);
+    }
+    over_ = true;
+    changed_.notify_all();
+  }
+
+  template <class Call>
+  static auto guarded(const Call& call) -> decltype(call()) {
+    try {
+      return call();
+    } catch (const std::exception& fault) {
+      log(event::background_work_failed, {{"task", "file watch"}, {"why", fault.what()}});
+    }
+    return decltype(call())();
+  }
+
+  const std::vector<std::string> paths_;
+  const std::function<change()> read_;
+  std::vector<std::string> known_;  // a text for each path that changes with its file
+  std::mutex mutex_;                // also while a change is carried out
+  std::condition_variable changed_;
+  bool ended_ = false;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+file_watch::file_watch(std::vector<std::string> paths, std::function<change()> read)
+    : loop_(std::make_shared<loop>(std::move(paths), std::move(read))) {
+  loop::start(loop_);
 }
 
-void file_watch::run() {
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, interval, [this] { return ended_; })) {
-    lock.unlock();
-    auto now = stamps_of(paths_);
-    if (now != known_) {
-      known_ = std::move(now);
-      try {
-        changed_();
-      } catch (const std::exception& fault) {
-        log(event::background_work_failed, {{"task", "file watch"}, {"why", fault.what()}});
-      }
-    }
-    lock.lock();
-  }
-}
+file_watch::~file_watch() { loop_->end(); }
 
 }  // namespace onceguard::base

@@ -1,6 +1,5 @@
-#include <fstream>
-#include <iterator>
-
+#include "base/field.hpp"
+#include "base/file_text.hpp"
 #include "consume/receiver.hpp"
 #include "text/json_text.hpp"
 #include "webhook/hmac.hpp"
@@ -8,10 +7,12 @@
 namespace onceguard::consume {
 
 result<std::string> read_secret(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return error(errc::invalid_argument, path + ": can't be opened");
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  constexpr std::size_t size_max = 64u << 10;
+  auto held = base::read_file(path, size_max);
+  if (!held) return error(errc::invalid_argument, path + ": " + held.error().detail);
+  auto& text = *held;
   while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  if (base::trim(text).empty()) return error(errc::invalid_argument, path + ": holds no secret");
   using webhook::secret_form;
   const auto form = text.starts_with("whsec_") ? secret_form::whsec : secret_form::raw;
   auto secret = webhook::decode_secret(text, form);

@@ -11,21 +11,29 @@ listener_tls::listener_tls(tls::server_files files) : files_(std::move(files)) {
   if (files_.certificate.empty()) return;
   std::vector<std::string> paths{files_.certificate, files_.key};
   if (!files_.client_ca.empty()) paths.push_back(files_.client_ca);
-  watch_ = std::make_unique<base::file_watch>(std::move(paths), [this] { reread(); });
+  watch_ = std::make_unique<base::file_watch>(std::move(paths), [this, held = files_] {
+    return [this, made = tls::make_server_context(held)] { take_again(made); };
+  });
 }
 
 result<void> listener_tls::read() {
   if (files_.certificate.empty()) return {};
-  auto made = tls::make_server_context(files_);
+  return take(tls::make_server_context(files_));
+}
+
+result<void> listener_tls::take(const result<tls::context>& made) {
   if (!made) return made.error();
   const std::lock_guard lock(mutex_);
-  latest_ = std::move(*made);
+  latest_ = *made;
   return {};
 }
 
 void listener_tls::reread() {
-  if (files_.certificate.empty()) return;
-  if (const auto done = read(); !done) {
+  if (!files_.certificate.empty()) take_again(tls::make_server_context(files_));
+}
+
+void listener_tls::take_again(const result<tls::context>& made) {
+  if (const auto done = take(made); !done) {
     base::log(base::event::file_refused,
               {{"path", files_.certificate}, {"why", done.error().detail}});
   } else {

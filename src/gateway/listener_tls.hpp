@@ -25,6 +25,9 @@ class listener_tls {
   [[nodiscard]] tls::context latest() const;
 
  private:
+  result<void> take(const result<tls::context>& made);
+  void take_again(const result<tls::context>& made);
+
   const tls::server_files files_;
   mutable std::mutex mutex_;  // for the pointer alone
   tls::context latest_;

@@ -24,9 +24,9 @@ struct json_value {
   std::string text{};  ///< an integer in its digits
 };
 
-/// A JSON text that is parsed once, in time and memory in proportion to it. It is refused as a whole
-/// if two readers may understand it differently: if an object has a name twice, or if it is nested
-/// deeper than 512. Immutable.
+/// A JSON text that is parsed once, in time and memory in proportion to it. It is refused as a
+/// whole if two readers may understand it differently: if an object has a name twice, or if it is
+/// nested deeper than 512. Immutable.
 class json_values {
  public:
   /// A text with more than `values_max` values is refused, too: for texts of strangers, whom a

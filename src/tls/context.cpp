@@ -2,12 +2,16 @@
 
 #include <array>
 #include <ctime>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <system_error>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+
+#include "base/file_text.hpp"
 
 namespace onceguard::tls {
 namespace {
@@ -29,6 +33,89 @@ std::string openssl_reason() {
 
 error wrong_file(std::string_view path) {
   return {errc::invalid_argument, std::string(path) + ": " + openssl_reason()};
+}
+
+// OpenSSL opens files itself, and would wait for the writer of a pipe. So it gets their bytes.
+
+constexpr std::size_t file_size_max = 4u << 20;
+
+using bio_ptr = std::unique_ptr<BIO, int (*)(BIO*)>;
+using certificate_ptr = std::unique_ptr<X509, void (*)(X509*)>;
+
+result<std::string> text_of(const std::string& path) {
+  auto text = base::read_file(path, file_size_max);
+  if (!text) return error(errc::invalid_argument, path + ": " + text.error().detail);
+  return text;
+}
+
+bio_ptr input_of(const std::string& text) {
+  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free};
+}
+
+/// A key that asks for a password would read it from the terminal.
+int no_password(char*, int, int, void*) { return 0; }
+
+certificate_ptr next_certificate(BIO* input) {
+  return {PEM_read_bio_X509(input, nullptr, no_password, nullptr), X509_free};
+}
+
+/// Whether a reader of PEM ended because nothing more is there.
+bool at_end_of_pem() {
+  const bool end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (end) ERR_clear_error();
+  return end;
+}
+
+/// The certificate, and those of the authorities between it and one that is trusted.
+result<void> take_chain(SSL_CTX* made, const std::string& path) {
+  const auto text = text_of(path);
+  if (!text) return text.error();
+  const auto input = input_of(*text);
+  const auto first = next_certificate(input.get());
+  if (!first || SSL_CTX_use_certificate(made, first.get()) != 1) return wrong_file(path);
+  SSL_CTX_clear_chain_certs(made);
+  while (auto next = next_certificate(input.get())) {
+    if (SSL_CTX_add0_chain_cert(made, next.get()) != 1) return wrong_file(path);
+    static_cast<void>(next.release());
+  }
+  if (!at_end_of_pem()) return wrong_file(path);
+  return {};
+}
+
+result<void> take_key(SSL_CTX* made, const std::string& path) {
+  const auto text = text_of(path);
+  if (!text) return text.error();
+  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(
+      PEM_read_bio_PrivateKey(input_of(*text).get(), nullptr, no_password, nullptr), EVP_PKEY_free);
+  if (!key || SSL_CTX_use_PrivateKey(made, key.get()) != 1) return wrong_file(path);
+  return {};
+}
+
+/// Trusts the certificates of a file, with its revocation lists; `names`, if not null, gets whom
+/// they are of.
+result<void> take_authorities(SSL_CTX* made, const std::string& path, STACK_OF(X509_NAME) * names) {
+  const auto text = text_of(path);
+  if (!text) return text.error();
+  const auto free_all = [](STACK_OF(X509_INFO) * all) {
+    sk_X509_INFO_pop_free(all, X509_INFO_free);
+  };
+  const std::unique_ptr<STACK_OF(X509_INFO), decltype(free_all)> all(
+      PEM_X509_INFO_read_bio(input_of(*text).get(), nullptr, no_password, nullptr), free_all);
+  if (!all) return wrong_file(path);
+  auto* const store = SSL_CTX_get_cert_store(made);
+  bool any = false;
+  for (int i = 0; i < sk_X509_INFO_num(all.get()); ++i) {
+    const auto* one = sk_X509_INFO_value(all.get(), i);
+    if (one->crl != nullptr && X509_STORE_add_crl(store, one->crl) != 1) return wrong_file(path);
+    if (one->x509 == nullptr) continue;
+    any = true;
+    if (X509_STORE_add_cert(store, one->x509) != 1) return wrong_file(path);
+    if (names == nullptr) continue;
+    auto* const name = X509_NAME_dup(X509_get_subject_name(one->x509));
+    if (name == nullptr || sk_X509_NAME_push(names, name) == 0) return wrong_file(path);
+  }
+  if (!any) return error(errc::invalid_argument, path + ": holds no certificate");
+  return {};
 }
 
 /// Takes HTTP/1.1, also from a client that would rather speak something else; refuses one that
@@ -57,14 +144,8 @@ context with_common_settings(const SSL_METHOD* method) {
 }
 
 result<void> take_identity(SSL_CTX* made, const std::string& certificate, const std::string& key) {
-  if (SSL_CTX_use_certificate_chain_file(made, certificate.c_str()) != 1) {
-    return wrong_file(certificate);
-  }
-  // A key that asks for a password would read it from the terminal.
-  SSL_CTX_set_default_passwd_cb(made, [](char*, int, int, void*) { return 0; });
-  if (SSL_CTX_use_PrivateKey_file(made, key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return wrong_file(key);
-  }
+  if (auto taken = take_chain(made, certificate); !taken) return taken;
+  if (auto taken = take_key(made, key); !taken) return taken;
   if (SSL_CTX_check_private_key(made) != 1) {
     return error(errc::invalid_argument, key + ": is not the key of " + certificate);
   }
@@ -88,12 +169,12 @@ result<context> make_server_context(const server_files& files) {
                                  reinterpret_cast<const unsigned char*>(session_name.data()),
                                  static_cast<unsigned>(session_name.size()));
   if (files.client_ca.empty()) return made;
-  if (SSL_CTX_load_verify_locations(made.get(), files.client_ca.c_str(), nullptr) != 1) {
-    return wrong_file(files.client_ca);
+  auto* const names = sk_X509_NAME_new_null();
+  if (names == nullptr) return error(errc::invalid_argument, "no memory for TLS");
+  SSL_CTX_set_client_CA_list(made.get(), names);  // which owns them now
+  if (auto taken = take_authorities(made.get(), files.client_ca, names); !taken) {
+    return taken.error();
   }
-  auto* const names = SSL_load_client_CA_file(files.client_ca.c_str());
-  if (names == nullptr) return wrong_file(files.client_ca);
-  SSL_CTX_set_client_CA_list(made.get(), names);
   const int mode =
       files.require_client ? SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT : SSL_VERIFY_PEER;
   SSL_CTX_set_verify(made.get(), mode, nullptr);
@@ -108,8 +189,8 @@ result<context> make_client_context(const client_files& files) {
   SSL_CTX_set_alpn_protos(made.get(), http11.data(), http11.size());
   if (files.ca.empty()) {
     SSL_CTX_set_default_verify_paths(made.get());
-  } else if (SSL_CTX_load_verify_locations(made.get(), files.ca.c_str(), nullptr) != 1) {
-    return wrong_file(files.ca);
+  } else if (auto taken = take_authorities(made.get(), files.ca, nullptr); !taken) {
+    return taken.error();
   }
   if (files.certificate.empty()) return made;
   if (auto taken = take_identity(made.get(), files.certificate, files.key); !taken) {
@@ -120,10 +201,9 @@ result<context> make_client_context(const client_files& files) {
 
 result<long long> end_of_certificate(const std::string& file) {
   ERR_clear_error();
-  const std::unique_ptr<BIO, int (*)(BIO*)> input(BIO_new_file(file.c_str(), "r"), BIO_free);
-  if (!input) return wrong_file(file);
-  const std::unique_ptr<X509, void (*)(X509*)> certificate(
-      PEM_read_bio_X509(input.get(), nullptr, nullptr, nullptr), X509_free);
+  const auto text = text_of(file);
+  if (!text) return text.error();
+  const auto certificate = next_certificate(input_of(*text).get());
   if (!certificate) return wrong_file(file);
   std::tm parts{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &parts) != 1) return wrong_file(file);

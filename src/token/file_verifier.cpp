@@ -1,11 +1,10 @@
 #include "token/file_verifier.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/file_text.hpp"
 #include "base/file_watch.hpp"
 #include "base/log.hpp"
 
@@ -17,16 +16,9 @@ constexpr std::size_t file_size_max = 1u << 20;
 using key_set = std::shared_ptr<const std::vector<key>>;
 
 result<key_set> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return error(errc::invalid_argument, "can't be opened");
-  std::string text(file_size_max + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad() || (file.fail() && !file.eof())) {
-    return error(errc::invalid_argument, "can't be read");
-  }
-  if (text.size() > file_size_max) return error(errc::invalid_argument, "is longer than 1 MiB");
-  auto keys = read_key_set(text);
+  const auto text = base::read_file(path, file_size_max);
+  if (!text) return text.error();
+  auto keys = read_key_set(*text);
   if (!keys) return keys.error();
   return std::make_shared<const std::vector<key>>(std::move(*keys));
 }
@@ -34,15 +26,11 @@ result<key_set> read_file(const std::string& path) {
 class file_verifier final : public token_verifier {
  public:
   file_verifier(std::string path, rules rules)
-      : path_(std::move(path)), rules_(std::move(rules)), watch_({path_}, [this] { reread(); }) {}
+      : path_(std::move(path)), rules_(std::move(rules)), watch_({path_}, [this, path = path_] {
+          return [this, keys = read_file(path)] { take_again(keys); };
+        }) {}
 
-  result<void> read() {
-    auto keys = read_file(path_);
-    if (!keys) return keys.error();
-    const std::lock_guard lock(mutex_);
-    keys_ = std::move(*keys);
-    return {};
-  }
+  result<void> read() { return take(read_file(path_)); }
 
   result<std::string> verify(std::string_view token, std::string_view claim) const override {
     const auto keys = present();
@@ -50,8 +38,15 @@ class file_verifier final : public token_verifier {
   }
 
  private:
-  void reread() {
-    if (const auto done = read(); !done) {
+  result<void> take(const result<key_set>& keys) {
+    if (!keys) return keys.error();
+    const std::lock_guard lock(mutex_);
+    keys_ = *keys;
+    return {};
+  }
+
+  void take_again(const result<key_set>& keys) {
+    if (const auto done = take(keys); !done) {
       base::log(base::event::file_refused, {{"path", path_}, {"why", done.error().detail}});
     } else {
       base::log(base::event::file_read_again, {{"path", path_}});

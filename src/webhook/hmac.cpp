@@ -1,16 +1,35 @@
 #include "webhook/hmac.hpp"
 
+#include <algorithm>
 #include <array>
-#include <fstream>
 #include <span>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "base/field.hpp"
+#include "base/file_text.hpp"
 #include "base/hash.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::webhook {
+
+namespace {
+
+constexpr std::size_t secrets_size_max = 64u << 10;
+
+/// A line that is blank, or has a space at an end, is a slip: whoever knows it could sign.
+result<std::string> secret_of_line(std::string_view line, secret_form form) {
+  while (line.ends_with('\r')) line.remove_suffix(1);
+  const auto refused = [](const char* why) { return error(errc::invalid_argument, why); };
+  if (base::trim(line).empty()) return refused("a blank line, not a secret");
+  if (base::trim(line) != line) return refused("begins or ends with a space");
+  auto secret = decode_secret(line, form);
+  if (secret && secret->empty()) return refused("an empty secret");
+  return secret;
+}
+
+}  // namespace
 
 std::string hmac_of(hmac_hash hash, std::string_view secret, std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> made{};
@@ -52,25 +71,20 @@ result<std::string> decode_secret(std::string_view text, secret_form form) {
 }
 
 result<std::vector<std::string>> read_secrets(const std::string& path, secret_form form) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return error(errc::invalid_argument, path + ": can't be opened");
+  const auto held = base::read_file(path, secrets_size_max);
+  if (!held) return error(errc::invalid_argument, path + ": " + held.error().detail);
   std::vector<std::string> out;
-  std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    while (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) continue;
-    auto secret = decode_secret(line, form);
+  std::string_view rest = *held;
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    auto secret = secret_of_line(rest.substr(0, end), form);
     if (!secret) {
       return error(errc::invalid_argument,
                    path + ": line " + std::to_string(number) + ": " + secret.error().detail);
     }
-    if (secret->empty()) {
-      return error(errc::invalid_argument,
-                   path + ": line " + std::to_string(number) + ": an empty secret");
-    }
     out.push_back(*std::move(secret));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  if (file.bad()) return error(errc::invalid_argument, path + ": can't be read");
   if (out.empty()) return error(errc::invalid_argument, path + ": holds no secret");
   return out;
 }

@@ -24,8 +24,8 @@ enum class hmac_hash : std::uint8_t { sha256, sha1 };
 /// read_public_keys. The error does not repeat it.
 [[nodiscard]] result<std::string> decode_secret(std::string_view text, secret_form form);
 
-/// The secrets of a file, one a line; several while a secret is being replaced. The error names the
-/// file and the line.
+/// The secrets of a regular file, one a line; several while a secret is being replaced. A blank
+/// line is refused. The error names the file and the line.
 [[nodiscard]] result<std::vector<std::string>> read_secrets(const std::string& path,
                                                             secret_form form);
 

@@ -1,8 +1,6 @@
 #include "webhook/public_key.hpp"
 
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <limits>
 
 #include <openssl/err.h>
@@ -11,6 +9,7 @@
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 
+#include "base/file_text.hpp"
 #include "base/value_text.hpp"
 
 namespace onceguard::webhook {
@@ -18,6 +17,7 @@ namespace onceguard::webhook {
 namespace {
 
 constexpr int bits_min = 2048;
+constexpr std::size_t file_size_max = 1u << 20;
 
 struct bio_deleter {
   void operator()(BIO* one) const noexcept { BIO_free(one); }
@@ -111,11 +111,9 @@ bool public_key::verifies(std::string_view signature, const digest& hash, std::i
 }
 
 result<std::vector<public_key>> read_public_keys(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return error(errc::invalid_argument, path + ": can't be opened");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return error(errc::invalid_argument, path + ": can't be read");
-  const auto blocks = blocks_of(text);
+  const auto text = base::read_file(path, file_size_max);
+  if (!text) return error(errc::invalid_argument, path + ": " + text.error().detail);
+  const auto blocks = blocks_of(*text);
   if (!blocks) return error(errc::invalid_argument, path + ": " + blocks.error().detail);
   if (blocks->empty()) {
     return error(errc::invalid_argument, path + ": holds no public key and no certificate");

@@ -297,7 +297,7 @@ class verifier::examination {
   std::string signatures_;
   std::string timestamp_;
   std::string id_;
-  std::string content_;       // with the first URL
+  std::string content_;  // with the first URL
   std::optional<std::string> form_text_;
   bool hashes_body_ = false;  // so that the body is no form
 };

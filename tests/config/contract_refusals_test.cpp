@@ -17,7 +17,7 @@ const refused_option refused_options[] = {
     {"[defaults]\nscope = \"jwt:\"\n",
      "c.toml:2:9: [defaults] scope: expected the name of a claim after \"jwt:\", got \"jwt:\"\n"},
     {"[jwt]\nkeys_file = \"/nowhere\"\n",
-     "c.toml:2:13: [jwt] keys_file: /nowhere: can't be opened\n"},
+     "c.toml:2:13: [jwt] keys_file: /nowhere: can't be read: No such file or directory\n"},
     {"[defaults]\nkey = [\"json:id\"]\n",
      "c.toml:2:8: [defaults] key: expected a JSON Pointer such as \"/id\" after \"json:\", got "
      "\"json:id\"\n"},

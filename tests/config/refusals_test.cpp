@@ -324,7 +324,7 @@ const refusal routing[] = {
      "[[upstream]]\nname = \"a\"\nurl = \"https://a\"\ntls_certificate = \"/c.pem\"\n",
      "c.toml:1:1: [[upstream]] tls_certificate and tls_key: both or neither\n"},
     {"absent_authority", "[[upstream]]\nname = \"a\"\nurl = \"https://a\"\ntls_ca = \"/nowhere\"\n",
-     "c.toml:1:1: [[upstream]] tls_…: /nowhere: No such file or directory\n"},
+     "c.toml:1:1: [[upstream]] tls_…: /nowhere: can't be read: No such file or directory\n"},
     {"upstream_with_query", "[[upstream]]\nname = \"a\"\nurl = \"http://a/?b\"\n",
      "c.toml:3:7: [[upstream]] url: expected a URL such as \"http://127.0.0.1:9000\" without a "
      "query, got \"http://a/?b\"\n"},

@@ -231,8 +231,8 @@ def test_a_route_that_took_credentials_before_goes_on(start_gateway, own_upstrea
 
 @pytest.mark.parametrize("table, fault", [
     ({}, "needs keys_file of [jwt]"),
-    ({"keys_file": "/nowhere"}, "/nowhere: can't be opened"),
-    ({"keys_file": "/dev/null"}, "/dev/null: is no JSON"),
+    ({"keys_file": "/nowhere"}, "/nowhere: can't be read: No such file"),
+    ({"keys_file": "/dev/null"}, "/dev/null: is no regular file"),
 ])
 def test_check_reads_the_keys(start_gateway, own_upstream, table, fault):
     gateway = start_gateway(own_upstream)

@@ -87,8 +87,7 @@ class holding_store final : public store {
   void hold() {
     std::unique_lock lock(mutex_);
     const auto first = renewals_;
-    const bool renewed =
-        changed_.wait_for(lock, long_, [&] { return renewals_ >= first + 2; });
+    const bool renewed = changed_.wait_for(lock, long_, [&] { return renewals_ >= first + 2; });
     held_ = renewed;
     changed_.notify_all();
   }
@@ -124,9 +123,9 @@ TEST(renewal, goes_on_while_the_only_io_thread_is_held) {
   std::array<tcp::socket, 2> clients{tcp::socket(io), tcp::socket(io)};
   const auto post = [&](std::size_t which) {
     clients[which].connect(there);
-    asio::write(clients[which], asio::buffer("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " +
-                                             std::to_string(which) +
-                                             "\r\nContent-Length: 0\r\n\r\n"));
+    asio::write(clients[which],
+                asio::buffer("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " +
+                             std::to_string(which) + "\r\nContent-Length: 0\r\n\r\n"));
   };
   post(0);
   const auto running = upstream.accept();  // and gets no answer: the lease is held

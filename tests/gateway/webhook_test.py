@@ -215,7 +215,7 @@ def test_secrets_are_replaced_without_a_gap(start_gateway, upstream, tmp_path):
      ':5:11: [[route]] webhook: there is no sender "stipe"; did you mean "stripe"?'),
     ('webhook = "stripe"', ":5:11: [[route]] webhook: needs webhook_secret_file"),
     ('webhook = "stripe"\nwebhook_secret_file = "/nowhere/secret"',
-     ":6:23: [[route]] webhook_secret_file: /nowhere/secret: can't be opened"),
+     ":6:23: [[route]] webhook_secret_file: /nowhere/secret: can't be read: No such file"),
     ('webhook = "stripe"\nwebhook_secret_file = "FILE"\nscope = "none"',
      ":7:9: [[route]] scope: not with webhook"),
     ('webhook = "stripe"\nwebhook_secret_file = "FILE"\nobserve = true',

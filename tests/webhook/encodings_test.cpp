@@ -61,11 +61,16 @@ TEST(secrets, are_lines_of_a_file_none_of_which_is_empty) {
     const auto read = read_secrets(path, form);
     return read ? "" : read.error().detail.substr(path.size());
   };
-  EXPECT_EQ(fault_of("one\r\n\ntwo", secret_form::raw), "");
+  EXPECT_EQ(fault_of("one\r\ntwo", secret_form::raw), "");
   EXPECT_EQ(read_secrets(path, secret_form::raw).value(), (std::vector<std::string>{"one", "two"}));
   // Anybody can sign with one that is empty.
   EXPECT_EQ(fault_of("whsec_YQ==\nwhsec_\n", secret_form::whsec), ": line 2: an empty secret");
-  EXPECT_EQ(fault_of("\n", secret_form::raw), ": holds no secret");
+  for (const auto* blank : {"one\n\ntwo", "one\n  \n", "one\n\t\r\n"}) {
+    EXPECT_EQ(fault_of(blank, secret_form::raw), ": line 2: a blank line, not a secret") << blank;
+  }
+  EXPECT_EQ(fault_of("  ", secret_form::raw), ": line 1: a blank line, not a secret");
+  EXPECT_EQ(fault_of("one\ntwo \n", secret_form::raw), ": line 2: begins or ends with a space");
+  EXPECT_EQ(fault_of("", secret_form::raw), ": holds no secret");
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.hpp"
-
 #include "support/server_process.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -84,7 +83,7 @@ TEST_F(public_keys, are_refused_if_they_can_not_be_used) {
   write("prose", "no key at all\n");
   write("broken", "-----BEGIN PUBLIC KEY-----\nAAAA\n");
   write("wrong", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n");
-  EXPECT_EQ(fault_of("none"), "none: can't be opened");
+  EXPECT_EQ(fault_of("none"), "none: can't be read: No such file or directory");
   EXPECT_EQ(fault_of("empty"), "empty: holds no public key and no certificate");
   EXPECT_EQ(fault_of("prose"), "prose: holds no public key and no certificate");
   EXPECT_EQ(fault_of("broken"), "broken: a block of PEM is damaged");

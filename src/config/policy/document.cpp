@@ -1,13 +1,10 @@
 #include "config/policy/document.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 // Only this file includes toml++, which is large and therefore compiled once.
 //
@@ -28,6 +25,8 @@ struct parser_fault : std::logic_error {
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_UNRELEASED_FEATURES 0
 #include <toml++/toml.h>
+
+#include "base/file_text.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -234,18 +233,7 @@ std::optional<node> read_document(std::string_view text, const std::string& file
 }
 
 result<std::string> read_document_file(const std::string& path) {
-  errno = 0;
-  std::ifstream input(path, std::ios::binary);
-  std::string text;
-  if (input) {
-    text.resize(document_size_max + 1);
-    input.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(input.gcount()));
-  }
-  if (input.eof() || text.size() > document_size_max) return text;
-  std::string why = "can't be read";
-  if (errno != 0) why += ": " + std::generic_category().message(errno);
-  return error(errc::invalid_argument, std::move(why));
+  return base::read_file(path, document_size_max, base::file_kind::any);
 }
 
 }  // namespace onceguard::config

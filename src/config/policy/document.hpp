@@ -39,8 +39,8 @@ inline constexpr std::size_t document_size_max = 1u << 20;
 [[nodiscard]] std::optional<node> read_document(std::string_view text, const std::string& file,
                                                 remarks& out);
 
-/// The text of a file, of up to one byte more than document_size_max. The error says why there is
-/// none.
+/// The text of a file of up to document_size_max bytes; a pipe is read for two seconds. The error
+/// says why there is none.
 [[nodiscard]] result<std::string> read_document_file(const std::string& path);
 
 }  // namespace onceguard::config

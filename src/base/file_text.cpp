@@ -1,0 +1,69 @@
+#include "base/file_text.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "base/clock.hpp"
+
+namespace onceguard::base {
+namespace {
+
+constexpr std::chrono::milliseconds writer_wait{2'000};
+
+struct open_file {
+  explicit open_file(const std::string& path)
+      : number(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) {}
+  ~open_file() {
+    if (number >= 0) ::close(number);
+  }
+  open_file(const open_file&) = delete;
+  open_file& operator=(const open_file&) = delete;
+  const int number;
+};
+
+error refused(std::string why) { return {errc::invalid_argument, std::move(why)}; }
+
+error unreadable(int code) {
+  return refused("can't be read: " + std::generic_category().message(code));
+}
+
+/// Whether there is something to read, or the end, before that time.
+bool wait_readable(int file, boot_clock::time_point end) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - boot_now());
+  pollfd one{.fd = file, .events = POLLIN, .revents = 0};
+  return left.count() > 0 && ::poll(&one, 1, static_cast<int>(left.count())) > 0;
+}
+
+}  // namespace
+
+result<std::string> read_file(const std::string& path, std::size_t size_max, file_kind kind) {
+  const open_file file(path);
+  if (file.number < 0) return unreadable(errno);
+  struct stat about {};
+  if (::fstat(file.number, &about) != 0) return unreadable(errno);
+  if (S_ISDIR(about.st_mode)) return unreadable(EISDIR);
+  const bool regular = S_ISREG(about.st_mode);
+  if (!regular && kind == file_kind::regular) return refused("is no regular file");
+  const auto end = boot_now() + writer_wait;
+  std::string out;
+  constexpr std::size_t piece = 64u << 10;
+  while (out.size() <= size_max) {
+    const auto before = out.size();
+    out.resize(before + piece);
+    const auto got = ::read(file.number, out.data() + before, piece);
+    const int code = errno;
+    out.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got == 0) return out;
+    if (got > 0 || code == EINTR) continue;
+    if (code != EAGAIN) return unreadable(code);
+    if (!wait_readable(file.number, end)) return unreadable(ETIMEDOUT);
+  }
+  return refused("is longer than " + std::to_string(size_max) + " bytes");
+}
+
+}  // namespace onceguard::base
