@@ -25,6 +25,13 @@ class token_verifier {
   /// number.
   [[nodiscard]] virtual result<std::string> verify(std::string_view token,
                                                    std::string_view claim) const = 0;
+
+  /// Whether verifying the token takes no time worth mentioning, as its signature was looked at
+  /// before. Anybody can send tokens, so the gateway lets a thread of its own verify others first.
+  [[nodiscard]] virtual bool knows(std::string_view token) const {
+    static_cast<void>(token);
+    return true;
+  }
 };
 
 }  // namespace v1

@@ -104,6 +104,12 @@ class loader {
       return say(remark::grade::fault, positions_["keys_file"],
                  "[jwt] keys_file: " + opened.error().detail);
     }
+    if (given.issuer.empty() && !tokens::names_issuers(given.keys_file)) {
+      say(remark::grade::warning, positions_["keys_file"],
+          "[jwt] issuer: not set, so a key of one issuer verifies tokens that name another; set "
+          "it, "
+          "or give each key of keys_file a member iss");
+    }
     defaults_.policy.tokens = std::move(*opened);
   }
 

@@ -19,8 +19,9 @@ const std::array token_table{
     row<settings>{{.name = "issuer",
                    .flag = "jwt-issuer",
                    .example = "https://login.example.com",
-                   .text = "What `iss` of a token must be. Empty: anything; the issuer is part of "
-                           "the scope either way.",
+                   .text = "What `iss` of a token must be. Empty: what the member `iss` of its key "
+                           "says; of keys without one, anything. The issuer is part of the scope "
+                           "either way.",
                    .may_be_empty = true},
                   [](settings& s, const option_value& v) { s.tokens.issuer = text(v); }},
     row<settings>{{.name = "audience",

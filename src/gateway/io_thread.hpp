@@ -22,6 +22,7 @@
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
 #include "gateway/routing.hpp"
+#include "gateway/token_thread.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
 #include "observe/observation.hpp"
@@ -77,6 +78,7 @@ struct io_thread {
   io_thread(gateway_shared& s, routing_ptr table)
       : shared(s), routing(std::move(table)), pool(io, s.params, s.names, s.suspects) {}
   ~io_thread() {
+    tokens.reset();
     // The waiting coroutines are destroyed with the context, and use the members below until then.
     pool.clear();
     context_.reset();
@@ -92,6 +94,7 @@ struct io_thread {
   boost::asio::io_context& io = *context_;
   routing_ptr routing;
   upstream_pool pool;
+  std::unique_ptr<token_thread> tokens = std::make_unique<token_thread>();
   std::unordered_set<session*> sessions;
   /// Routes whose hint about an anonymous scope this thread need not check again.
   std::unordered_set<const route*> scope_hinted;

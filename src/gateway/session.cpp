@@ -1,5 +1,7 @@
 #include "gateway/session.hpp"
 
+#include <onceguard/token_verifier.hpp>
+
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/guarded_exchange.hpp"
@@ -272,6 +274,17 @@ fingerprint_input session::make_input(const http::scope_match& under, std::strin
   return http::make_input(request, rule_->upstream->identity, under);
 }
 
+asio::awaitable<http::admission> session::admit(const http::request& request) {
+  if (rule_->rule.webhook) co_return http::admit_without_key(request);
+  const auto& policy = rule_->rule.policy;
+  const auto token = http::find_token(policy, request);
+  if (!token.empty() && !policy.tokens->knows(token)) {
+    std::string copy(token);
+    co_await thread_.tokens->verify(policy.tokens, std::move(copy));
+  }
+  co_return http::admit(policy, request, scope_);
+}
+
 asio::awaitable<bool> session::handle() {
   const auto& head = reader_.head();
   begin_report();
@@ -313,8 +326,7 @@ asio::awaitable<bool> session::handle() {
   request.client_address = peer_trusted_ ? std::string_view(origin_.address) : peer_;
   request.credential_verified = peer_trusted_;
   report_.client = request.client_address;
-  auto admitted = rule_->rule.webhook ? http::admit_without_key(request)
-                                      : http::admit(rule_->rule.policy, request, scope_);
+  auto admitted = co_await admit(request);
   if (observes(rule_->rule.policy, admitted, head.fields)) {
     report_.upstream = rule_->upstream->name;
     observed_request observed(*this, std::move(admitted), request, scope_);

@@ -133,6 +133,7 @@ class session {
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<http1::progress> read_head();
   boost::asio::awaitable<bool> handle();  // true: another request may follow
+  boost::asio::awaitable<http::admission> admit(const http::request& request);
   void begin_report() noexcept;
   /// Whether the gateway is ending and does not wait for this request any longer.
   [[nodiscard]] bool too_late_to_read() const noexcept;

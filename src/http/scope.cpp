@@ -14,6 +14,8 @@ namespace {
 
 using base::iequals;
 
+constexpr std::string_view bearer = "bearer ";
+
 bool is_key_header(const route_policy& policy, std::string_view name) {
   return std::any_of(policy.key.begin(), policy.key.end(), [&](const key_source& source) {
     return source.location == key_location::header && iequals(source.header, name);
@@ -180,7 +182,6 @@ class finder {
 
   /// Whom the request's token speaks of, as far as the claim says it.
   [[nodiscard]] source_value claim(const scope_rule& rule) const {
-    constexpr std::string_view scheme = "bearer ";
     const auto refusal = [](bool absent, const std::string& why) {
       return lacks(absent, "This route takes the scope of a key from a token: " + why + ".");
     };
@@ -188,11 +189,11 @@ class finder {
     if (authorization.times > 1) {
       return refusal(false, "there is more than one Authorization header");
     }
-    if (!iequals(authorization.value.substr(0, scheme.size()), scheme)) {
+    if (!iequals(authorization.value.substr(0, bearer.size()), bearer)) {
       return refusal(true, "there is no bearer token in Authorization");
     }
     if (policy_.tokens == nullptr) return refusal(false, "no keys are configured");
-    const auto token = base::trim(authorization.value.substr(scheme.size()));
+    const auto token = base::trim(authorization.value.substr(bearer.size()));
     auto found = policy_.tokens->verify(token, rule.name);
     if (!found) return refusal(false, found.error().detail);
     return known(rule.text(), *found);
@@ -259,7 +260,25 @@ class finder {
   const bool former_;
 };
 
+bool takes_token(const scope_rule& rule) {
+  return rule.source == scope_source::jwt ||
+         std::any_of(rule.parts.begin(), rule.parts.end(), takes_token);
+}
+
 }  // namespace
+
+std::string_view find_token(const route_policy& policy, const request& request) {
+  const auto& former = policy.previous_scope;
+  if (policy.tokens == nullptr) return {};
+  if (!takes_token(policy.scope) && std::none_of(former.begin(), former.end(), takes_token)) {
+    return {};
+  }
+  const auto& methods = policy.methods;
+  if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) return {};
+  const auto authorization = find_once(request.fields, "authorization");
+  if (!iequals(authorization.value.substr(0, bearer.size()), bearer)) return {};
+  return base::trim(authorization.value.substr(bearer.size()));
+}
 
 scope_lookup find_scope(const route_policy& policy, const scope_rule& rule, const request& request,
                         scope_memo& last) {

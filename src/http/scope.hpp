@@ -56,4 +56,7 @@ class scope_memo {
 [[nodiscard]] scope_lookup find_former_scope(const route_policy& policy, const scope_rule& rule,
                                              const request& request, scope_memo& last);
 
+/// The token that a scope of this request may be made of; empty: none is.
+[[nodiscard]] std::string_view find_token(const route_policy& policy, const request& request);
+
 }  // namespace onceguard::http

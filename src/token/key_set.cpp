@@ -186,7 +186,9 @@ class key_reader {
   result<std::optional<key>> read() {
     if (!source_.is_object()) return fault("is no object");
     if (!is_for_signatures()) return std::optional<key>();
+    if (source_.contains("iss") && text_of(source_, "iss").empty()) return fault("has no text iss");
     made_.id_ = text_of(source_, "kid");
+    made_.issuer_ = text_of(source_, "iss");
     made_.algorithm_ = text_of(source_, "alg");
     const auto kind = text_of(source_, "kty");
     std::string why;

@@ -31,6 +31,8 @@ struct algorithm {
 class key {
  public:
   [[nodiscard]] const std::string& id() const noexcept { return id_; }
+  /// Whose tokens it verifies: its member `iss`; empty: it names nobody.
+  [[nodiscard]] const std::string& issuer() const noexcept { return issuer_; }
   /// Whether a signature of this algorithm may be checked with this key.
   [[nodiscard]] bool fits(const algorithm& wanted) const noexcept;
   /// Whether `signature`, in the form that RFC 7518 gives it, is that of `text`.
@@ -39,7 +41,8 @@ class key {
 
  private:
   friend class key_reader;
-  std::string id_;         // empty: the key has none
+  std::string id_;  // empty: the key has none
+  std::string issuer_;
   std::string algorithm_;  // empty: every one of its kind
   tokens::scheme scheme_ = scheme::hmac;
   std::string curve_;              // ecdsa

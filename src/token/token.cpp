@@ -48,25 +48,33 @@ bool cut(std::string_view token, encoded& out) {
   return true;
 }
 
-/// Why no key has signed it; empty: one has.
-std::string signature_fault(const encoded& parts, const json& header, std::span<const key> keys) {
+signature_finding found_none(std::string why) { return {std::move(why), {}}; }
+
+signature_finding find_signer(const encoded& parts, const json& header, std::span<const key> keys) {
   const auto named = header.find("alg");
-  if (named == header.end() || !named->is_string()) return "the token names no algorithm";
+  if (named == header.end() || !named->is_string())
+    return found_none("the token names no algorithm");
   const auto* used = find_algorithm(named->get_ref<const std::string&>());
-  if (used == nullptr) return "the token's algorithm is none that is accepted";
-  if (header.contains("crit")) return "the token has critical extensions, which are not understood";
+  if (used == nullptr) return found_none("the token's algorithm is none that is accepted");
+  if (header.contains("crit")) {
+    return found_none("the token has critical extensions, which are not understood");
+  }
   const auto id = header.find("kid");
-  if (id != header.end() && !id->is_string()) return "the token's kid is no text";
+  if (id != header.end() && !id->is_string()) return found_none("the token's kid is no text");
   std::string signature;
-  if (!decode_base64url(parts.signature, signature)) return "the token's signature is no base64url";
-  bool known = false;
+  if (!decode_base64url(parts.signature, signature)) {
+    return found_none("the token's signature is no base64url");
+  }
+  std::size_t tried = 0;
   for (const auto& one : keys) {
     if (id != header.end() && !one.id().empty() && *id != one.id()) continue;
     if (!one.fits(*used)) continue;
-    known = true;
-    if (one.verifies(*used, signature, parts.signed_text)) return {};
+    if (tried++ == tries_max) {
+      return found_none("the token does not say which of many keys has signed it");
+    }
+    if (one.verifies(*used, signature, parts.signed_text)) return {{}, one.issuer()};
   }
-  return known ? "the token's signature is wrong" : "the token's key is not known";
+  return found_none(tried > 0 ? "the token's signature is wrong" : "the token's key is not known");
 }
 
 /// Seconds since 1970; false: the claim is there and no number.
@@ -101,21 +109,33 @@ bool is_for(const json& payload, const std::string& audience) {
 
 }  // namespace
 
-result<std::string> verify(std::string_view token, std::string_view claim,
-                           std::span<const key> keys, const rules& rules, std::int64_t now_s) {
+signature_finding find_signer(std::string_view token, std::span<const key> keys) {
   encoded parts;
-  if (token.size() > token_size_max) return refused("the token is too long");
-  if (!cut(token, parts)) return refused("the token has not three parts");
+  if (token.size() > token_size_max) return found_none("the token is too long");
+  if (!cut(token, parts)) return found_none("the token has not three parts");
   std::string text;
   json header;
-  json payload;
   if (!decode_base64url(parts.header, text) || !read_object(text, header)) {
-    return refused("the token's header is no JSON object in base64url");
+    return found_none("the token's header is no JSON object in base64url");
   }
+  return find_signer(parts, header, keys);
+}
+
+result<std::string> verify(std::string_view token, std::string_view claim,
+                           std::span<const key> keys, const rules& rules, std::int64_t now_s) {
   // Nothing that is said in the payload is looked at before the signature is verified.
-  if (auto fault = signature_fault(parts, header, keys); !fault.empty()) {
-    return refused(std::move(fault));
-  }
+  auto signer = find_signer(token, keys);
+  if (!signer.fault.empty()) return refused(std::move(signer.fault));
+  return read_claim(token, claim, signer.issuer, rules, now_s);
+}
+
+result<std::string> read_claim(std::string_view token, std::string_view claim,
+                               const std::string& issuer_of_key, const rules& rules,
+                               std::int64_t now_s) {
+  encoded parts;
+  std::string text;
+  json payload;
+  if (!cut(token, parts)) return refused("the token has not three parts");
   if (!decode_base64url(parts.payload, text) || !read_object(text, payload)) {
     return refused("the token's claims are no JSON object in base64url");
   }
@@ -130,6 +150,9 @@ result<std::string> verify(std::string_view token, std::string_view claim,
   if (!rules.issuer.empty() && issuer != rules.issuer) {
     return refused("the token is of another issuer");
   }
+  if (!issuer_of_key.empty() && issuer != issuer_of_key) {
+    return refused("the token names another issuer than its key");
+  }
   if (!rules.audience.empty() && !is_for(payload, rules.audience)) {
     return refused("the token is for another audience");
   }
@@ -139,7 +162,8 @@ result<std::string> verify(std::string_view token, std::string_view claim,
                      : found->is_string() ? found->get<std::string>()
                                           : found->dump();
   if (value.empty()) return refused("the token lacks the claim that the scope is made of");
-  return std::to_string(issuer.size()) + ":" + issuer + value;
+  auto out = std::to_string(issuer.size()) + ":" + issuer + value;
+  return found->is_string() ? out : "number " + out;  // 17 is somebody else than "17"
 }
 
 }  // namespace onceguard::tokens

@@ -240,3 +240,109 @@ def test_check_reads_the_keys(start_gateway, own_upstream, table, fault):
     done = gateway.command("check", "--config", str(gateway.config_path))
     assert done.returncode == 3
     assert fault in done.stderr
+
+
+def test_a_number_is_somebody_else_than_the_text_of_its_digits(guarded, upstream, key):
+    # PyJWT makes no token with a number as its subject, as RFC 7519 has none.
+    def numbered(value):
+        head, payload, _ = token().split(".")
+        said = json.loads(base64.urlsafe_b64decode(payload + "=="))
+        text = url64(json.dumps({"alg": "HS256", "kid": "secret"}).encode()) + "." + url64(
+            json.dumps({**said, "sub": value}).encode())
+        return text + "." + url64(hmac.new(SECRET, text.encode(), hashlib.sha256).digest())
+    first = assert_first(guarded.post(key=key, fields=bearer(numbered("17"))))
+    other = assert_first(guarded.post(key=key, fields=bearer(numbered(17))))
+    assert first.body != other.body
+    assert_replay_of(guarded.post(key=key, fields=bearer(numbered("17"))), first)
+    assert upstream.runs(key) == 2
+
+
+def test_keys_of_two_issuers(start_gateway, upstream, keys_file, key):
+    """Each issuer may call whomever it likes so, but not in the name of the other one."""
+    theirs = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    ours = {**rsa_jwk(RSA, "rsa"), "iss": ISSUER}
+    keys_file.write_text(json.dumps({"keys": [
+        ours, {**rsa_jwk(theirs, "theirs"), "iss": "https://theirs.example"}]}))
+    gateway = start_gateway(upstream, {"jwt": {"keys_file": str(keys_file)},
+                                       "defaults": {"scope": "jwt:sub"}})
+    assert_first(gateway.post(key=key, fields=bearer(token())))
+    assert_first(gateway.post(key=key, fields=bearer(
+        token(key=theirs, headers={"kid": "theirs"}, iss="https://theirs.example"))))
+    for headers in ({"kid": "theirs"}, {}):
+        forged_token = token(key=theirs, headers=headers)
+        answer = gateway.post(key=key, fields=bearer(forged_token))
+        assert_problem(answer, 400, "scope-missing", False)
+    assert upstream.runs(key) == 2
+    # A file in which some keys are bound and some are not is refused, and the former keys stay.
+    keys_file.write_text(json.dumps({"keys": [ours, rsa_jwk(theirs, "theirs")]}))
+    gateway.logged("file-refused")
+    assert_problem(gateway.post(key=key, fields=bearer(forged_token)), 400, "scope-missing", False)
+
+
+def test_check_asks_for_the_issuer(start_gateway, own_upstream, keys_file):
+    gateway = start_gateway(own_upstream)
+    for table, warned in (({}, True), ({"issuer": ISSUER}, False)):
+        gateway.write_config({"jwt": {"keys_file": str(keys_file), **table},
+                              "defaults": {"scope": "jwt:sub"}})
+        done = gateway.command("check", "--config", str(gateway.config_path))
+        assert ("a key of one issuer" in done.stdout + done.stderr) is warned
+
+
+def test_an_expired_former_token_is_no_reason_to_run_again(start_gateway, own_upstream, keys_file,
+                                                           key):
+    config = {"jwt": {"keys_file": str(keys_file), "leeway": "0s"}}
+    shop = ("X-Shop", "s")
+    gateway = start_gateway(own_upstream, {**config, "defaults": {"scope": "jwt:sub"}})
+    first = assert_first(gateway.post(key=key, fields=[shop, *bearer(token())]))
+    gateway.reload({**config, "defaults": {"scope": "header:X-Shop",
+                                           "previous_scope": ["jwt:sub"]}})
+    gateway.logged("reloaded")
+    expired = token(exp=int(time.time()) - 1)
+    answer = gateway.post(key=key, fields=[shop, *bearer(expired)])
+    assert_problem(answer, 400, "scope-missing", False)
+    assert "the token has expired" in json.loads(answer.body)["detail"]
+    assert_replay_of(gateway.post(key=key, fields=[shop, *bearer(token())]), first)
+    assert own_upstream.runs(key) == 1
+    # Who never had a token has no record under one.
+    assert_first(gateway.post(key=key, fields=[("X-Shop", "another")]))
+
+
+def test_bogus_tokens_do_not_take_the_thread(start_gateway, upstream, keys_file, key):
+    """A signature of P-521 takes milliseconds to refuse, and anybody can send one."""
+    many = [ec.generate_private_key(ec.SECP521R1()) for _ in range(99)]
+    keys_file.write_text(json.dumps({"keys": [
+        *(curve_jwk(one, f"k{number}", "P-521", 66) for number, one in enumerate(many)),
+        rsa_jwk(RSA, "rsa")]}))
+    gateway = start_gateway(upstream, {"gateway": {"threads": 1},
+                                       "jwt": {"keys_file": str(keys_file), "issuer": ISSUER},
+                                       "defaults": {"scope": "jwt:sub"}})
+    stranger = token(key=P521, algorithm="ES512", headers={})
+    head, payload, signature = stranger.split(".")
+    ended, refused = threading.Event(), []
+
+    def post_on(number):
+        count = 0
+        while not ended.is_set():
+            count += 1
+            made_up = url64(json.dumps({"sub": f"{number}-{count}"}).encode())
+            answer = gateway.post(key=key, fields=bearer(f"{head}.{made_up}.{signature}"))
+            refused.append(answer.status)
+
+    load = [threading.Thread(target=post_on, args=(number,)) for number in range(20)]
+    for one in load:
+        one.start()
+    try:
+        wait_until(lambda: len(refused) > 40, what="refusals")
+        times = []
+        for _ in range(20):
+            began = time.monotonic()
+            assert gateway.get("/").status == 201
+            times.append(time.monotonic() - began)
+    finally:
+        ended.set()
+        for one in load:
+            one.join()
+    assert set(refused) == {400}
+    assert sorted(times)[10] < 0.1
+    assert upstream.runs(key) == 0
+    assert_first(gateway.post(key=key, fields=bearer(token())))

@@ -112,8 +112,8 @@ TEST_F(claims, the_issuer_is_part_of_who_it_is) {
   EXPECT_EQ(answer_for(R"({"sub":"ann"})"), "0:ann");
   EXPECT_EQ(answer_for(R"({"sub":"ann","iss":"x"})"), "1:xann");
   EXPECT_NE(answer_for(R"({"sub":"b","iss":"a"})"), answer_for(R"({"sub":"ab"})"));
-  EXPECT_EQ(answer_for(R"({"sub":12345678901234567890})"), "0:12345678901234567890");
-  EXPECT_EQ(answer_for(R"({"sub":"ann","tenant":7})", "tenant"), "0:7");
+  EXPECT_EQ(answer_for(R"({"sub":12345678901234567890})"), "number 0:12345678901234567890");
+  EXPECT_EQ(answer_for(R"({"sub":"ann","tenant":7})", "tenant"), "number 0:7");
 }
 
 TEST_F(claims, that_name_nobody_are_none) {
@@ -250,6 +250,35 @@ TEST(key_sets, that_can_t_be_used_say_why) {
     EXPECT_THAT(read.error().detail, HasSubstr(fault));
     EXPECT_THAT(read.error().detail, Not(HasSubstr("c2hvcnQ")));
   }
+}
+
+TEST_F(claims, a_number_is_somebody_else_than_the_text_of_its_digits) {
+  EXPECT_EQ(answer_for(R"({"iss":"a","sub":"17"})"), "1:a17");
+  EXPECT_EQ(answer_for(R"({"iss":"a","sub":17})"), "number 1:a17");
+  EXPECT_EQ(answer_for(R"({"iss":"a","sub":17.5})"),
+            "the token lacks the claim that the scope is made of");
+}
+
+TEST_F(claims, a_key_of_one_issuer_verifies_no_token_of_another) {
+  keys = keys_of(R"({"kty":"oct","iss":"https://a","k":")" + base64url(secret) + R"("})");
+  EXPECT_EQ(answer_for(R"({"iss":"https://a","sub":"ann"})"), "9:https://aann");
+  EXPECT_EQ(answer_for(R"({"iss":"https://b","sub":"ann"})"),
+            "the token names another issuer than its key");
+  EXPECT_EQ(answer_for(R"({"sub":"ann"})"), "the token names another issuer than its key");
+}
+
+TEST_F(claims, few_keys_are_tried_for_a_token_that_does_not_name_its_own) {
+  std::string others;
+  for (std::size_t i = 0; i < tries_max; ++i) {
+    others += R"({"kty":"oct","kid":"o","k":")" + base64url(std::string(32, 'x')) + R"("},)";
+  }
+  const auto own = R"({"kty":"oct","kid":"own","k":")" + base64url(secret) + R"("})";
+  keys = keys_of(others.substr(others.find('{', 1)) + own);
+  EXPECT_EQ(answer_for(R"({"sub":"ann"})"), "0:ann") << "the fourth";
+  keys = keys_of(others + own);
+  EXPECT_EQ(answer_for(R"({"sub":"ann"})"),
+            "the token does not say which of many keys has signed it");
+  EXPECT_EQ(answer_to(sign(R"({"alg":"HS256","kid":"own"})", R"({"sub":"ann"})")), "0:ann");
 }
 
 }  // namespace
