@@ -231,3 +231,20 @@ def test_check_says_what_is_wrong(start_gateway, upstream, tmp_path, secret_file
     ended = gateway.command("check", "--config", str(file))
     assert ended.returncode == 3, ended
     assert fault in ended.stdout + ended.stderr, ended
+
+
+@pytest.mark.parametrize("defaults", [
+    {"profile": "stripe"}, {"profile": "ietf"}, {"keep": "all"},
+    {"outcome": {"500": "complete", "404": "complete"}}], ids=str)
+def test_the_contract_of_an_api_does_not_lose_deliveries(start_gateway, own_upstream, secret_file,
+                                                         defaults):
+    """A sender tries again after an error: that must not be replayed to it."""
+    gateway = start_gateway(own_upstream, {"defaults": defaults, "webhook": [OWN],
+                                           "route": routes(secret_file)})
+    one = Deliveries(gateway, own_upstream, "stripe")
+    own_upstream.plan("/stripe", {"status": 404}, {"status": 503}, {"status": 201})
+    assert [one.send().status for _ in range(3)] == [404, 503, 201]
+    assert one.runs() == 3
+    broken = Deliveries(gateway, own_upstream, "stripe")
+    own_upstream.plan("/stripe", {"status": 500})
+    assert [broken.send().status for _ in range(2)] == [500, 409], "unknown, not done"

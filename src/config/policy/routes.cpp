@@ -1,6 +1,7 @@
 #include "config/policy/routes.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "config/policy/policy_check.hpp"
 
@@ -8,6 +9,11 @@ namespace onceguard::config {
 namespace {
 
 bool is_fault(const remark& r) { return r.weight == remark::grade::fault; }
+
+/// The options of [defaults] that don't count on routes of webhooks.
+constexpr std::array<std::string_view, 7> contract{
+    "profile",         "keep", "outcome", "retention", "fingerprint", "fingerprint_pick",
+    "fingerprint_omit"};
 
 class route_reader {
  public:
@@ -26,6 +32,7 @@ class route_reader {
     apply(route_rows(), found, draft);
     configured_route made;
     made.policy = defaults_;
+    if (!draft.webhook.empty()) forget_contract(made.policy);
     apply(policy_rows(), found, made.policy);
     for (const auto& s : found) {
       made.policy.origins[s.spec->name] = s.position;
@@ -70,6 +77,24 @@ class route_reader {
   }
   [[nodiscard]] std::ptrdiff_t faults() const {
     return std::count_if(out_.begin(), out_.end(), is_fault);
+  }
+
+  /// What an answer means, how long it counts and what is the same request is agreed with the
+  /// callers of an API. Under their contract, deliveries would be lost: a 500 would be replayed
+  /// to a sender that tries again.
+  void forget_contract(policy_draft& draft) const {
+    auto known = specs_of(policy_rows());
+    std::erase_if(known, [](const option* one) {
+      return std::find(contract.begin(), contract.end(), one->name) == contract.end();
+    });
+    const auto usual = default_settings(source_, known);
+    apply(policy_rows(), usual, draft);
+    draft.profile.clear();
+    for (const auto name : contract) draft.origins.erase(name);
+    for (const auto& s : usual) {
+      const std::string name(s.spec->name);
+      if (draft.texts.contains(name)) draft.texts[name] = toml_text(*s.spec, s.value);
+    }
   }
 
   /// Refuses two routes that match the same requests equally well: the choice would be arbitrary.
