@@ -188,6 +188,7 @@ asio::awaitable<bool> forwarding::run() {
     if (co_await exchange()) break;
     if (client_gone()) co_return false;
     if (failure_ != asio::error::timed_out) session_.thread().pool.broke(*upstream_);
+    if (why_.empty()) why_ = upstream_->why();
     if (attempt > 0 || !may_repeat()) co_return co_await give_up();
     connection = co_await session_.thread().pool.connect_onward(address);
   }

@@ -7,6 +7,7 @@
 #include "gateway/params/http_url.hpp"
 #include "http/forwarding.hpp"
 #include "http/target.hpp"
+#include "tls/session.hpp"
 
 namespace onceguard::gateway {
 
@@ -27,9 +28,11 @@ milliseconds rest_until(clock::time_point end) {
   return std::max(std::chrono::ceil<milliseconds>(end - base::boot_now()), milliseconds(0));
 }
 
-/// Whether the answer never ends, or ends only with the connection.
-bool is_stream(const http1::head& answer) {
-  return answer.body == http1::body_kind::until_eof || http::is_event_stream(answer.fields);
+/// Whether the answer never ends, or ends just as a broken connection does. TLS
+/// announces the end.
+bool is_stream(const http1::head& answer, bool encrypted) {
+  const bool endless = answer.body == http1::body_kind::until_eof && !encrypted;
+  return endless || http::is_event_stream(answer.fields);
 }
 
 class call {
@@ -72,6 +75,7 @@ class call {
   [[nodiscard]] bool take_head();
   void make_room_for(std::size_t more);
   void came(const transfer& read);
+  [[nodiscard]] bool is_refused() const;
   [[nodiscard]] transfer read_late(std::span<char> buffer);
   void broke(std::string why) {
     result_.end = call_end::broken;
@@ -101,6 +105,7 @@ class call {
   std::size_t late_ = 0;  // bytes that were read after the deadline
   bool caught_up_ = false;
   bool write_failed_ = false;
+  bool answer_begun_ = false;  // a byte of it has come
   bool done_ = false;
   clock::time_point write_until_{};
   clock::time_point until_{};
@@ -129,7 +134,11 @@ bool call::send_now() {
     }
     write_failed_ = true;
     // A byte that the kernel took may have arrived. If it took none, the work has not begun.
-    if (sent_ == 0) finish(call_end::not_sent);
+    if (sent_ == 0) {
+      static_cast<void>(up_.stream.quiet_and_open());  // takes an alert that has come
+      result_.why = up_.why();
+      finish(call_end::not_sent);
+    }
     return true;
   }
   std::string().swap(head_);  // the copy of the body is not counted, so it must not stay while the
@@ -162,7 +171,8 @@ bool call::take_head() {
     return false;
   }
   if (answer.status < 200) return false;
-  if (is_stream(answer) || answer.content_length.value_or(0) > limits_.max_answer_body) {
+  if (is_stream(answer, up_.stream.encryption() != nullptr) ||
+      answer.content_length.value_or(0) > limits_.max_answer_body) {
     finish(call_end::too_large);
     return false;
   }
@@ -244,12 +254,28 @@ transfer call::read_late(std::span<char> buffer) {
 
 void call::came(const transfer& read) {
   if (!read.failure) {
+    answer_begun_ = answer_begun_ || read.bytes != 0;
     up_.reader.commit(read.bytes);
   } else if (read.failure == asio::error::timed_out) {
     finish(call_end::timed_out);
+  } else if (read.failure == asio::error::eof &&
+             up_.reader.end_of_input() == http1::progress::end) {
+    finish(call_end::answered);
+  } else if (is_refused()) {
+    result_.why = up_.why();
+    finish(call_end::refused);
   } else {
-    broke("the connection ended before the answer was whole: " + read.failure.message());
+    const auto alert = up_.why();
+    broke("the connection ended before the answer was whole: " +
+          (alert.empty() ? read.failure.message() : alert));
   }
+}
+
+/// In TLS 1.3 an upstream looks at the gateway's certificate when the request may be on its way. If
+/// it refuses that, it has not decrypted the request.
+bool call::is_refused() const {
+  const auto* const tls = up_.stream.encryption();
+  return tls != nullptr && tls->was_refused() && !up_.reused && !answer_begun_;
 }
 
 call_result call::result() {
@@ -321,8 +347,11 @@ std::optional<call_failure> failure_of(const call_result& result) {
   using reason = unknown_reason;
   switch (result.end) {
     case call_end::not_sent:
-      return call_failure{settle_kind::release, upstream_unreachable, reason::none,
-                          "no byte of the request could be sent"};
+      return call_failure{
+          settle_kind::release, upstream_unreachable, reason::none,
+          "no byte of the request could be sent" + (result.why.empty() ? "" : ": " + result.why)};
+    case call_end::refused:
+      return call_failure{settle_kind::release, upstream_unreachable, reason::none, result.why};
     case call_end::lease_over:
       if (!result.request_begun) {
         return call_failure{settle_kind::release, overloaded, reason::none,

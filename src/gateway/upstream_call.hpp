@@ -47,6 +47,7 @@ namespace onceguard::gateway {
 
 enum class call_end : std::uint8_t {
   not_sent,    ///< no byte was given to the kernel
+  refused,     ///< the upstream refused the gateway's certificate, and so has read no request
   lease_over,  ///< the lease ended before the last byte was given to the kernel: the request stays
                ///< incomplete
   answered,  ///< the answer is complete: its head is in the connection's reader, its body in `body`
@@ -62,7 +63,7 @@ struct call_result {
   bool request_begun = false;  ///< a part of the request was given to the kernel
   /// The whole request was given to the kernel; otherwise the connection can't be kept.
   bool request_sent = false;
-  std::string why;  ///< broken: for the log
+  std::string why;  ///< for the log
 };
 
 /// What a call without an answer means for the operation and for its client.
@@ -73,7 +74,7 @@ struct call_failure {
   std::string why;                               ///< for the log
 };
 /// Empty: the upstream has answered. The operation is released only if no byte of its request was
-/// given to the kernel.
+/// given to the kernel, or none was read.
 [[nodiscard]] std::optional<call_failure> failure_of(const call_result& result);
 
 struct call_limits {

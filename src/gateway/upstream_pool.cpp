@@ -264,6 +264,13 @@ asio::awaitable<result<void>> upstream_pool::secure(upstream_connection& connect
   co_return failed(refused ? encryption->failure() : failure.message());
 }
 
+std::string upstream_connection::why() const {
+  const auto* const tls = stream.encryption();
+  if (tls == nullptr || tls->failure().empty()) return {};
+  const auto* const refused = tls->was_refused() ? "it refused this gateway's certificate: " : "";
+  return "TLS with " + text_of(address) + ": " + refused + tls->failure();
+}
+
 void upstream_pool::keep(upstream_ptr connection) {
   connection->reader.reset();
   if (!connection->reader.idle()) return;  // the upstream sent unexpected bytes

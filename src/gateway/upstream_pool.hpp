@@ -82,6 +82,9 @@ struct upstream_connection {
   upstream_connection(tcp::socket socket, boost::asio::io_context& io, const http1::limits& limits)
       : stream(std::move(socket), io), reader(http1::reader::kind::answer, limits) {}
 
+  /// Why TLS has ended the connection, for people; empty: TLS is no reason.
+  [[nodiscard]] std::string why() const;
+
   timed_socket stream;
   http1::reader reader;
   endpoint address;  ///< the address of its idle_connections

@@ -31,6 +31,17 @@ bool set_name(SSL* made, const std::string& name) {
          SSL_set1_host(made, name.c_str()) == 1;
 }
 
+/// Whether OpenSSL's reason is an alert of the peer by which it refuses a certificate. Other alerts
+/// may come at any time.
+bool refuses_certificate(int reason) noexcept {
+  constexpr std::array alerts{
+      SSL_AD_BAD_CERTIFICATE,     SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
+      SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN,     SSL_AD_UNKNOWN_CA,
+      SSL_AD_ACCESS_DENIED,       SSL_AD_DECRYPT_ERROR,           SSL_AD_CERTIFICATE_REQUIRED};
+  return std::any_of(alerts.begin(), alerts.end(),
+                     [&](int alert) { return reason == SSL_AD_REASON_OFFSET + alert; });
+}
+
 }  // namespace
 
 void session::deleter::operator()(SSL* one) const noexcept { SSL_free(one); }
@@ -77,6 +88,7 @@ step session::step_of(int returned) noexcept {
   ERR_clear_error();
   const int reason = ERR_GET_REASON(code);
   plain_http_ = reason == SSL_R_HTTP_REQUEST;
+  refused_ = refused_ || (ERR_GET_LIB(code) == ERR_LIB_SSL && refuses_certificate(reason));
   const auto* const text = ERR_reason_error_string(code);
   failure_ = text == nullptr ? "TLS failed" : text;
   const auto verified = SSL_get_verify_result(session_.get());

@@ -52,6 +52,9 @@ class session {
 
   /// Why a step failed, for people.
   [[nodiscard]] std::string failure() const { return failure_; }
+  /// The peer has refused our certificate, or that there is none. A peer that does so has not read
+  /// what was sent before: in TLS 1.3 that comes after the certificate.
+  [[nodiscard]] bool was_refused() const noexcept { return refused_; }
   /// The handshake failed because the client speaks HTTP without TLS.
   [[nodiscard]] bool met_plain_http() const noexcept { return plain_http_; }
   /// SHA-256 of the peer's certificate in hex; empty: the peer has none.
@@ -68,6 +71,7 @@ class session {
   const std::unique_ptr<SSL, deleter> session_;
   std::string failure_;
   bool plain_http_ = false;
+  bool refused_ = false;
   bool shaken_ = false;
   bool writing_ = false;  // a record is not wholly with the kernel
 };

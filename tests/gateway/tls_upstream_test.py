@@ -2,6 +2,8 @@
 
 import pytest
 
+from support.certificates import Authority
+from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.secure import SecureUpstream, post, trusting
 from support.waiting import wait_until
@@ -73,8 +75,6 @@ def test_the_gateway_shows_its_certificate(start_gateway, behind_tls, authority,
     gateway = to(start_gateway, shop.url(), tls_ca=authority.file, tls_certificate=certificate,
                  tls_key=private)
     assert_first(gateway.post(key=key))
-    without = to(start_gateway, shop.url(), tls_ca=authority.file)
-    assert without.post(key=f"{key}-2").status == 502
 
 
 def test_an_upstream_that_breaks_off_leaves_the_outcome_unknown(start_gateway, upstream, behind_tls,
@@ -107,3 +107,57 @@ def test_a_probe_over_tls(start_gateway, upstream, behind_tls, authority, key):
     gateway.post(key=key, plan={"status": 500})
     assert gateway.post(key=key).status == 409
     gateway.says("TLS with")
+
+
+@pytest.mark.parametrize("shown, alert", [
+    ("none", "certificate required"), ("expired", "certificate expired"),
+    ("of another authority", "decrypt error")])
+def test_an_upstream_that_refuses_the_certificate_has_run_nothing(
+        start_gateway, upstream, behind_tls, authority, tmp_path, key, shown, alert):
+    """In TLS 1.3 the refusal comes when the request may be on its way."""
+    shop = behind_tls(client_ca=authority.file)
+    tls = {"tls_ca": authority.file}
+    if shown != "none":
+        signer = authority if shown == "expired" else Authority(tmp_path)
+        tls["tls_certificate"], tls["tls_key"] = signer.issue("client5", expired=shown == "expired")
+    gateway = to(start_gateway, shop.url(), **tls)
+    for number in range(20):
+        assert_problem(gateway.post(key=f"{key}-{number}"), 502, "upstream-unreachable", True)
+        assert gateway.state(f"{key}-{number}") == "released"
+        assert upstream.runs(f"{key}-{number}") == 0
+    assert gateway.get("/x").status == 502
+    whys = [line["why"] for line in gateway.logged("upstream-unreachable")]
+    refused = "it refused this gateway's certificate"
+    assert any(refused in why and alert in why for why in whys), whys
+
+
+def unbounded(key):
+    return {"status": 201, "framing": "eof", "body": f"all of {key}"}
+
+
+def test_an_announced_end_makes_an_answer_whole(start_gateway, upstream, behind_tls, authority,
+                                                key):
+    gateway = to(start_gateway, behind_tls(announces_end=True).url(), tls_ca=authority.file)
+    first = assert_first(gateway.post(key=key, plan=unbounded(key)))
+    assert first.body == f"all of {key}".encode()
+    assert_replay_of(gateway.post(key=key), first)
+    assert upstream.runs(key) == 1
+
+
+def test_an_answer_that_is_cut_off_is_not_kept(start_gateway, upstream, behind_tls, authority, key):
+    gateway = to(start_gateway, behind_tls().url(), tls_ca=authority.file)
+    assert_problem(gateway.post(key=key, plan=unbounded(key)), 502, "upstream-broken", True)
+    assert gateway.state(key) == "unknown"
+    assert_problem(gateway.post(key=key), 409, "outcome-unknown", False)
+    assert upstream.runs(key) == 1
+
+
+def test_events_over_tls_are_not_waited_for(start_gateway, upstream, behind_tls, authority, key):
+    gateway = to(start_gateway, behind_tls().url(), tls_ca=authority.file)
+    plan = {"headers": [["Content-Type", "text/event-stream"]], "framing": "eof",
+            "body": "data: 1\n\ndata: 2\n\n", "gate_half": "later"}
+    with gateway.connect() as connection:
+        connection.send_request("POST", "/x", fields_for(key, plan), b"{}")
+        upstream.arrived(key=key)
+        wait_until(lambda: gateway.state(key) == "completed")
+        upstream.open("later")

@@ -37,8 +37,9 @@ def post(gateway, context, key, body=b'{"amount":100}', fields=(), plan=None, ta
 class SecureUpstream:
     """An upstream behind TLS: a proxy of the tests in front of the counting one."""
 
-    def __init__(self, upstream, certificate, client_ca=None):
+    def __init__(self, upstream, certificate, client_ca=None, announces_end=False):
         self._to = upstream.address
+        self._announces_end = announces_end
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*certificate)
         if client_ca:
@@ -74,6 +75,8 @@ class SecureUpstream:
             with self.context.wrap_socket(plain, server_side=True) as client, \
                     socket.create_connection(self._to) as server:
                 self._pump(client, server)
+                if self._announces_end:
+                    client.unwrap()
 
     @staticmethod
     def _pump(client, server):
