@@ -58,6 +58,19 @@ enum class outcome_rule : std::uint8_t {
   unknown,   ///< the status says nothing about the effect
   fail,      ///< the operation may run again after a back-off
 };
+/// A part of an answer that says more than its status: a header field, or a value in its JSON.
+struct answer_part {
+  /// False: a header field.
+  bool json = false;
+  /// The name of the field in lower case, or an RFC 6901 JSON Pointer.
+  std::string name;
+  /// What the part must be. Empty: anything, but in JSON not null, not false and not empty.
+  std::string value;
+  /// What the answer then means.
+  outcome_rule meaning = outcome_rule::unknown;
+  /// Equal in all members.
+  friend bool operator==(const answer_part&, const answer_part&) = default;
+};
 /// How an exception of the work settles the record, in front doors that call the work.
 enum class exception_rule : std::uint8_t {
   unknown,  ///< it may have taken effect
@@ -153,6 +166,8 @@ struct route_policy {
   std::map<std::uint16_t, outcome_rule> outcome_status;
   /// Key: 4 for 4xx, 5 for 5xx …
   std::map<std::uint16_t, outcome_rule> outcome_class;
+  /// Rules on parts of an answer, before those on its status. Those that name a value come first.
+  std::vector<answer_part> outcome_parts;
   /// False: an answer is kept without its body.
   bool keep_body = true;
   /// After a first failure; doubles with each one in a row …

@@ -130,14 +130,18 @@ constexpr std::array table{
                "upstream why", "The upstream took no connection. Nothing was sent.",
                about_requests},
     event_info{event::upstream_broken, "upstream-broken", warning, recurring, "upstream why",
-               "The upstream broke off, or answered nonsense. A guarded operation is "
-               "unknown now.",
+               "The upstream broke off, or answered nonsense. A guarded operation is unknown now.",
                about_requests},
     event_info{event::upstream_timeout, "upstream-timeout", warning, recurring, "upstream why",
                "The upstream did not answer in time. A guarded operation is unknown now.",
                about_requests},
     event_info{event::upstream_ends_kept_connections, "upstream-ends-kept-connections", warning,
                once, "upstream hint", "The upstream ends idle connections without notice.",
+               about_requests},
+    event_info{event::proxy_answered, "proxy-answered", warning, recurring, "route status sign",
+               "A proxy may have answered: docs/proxies.md.", about_requests},
+    event_info{event::empty_body_refused, "empty-body-refused", warning, recurring,
+               "upstream status hint", "The upstream refuses empty chunked bodies.",
                about_requests},
     event_info{event::unguarded_run, "unguarded-run", warning, recurring, "why",
                "The store is away, and the route has store_failure = \"open\": the request "
@@ -150,8 +154,7 @@ constexpr std::array table{
         "`observe = true`. docs/observing.md explains the counts.",
         about_requests},
     event_info{event::store_refused, "store-refused", error, recurring, "why",
-               "A request was refused with 503 as the store is full, has lost its memory or "
-               "ends.",
+               "A request was refused with 503 as the store is full, has lost its memory or ends.",
                about_requests},
     event_info{event::other_scope, "other-scope", warning, recurring, "route record scope before",
                "The same key and content came under another scope and ran again: a refreshed "
@@ -248,8 +251,7 @@ constexpr std::array table{
                "run twice.",
                about_leases},
     event_info{event::settle_given_up, "settle-given-up", error, once, "record why",
-               "The process ended before the store took a settle: the record will be "
-               "unknown.",
+               "The process ended before the store took a settle: the record will be unknown.",
                about_leases},
     event_info{event::settled_a_record_that_was_gone, "settled-a-record-that-was-gone", error, once,
                "record",
@@ -296,8 +298,7 @@ constexpr std::array table{
     event_info{event::clock_confirmed, "clock-confirmed", warning, once, "store",
                "The wall clock is confirmed: expiry goes on.", about_store},
     event_info{event::server_clock_stepped, "server-clock-stepped", error, once, "store",
-               "The server's clock stepped: leases and retention end that much early or "
-               "late.",
+               "The server's clock stepped: leases and retention end that much early or late.",
                about_store},
     event_info{event::commit_not_replicated, "commit-not-replicated", warning, once, "store why",
                "A commit did not wait for its standby. It is repeated.", about_store},
@@ -320,8 +321,7 @@ constexpr std::array table{
                "maxmemory-policy noeviction.",
                about_store},
     event_info{event::acknowledged_writes_lost, "acknowledged-writes-lost", error, once, "store",
-               "The server has lost a part of what it acknowledged, by a failover most "
-               "likely.",
+               "The server has lost a part of what it acknowledged, by a failover most likely.",
                about_store},
     event_info{event::subscription_refused, "subscription-refused", warning, once,
                "store channel why", "The user may not publish or subscribe: waiters have to poll.",
@@ -377,8 +377,7 @@ constexpr std::array table{
                about_reconciling},
     event_info{event::upstream_renamed, "upstream-renamed", error, once,
                "upstream records more before hint",
-               "Living records were made for the upstream under another identity: retries "
-               "get 422.",
+               "Living records were made for the upstream under another identity: retries get 422.",
                about_reconciling},
     event_info{event::scopes_not_compared, "scopes-not-compared", warning, once, "why",
                "The store's records could not be compared with the routes.", about_reconciling},

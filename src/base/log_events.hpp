@@ -50,6 +50,8 @@ enum class event : std::uint8_t {
   upstream_broken,
   upstream_timeout,
   upstream_ends_kept_connections,
+  proxy_answered,
+  empty_body_refused,
   unguarded_run,
   observed,
   store_refused,

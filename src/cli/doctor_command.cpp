@@ -6,6 +6,7 @@
 #include "admin/tokens.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/surroundings.hpp"
+#include "cli/doctor/upstream_talk.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/record_text.hpp"
 #include "config/load.hpp"
@@ -110,8 +111,10 @@ diagnoses examine(const config::loaded& read) {
     out.push_back(examine_file("audit_log", settings.gateway.audit_log));
   }
   for (const auto& upstream : settings.routing.upstreams) {
-    out.push_back(
-        examine_upstream(upstream, settings.gateway.listen, settings.gateway.connect_timeout));
+    auto found =
+        examine_upstream(upstream, settings.gateway.listen, settings.gateway.connect_timeout);
+    if (found.level == grade::ok) found = talk_to_upstream(upstream, settings.gateway);
+    out.push_back(std::move(found));
   }
   return out;
 }
@@ -173,7 +176,7 @@ void add_doctor_command(command app) {
   added.add_flag("--json", *as_json, "As one JSON object");
   const auto given = add_all_flags(added);
   added.footer(
-      "Reaches the store and the upstreams (and sends an upstream nothing). Says what is wrong or\n"
+      "Reaches the store and the upstreams (an upstream with one HEAD). Says what is wrong or\n"
       "weak, and what to do. Exit code 1: there is a fault.\n\n"
       "Example:\n  onceguard doctor --config onceguard.toml");
   added.runs([=] { return run_doctor(*given, *as_json); });

@@ -214,6 +214,9 @@ class consume_reader {
     params.inbox.lease = policy.lease;
     params.inbox.backoff = policy.backoff;
     params.inbox.backoff_max = std::max(policy.backoff, policy.backoff_max);
+    if (!policy.outcome_parts.empty() && draft.origins.at("outcome").of_route()) {
+      fault("outcome: only statuses and classes; a message has no parts of an answer");
+    }
     params.outcome_status = policy.outcome_status;
     params.outcome_class = policy.outcome_class;
     // A broker may redeliver for longer than a client repeats its request.

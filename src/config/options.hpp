@@ -22,6 +22,7 @@ struct upstream_draft {
   std::string identity;
   std::string url;
   tls::client_files tls;
+  gateway::empty_framing empty_body = gateway::empty_framing::chunked;
 };
 
 [[nodiscard]] std::span<const row<settings>> gateway_rows();

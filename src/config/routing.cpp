@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "config/policy/table_reader.hpp"
 #include "config/policy/texts.hpp"
 #include "config/webhook.hpp"
@@ -60,10 +61,19 @@ class routing_builder {
     }
     auto made = tls::make_client_context(files);
     if (!made) return wrong("tls_…: " + made.error().detail);
+    warn_of_end(files.certificate, position);
     auto settings = std::make_shared<tls::client_settings>();
     settings->context = std::move(*made);
     settings->name = files.name;
     address.tls = std::move(settings);
+  }
+
+  void warn_of_end(const std::string& certificate, const origin& position) {
+    if (certificate.empty()) return;
+    const auto end = tls::end_of_certificate(certificate);
+    if (!end || *end >= base::system_clock().wall_ms() / 1'000) return;
+    out_.push_back({remark::grade::warning, position,
+                    "[[upstream]] tls_certificate: has expired; the upstream will refuse it"});
   }
 
   void read_upstreams() {
@@ -86,6 +96,7 @@ class routing_builder {
         continue;
       }
       add_upstream(draft.name, draft.identity, draft.url, draft.tls, at(table));
+      result_.params.upstreams.back().empty_body = draft.empty_body;
     }
   }
 
@@ -110,8 +121,9 @@ class routing_builder {
       const auto before = std::move(upstreams.front());
       upstreams.clear();
       add_upstream(before.name, before.identity, url, {}, flag->position);
-      auto& made = upstreams.front().address;
-      if (made.secure) made.tls = before.address.tls;
+      auto& made = upstreams.front();
+      made.empty_body = before.empty_body;
+      if (made.address.secure) made.address.tls = before.address.tls;
     }
   }
 

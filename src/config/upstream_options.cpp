@@ -26,6 +26,8 @@ std::string upstream_url_complaint(std::string_view value) {
   return {};
 }
 
+constexpr std::array<std::string_view, 2> framing_words{"chunked", "length"};
+
 const std::array upstream_table{
     row<upstream_draft>{{.name = "name",
                          .example = "payments",
@@ -72,6 +74,18 @@ const std::array upstream_table{
              "`url`.",
          .may_be_empty = true},
         [](upstream_draft& d, const option_value& v) { d.tls.name = text(v); }},
+    row<upstream_draft>{
+        {.name = "empty_body",
+         .kind = value_kind::choice,
+         .fallback = "chunked",
+         .text = "How a guarded request without a body goes there: `chunked`, so that no proxy on "
+                 "the way sends it again when a connection breaks, as Caddy, Traefik and Varnish "
+                 "do; `length` is `Content-Length: 0`, for a service that refuses the former and "
+                 "has no such proxy before it.",
+         .choices = framing_words},
+        [](upstream_draft& d, const option_value& v) {
+          d.empty_body = static_cast<gateway::empty_framing>(number(v));
+        }},
 };
 
 const option upstream_option{

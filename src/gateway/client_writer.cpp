@@ -34,7 +34,7 @@ void append_answer_head(std::string& out, const answer& answer, const answer_sty
   for (const auto& [name, value] : answer.headers) {
     // A record can contain this field if an older version wrote the record, or the application or
     // an operator did.
-    if (!http::is_replay_mark(name)) http1::append_field(out, name, value);
+    if (!http::ends_here(name)) http1::append_field(out, name, value);
   }
   bool dated = false;
   for (const auto& [name, value] : extra) {

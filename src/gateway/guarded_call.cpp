@@ -66,9 +66,25 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
   } else if (guarded) {
     http1::append_field(out, "Onceguard-Unguarded", "store");
   }
+  if (sends_empty_chunks()) {
+    http1::append_field(out, "Transfer-Encoding", "chunked");
+    http1::append_end_of_head(out);
+    http1::append_last_chunk(out);
+    return out;
+  }
   http1::append_content_length(out, body_.size());
   http1::append_end_of_head(out);
   return out;
+}
+
+/// A proxy that keeps connections repeats a request without a body when one of them breaks: Varnish
+/// always does, Go's net/http (Caddy, Traefik) if there is an Idempotency-Key. Of a chunked body,
+/// even of an empty one, they can't know that they could send it twice.
+bool guarded_exchange::sends_empty_chunks() const noexcept {
+  if (!body_.empty() || admitted_.kind != http::admission_kind::guard) return false;
+  const auto method = session_.reader().head().method;
+  const bool safe = method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
+  return !safe && session_.rule().upstream->empty_body == empty_framing::chunked;
 }
 
 /// Sends the request to its upstream once; `lease` is null if no record guards the request.
@@ -141,11 +157,34 @@ settle_terms guarded_exchange::terms_after_call(call_result result) {
   return terms_after_answer(std::move(result));
 }
 
+void guarded_exchange::log_hints(std::uint16_t status, std::string_view proxy,
+                                 const settle_terms& terms) const {
+  if (terms.kind == settle_kind::abandon && !proxy.empty()) {
+    base::log(base::event::proxy_answered,
+              {{"route", session_.rule().name}, {"status", status}, {"sign", proxy}});
+  }
+  const bool refused = status == 411 || status == 415 || status == 501;
+  if (refused && sends_empty_chunks()) {
+    base::log(base::event::empty_body_refused,
+              {{"upstream", upstream_name()},
+               {"status", status},
+               {"hint",
+                "if it wants Content-Length: 0, and no proxy stands before it, give its "
+                "[[upstream]] empty_body = \"length\""}});
+  }
+}
+
 settle_terms guarded_exchange::terms_after_answer(call_result result) {
   const auto& head = up_->reader.head();
   session_.report().upstream_status = head.status;
   settle_terms terms;
-  http::settle_by_status(policy_, head.status, head.fields, terms);
+  const bool whole = result.end == call_end::answered;
+  const auto body = whole ? std::optional<std::string_view>(result.body) : std::nullopt;
+  auto& naming = session_.rule().naming;
+  const auto proxy = http::sign_of_another(head.fields, naming.lacks_name(head.fields), body);
+  naming.note(head.status, head.fields);
+  http::settle_by_answer(policy_, {head.status, head.fields, body, proxy}, terms);
+  log_hints(head.status, proxy, terms);
   auto kept = std::make_shared<answer>();
   kept->status = head.status;
   http::keep_fields(head.fields, policy_.keep_set_cookie, *kept);
@@ -187,7 +226,12 @@ void guarded_exchange::keep_connection() {
   auto& thread = session_.thread();
   // Before the first request on a connection, there is no head with keep_alive.
   const bool has_head = !up_->reader.idle();
-  if (!has_head || up_->reader.head().keep_alive) thread.pool.keep(std::move(up_));
+  if (!has_head) return thread.pool.keep(std::move(up_));
+  // A service that knows no chunks takes the end of the empty body for another request.
+  if (sends_empty_chunks()) return;
+  const auto& answer = up_->reader.head();
+  const bool ended = answer.body == http1::body_kind::until_eof;
+  if (answer.keep_alive && !ended) thread.pool.keep(std::move(up_));
 }
 
 }  // namespace onceguard::gateway

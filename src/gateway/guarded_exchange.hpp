@@ -45,9 +45,11 @@ class guarded_exchange {
   boost::asio::awaitable<settle_terms> hand_over(lease_handle* lease);
 
   [[nodiscard]] std::string upstream_head(const lease_handle* lease) const;
+  [[nodiscard]] bool sends_empty_chunks() const noexcept;
   boost::asio::awaitable<settle_terms> call(lease_handle* lease);
   boost::asio::awaitable<settle_terms> send_once(lease_handle* lease);
   settle_terms terms_after_call(call_result result);
+  void log_hints(std::uint16_t status, std::string_view proxy, const settle_terms& terms) const;
   settle_terms terms_after_answer(call_result result);
   /// Who does the work, for logs and metrics.
   [[nodiscard]] std::string_view upstream_name() const noexcept;

@@ -41,7 +41,7 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing fr
   const http::travel_filter filter(answer.fields);
   bool dated = false;
   for (const auto& f : answer.fields) {
-    if (!filter.travels(f.name) || http::is_replay_mark(f.name)) continue;
+    if (!filter.travels(f.name) || http::ends_here(f.name)) continue;
     http1::append_field(out, f.name, f.value);
     dated = dated || base::iequals(f.name, "date");
   }
@@ -84,6 +84,7 @@ void break_off(session& session, const upstream_connection& upstream, framing fr
 const http1::head& reported_head(session& session, upstream_connection& upstream) {
   const auto& answer = upstream.reader.head();
   session.report().status = session.report().upstream_status = answer.status;
+  session.rule().naming.note(answer.status, answer.fields);
   return answer;
 }
 
@@ -166,7 +167,7 @@ asio::awaitable<bool> relay_interim(session& session, const http1::head& interim
   http1::append_status_line(out, interim.status, interim.reason);
   const http::travel_filter filter(interim.fields);
   for (const auto& f : interim.fields) {
-    if (!filter.travels(f.name) || http::is_replay_mark(f.name)) continue;
+    if (!filter.travels(f.name) || http::ends_here(f.name)) continue;
     http1::append_field(out, f.name, f.value);
   }
   http1::append_end_of_head(out);

@@ -7,17 +7,19 @@
 
 #include "gateway/buffers.hpp"
 #include "gateway/params/gateway_params.hpp"
+#include "http/proxy_sign.hpp"
 #include "http/routing.hpp"
 
 namespace onceguard::gateway {
 
-/// A rule, ready for use. Immutable except for `answers`.
+/// A rule, ready for use. Immutable except for what it learns of answers.
 struct route {
   route_params rule;
   std::string name;       ///< its host and path
   std::size_t index = 0;  ///< in routing_params::routes
   const upstream_params* upstream = nullptr;
   mutable answer_sizes answers{};
+  mutable http::server_naming naming{};
 };
 
 /// Immutable; a request keeps alive the table that it began with.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "http/answer_parts.hpp"
 #include "http/caller_fields.hpp"
 
 namespace onceguard::http {
@@ -130,8 +131,8 @@ bool is_reserved_field(std::string_view name) noexcept {
   return name.size() > 10 && same_name(name.substr(0, 10), "onceguard-");
 }
 
-bool is_replay_mark(std::string_view name) noexcept {
-  return same_name(name, "idempotent-replayed");
+bool ends_here(std::string_view name) noexcept {
+  return same_name(name, "idempotent-replayed") || same_name(name, outcome_field);
 }
 
 bool lists_too_many(std::span<const base::field> fields) {
@@ -178,6 +179,9 @@ bool travel_filter::misspelt(std::string_view name) const noexcept {
 bool travel_filter::travels(std::string_view name) const noexcept {
   if (is_hop_by_hop(name)) return false;
   if (policy_ != nullptr && (is_reserved_field(name) || misspelt(name))) return false;
+  // Rules on the JSON of an answer need it without a coding.
+  const bool plain = policy_ != nullptr && reads_answers(*policy_);
+  if (plain && same_name(name, "accept-encoding")) return false;
   if (listed_.empty() || (policy_ != nullptr && relied_on(name))) return true;
   return std::none_of(listed_.begin(), listed_.end(),
                       [&](std::string_view listed) { return same_name(listed, name); });
@@ -301,7 +305,7 @@ bool may_trail(std::string_view name) noexcept {
                                                           "x-http-method-override",
                                                           "if-unmodified-since"};
   if (is_hop_by_hop(name) || is_reserved_field(name) || is_forwarded_field(name)) return false;
-  if (is_replay_mark(name) || names_a_caller(name)) return false;
+  if (ends_here(name) || names_a_caller(name)) return false;
   return std::none_of(never.begin(), never.end(),
                       [&](std::string_view other) { return base::same_name(name, other); });
 }

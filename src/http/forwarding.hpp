@@ -21,8 +21,11 @@ namespace onceguard::http {
 /// Whether only Onceguard may set this header field.
 [[nodiscard]] bool is_reserved_field(std::string_view name) noexcept;
 
-/// Whether the field marks a replay. Only Onceguard sets the mark; an upstream's mark is dropped.
-[[nodiscard]] bool is_replay_mark(std::string_view name) noexcept;
+/// Whether the field of an upstream's answer goes no further: the mark of a replay, which only
+/// Onceguard sets, and what the service tells Onceguard of the outcome.
+[[nodiscard]] bool ends_here(std::string_view name) noexcept;
+/// In which a service says what became of the operation: `done`, `none` or `unknown`.
+inline constexpr std::string_view outcome_field = "Onceguard-Outcome";
 
 /// The limit for names listed by Connection: more than the fields of any message.
 inline constexpr std::size_t connection_names_max = 100;

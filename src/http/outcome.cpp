@@ -1,32 +1,36 @@
 #include "http/outcome.hpp"
 
+#include "http/answer_parts.hpp"
 #include "http/forwarding.hpp"
+#include "http/proxy_sign.hpp"
 
 namespace onceguard::http {
 namespace {
-
-/// Whether a 503 comes from Envoy (or Istio, which uses Envoy) and has no Retry-After of an
-/// application.
-bool is_of_mesh(std::span<const base::field> fields) noexcept {
-  bool mesh = false;
-  for (const auto& f : fields) {
-    if (base::iequals(f.name, "retry-after") && !f.value.empty()) return false;
-    if (!base::iequals(f.name, "server")) continue;
-    mesh = mesh || base::iequals(f.value, "envoy") || base::iequals(f.value, "istio-envoy");
-  }
-  return mesh;
-}
 
 /// Whether a 508 comes from another gateway of Onceguard, which then ran nothing.
 bool is_loop_refusal(std::uint16_t status, std::span<const base::field> fields) noexcept {
   return status == 508 && base::find_field(fields, "onceguard-retry") != nullptr;
 }
 
-outcome_rule rule_for(const route_policy& policy, std::uint16_t status,
-                      std::span<const base::field> fields) {
+/// Whether the route has a rule of its own for the status, other than `keep`.
+bool has_rule_for(const route_policy& policy, std::uint16_t status) {
+  return policy.outcome_status.contains(status) ||
+         policy.outcome_class.contains(static_cast<std::uint16_t>(status / 100));
+}
+
+/// Whether proxies are known to say this after they have sent a request on. Other refusals of
+/// theirs are about the request itself, and come before that.
+bool is_said_by_proxies(std::uint16_t status) noexcept {
+  return status == 503 || status == 501 || status == 408;
+}
+
+outcome_rule rule_for(const route_policy& policy, const settling_answer& answer) {
+  const auto& [status, fields, body, proxy] = answer;
+  if (const auto word = word_of_service(fields)) return *word;
+  if (const auto part = meaning_of_parts(policy.outcome_parts, fields, body)) return *part;
   const auto rule = outcome_of(policy, status);
-  if (policy.outcome_status.contains(status) || policy.outcome_class.contains(5)) return rule;
-  if (rule == outcome_rule::release && status == 503 && is_of_mesh(fields)) {
+  if (has_rule_for(policy, status)) return rule;
+  if (rule == outcome_rule::release && !proxy.empty() && is_said_by_proxies(status)) {
     return outcome_rule::unknown;
   }
   const bool nothing_ran = rule == outcome_rule::unknown && is_loop_refusal(status, fields);
@@ -39,15 +43,22 @@ void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answ
   const travel_filter filter(fields);
   for (const auto& f : fields) {
     if (!filter.travels(f.name) || base::iequals(f.name, "date")) continue;
-    if (is_replay_mark(f.name)) continue;
+    if (ends_here(f.name)) continue;
     if (!keep_set_cookie && base::iequals(f.name, "set-cookie")) continue;
     out.headers.emplace_back(f.name, f.value);
   }
 }
 
-void settle_by_status(const route_policy& policy, std::uint16_t status,
-                      std::span<const base::field> fields, settle_terms& out) {
-  switch (rule_for(policy, status, fields)) {
+std::string_view sign_of_another(std::span<const base::field> fields, bool lacks_name,
+                                 std::optional<std::string_view> body) noexcept {
+  if (const auto sign = proxy_sign(fields); !sign.empty()) return sign;
+  if (!lacks_name || (body && says_nothing_was_sent(*body))) return {};
+  return "no Server, which the service always has";
+}
+
+void settle_by_answer(const route_policy& policy, const settling_answer& answer,
+                      settle_terms& out) {
+  switch (rule_for(policy, answer)) {
     case outcome_rule::complete:
       out.kind = settle_kind::complete;
       break;
@@ -62,7 +73,7 @@ void settle_by_status(const route_policy& policy, std::uint16_t status,
       break;
   }
   out.why = unknown_reason::upstream_status;
-  out.why_status = status;
+  out.why_status = answer.status;
   out.retention = policy.retention;
   out.backoff = policy.backoff;
   out.backoff_max = policy.backoff_max;

@@ -1,7 +1,9 @@
 // Decides how an upstream's answer ends a lease, and which parts of the answer are stored.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 
 #include <onceguard/policy.hpp>
 #include <onceguard/record.hpp>
@@ -14,10 +16,24 @@ namespace onceguard::http {
 /// (sent anew), Set-Cookie unless `keep_set_cookie`, and marks of a replay.
 void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answer& out);
 
-/// Sets kind, reason and times of the settle after a complete answer with this status and these
-/// fields. A 503 from Envoy itself is unknown, unless the route has a rule for 503: Envoy also
-/// sends 503 when the connection broke after the request was sent.
-void settle_by_status(const route_policy& policy, std::uint16_t status,
-                      std::span<const base::field> fields, settle_terms& out);
+/// A complete answer, as far as it says what became of the operation.
+struct settling_answer {
+  std::uint16_t status = 0;
+  std::span<const base::field> fields;
+  std::optional<std::string_view> body{};  ///< empty: it is not there as a whole
+  /// The sign that a proxy may have answered in the place of the service; empty: there is none.
+  std::string_view proxy{};
+};
+
+/// The sign that not the service has answered, but a proxy that may have sent the request on
+/// before. `lacks_name`: the answer has no `Server`, and the service always names itself.
+[[nodiscard]] std::string_view sign_of_another(std::span<const base::field> fields, bool lacks_name,
+                                               std::optional<std::string_view> body) noexcept;
+
+/// Sets kind, reason and times of the settle after a complete answer. The service's own word comes
+/// first, then the rules on parts of the answer, then those on its status. Where the route has
+/// none for it, what proxies also say after they have sent a request on (503, 501, 408) releases
+/// only without a sign of one.
+void settle_by_answer(const route_policy& policy, const settling_answer& answer, settle_terms& out);
 
 }  // namespace onceguard::http

@@ -50,7 +50,7 @@ answer_view view_of(const response& made, std::vector<field>& fields) {
 }
 
 void drop_replay_mark(header_list& headers) {
-  std::erase_if(headers, [](const auto& header) { return is_replay_mark(header.first); });
+  std::erase_if(headers, [](const auto& header) { return ends_here(header.first); });
 }
 
 exchange::exchange(const middleware_state& owner, std::unique_ptr<state> guarded) noexcept

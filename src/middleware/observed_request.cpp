@@ -59,7 +59,7 @@ void observed_request::refuse(problem which) {
 
 void observed_request::answered(const answer_view& made) {
   settle_terms terms;
-  settle_by_status(rule_.rule.policy, made.status, made.fields, terms);
+  settle_by_answer(rule_.rule.policy, {made.status, made.fields, made.body}, terms);
   settle({terms.kind, made.status >= 200 && made.status < 300});
 }
 

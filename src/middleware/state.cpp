@@ -121,7 +121,7 @@ answer answer_to_keep(const answer_view& made, const route_policy& policy) {
 settle_terms exchange::state::terms_of(const answer_view& made) {
   const auto& policy = rule->rule.policy;
   settle_terms terms;
-  settle_by_status(policy, made.status, made.fields, terms);
+  settle_by_answer(policy, {made.status, made.fields, made.body}, terms);
   if (!is_final_status(made.status)) {
     terms.kind = settle_kind::abandon;
     return terms;

@@ -39,7 +39,7 @@ answer kept_answer(const response& made, const route_policy& policy) {
   std::vector<field> fields;
   const auto view = view_of(made, fields);
   settle_terms terms;
-  settle_by_status(policy, view.status, view.fields, terms);
+  settle_by_answer(policy, {view.status, view.fields, view.body}, terms);
   if (terms.kind != settle_kind::complete) throw not_completed();
   return answer_to_keep(view, policy);
 }

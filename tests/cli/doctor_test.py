@@ -9,9 +9,13 @@ import subprocess
 
 import pytest
 
+from support.certificates import Authority
 from support.doctor import NO_UPSTREAM, examine, run_doctor
 from support.expecting import assert_first
 from support.ports import Port
+from support.proxies import Varnish
+from support.secure import SecureUpstream
+from support.toml import toml_text
 
 UNPRIVILEGED = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
@@ -38,7 +42,7 @@ def test_a_machine_that_is_ready_has_no_fault(onceguard, own_upstream, url, tmp_
     assert report.code == 0, report.findings
     for name in ("store-reach", "store-room", "listen", "file-limit", "state-dir", "upstream"):
         assert report.level(name) == "ok", report.one(name)
-    assert own_upstream.requests() == [], "an upstream is sent nothing"
+    assert [r["method"] for r in own_upstream.requests()] == ["HEAD"]
     assert not list(tmp_path.iterdir()), "nothing is made"
 
 
@@ -294,3 +298,44 @@ def test_an_upstream_that_leads_back(onceguard, url, listen, upstream):
                         listen=f"{listen}:{port.number}").one("upstream")
     assert found["level"] == "fault"
     assert "the address on which this gateway listens" in found["text"]
+
+
+def test_a_proxy_before_the_service_is_named(onceguard, own_upstream, url, tmp_path):
+    own_upstream.plan("/", {"headers": [["X-Served-By", "cache-fra1"]]})
+    found = examine(onceguard, "--store", url, "--upstream", own_upstream.url).one("upstream")
+    assert found["level"] == "note" and "through a proxy" in found["text"]
+    assert "(X-Served-By)" in found["text"] and "docs/proxies.md" in found["remedy"]
+    varnish = Varnish(tmp_path, own_upstream.address[1])
+    with contextlib.closing(varnish):
+        found = examine(onceguard, "--store", url, "--upstream", varnish.url).one("upstream")
+    assert found["level"] == "note" and "through a proxy" in found["text"], found
+
+
+def test_an_upstream_that_takes_connections_and_says_nothing(onceguard, url):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        found = examine(onceguard, "--store", url, "--connect-timeout", "300ms", "--upstream",
+                        f"http://127.0.0.1:{silent.getsockname()[1]}").one("upstream")
+    assert found["level"] == "note" and "does not answer a HEAD" in found["text"], found
+
+
+@pytest.mark.parametrize("fault, text", [
+    ("none shown", "refused this gateway's certificate"), ("another name", "mismatch"),
+    ("expired", "refused this gateway's certificate")])
+def test_an_upstream_that_refuses_or_is_refused(onceguard, own_upstream, url, tmp_path, fault,
+                                                text):
+    authority = Authority(tmp_path)
+    hosts = ("elsewhere.test",) if fault == "another name" else ("localhost",)
+    shop = SecureUpstream(own_upstream, authority.issue("shop", hosts=hosts),
+                          client_ca=authority.file)
+    table = {"name": "shop", "url": shop.url(), "tls_ca": authority.file}
+    if fault == "expired":
+        table["tls_certificate"], table["tls_key"] = authority.issue("gateway", expired=True)
+    file = tmp_path / "onceguard.toml"
+    file.write_text(toml_text({"upstream": [table], "store": {"url": url}}))
+    with contextlib.closing(shop):
+        report = examine(onceguard, "--config", file)
+    found = report.one("upstream")
+    assert found["level"] == "fault" and text in found["text"], found
+    assert own_upstream.requests() == []
+    if fault == "expired":
+        assert any("has expired" in each["text"] for each in report.findings)

@@ -1,8 +1,11 @@
 #include "config/load.hpp"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "config/remark_texts.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -241,11 +244,60 @@ TEST(load, lets_the_later_source_win) {
   EXPECT_EQ(read.values.defaults.retention, milliseconds(86'400'000));
 }
 
+TEST(load, takes_rules_on_parts_of_answers) {
+  sources sources;
+  sources.need_upstream = false;
+  const auto read = load_text(
+      "[defaults]\noutcome = { \"json:/errors\" = \"unknown\", \"json:/error/code=-32601\" = "
+      "\"release\", \"header:X-State=void\" = \"fail\", 402 = \"complete\" }\n",
+      sources);
+  ASSERT_TRUE(read.ok()) << texts_of(read);
+  EXPECT_EQ(read.values.defaults.outcome_parts,
+            (std::vector<answer_part>{{true, "/errors", "", outcome_rule::unknown},
+                                      {true, "/error/code", "-32601", outcome_rule::release},
+                                      {false, "x-state", "void", outcome_rule::fail}}));
+  EXPECT_EQ(read.values.defaults.outcome_status.size(), 1U);
+}
+
+TEST(load, routes_of_webhooks_have_a_contract_of_their_own) {
+  const testing::temporary_folder folder;
+  const auto secret = folder.file("secret");
+  std::ofstream(secret) << "whsec_Zmlyc3Q=\n";
+  const auto route_with = [&](const std::string& defaults, const std::string& own) {
+    const auto read = load_text("[defaults]\n" + defaults +
+                                    "[[upstream]]\nname = \"a\"\nurl = \"http://127.0.0.1:1\"\n"
+                                    "[[route]]\npath = \"/hook\"\nwebhook = \"stripe\"\n"
+                                    "webhook_secret_file = \"" +
+                                    secret + "\"\n" + own,
+                                {});
+    EXPECT_TRUE(read.ok()) << texts_of(read);
+    return read.values.routing.routes.front().policy;
+  };
+  const auto plain = route_with("", "");
+  EXPECT_EQ(plain.keep, keep_rule::success);
+  EXPECT_EQ(plain.retention, std::chrono::hours(7 * 24));
+  EXPECT_EQ(plain.fingerprint.kind, fingerprint_kind::none);
+  for (const auto* defaults : {"profile = \"stripe\"\n", "profile = \"ietf\"\n", "keep = \"all\"\n",
+                               "outcome = { \"500\" = \"complete\" }\n", "retention = \"1h\"\n",
+                               "fingerprint = \"json\"\nfingerprint_omit = [\"/a\"]\n"}) {
+    const auto made = route_with(defaults, "");
+    EXPECT_EQ(made.keep, plain.keep) << defaults;
+    EXPECT_EQ(made.outcome_status, plain.outcome_status) << defaults;
+    EXPECT_EQ(made.retention, plain.retention) << defaults;
+    EXPECT_EQ(made.fingerprint, plain.fingerprint) << defaults;
+  }
+  const auto own = route_with("keep = \"all\"\n", "keep = \"final\"\nretention = \"8d\"\n");
+  EXPECT_EQ(own.keep, keep_rule::final);
+  EXPECT_EQ(own.retention, std::chrono::hours(8 * 24));
+  EXPECT_EQ(route_with("", "profile = \"ietf\"\n").keep, keep_rule::all);
+  EXPECT_EQ(route_with("lease = \"17s\"\n", "").lease, std::chrono::seconds(17));
+}
+
 TEST(load, takes_lists_and_outcomes_from_flags) {
   sources sources;
   sources.need_upstream = false;
   sources.flags = {{"methods", "POST, PUT"},
-                   {"outcome", "5xx=release, 402=complete"},
+                   {"outcome", "5xx=release, 402=complete, header:Grpc-Status=14=release"},
                    {"trusted-proxies", "10.0.0.0/8,::1"},
                    {"required", "true"},
                    {"max-buffered", "1GiB"}};
@@ -254,6 +306,8 @@ TEST(load, takes_lists_and_outcomes_from_flags) {
   EXPECT_EQ(read.values.defaults.methods, (std::vector<std::string>{"POST", "PUT"}));
   EXPECT_EQ(read.values.defaults.outcome_class.at(5), outcome_rule::release);
   EXPECT_EQ(read.values.defaults.outcome_status.at(402), outcome_rule::complete);
+  EXPECT_EQ(read.values.defaults.outcome_parts,
+            (std::vector<answer_part>{{false, "grpc-status", "14", outcome_rule::release}}));
   EXPECT_EQ(read.values.gateway.trusted_proxies, (std::vector<std::string>{"10.0.0.0/8", "::1"}));
   EXPECT_TRUE(read.values.defaults.required);
   EXPECT_EQ(read.values.gateway.max_buffered, 1U << 30);

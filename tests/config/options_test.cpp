@@ -108,6 +108,7 @@ TEST(table_of_options, agrees_with_the_policy_of_the_core) {
   EXPECT_EQ(p.keep, own.keep);
   EXPECT_EQ(p.outcome_status, own.outcome_status);
   EXPECT_EQ(p.outcome_class, own.outcome_class);
+  EXPECT_EQ(p.outcome_parts, own.outcome_parts);
   EXPECT_EQ(p.keep_body, own.keep_body);
   EXPECT_EQ(p.backoff, own.backoff);
   EXPECT_EQ(p.backoff_max, own.backoff_max);

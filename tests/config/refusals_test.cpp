@@ -132,20 +132,33 @@ const refusal types[] = {
     {"number_for_choice", "[defaults]\non_busy = 1\n",
      "c.toml:2:11: [defaults] on_busy: expected \"reject\" or \"wait\", got the number 1\n"},
     {"list_for_outcome", "[defaults]\noutcome = [\"5xx\"]\n",
-     "c.toml:2:11: [defaults] outcome: expected statuses or classes with \"complete\", "
-     "\"release\", \"unknown\" or \"fail\", got an array\n"},
+     "c.toml:2:11: [defaults] outcome: expected statuses, classes or parts of an answer with "
+     "\"complete\", \"release\", \"unknown\" or \"fail\", got an array\n"},
     {"outcomes",
      "[defaults]\noutcome = { 600 = \"fail\", \"5x\" = \"fail\", 200 = \"repeat\", \"1xx\" = "
      "\"fail\", 402 = 1 }\n",
-     "c.toml:2:13: [defaults] outcome: expected a status such as \"402\" or a class such as "
-     "\"5xx\", got \"600\"\n"
-     "c.toml:2:27: [defaults] outcome: expected a status such as \"402\" or a class such as "
-     "\"5xx\", got \"5x\"\n"
-     "c.toml:2:42: [defaults] outcome: expected statuses or classes with \"complete\", "
-     "\"release\", \"unknown\" or \"fail\", got \"repeat\"\n"
+     "c.toml:2:13: [defaults] outcome: expected a status such as \"402\", a class such as "
+     "\"5xx\", or a part of the answer such as \"header:grpc-status\" or \"json:/errors\", got "
+     "\"600\"\n"
+     "c.toml:2:27: [defaults] outcome: expected a status such as \"402\", a class such as "
+     "\"5xx\", or a part of the answer such as \"header:grpc-status\" or \"json:/errors\", got "
+     "\"5x\"\n"
+     "c.toml:2:42: [defaults] outcome: expected statuses, classes or parts of an answer with "
+     "\"complete\", \"release\", \"unknown\" or \"fail\", got \"repeat\"\n"
      "c.toml:2:58: [defaults] outcome: an answer of 1xx is never the final one, got \"1xx\"\n"
-     "c.toml:2:74: [defaults] outcome: expected statuses or classes with \"complete\", "
-     "\"release\", \"unknown\" or \"fail\", got the number 1\n"},
+     "c.toml:2:74: [defaults] outcome: expected statuses, classes or parts of an answer with "
+     "\"complete\", \"release\", \"unknown\" or \"fail\", got the number 1\n"},
+    {"parts_of_answers",
+     "[defaults]\noutcome = { \"header:\" = \"fail\", \"json:a\" = \"fail\", \"json:/a=\" = "
+     "\"fail\", \"header:Onceguard-Outcome\" = \"fail\" }\n",
+     "c.toml:2:13: [defaults] outcome: expected \"header:NAME\", \"header:NAME=VALUE\", "
+     "\"json:/POINTER\" or \"json:/POINTER=VALUE\", got \"header:\"\n"
+     "c.toml:2:33: [defaults] outcome: expected \"header:NAME\", \"header:NAME=VALUE\", "
+     "\"json:/POINTER\" or \"json:/POINTER=VALUE\", got \"json:a\"\n"
+     "c.toml:2:52: [defaults] outcome: expected \"header:NAME\", \"header:NAME=VALUE\", "
+     "\"json:/POINTER\" or \"json:/POINTER=VALUE\", got \"json:/a=\"\n"
+     "c.toml:2:73: [defaults] outcome: what Onceguard's own headers say needs no rule, got "
+     "\"header:Onceguard-Outcome\"\n"},
     {"status", "[defaults]\nprobe_mode = \"ask\"\nprobe_present = 99\nprobe_absent = \"x\"\n",
      "c.toml:3:17: [defaults] probe_present: expected a status from 100 to 599, or \"\", got "
      "\"99\"\n"

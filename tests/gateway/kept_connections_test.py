@@ -38,7 +38,7 @@ def test_what_broke_on_a_kept_one_is_unknown_and_not_sent_twice(start_gateway, s
     gateway = start_gateway(upstream.url, {"gateway": {"threads": 1}})
     with gateway.connect() as connection:
         def post(key):
-            connection.send_request("POST", "/", [("Idempotency-Key", key)], b"")
+            connection.send_request("POST", "/", [("Idempotency-Key", key)], b"{}")
             return connection.read()
 
         assert_first(post(fresh_key()))

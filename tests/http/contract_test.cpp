@@ -290,6 +290,7 @@ TEST(outcome, kept_fields_leave_out_what_concerns_one_connection_or_one_moment) 
                        {"Set-Cookie", "s=1"},
                        {"Idempotent-Replayed", "true"},
                        {"idempotent_replayed", "true"},
+                       {"Onceguard-Outcome", "done"},
                        {"Link", "b"},
                        {"Transfer-Encoding", "chunked"},
                        {"Keep-Alive", "timeout=5"},
@@ -301,42 +302,6 @@ TEST(outcome, kept_fields_leave_out_what_concerns_one_connection_or_one_moment) 
   answer with_cookie;
   keep_fields(headers, true, with_cookie);
   EXPECT_EQ(with_cookie.headers.size(), 4u);
-}
-
-settle_kind settled_by(const route_policy& policy, std::uint16_t status, const fields& headers) {
-  settle_terms request;
-  settle_by_status(policy, status, headers, request);
-  EXPECT_EQ(request.why_status, status);
-  return request.kind;
-}
-
-TEST(outcome, a_503_of_a_mesh_says_nothing_unless_the_route_says_what) {
-  route_policy policy;
-  const fields other{{"Server", "nginx"}};
-  const fields mesh{{"Content-Type", "text/plain"}, {"server", "envoy"}};
-  const fields istio{{"Server", "Istio-Envoy"}, {"Retry-After", ""}};
-  const fields later{{"Retry-After", "1"}, {"Server", "envoy"}};
-  EXPECT_EQ(settled_by(policy, 503, {}), settle_kind::release);
-  EXPECT_EQ(settled_by(policy, 503, other), settle_kind::release);
-  EXPECT_EQ(settled_by(policy, 503, {{"Server", "envoyage"}}), settle_kind::release);
-  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::abandon);
-  EXPECT_EQ(settled_by(policy, 503, istio), settle_kind::abandon);
-  EXPECT_EQ(settled_by(policy, 503, later), settle_kind::release);
-  EXPECT_EQ(settled_by(policy, 501, mesh), settle_kind::release);
-  EXPECT_EQ(settled_by(policy, 400, mesh), settle_kind::release);
-  EXPECT_EQ(settled_by(policy, 200, mesh), settle_kind::complete);
-  policy.keep = keep_rule::all;
-  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::complete);
-  policy.keep = keep_rule::final;
-  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::abandon);
-  policy.outcome_status[500] = outcome_rule::release;
-  policy.outcome_class[4] = outcome_rule::release;
-  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::abandon);
-  policy.outcome_status[503] = outcome_rule::release;
-  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::release);
-  policy.outcome_status.clear();
-  policy.outcome_class[5] = outcome_rule::release;
-  EXPECT_EQ(settled_by(policy, 503, mesh), settle_kind::release);
 }
 
 TEST(problems, are_json_with_all_members_and_never_break_out_of_it) {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/field.hpp"
+#include "config/policy/outcome_rules.hpp"
 #include "config/policy/texts.hpp"
 
 namespace onceguard::config {
@@ -102,15 +103,8 @@ bool add_item(const option& spec, std::string_view text, const origin& origin,
 
 bool add_outcome(const option& spec, std::string_view status, std::string_view word,
                  const origin& origin, outcome_list& items, complaints& complain) {
-  const bool digits = status.size() == 3 && status[0] >= '1' && status[0] <= '5' &&
-                      (status.substr(1) == "xx" || (status[1] >= '0' && status[1] <= '9' &&
-                                                    status[2] >= '0' && status[2] <= '9'));
-  if (!digits) {
-    complain(origin, "expected a status such as \"402\" or a class such as \"5xx\"" + got(status));
-    return false;
-  }
-  if (status[0] == '1') {
-    complain(origin, "an answer of 1xx is never the final one" + got(status));
+  if (auto value = outcome_complaint(status); !value.empty()) {
+    complain(origin, value);
     return false;
   }
   if (std::find(spec.choices.begin(), spec.choices.end(), word) == spec.choices.end()) {
@@ -214,7 +208,7 @@ std::optional<option_value> read_text(const option& spec, std::string_view text,
       outcome_list items;
       bool fine = true;
       base::each_list_element(text, [&](std::string_view item) {
-        const auto equals = item.find('=');
+        const auto equals = item.rfind('=');
         const auto word = equals == item.npos ? std::string_view{} : item.substr(equals + 1);
         fine = add_outcome(spec, base::trim(item.substr(0, equals)), base::trim(word), origin,
                            items, complain) &&
@@ -348,7 +342,7 @@ std::string expectation(const option& spec) {
     case value_kind::list:
       return spec.one_or_more ? "a text in quotes, or a list of texts" : "a list of texts";
     case value_kind::outcomes:
-      return "statuses or classes with " + words();
+      return "statuses, classes or parts of an answer with " + words();
   }
   return {};
 }

@@ -308,10 +308,10 @@ class checker {
     if (policy_.keep != keep_rule::all && !policy_.outcome_status.contains(503) &&
         !policy_.outcome_class.contains(5)) {
       note({"outcome"},
-           "a 503 means that nothing was done, but one of `Server: envoy` or `istio-envoy` without "
-           "Retry-After counts as unknown; behind another mesh or balancer that answers 503 when a "
-           "request was sent already, set { \"503\" = \"unknown\" }; where none does, "
-           "{ \"503\" = \"release\" }");
+           "a 503 means that nothing was done, but one with the sign of a proxy (`Via`, "
+           "`X-Varnish`, `Server: envoy` …) counts as unknown; behind a balancer without such a "
+           "sign that answers 503 when a request was sent already, set "
+           "{ \"503\" = \"unknown\" }; where none does, { \"503\" = \"release\" }");
     }
     if (after_effect) {
       warn({"outcome"},

@@ -1,6 +1,7 @@
 // The options of [defaults], which are also allowed in a [[route]].
 #include "config/policy/policy_options.hpp"
 
+#include "config/policy/outcome_rules.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/policy/texts.hpp"
 
@@ -13,26 +14,7 @@ namespace {
 constexpr std::int64_t retention_max = 3'650 * day;
 constexpr std::int64_t body_max = 256 << 20;
 
-void assign_outcomes(policy_draft& d, const option_value& v) {
-  // In the order of outcome_words.
-  constexpr std::array rules{outcome_rule::complete, outcome_rule::release, outcome_rule::unknown,
-                             outcome_rule::fail};
-  constexpr std::array<std::string_view, 4> words{"complete", "release", "unknown", "fail"};
-  d.policy.outcome_status.clear();
-  d.policy.outcome_class.clear();
-  for (const auto& [status, word] : std::get<outcome_list>(v)) {
-    std::size_t i = 0;
-    while (i + 1 < words.size() && words[i] != word) ++i;
-    if (status.ends_with("xx")) {
-      d.policy.outcome_class[static_cast<std::uint16_t>(status[0] - '0')] = rules[i];
-    } else {
-      d.policy.outcome_status[static_cast<std::uint16_t>(std::stoi(status))] = rules[i];
-    }
-  }
-}
-
 constexpr std::array<std::string_view, 3> keep_words{"success", "final", "all"};
-constexpr std::array<std::string_view, 4> outcome_words{"complete", "release", "unknown", "fail"};
 constexpr std::array<std::string_view, 2> answer_words{"full", "status"};
 constexpr std::array<std::string_view, 2> busy_words{"reject", "wait"};
 constexpr std::array<std::string_view, 3> unknown_words{"hold", "probe", "rerun"};
@@ -76,8 +58,9 @@ const std::array policy_table{
          .fallback = "success",
          .text =
              "Which answers end the matter and are replayed: `success` 2xx and 3xx; `final` "
-             "also 4xx but 408, 409, 425 and 429; `all` every one that came whole. A 503 releases, "
-             "but one of `Server: envoy` or `istio-envoy` without `Retry-After` is unknown.",
+             "also 4xx but 408, 409, 425 and 429; `all` every one that came whole. A 503, 501 or "
+             "408 releases, but one that a proxy may have made is unknown: see "
+             "docs/proxies.md.",
          .choices = keep_words},
         [](policy_draft& d, const option_value& v) {
           d.policy.keep = static_cast<keep_rule>(number(v));
@@ -87,11 +70,16 @@ const std::array policy_table{
          .flag = "outcome",
          .kind = value_kind::outcomes,
          .example = "5xx=release,402=complete",
-         .text = "What single statuses and classes mean for the record, in the place of `keep`: "
-                 "`complete`, `release` (it did not happen), `unknown` or `fail` (to be run "
-                 "again after a back-off). A single status goes before its class.",
-         .choices = outcome_words},
-        assign_outcomes},
+         .text = "What statuses, classes and parts of an answer mean for the record, in the place "
+                 "of `keep`: `complete`, `release` (it did not happen), `unknown` or `fail` (to be "
+                 "run again after a back-off). A part is `header:NAME`, `header:NAME=VALUE`, "
+                 "`json:/POINTER` or `json:/POINTER=VALUE`. Parts with a value go first, then "
+                 "parts, single statuses and classes. The service's own `Onceguard-Outcome` goes "
+                 "before all of them.",
+         .choices = outcome_words()},
+        [](policy_draft& d, const option_value& v) {
+          assign_outcomes(d.policy, std::get<outcome_list>(v));
+        }},
     row<policy_draft>{
         {.name = "answer",
          .flag = "answer",

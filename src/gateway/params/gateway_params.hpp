@@ -28,11 +28,18 @@ struct endpoint {
   friend auto operator<=>(const endpoint&, const endpoint&) = default;
 };
 
+/// How a guarded request without a body goes to an upstream.
+enum class empty_framing : std::uint8_t {
+  chunked,  ///< no proxy on the way sends it twice
+  length,   ///< Content-Length: 0
+};
+
 struct upstream_params {
   std::string name;
   endpoint address;
   std::string base_path;   ///< path of the URL without a final slash; prefix of each target
   std::string identity{};  ///< the upstream's name in fingerprints
+  empty_framing empty_body = empty_framing::chunked;
   friend bool operator==(const upstream_params&, const upstream_params&) = default;
 };
 

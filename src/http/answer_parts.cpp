@@ -1,0 +1,108 @@
+#include "http/answer_parts.hpp"
+
+#include <algorithm>
+
+#include "http/forwarding.hpp"
+#include "json/pointer.hpp"
+#include "json/scalars.hpp"
+#include "json/tree.hpp"
+
+namespace onceguard::http {
+namespace {
+
+using core::json_kind;
+
+outcome_rule rule_of_word(std::string_view word) noexcept {
+  if (base::iequals(word, "done")) return outcome_rule::complete;
+  if (base::iequals(word, "none")) return outcome_rule::release;
+  return outcome_rule::unknown;
+}
+
+bool has_coding(std::span<const base::field> fields) noexcept {
+  const auto* coding = base::find_field(fields, "content-encoding");
+  return coding != nullptr && !coding->value.empty() && !base::iequals(coding->value, "identity");
+}
+
+/// Whether one of several fields of that name, or one element of a list in them, is as the rule
+/// says.
+bool field_fits(const answer_part& rule, std::span<const base::field> fields) {
+  bool fits = false;
+  for (const auto& f : fields) {
+    if (!base::iequals(f.name, rule.name)) continue;
+    if (rule.value.empty()) return true;
+    base::each_list_element(f.value,
+                            [&](std::string_view one) { fits |= base::iequals(one, rule.value); });
+  }
+  return fits;
+}
+
+bool value_fits(const answer_part& rule, const core::json_tree& tree) {
+  const auto position = core::find_value(tree, rule.name);
+  if (!position) return false;
+  const auto& node = tree.nodes[*position];
+  std::string text;
+  switch (node.kind) {
+    case json_kind::null:
+      text = "null";
+      break;
+    case json_kind::no:
+      text = "false";
+      break;
+    case json_kind::yes:
+      text = "true";
+      break;
+    case json_kind::number:
+      core::append_json_number(text, node.number);
+      break;
+    case json_kind::string:
+      text = tree.text(node.span);
+      break;
+    case json_kind::array:
+    case json_kind::object:
+      return rule.value.empty() && node.span.size != 0;
+  }
+  if (!rule.value.empty()) return text == rule.value;
+  const bool nothing = node.kind == json_kind::null || node.kind == json_kind::no;
+  return !nothing && !text.empty();
+}
+
+}  // namespace
+
+std::optional<outcome_rule> word_of_service(std::span<const base::field> fields) noexcept {
+  std::optional<outcome_rule> out;
+  for (const auto& f : fields) {
+    if (!base::iequals(f.name, outcome_field)) continue;
+    const auto word = rule_of_word(base::trim(f.value));
+    out = out && *out != word ? outcome_rule::unknown : word;
+  }
+  return out;
+}
+
+std::optional<outcome_rule> meaning_of_parts(std::span<const answer_part> rules,
+                                             std::span<const base::field> fields,
+                                             std::optional<std::string_view> body) {
+  if (rules.empty()) return std::nullopt;
+  core::json_tree tree;
+  bool readable = body && !body->empty() && !has_coding(fields);
+  const bool needed =
+      std::any_of(rules.begin(), rules.end(), [](const auto& rule) { return rule.json; });
+  if (readable && needed) {
+    core::json_cursor cursor{.text = *body};
+    readable = core::read_json(cursor, tree);
+  }
+  for (const bool with_value : {true, false}) {
+    for (const auto& rule : rules) {
+      if (rule.value.empty() == with_value) continue;
+      const bool fits = rule.json ? readable && value_fits(rule, tree) : field_fits(rule, fields);
+      if (fits) return rule.meaning;
+    }
+  }
+  return std::nullopt;
+}
+
+bool reads_answers(const route_policy& policy) noexcept {
+  const auto& rules = policy.outcome_parts;
+  return std::any_of(rules.begin(), rules.end(), [](const auto& rule) { return rule.json; });
+}
+
+}  // namespace onceguard::http
