@@ -60,7 +60,8 @@ using header_list = std::vector<std::pair<std::string, std::string>>;
 
 /// The answer as views; `fields` is the room for the fields.
 [[nodiscard]] answer_view view_of(const response& made, std::vector<field>& fields);
-/// Removes Idempotent-Replayed, which a handler can't set.
+/// Removes Idempotent-Replayed, which a handler can't set, and Onceguard-Outcome, which is not for
+/// clients.
 void drop_replay_mark(header_list& headers);
 
 /// Whether only Onceguard may set this header field: an adapter removes it from every request.

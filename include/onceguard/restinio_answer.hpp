@@ -85,14 +85,15 @@ class first_part {
     return out;
   }
 
-  /// Sends it, without Idempotent-Replayed.
+  /// Sends it, without what is not for clients.
   void send(::restinio::impl::connection_base_t& client, ::restinio::request_id_t id) {
-    if (has(replay_mark)) drop_replay_mark();
+    if (has(replay_mark) || has(outcome_word)) drop_marks();
     client.write_response_parts(id, marks_, std::move(group_));
   }
 
  private:
   static constexpr const char* replay_mark = "Idempotent-Replayed";
+  static constexpr const char* outcome_word = "Onceguard-Outcome";
 
   static std::string_view text_of(const ::restinio::writable_item_t& item) {
     const auto bytes = item.buf();
@@ -131,11 +132,13 @@ class first_part {
     return true;
   }
 
-  void drop_replay_mark() {
+  void drop_marks() {
     const auto text = text_of(group_.items().front());
     std::string head(text.substr(0, text.find("\r\n") + 2));
     for (const auto& header : fields_) {
-      if (boost::beast::iequals({header.name.data(), header.name.size()}, replay_mark)) continue;
+      const boost::beast::string_view name(header.name.data(), header.name.size());
+      if (boost::beast::iequals(name, replay_mark)) continue;
+      if (boost::beast::iequals(name, outcome_word)) continue;
       head.append(header.name).append(": ").append(header.value).append("\r\n");
     }
     fields_.clear();

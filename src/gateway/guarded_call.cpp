@@ -181,7 +181,8 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   const bool whole = result.end == call_end::answered;
   const auto body = whole ? std::optional<std::string_view>(result.body) : std::nullopt;
   auto& naming = session_.rule().naming;
-  const auto proxy = http::sign_of_another(head.fields, naming.lacks_name(head.fields), body);
+  const auto proxy =
+      http::sign_of_another(head.status, head.fields, naming.lacks_name(head.fields), body);
   naming.note(head.status, head.fields);
   http::settle_by_answer(policy_, {head.status, head.fields, body, proxy}, terms);
   log_hints(head.status, proxy, terms);

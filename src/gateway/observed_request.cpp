@@ -91,8 +91,8 @@ void observed_request::whole() {
 void observed_request::answered(const http1::head& answer) {
   settle_terms terms;
   const auto& naming = session_.rule().naming;
-  const auto proxy =
-      http::sign_of_another(answer.fields, naming.lacks_name(answer.fields), std::nullopt);
+  const auto proxy = http::sign_of_another(answer.status, answer.fields,
+                                           naming.lacks_name(answer.fields), std::nullopt);
   http::settle_by_answer(policy_, {answer.status, answer.fields, std::nullopt, proxy}, terms);
   end_ = {terms.kind, answer.status >= 200 && answer.status < 300};
   settle();

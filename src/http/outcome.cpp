@@ -30,7 +30,7 @@ outcome_rule rule_for(const route_policy& policy, const settling_answer& answer)
   if (const auto part = meaning_of_parts(policy.outcome_parts, fields, body)) return *part;
   const auto rule = outcome_of(policy, status);
   if (has_rule_for(policy, status)) return rule;
-  if (rule == outcome_rule::release && !proxy.empty() && is_said_by_proxies(status)) {
+  if (rule == outcome_rule::release && !proxy.empty()) {
     return outcome_rule::unknown;
   }
   const bool nothing_ran = rule == outcome_rule::unknown && is_loop_refusal(status, fields);
@@ -49,8 +49,9 @@ void keep_fields(std::span<const base::field> fields, bool keep_set_cookie, answ
   }
 }
 
-std::string_view sign_of_another(std::span<const base::field> fields, bool lacks_name,
-                                 std::optional<std::string_view> body) noexcept {
+std::string_view sign_of_another(std::uint16_t status, std::span<const base::field> fields,
+                                 bool lacks_name, std::optional<std::string_view> body) noexcept {
+  if (!is_said_by_proxies(status)) return {};
   if (const auto sign = proxy_sign(fields); !sign.empty()) return sign;
   if (!lacks_name || (body && says_nothing_was_sent(*body))) return {};
   return "no Server, which the service always has";

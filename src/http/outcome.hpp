@@ -26,14 +26,15 @@ struct settling_answer {
 };
 
 /// The sign that not the service has answered, but a proxy that may have sent the request on
-/// before. `lacks_name`: the answer has no `Server`, and the service always names itself.
-[[nodiscard]] std::string_view sign_of_another(std::span<const base::field> fields, bool lacks_name,
+/// before. Empty for all that proxies say only before that: other statuses than 503, 501 and 408.
+/// `lacks_name`: the answer has no `Server`, and the service always names itself.
+[[nodiscard]] std::string_view sign_of_another(std::uint16_t status,
+                                               std::span<const base::field> fields, bool lacks_name,
                                                std::optional<std::string_view> body) noexcept;
 
 /// Sets kind, reason and times of the settle after a complete answer. The service's own word comes
-/// first, then the rules on parts of the answer, then those on its status. Where the route has
-/// none for it, what proxies also say after they have sent a request on (503, 501, 408) releases
-/// only without a sign of one.
+/// first, then the rules on parts of the answer, then those on its status. What would release
+/// without such a rule is unknown if a proxy may have said it.
 void settle_by_answer(const route_policy& policy, const settling_answer& answer, settle_terms& out);
 
 }  // namespace onceguard::http

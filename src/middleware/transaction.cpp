@@ -107,16 +107,16 @@ response serve_in_transaction(const middleware& middleware, const request& reque
                               const std::function<response()>& handler) {
   auto admitted = admit_request(middleware.state(), request);
   std::optional<response> made;
-  const auto call_handler = [&] {
-    made.emplace(handler());
-    drop_replay_mark(made->headers);
+  const auto answer_to_client = [&] {
+    drop_replay_mark(made->headers);  // only now: what the service says of the outcome counts
+    return std::move(*made);
   };
   if (admitted.known) {
     if (auto* known = std::get_if<response>(&*admitted.known)) return std::move(*known);
-    call_handler();
+    made.emplace(handler());
     std::vector<field> fields;
     static_cast<void>(std::get<exchange>(*admitted.known).finish(view_of(*made, fields)));
-    return std::move(*made);
+    return answer_to_client();
   }
   const auto& run = *admitted.run;
   const auto& policy = run.rule->rule.policy;
@@ -129,7 +129,7 @@ response serve_in_transaction(const middleware& middleware, const request& reque
         execute(request_of(run, *admitted.wanted.about), policy_of(policy), [&](const lease& held) {
           attempt = held.attempt;
           report(change_kind::claimed);
-          call_handler();
+          made.emplace(handler());
           return kept_answer(*made, policy);
         });
     if (!reply) return reply_to_failure(run, attempt, reply.error());
@@ -141,7 +141,7 @@ response serve_in_transaction(const middleware& middleware, const request& reque
     report(change_kind::released);
     throw;
   }
-  return std::move(*made);
+  return answer_to_client();
 }
 
 }  // namespace v1

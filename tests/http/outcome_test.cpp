@@ -15,7 +15,7 @@ settle_kind settled_by(const route_policy& policy, std::uint16_t status, const f
                        std::optional<std::string_view> body = std::nullopt,
                        bool lacks_name = false) {
   settle_terms terms;
-  const auto proxy = sign_of_another(headers, lacks_name, body);
+  const auto proxy = sign_of_another(status, headers, lacks_name, body);
   settle_by_answer(policy, {status, headers, body, proxy}, terms);
   EXPECT_EQ(terms.why_status, status);
   return terms.kind;

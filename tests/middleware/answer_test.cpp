@@ -33,6 +33,39 @@ TEST_F(middleware_answer, cookie_and_hop_by_hop_fields_are_sent_and_never_replay
   EXPECT_EQ(value_of(second, "X-Kept"), "1");
 }
 
+TEST_F(middleware_answer, handler_has_the_last_word) {
+  auto served = make();
+  const auto says = [this](std::uint16_t status, const char* word) {
+    return [this, status, word] {
+      return response{status, {{"Onceguard-Outcome", word}}, "run " + std::to_string(++runs)};
+    };
+  };
+  const auto freed = served.serve(sent.now(), says(500, "none"));
+  EXPECT_EQ(freed.body, "run 1");
+  EXPECT_EQ(value_of(freed, "Onceguard-Outcome"), "");
+  EXPECT_EQ(served.serve(sent.now(), says(404, "done")).body, "run 2");
+  const auto again = served.serve(sent.now(), says(200, "none"));
+  EXPECT_EQ(again.body, "run 2");
+  EXPECT_EQ(again.status, 404);
+  EXPECT_EQ(value_of(again, "Onceguard-Outcome"), "");
+}
+
+TEST_F(middleware_answer, rules_look_into_its_json) {
+  route_policy policy;
+  policy.outcome_parts = {{true, "/errors", "", outcome_rule::release}};
+  auto served = make(with(policy));
+  const auto says = [this](const char* body) {
+    return [this, body] {
+      ++runs;
+      return response{200, {}, body};
+    };
+  };
+  static_cast<void>(served.serve(sent.now(), says(R"({"errors":[1]})")));
+  EXPECT_EQ(served.serve(sent.now(), says("{}")).body, "{}");
+  EXPECT_EQ(served.serve(sent.now(), says("{}")).body, "{}");
+  EXPECT_EQ(runs, 2);
+}
+
 TEST_F(middleware_answer, answer_over_the_limit_is_sent_and_not_kept) {
   route_policy policy;
   policy.max_answer_body = 4;

@@ -57,6 +57,25 @@ class middleware_transaction : public ::testing::Test {
   arriving sent_;
 };
 
+TEST_F(middleware_transaction, handler_has_the_last_word) {
+  int runs = 0;
+  const auto pay_and_say = [&](const char* word) {
+    return sqlite::serve(served_, shop_, sent_.now(), [&] {
+      run("INSERT INTO payments VALUES ('twenty', NULL)");
+      return response{200, {{"Onceguard-Outcome", word}}, "run " + std::to_string(++runs)};
+    });
+  };
+  const auto taken_back = pay_and_say("none");
+  EXPECT_EQ(taken_back.body, "run 1");
+  EXPECT_EQ(value_of(taken_back, "Onceguard-Outcome"), "");
+  EXPECT_EQ(payments(), 0) << "nothing happened, so the transaction is rolled back";
+  EXPECT_EQ(pay_and_say("done").body, "run 2");
+  const auto again = pay_and_say("done");
+  EXPECT_EQ(again.body, "run 2");
+  EXPECT_EQ(value_of(again, "Onceguard-Outcome"), "");
+  EXPECT_EQ(payments(), 1);
+}
+
 TEST_F(middleware_transaction, repeat_gets_the_first_answer_and_writes_nothing) {
   const auto first = pay(201);
   EXPECT_EQ(first.status, 201);

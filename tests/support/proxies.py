@@ -10,14 +10,14 @@ from support.waiting import wait_until
 
 
 class Proxy:
-    """One process. A subclass says how it is started, and writes its files."""
+    """One process, which waits for its service for `patience`. A subclass writes its files."""
 
-    def __init__(self, folder, service, **how):
+    def __init__(self, folder, service, patience="60s"):
         self.port = Port()
         self.url = f"http://127.0.0.1:{self.port.number}"
         self._log = open(folder / "log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            self.command(folder, service, **how), cwd=folder, stdin=subprocess.DEVNULL,
+            self.command(folder, service, patience), cwd=folder, stdin=subprocess.DEVNULL,
             stdout=self._log, stderr=self._log, env={**os.environ, "HOME": str(folder)})
         try:
             wait_until(self._listens, what=f"{type(self).__name__} on {self.url}", timeout=30)
@@ -44,7 +44,7 @@ class Proxy:
         self._log.close()
         self.port.close()
 
-    def command(self, folder, service, **how):
+    def command(self, folder, service, patience):
         raise NotImplementedError
 
 
@@ -56,24 +56,28 @@ def written(path, text):
 class Caddy(Proxy):
     """Go's net/http on both sides."""
 
-    def command(self, folder, service, **how):
+    def command(self, folder, service, patience):
         file = written(folder / "Caddyfile", f"""{{
   admin off
   auto_https off
 }}
 http://:{self.port.number} {{
   bind 127.0.0.1
-  reverse_proxy 127.0.0.1:{service}
+  reverse_proxy 127.0.0.1:{service} {{
+    transport http {{
+      response_header_timeout {patience}
+    }}
+  }}
 }}
 """)
         return ["caddy", "run", "--config", file, "--adapter", "caddyfile"]
 
 
 class Varnish(Proxy):
-    def command(self, folder, service, first_byte_timeout="60s", **how):
+    def command(self, folder, service, patience):
         file = written(folder / "service.vcl", f"""vcl 4.1;
 backend default {{
-  .host = "127.0.0.1"; .port = "{service}"; .first_byte_timeout = {first_byte_timeout};
+  .host = "127.0.0.1"; .port = "{service}"; .first_byte_timeout = {patience};
 }}
 sub vcl_recv {{ return (pass); }}
 """)
@@ -82,12 +86,12 @@ sub vcl_recv {{ return (pass); }}
 
 
 class Haproxy(Proxy):
-    def command(self, folder, service, **how):
+    def command(self, folder, service, patience):
         file = written(folder / "haproxy.cfg", f"""defaults
   mode http
   timeout connect 5s
   timeout client 60s
-  timeout server 60s
+  timeout server {patience}
 frontend all
   bind 127.0.0.1:{self.port.number}
   default_backend service
@@ -98,7 +102,7 @@ backend service
 
 
 class Nginx(Proxy):
-    def command(self, folder, service, **how):
+    def command(self, folder, service, patience):
         file = written(folder / "nginx.conf", f"""daemon off;
 master_process off;
 pid {folder}/pid;
@@ -118,6 +122,7 @@ http {{
       proxy_pass http://service;
       proxy_http_version 1.1;
       proxy_set_header Connection "";
+      proxy_read_timeout {patience};
     }}
   }}
 }}
