@@ -16,7 +16,8 @@ std::optional<std::string> cards::post(const std::string& path, const std::strin
   if (!sent) throw std::runtime_error(sent.error().detail);
   const auto& reply = sent->last.answer;
   if (sent->end == client::ending::success) return reply->body;
-  if (reply && reply->status == 402) return std::nullopt;
+  // After an attempt that may have charged, a refusal of a later one is no answer to the question.
+  if (sent->end == client::ending::refused && reply && reply->status == 402) return std::nullopt;
   throw std::runtime_error("the card's provider: " + std::string(sent->why));
 }
 

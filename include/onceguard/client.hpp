@@ -34,6 +34,9 @@ struct request {
   /// The idempotency key: 1 to 255 visible ASCII characters or spaces. Empty: none; the request is
   /// then sent again only if its method is idempotent, or if nothing of it was sent.
   std::string key{};
+  /// The request may have been sent with this key before, by an earlier run of the program: a
+  /// refusal then does not mean that nothing happened.
+  bool maybe_sent_before = false;
 };
 
 /// errc::invalid_argument with a detail of what is wrong; else a success.
@@ -53,6 +56,10 @@ struct retry_params {
   milliseconds attempt_timeout{30'000};  ///< of one attempt; never longer than the budget's rest
 };
 
+/// errc::invalid_argument: there is no attempt, a time for them is not positive, or a wait is
+/// negative. The largest durations mean "for ever".
+[[nodiscard]] result<void> check(const retry_params& params);
+
 /// What one attempt ended with.
 struct attempt {
   std::optional<onceguard::answer> answer;  ///< if it came whole
@@ -65,10 +72,11 @@ struct attempt {
 enum class ending : std::uint8_t {
   none,      ///< not yet: another attempt follows
   success,   ///< an answer of 2xx or 3xx, but 307 and 308, which are not followed
-  refused,   ///< another final answer, or a fault that lasts before anything was sent
+  refused,   ///< another final answer, or a fault that lasts; no attempt may have taken effect
   unknown,   ///< it may have taken effect, and sending it again may take effect twice or is no use
   gave_up,   ///< attempts or budget are used up: the same request with the same key is safe later
   canceled,  ///< by the caller; as gave_up
+  done,      ///< it took effect, and its answer is not to be had (`answer-not-kept`)
 };
 /// The name of the enumerator.
 [[nodiscard]] std::string_view name_of(ending end) noexcept;
@@ -83,6 +91,8 @@ struct retry_decision {
 /// What the decision depends on beside the attempt.
 struct retry_state {
   bool repeatable = false;   ///< by a key or by its method, see is_repeatable
+  bool safe = false;         ///< by its method, see is_safe: it has no effect to be in doubt of
+  bool in_doubt = false;     ///< an earlier attempt may have taken effect, see may_have_effect
   std::size_t attempts = 1;  ///< made so far
   milliseconds elapsed{0};   ///< since the begin of the first attempt
   std::int64_t wall_ms = 0;  ///< now, since 1970: for a Retry-After that is a date
@@ -91,6 +101,12 @@ struct retry_state {
 
 /// Whether a second arrival of the request does no harm: it has a key or an idempotent method.
 [[nodiscard]] bool is_repeatable(const request& sent) noexcept;
+/// Whether the method of the request asks for nothing to be changed: GET, HEAD, OPTIONS, TRACE.
+[[nodiscard]] bool is_safe(const request& sent) noexcept;
+/// Whether the operation may have taken effect by this attempt, or by an earlier one that it tells
+/// of: a part of the request was sent and no answer came, or the answer leaves it open. An answer
+/// of 5xx does, but 501 and 505.
+[[nodiscard]] bool may_have_effect(const attempt& made);
 
 /// The policy: whether to send the same request again, and when. Pure.
 ///
@@ -98,7 +114,8 @@ struct retry_state {
 /// nothing of it was sent. `Onceguard-Retry` is obeyed; without it the member `retryable` of a
 /// problem document; without it, 408, 425, 429, 409 with `Retry-After`, and 5xx but 501 and 505 are
 /// sent again. The wait is a random part of a bound that doubles (full jitter), on top of
-/// `Retry-After`. What does not fit into attempts and budget is given up.
+/// `Retry-After`. What does not fit into attempts and budget is given up. After an attempt that may
+/// have taken effect nothing is `refused`: a refusal is of the later attempt alone.
 [[nodiscard]] retry_decision decide_retry(const retry_params& params, const attempt& made,
                                           const retry_state& state);
 
@@ -133,6 +150,7 @@ struct delivery {
   ending end = ending::none;  ///< how it ended
   std::string_view why{};     ///< by which rule it ended
   std::size_t attempts = 0;   ///< made in all
+  bool in_doubt = false;      ///< success and done apart: one of them may have taken effect
   attempt last{};             ///< with the answer
 };
 

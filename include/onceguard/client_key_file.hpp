@@ -22,11 +22,15 @@ class key_file {
 
   /// The key in the file.
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
+  /// The file was there before: an earlier run may have sent the request. For
+  /// request::maybe_sent_before.
+  [[nodiscard]] bool found() const noexcept { return found_; }
   /// The status of the success that an earlier run ended with; 0: there was none. The request is
   /// not to be sent again then: a service forgets keys after a while.
   [[nodiscard]] std::uint16_t done_status() const noexcept { return done_status_; }
 
-  /// Records that the request succeeded. The file stays: whoever wants the operation a second time
+  /// Records that the request succeeded, with a status from 200 to 399: 204 if its answer is not to
+  /// be had. The file stays: whoever wants the operation a second time
   /// removes it. A file that is not this operation's any more stays as it is, or away:
   /// errc::conflict, errc::not_found. Other errors are those of `open`.
   [[nodiscard]] result<void> mark_done(std::uint16_t status);
@@ -40,6 +44,7 @@ class key_file {
   std::string key_;
   std::string fingerprint_;
   std::uint16_t done_status_ = 0;
+  bool found_ = true;
 };
 
 }  // namespace v1

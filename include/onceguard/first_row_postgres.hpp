@@ -37,7 +37,8 @@ inline namespace v1 {
 /// Throws statement_failed (postgres.hpp): 23505 for every other constraint, 40001 at REPEATABLE
 /// READ and SERIALIZABLE where another transaction was faster, and P0002 if neither text gives a
 /// row in 8 attempts: `find` then looks for something else than the constraint. Throws
-/// std::invalid_argument for an `insert` that has no "ON CONFLICT".
+/// std::invalid_argument for an `insert` that does not say DO NOTHING in its ON CONFLICT: after DO
+/// UPDATE a repeat would get its row as if it had been made just now.
 ///
 /// Thread-safety: as for the connection, one thread at a time. Blocks.
 [[nodiscard]] first_row insert_once(pg_conn* connection, std::string_view insert,

@@ -41,7 +41,8 @@ class statement_failed : public std::runtime_error {
 /// Throws statement_failed: 1555 or 2067 for every other constraint, SQLITE_BUSY after the
 /// connection's own busy timeout; SQLITE_MISUSE if neither text gives a row in 8 attempts: `find`
 /// then looks for something else than the constraint. Throws std::invalid_argument for an `insert`
-/// without "ON CONFLICT", and for a parameter that neither text has.
+/// that does not say DO NOTHING in each ON CONFLICT, or says OR REPLACE: a repeat would get its row
+/// as if it had been made just now; and for a parameter that neither text has.
 ///
 /// A commit is on the disk as `PRAGMA synchronous` says: in WAL mode, FULL. Thread-safety: as for
 /// the connection, one thread at a time. Blocks.

@@ -43,7 +43,7 @@ struct inbox_policy {
   /// redeliver: an older message is handled again.
   milliseconds retention{7 * 24 * 3'600'000};
   /// Where effect and record commit together: how long a frozen consumer keeps its messages from
-  /// others. Elsewhere: the lease, which is renewed while the handler runs. At most a day.
+  /// others. Elsewhere: the lease, which is renewed while the handler runs.
   milliseconds lease{30'000};
   /// The same id with another payload is a sender's mistake: `reused`. False: the payload may
   /// differ between deliveries, and only the id counts.

@@ -220,6 +220,9 @@ struct route_policy {
 /// in its own transaction: above READ COMMITTED, such a transaction can't complete a record that
 /// was written after the transaction's snapshot.
 [[nodiscard]] bool renews_lease(const route_policy& policy) noexcept;
+/// What is wrong with the durations of a policy; empty: nothing. The largest ones mean "for ever";
+/// a lease is at least a second, a retention is positive, and no duration is negative.
+[[nodiscard]] std::string fault_of_durations(const route_policy& policy);
 /// How long a lease is granted for. One that is not renewed lasts for the upstream's time at least.
 [[nodiscard]] milliseconds lease_length(const route_policy& policy) noexcept;
 

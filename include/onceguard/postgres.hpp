@@ -39,12 +39,15 @@ inline namespace v1 {
 ///   effect::unknown, the connection broke during COMMIT: repeat the call on another connection to
 ///   learn the outcome.
 ///   errc::conflict: a statement of `work` failed, or the commit was refused (a deferred
-///   constraint), or `connection` is inside a failed transaction or a statement.
+///   constraint), or `connection` is inside a failed transaction or a statement. With
+///   effect::unknown, `work` committed the transaction that it ran in: what it wrote before is
+///   durable, and the record holds the key until a person or a probe decides.
 ///   errc::invalid_argument: the request, the schema or the rights are not as required.
 ///   errc::record_unreadable: the record of this key is damaged or was written by a newer version.
 ///
 /// Thread-safety: as for the connection, one thread at a time. Blocks. `work` uses the same
-/// connection, leaves the transaction open, and may call execute for another key.
+/// connection, leaves the transaction open (std::logic_error: it ended it, and what it committed is
+/// durable), and may call execute for another key.
 [[nodiscard]] result<verdict> execute(pg_conn* connection, const request& request,
                                       const execute_policy& policy, const effect_work& work);
 /// The same with the default policy.

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/for_ever.hpp"
+
 namespace onceguard::base {
 
 class clock {
@@ -37,6 +39,12 @@ struct boot_clock {
   static constexpr bool is_steady = true;
   [[nodiscard]] static time_point now() noexcept;
 };
+
+/// A point in time so long after another one. It never wraps, whatever a caller asks for.
+[[nodiscard]] inline boot_clock::time_point operator+(boot_clock::time_point time,
+                                                      std::chrono::milliseconds duration) noexcept {
+  return std::chrono::operator+(time, bounded(duration));
+}
 
 [[nodiscard]] inline boot_clock::time_point boot_now() noexcept { return boot_clock::now(); }
 

@@ -11,7 +11,7 @@ inline constexpr std::chrono::milliseconds for_ever{std::chrono::hours(24 * 36'5
 /// Callers write "for ever" as milliseconds::max(), with which nothing can be added.
 [[nodiscard]] constexpr std::chrono::milliseconds bounded(
     std::chrono::milliseconds duration) noexcept {
-  return std::min(duration, for_ever);
+  return std::clamp(duration, -for_ever, for_ever);
 }
 
 }  // namespace onceguard::base

@@ -90,6 +90,10 @@ void report_attempt(std::size_t number, const client::attempt& made,
 
 int report_end(const client::delivery& got, const std::string& key) {
   switch (got.end) {
+    case client::ending::done:
+      std::cerr << "onceguard: it was done before, and its answer was not kept: read the state of "
+                   "what it changed\n";
+      return exit_ok;
     case client::ending::refused:
       std::cerr << "onceguard: refused (" << got.why << "): the same request fails again\n";
       return exit_refused;
@@ -109,6 +113,9 @@ int exit_code_of(const error& why) {
   return why.code == errc::store_unreachable ? exit_failed : exit_configuration;
 }
 
+/// In the key file, of what was done and has no answer any more: 204 No Content.
+constexpr std::uint16_t no_answer_status = 204;
+
 /// Records the success. Whoever removed the file, or replaced it, wants another operation.
 int mark_done(client::key_file& file, std::uint16_t status) {
   const auto marked = file.mark_done(status);
@@ -126,8 +133,13 @@ int deliver(const client::request& request, const client::retry_params& params,
   client::beast_transport transport;
   const auto got = client::send(transport, request, params, report_attempt);
   if (!got) return end_with(exit_usage, got.error().detail);
-  if (got->last.answer) std::cout << got->last.answer->body << std::flush;
-  if (got->end != client::ending::success) return report_end(*got, request.key);
+  const bool done = got->end == client::ending::done;
+  // What says that the answer is gone is not the answer.
+  if (got->last.answer && !done) std::cout << got->last.answer->body << std::flush;
+  if (got->end != client::ending::success) {
+    const auto code = report_end(*got, request.key);
+    return done && file != nullptr ? mark_done(*file, no_answer_status) : code;
+  }
   const auto status = got->last.answer->status;
   if (!std::cout) {
     return end_with(exit_failed, fmt::format("it succeeded with {}, but the answer is not written; "
@@ -156,6 +168,7 @@ int run_send(const send_request& given) {
     if (!opened) return end_with(exit_code_of(opened.error()), opened.error().detail);
     file = std::move(*opened);
     request.key = file->key();
+    request.maybe_sent_before = file->found();
     if (file->done_status() != 0) {
       std::cerr << "onceguard: " << terminal_text(given.key_file) << ": done before with "
                 << file->done_status() << "; nothing was sent\n";
@@ -206,7 +219,7 @@ void add_send_command(command app) {
       .check(period_fault);
   added.footer(
       "The answer's body goes to standard output, what is done to standard error.\n\n"
-      "Exit codes: 0 an answer of 2xx or 3xx (not 307 or 308), 1 failed at run time, 2 wrong "
+      "Exit codes: 0 done: an answer of 2xx or 3xx (not 307 or 308), 1 failed at run time, 2 wrong "
       "usage,\n"
       "3 the key file belongs to another request, 6 refused, 7 gave up (the same command with the\n"
       "same key is safe), 8 the outcome is unknown.\n\n"

@@ -64,5 +64,15 @@ result<void> check(const request& sent) {
   return {};
 }
 
+result<void> check(const retry_params& params) {
+  const auto refuse = [](const char* why) { return wrong(std::string("retry_params: ") + why); };
+  if (params.attempts == 0) return refuse("attempts is not positive");
+  if (params.budget.count() <= 0) return refuse("budget is not positive");
+  if (params.attempt_timeout.count() <= 0) return refuse("attempt_timeout is not positive");
+  if (params.first_wait.count() < 0) return refuse("first_wait is negative");
+  if (params.longest_wait.count() < 0) return refuse("longest_wait is negative");
+  return {};
+}
+
 }  // namespace v1
 }  // namespace onceguard::client

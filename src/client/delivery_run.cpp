@@ -42,13 +42,14 @@ milliseconds delivery_run::timeout() const {
 
 retry_decision delivery_run::after(attempt made) {
   out_.last = std::move(made);
-  retry_state state;
-  state.repeatable = repeatable_;
-  state.attempts = ++out_.attempts;
-  state.elapsed = elapsed();
-  state.wall_ms = base::system_clock().wall_ms();
-  state.random = random_part();
-  const auto next = decide_retry(params_, out_.last, state);
+  state_.attempts = ++out_.attempts;
+  state_.elapsed = elapsed();
+  state_.wall_ms = base::system_clock().wall_ms();
+  state_.random = random_part();
+  const auto next = decide_retry(params_, out_.last, state_);
+  state_.in_doubt = state_.in_doubt || (!state_.safe && may_have_effect(out_.last));
+  const bool known = next.end == ending::success || next.end == ending::done;
+  out_.in_doubt = state_.in_doubt && !known;
   out_.end = next.end;
   out_.why = next.why;
   if (observer_) observer_(out_.attempts, out_.last, next);
@@ -67,6 +68,7 @@ std::string key_field(const std::string& key) {
 result<delivery> send(transport& transport, const request& sent, const retry_params& params,
                       const attempt_observer& observer, std::stop_token stop) {
   if (auto checked = check(sent); !checked) return std::move(checked).error();
+  if (auto checked = check(params); !checked) return std::move(checked).error();
   delivery_run run(sent, params, observer);
   for (;;) {
     if (stop.stop_requested()) break;

@@ -9,11 +9,18 @@
 namespace onceguard::client {
 inline namespace v1 {
 
+/// With durations that can be added.
+[[nodiscard]] retry_params bounded(retry_params params);
+
 class delivery_run {
  public:
-  /// The arguments must outlive it.
+  /// The observer must outlive it.
   delivery_run(const request& sent, const retry_params& params, const attempt_observer& observer)
-      : params_(params), observer_(observer), repeatable_(is_repeatable(sent)) {}
+      : params_(bounded(params)), observer_(observer) {
+    state_.repeatable = is_repeatable(sent);
+    state_.safe = is_safe(sent);
+    state_.in_doubt = sent.maybe_sent_before && !state_.safe;
+  }
 
   /// How long the next attempt may take; at least a millisecond.
   [[nodiscard]] milliseconds timeout() const;
@@ -26,9 +33,9 @@ class delivery_run {
  private:
   [[nodiscard]] milliseconds elapsed() const;
 
-  const retry_params& params_;
+  const retry_params params_;
   const attempt_observer& observer_;
-  const bool repeatable_;
+  retry_state state_;
   const base::boot_clock::time_point begin_ = base::boot_now();
   delivery out_;
 };

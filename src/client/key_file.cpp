@@ -131,6 +131,7 @@ result<key_file> key_file::open(std::string path, const request& sent) {
     if (!made) return made.error();
     // The name appears with its whole content, or not at all.
     const bool linked = ::link(made->c_str(), out.path_.c_str()) == 0;
+    out.found_ = !linked;
     const auto why = linked || errno == EEXIST ? error() : failed(out.path_, "create");
     ::unlink(made->c_str());
     if (!why.detail.empty()) return why;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 
 namespace onceguard {
 namespace {
@@ -126,7 +127,7 @@ void collected_output::move_to(command_result& result) {
 void collected_output::keep_file(command_result& result, milliseconds retention) {
   if (!file_.is_open()) return;
   // Its time of modification is the end of its retention: see sweep_output_files.
-  const auto end = base::system_clock().wall_ms() + retention.count();
+  const auto end = base::system_clock().wall_ms() + base::bounded(retention).count();
   timespec times[2]{};
   times[0].tv_nsec = UTIME_OMIT;
   times[1].tv_sec = end / 1'000;

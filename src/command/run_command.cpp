@@ -10,6 +10,7 @@
 #include <onceguard/command.hpp>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "command/command_run.hpp"
 #include "command/output.hpp"
@@ -59,7 +60,7 @@ bool pause(milliseconds time, const std::stop_token& stop) {
   std::mutex mutex;
   std::unique_lock lock(mutex);
   std::condition_variable_any never;
-  never.wait_for(lock, stop, time, [] { return false; });
+  never.wait_for(lock, stop, base::bounded(time), [] { return false; });
   return !stop.stop_requested();
 }
 

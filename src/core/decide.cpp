@@ -40,7 +40,7 @@ decision grant(const record* stored, const claim& request, const instant& now, t
   r.claim_id = request.claim_id;
   r.attempt += 1;
   r.claimed_at_wall = now.wall;
-  r.unknown_retention_ms = request.unknown_retention.count();
+  r.unknown_retention_ms = std::max<std::int64_t>(request.unknown_retention.count(), 0);
   r.maybe_repeated = r.maybe_repeated || request.maybe_repeated;
   set_deadline(r, request.lease, now);
 

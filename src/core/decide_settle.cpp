@@ -71,9 +71,9 @@ record apply(const record& r, const settlement& request, const instant& now) {
     case settle_kind::fail: {
       end(out, record_state::failed, request.retention, now);
       const auto doublings = std::min<std::uint32_t>(out.failures, 30);
-      const bool longest = request.backoff.count() > request.backoff_max.count() >> doublings;
-      const auto pause =
-          longest ? request.backoff_max : request.backoff * (std::int64_t{1} << doublings);
+      const auto first = std::max(request.backoff, milliseconds(0));
+      const bool longest = first.count() > request.backoff_max.count() >> doublings;
+      const auto pause = longest ? request.backoff_max : first * (std::int64_t{1} << doublings);
       out.retry_at_lease = after(now.lease, pause);
       out.failures += 1;
       if (!out.earlier_unknown) out.why = request.why, out.why_status = request.why_status;

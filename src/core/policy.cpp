@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <utility>
 
 #include <onceguard/policy.hpp>
 
 namespace onceguard {
 inline namespace v1 {
 namespace {
+
+/// A lease that is shorter can run out between two renewals by rounds.
+constexpr milliseconds shortest_lease{1'000};
 
 /// 4xx with which an upstream refuses for the moment only: the same request may succeed later.
 bool passing_refusal(std::uint16_t status) noexcept {
@@ -68,6 +72,21 @@ std::string key_source::text() const {
 
 bool renews_lease(const route_policy& policy) noexcept {
   return policy.effect != effect_rule::transactional;
+}
+
+std::string fault_of_durations(const route_policy& policy) {
+  if (policy.lease < shortest_lease) return "lease is shorter than a second";
+  if (policy.retention.count() <= 0) return "retention is not positive";
+  const std::pair<const char*, milliseconds> others[] = {
+      {"wait", policy.wait},
+      {"backoff", policy.backoff},
+      {"backoff_max", policy.backoff_max},
+      {"unknown_retention", policy.unknown_retention},
+      {"upstream_timeout", policy.upstream_timeout}};
+  for (const auto& [name, length] : others) {
+    if (length.count() < 0) return std::string(name) + " is negative";
+  }
+  return {};
 }
 
 milliseconds lease_length(const route_policy& policy) noexcept {

@@ -6,7 +6,6 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/clock.hpp"
-#include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/state.hpp"
@@ -317,7 +316,7 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
   give_back_room();
   const auto ticket = engine_.waiting.enter(op_.id, co_await asio::this_coro::executor);
   if (!ticket) co_return answer_of(outcome_kind::busy);
-  const auto until = base::boot_now() + base::bounded(op_.policy->wait);
+  const auto until = base::boot_now() + op_.policy->wait;
   const auto twin_poll = engine_.params.twin_poll;
   const auto wake = [&ticket] { ticket->call(); };
   const std::stop_callback caller_left(op_.caller, wake);

@@ -30,8 +30,7 @@ void engine::state::remember(const operation& op, answer_ptr answer, answer_kept
   cached_replay entry;
   entry.answer = std::move(answer);
   entry.kept = kept;
-  cache.put(op.id, op.about->print, std::move(entry), base::boot_now() + base::bounded(retention),
-            epoch);
+  cache.put(op.id, op.about->print, std::move(entry), base::boot_now() + retention, epoch);
 }
 
 void engine::state::announce(const operation& op, const outcome& outcome) {
@@ -54,15 +53,44 @@ asio::awaitable<void> engine::state::keep_renewing_by_rounds() {
   }
 }
 
+namespace {
+
+engine_params bounded(engine_params params) {
+  for (auto* each : {&params.store_timeout, &params.settle_wait, &params.sweep_interval,
+                     &params.twin_poll, &params.loss_quiet, &params.longest_retention}) {
+    *each = base::bounded(*each);
+  }
+  return params;
+}
+
+/// What is wrong with the durations; empty: nothing.
+std::string fault_of(const engine_params& params) {
+  // Without a pause these would ask the store without end.
+  if (params.store_timeout.count() <= 0) return "store_timeout is not positive";
+  if (params.sweep_interval.count() <= 0) return "sweep_interval is not positive";
+  if (params.twin_poll.count() <= 0) return "twin_poll is not positive";
+  if (params.settle_wait.count() < 0) return "settle_wait is negative";
+  if (params.loss_quiet.count() < 0) return "loss_quiet is negative";
+  if (params.longest_retention.count() < 0) return "longest_retention is negative";
+  return {};
+}
+
+}  // namespace
+
 engine::engine(store& records, engine_params params, byte_budget& budget)
-    : state_(std::make_unique<state>(records, std::move(params), budget)) {}
+    : state_(std::make_unique<state>(records, bounded(std::move(params)), budget)) {}
 
 engine::~engine() {
   stop();
   for (const auto& held : state_->leases.all()) held->engine_ended = true;
 }
 
-result<void> engine::check() const { return state_->monitor.check(); }
+result<void> engine::check() const {
+  if (auto fault = fault_of(state_->params); !fault.empty()) {
+    return error(errc::invalid_argument, "engine_params: " + fault);
+  }
+  return state_->monitor.check();
+}
 
 asio::awaitable<result<void>> engine::poll_store() { return state_->monitor.poll(); }
 

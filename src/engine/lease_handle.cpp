@@ -2,7 +2,6 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
-#include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -164,7 +163,7 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   if (request.kind == settle_kind::abandon || request.kind == settle_kind::release) {
     stop_renewing();
   }
-  const auto until = base::boot_now() + base::bounded(granter.params.settle_wait);
+  const auto until = base::boot_now() + granter.params.settle_wait;
   retry_pause pause;
   for (;;) {
     std::vector<settlement> batch(1, request);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 #include "base/latch.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -57,8 +58,8 @@ loss_watch::loss_watch(const engine_params& params)
 }
 
 void loss_watch::expect(milliseconds quiet, milliseconds retention) noexcept {
-  raise_to(quiet_ms_, quiet.count());
-  raise_to(retention_ms_, retention.count());
+  raise_to(quiet_ms_, base::bounded(quiet).count());
+  raise_to(retention_ms_, base::bounded(retention).count());
 }
 
 loss_watch::change loss_watch::compare(const vitals& now, time_point time) {

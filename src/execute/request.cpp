@@ -8,7 +8,6 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/clock.hpp"
-#include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "core/request.hpp"
 
@@ -53,8 +52,8 @@ answer_ptr checked(answer stored_answer) {
 }
 
 patience::patience(const execute_policy& policy)
-    : until_(base::boot_now() + (policy.on_busy == on_busy_rule::wait ? base::bounded(policy.wait)
-                                                                      : milliseconds(0))) {}
+    : until_(base::boot_now() +
+             (policy.on_busy == on_busy_rule::wait ? policy.wait : milliseconds(0))) {}
 
 milliseconds patience::left() const noexcept {
   const auto rest = std::chrono::ceil<milliseconds>(until_ - base::boot_now());

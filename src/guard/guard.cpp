@@ -23,16 +23,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A lease that is shorter can run out between two renewals by rounds.
-constexpr milliseconds shortest_lease{1'000};
-
 std::optional<error> complaint(const route_policy& policy) {
   const auto refuse = [](std::string why) {
     return error(errc::invalid_argument, "route_policy: " + std::move(why));
   };
-  if (policy.lease < shortest_lease) return refuse("lease is shorter than a second");
-  if (policy.retention.count() <= 0) return refuse("retention is not positive");
-  if (policy.wait.count() < 0) return refuse("wait is negative");
+  if (auto fault = fault_of_durations(policy); !fault.empty()) return refuse(std::move(fault));
   if (policy.store_failure == store_failure_rule::open) {
     return refuse("store_failure = open is for HTTP: a caller of the library gets store_failed");
   }

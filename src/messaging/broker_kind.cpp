@@ -46,6 +46,23 @@ std::string url_fault(std::string_view url, broker_role role) {
   return "no broker has the scheme " + std::string(scheme) + "; " + examples(role);
 }
 
+namespace {
+
+/// The clients of the brokers count a call's milliseconds in an int, some of them several times.
+constexpr milliseconds longest_timeout{std::chrono::hours(24)};
+
+std::string fault_of(const broker_params& params, broker_role role) {
+  if (params.timeout.count() <= 0) return "broker_params: timeout is not positive";
+  return url_fault(params.url, role);
+}
+
+broker_params bounded(broker_params params) {
+  params.timeout = std::min(params.timeout, longest_timeout);
+  return params;
+}
+
+}  // namespace
+
 inline namespace v1 {
 
 const std::string* header_of(const message& sent, std::string_view name) noexcept {
@@ -63,17 +80,17 @@ const std::string* property_of(const message& sent, std::string_view name) noexc
 }
 
 result<std::unique_ptr<consumer>> open_consumer(const broker_params& params) {
-  if (auto fault = url_fault(params.url, broker_role::consumer); !fault.empty()) {
+  if (auto fault = fault_of(params, broker_role::consumer); !fault.empty()) {
     return error(errc::invalid_argument, std::move(fault));
   }
-  return broker_of(params.url)->open_consumer(params);
+  return broker_of(params.url)->open_consumer(bounded(params));
 }
 
 result<std::unique_ptr<publisher>> open_publisher(const broker_params& params) {
-  if (auto fault = url_fault(params.url, broker_role::publisher); !fault.empty()) {
+  if (auto fault = fault_of(params, broker_role::publisher); !fault.empty()) {
     return error(errc::invalid_argument, std::move(fault));
   }
-  return broker_of(params.url)->open_publisher(params);
+  return broker_of(params.url)->open_publisher(bounded(params));
 }
 
 }  // namespace v1

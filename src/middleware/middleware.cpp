@@ -14,9 +14,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A lease that is shorter can run out between two renewals by rounds.
-constexpr milliseconds shortest_lease{1'000};
-
 std::string fault_of_keys(const route_policy& policy) {
   if (policy.key.empty()) return "key has no source";
   for (std::size_t i = 0; i < policy.key.size(); ++i) {
@@ -49,10 +46,8 @@ std::string fault_of(const route& rule, const middleware_params& params, guard* 
     }
   }
   if (auto fault = fault_of_keys(policy); !fault.empty()) return fault;
-  if (policy.lease < shortest_lease) return "lease is shorter than a second";
-  if (policy.retention.count() <= 0) return "retention is not positive";
-  if (policy.wait.count() < 0) return "wait is negative";
   if (!policy.replay_check.empty()) return "replay_check is the gateway's alone";
+  if (auto fault = fault_of_durations(policy); !fault.empty()) return fault;
   // An application that can't complete the record in its transaction would run again what is
   // unknown.
   if (policy.effect == effect_rule::transactional && over != nullptr &&

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 
@@ -113,18 +114,18 @@ void observation::end_record(const route_policy& policy, const sighting& seen, c
     switch (end.settled) {
       case settle_kind::complete:
         known.state = record_state::completed;
-        known.until_ms = now + policy.retention.count();
+        known.until_ms = now + base::bounded(policy.retention).count();
         break;
       case settle_kind::fail:
         known.state = record_state::failed;
-        known.until_ms = now + policy.backoff.count();
+        known.until_ms = now + base::bounded(policy.backoff).count();
         break;
       case settle_kind::release:
       case settle_kind::abandon:
         known.state = record_state::unknown;
         known.until_ms = policy.unknown_retention.count() == 0
                              ? std::numeric_limits<std::int64_t>::max()
-                             : now + policy.unknown_retention.count();
+                             : now + base::bounded(policy.unknown_retention).count();
         break;
     }
   });

@@ -5,6 +5,13 @@
 #include "base/url.hpp"
 
 namespace onceguard {
+namespace {
+
+/// SQLite, libpq and PostgreSQL's settings count milliseconds in an int, some of them several
+/// times.
+constexpr milliseconds longest_timeout{std::chrono::hours(24)};
+
+}  // namespace
 
 const store_kind* store_registry::kind_of(std::string_view url) const noexcept {
   const auto scheme = base::scheme_of(url);
@@ -49,7 +56,12 @@ result<std::unique_ptr<store>> store_registry::open(const store_params& params) 
   if (auto fault = url_fault(params.url); !fault.empty()) {
     return error(errc::invalid_argument, "store url: " + fault);
   }
-  return kind_of(params.url)->open(params);
+  if (params.timeout.count() <= 0) {
+    return error(errc::invalid_argument, "store timeout: expected a positive time");
+  }
+  auto bounded = params;
+  bounded.timeout = std::min(params.timeout, longest_timeout);
+  return kind_of(params.url)->open(bounded);
 }
 
 }  // namespace onceguard

@@ -49,5 +49,15 @@ TEST(clocks, count_the_time_of_a_suspend) {
       << "1: the process's clock stands still in a suspend; 2: the stores' clock does";
 }
 
+TEST(clock, a_time_so_long_after_another_never_wraps) {
+  const auto now = boot_now();
+  for (const auto length : {std::chrono::milliseconds::max(), for_ever}) {
+    EXPECT_EQ(now + length - now, for_ever);
+    EXPECT_EQ(now + -length - now, -for_ever);
+  }
+  EXPECT_LT(now + std::chrono::milliseconds::min(), now);
+  EXPECT_EQ(now + std::chrono::milliseconds(1) - now, std::chrono::milliseconds(1));
+}
+
 }  // namespace
 }  // namespace onceguard::base

@@ -85,6 +85,52 @@ def test_a_key_of_another_request_is_refused_at_once(run, gateway, key):
     assert "attempt 2" not in done.stderr
 
 
+def refusal(name, status=409):
+    return {"status": status, "headers": [["Onceguard-Retry", "no"],
+                                          ["Content-Type", "application/problem+json"]],
+            "body": json.dumps({"type": f"urn:onceguard:problem:{name}", "retryable": False})}
+
+
+def test_what_was_done_and_has_no_answer_is_a_success_with_a_word(run, own_upstream):
+    own_upstream.plan("/charges", refusal("answer-not-kept"))
+    words = ["POST", own_upstream.url + "/charges", "--json", BODY, "--key-file", "a.key"]
+    done = run(*words)
+    assert (done.returncode, done.stdout) == (0, ""), done
+    assert "it was done before, and its answer was not kept" in done.stderr
+    again = run(*words)
+    assert (again.returncode, again.stdout) == (0, ""), again
+    assert "done before with 204; nothing was sent" in again.stderr
+    assert len(own_upstream.requests()) == 1
+
+
+def test_a_refusal_after_an_attempt_that_may_have_arrived_says_nothing_of_the_outcome(
+        run, own_upstream, key):
+    own_upstream.plan("/charges", {"status": 500}, {"status": 404})
+    done = run("POST", own_upstream.url + "/charges", "--json", BODY, "--key", key)
+    assert done.returncode == 8, done
+    assert "the outcome is unknown (an earlier attempt may have taken effect)" in done.stderr
+    assert "refused" not in done.stderr
+
+
+def test_a_refusal_with_the_key_file_of_an_earlier_run_says_nothing_of_the_outcome(
+        run, own_upstream):
+    own_upstream.plan("/charges", {"drop": "body"}, {"status": 401})
+    words = ["POST", own_upstream.url + "/charges", "--json", BODY, "--key-file", "a.key"]
+    assert run(*words, "--attempts", "1").returncode == 7
+    done = run(*words)
+    assert done.returncode == 8, done
+    assert "an earlier attempt may have taken effect" in done.stderr
+
+
+def test_the_longest_times_are_for_ever(run, own_upstream, key):
+    own_upstream.plan("/charges", {"status": 503, "headers": [["Retry-After", "0"]]},
+                      {"status": 201, "body": "done"})
+    days = "100000000000d"
+    done = run("POST", own_upstream.url + "/charges", "--json", BODY, "--key", key,
+               "--budget", days, "--timeout", days)
+    assert (done.returncode, done.stdout) == (0, "done"), done
+
+
 def test_gives_up_with_the_key_that_a_later_command_needs(run, key):
     port = Port()
     done = run("POST", f"http://127.0.0.1:{port.number}/", "--data", "x", "--key", key,

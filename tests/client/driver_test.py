@@ -78,8 +78,35 @@ def test_a_final_answer_is_not_asked_for_again(driver, scripted, key, answer):
     server = scripted.add(*WHOLE, answer, always=True)
     got = send_with(driver, "POST", server.url + "/orders", key, "body")
     assert got["attempts"] == 1
-    assert got["end"] == ("unknown" if b"outcome-unknown" in answer[1] else "refused")
+    in_doubt = b"outcome-unknown" in answer[1] or b" 503 " in answer[1]
+    assert got["end"] == ("unknown" if in_doubt else "refused")
     assert server.whole[f'"{key}"'] == 1
+
+
+def refused(status, **fields):
+    return {"status": status, "headers": [[name.replace("_", "-"), value]
+                                          for name, value in fields.items()]}
+
+
+@pytest.mark.parametrize("first", [{"drop": "body"}, refused(500), refused(503, Retry_After="0")],
+                         ids=["broken", "500", "503"])
+@pytest.mark.parametrize("last", [
+    refused(401), refused(404), refused(400, Onceguard_Retry="no"),
+    refused(422, Onceguard_Retry="new-key"), refused(308, Location="/else"),
+], ids=["401", "404", "400-no", "new-key", "308"])
+def test_nothing_is_refused_after_an_attempt_that_may_have_arrived(driver, upstream, key, first,
+                                                                   last):
+    upstream.plan("/" + key, first, last)
+    got = send_with(driver, "POST", f"{upstream.url}/{key}", key, "body")
+    assert (got["end"], got["attempts"]) == ("unknown", 2), got
+
+
+def test_what_was_done_and_has_no_answer_is_done(driver, upstream, key):
+    not_kept = refused(409, Onceguard_Retry="no", Content_Type="application/problem+json")
+    not_kept["body"] = problem("answer-not-kept", False).decode()
+    upstream.plan("/" + key, {"drop": "body"}, not_kept)
+    got = send_with(driver, "POST", f"{upstream.url}/{key}", key, "body")
+    assert (got["end"], got["attempts"]) == ("done", 2), got
 
 
 @pytest.mark.parametrize("step", [("rst",), ("fin",)], ids=["reset", "end"])

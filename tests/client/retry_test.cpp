@@ -34,72 +34,6 @@ ending end_of(const attempt& made, bool repeatable = true) {
   return decide_retry({}, made, state).end;
 }
 
-struct row {
-  std::uint16_t status;
-  std::string advice;
-  std::string body;
-  ending keyed;
-  ending keyless;
-};
-
-TEST(retry_policy, decides_by_the_status_the_advice_and_the_problem) {
-  const std::string yes = R"({"retryable":true})";
-  const std::string no = R"({"retryable":false})";
-  const std::string unknown =
-      R"({"type":"urn:onceguard:problem:outcome-unknown","retryable":false})";
-  const auto again = ending::none;
-  const auto refused = ending::refused;
-  const row rows[] = {
-      {200, "", "", ending::success, ending::success},
-      {201, "no", "", ending::success, ending::success},
-      {303, "", "", ending::success, ending::success},
-      {307, "", "", refused, refused},
-      {308, "", "", refused, refused},
-      {400, "", "", refused, refused},
-      {401, "", "", refused, refused},
-      {404, "", "", refused, refused},
-      {408, "", "", again, refused},
-      {409, "", "", refused, refused},
-      {409, "", yes, again, refused},
-      {409, "", no, refused, refused},
-      {409, "same-key", "", again, refused},
-      {409, "no", unknown, ending::unknown, refused},
-      {409, "", unknown, ending::unknown, refused},
-      {409, "same-key", unknown, again, refused},
-      {422, "new-key", yes, refused, refused},
-      {425, "", "", again, refused},
-      {429, "", "", again, refused},
-      {429, "no", "", refused, refused},
-      {429, "maybe", "", again, refused},
-      {500, "", "", again, ending::unknown},
-      {500, "no", "", refused, ending::unknown},
-      {501, "", "", refused, refused},
-      {502, "", "", again, ending::unknown},
-      {502, "", no, refused, ending::unknown},
-      {503, "", "", again, refused},
-      {503, "", "no JSON {", again, refused},
-      {503, "", R"({"retryable":"no"})", again, refused},
-      {504, "", "", again, ending::unknown},
-      {505, "", "", refused, refused},
-      {599, "", "", again, refused},
-      {600, "", "", refused, refused},
-      {999, "", "", refused, refused},
-      {404, "same-key", "", again, refused},
-  };
-  for (const auto& [status, advice, body, keyed, keyless] : rows) {
-    const auto made = answered(status, advice, body);
-    EXPECT_EQ(end_of(made), keyed) << status << " " << advice << " " << body;
-    EXPECT_EQ(end_of(made, false), keyless) << status << " " << advice << " " << body;
-  }
-}
-
-TEST(retry_policy, takes_a_conflict_with_a_time_for_a_twin_that_runs) {
-  const auto conflict = answered(409, "", "", "2");
-  EXPECT_EQ(end_of(conflict), ending::none);
-  EXPECT_EQ(end_of(conflict, false), ending::refused);
-  EXPECT_EQ(end_of(answered(409, "no", "", "2")), ending::refused);
-}
-
 TEST(retry_policy, obeys_a_problem_document_only_where_it_is_one) {
   auto made = answered(503);
   made.answer->body = R"({"retryable":false})";
@@ -112,7 +46,7 @@ TEST(retry_policy, knows_a_problem_document_by_its_media_type_in_any_case) {
     auto made = answered(503);
     made.answer->headers.emplace_back("content-type", type);
     made.answer->body = R"({"retryable":false})";
-    EXPECT_EQ(end_of(made), ending::refused) << type;
+    EXPECT_EQ(end_of(made), ending::unknown) << type;
   }
 }
 
@@ -284,6 +218,83 @@ TEST(sending, ends_when_the_caller_wants_no_more) {
       caller.get_token());
   EXPECT_EQ(got->end, ending::canceled);
   EXPECT_EQ(got->attempts, 1u);
+}
+
+TEST(sending, refuses_nothing_after_an_attempt_that_may_have_arrived) {
+  for (const auto& first :
+       {broken(true), answered(500), answered(503), answered(409, "same-key")}) {
+    for (const auto& last : {answered(401), answered(404), answered(422, "new-key"),
+                             answered(400, "no"), answered(308), broken(false, true)}) {
+      scripted_transport transport({first, broken(false), last});
+      retry_params params;
+      params.first_wait = milliseconds(1);
+      const auto got = send(transport, {"POST", "http://a/", {}, {}, "key"}, params);
+      EXPECT_EQ(got->end, ending::unknown);
+      EXPECT_TRUE(got->in_doubt);
+      EXPECT_EQ(got->attempts, 3u);
+    }
+  }
+}
+
+TEST(sending, knows_that_an_earlier_run_may_have_sent_it) {
+  request sent{"POST", "http://a/", {}, {}, "key"};
+  for (const bool before : {false, true}) {
+    sent.maybe_sent_before = before;
+    scripted_transport transport({answered(401)});
+    EXPECT_EQ(send(transport, sent)->end, before ? ending::unknown : ending::refused);
+  }
+}
+
+TEST(sending, is_in_doubt_of_nothing_without_an_effect) {
+  scripted_transport transport({broken(true), answered(503), answered(404)});
+  retry_params params;
+  params.first_wait = milliseconds(1);
+  const auto got = send(transport, {"GET", "http://a/"}, params);
+  EXPECT_EQ(got->end, ending::refused);
+  EXPECT_FALSE(got->in_doubt);
+}
+
+constexpr milliseconds retry_params::*durations[] = {
+    &retry_params::budget, &retry_params::first_wait, &retry_params::longest_wait,
+    &retry_params::attempt_timeout};
+
+TEST(sending, takes_the_largest_durations_for_for_ever) {
+  retry_params longest;
+  for (const auto member : durations) longest.*member = milliseconds::max();
+  std::stop_source caller;
+  scripted_transport transport({broken(true)});
+  const auto got = send(
+      transport, {"GET", "http://a/"}, longest,
+      [&](std::size_t, const attempt&, const retry_decision& next) {
+        EXPECT_GE(next.wait.count(), 0);
+        caller.request_stop();
+      },
+      caller.get_token());
+  EXPECT_EQ(got->end, ending::canceled);
+  EXPECT_EQ(got->attempts, 1u);
+  EXPECT_GT(transport.timeouts.at(0), milliseconds(std::chrono::hours(24 * 365)));
+  retry_state state;
+  state.repeatable = true;
+  state.random = 0.999'999;
+  for (state.attempts = 1; state.attempts < 8; ++state.attempts) {
+    for (const auto& made : {broken(true), answered(503, "", "", "99999999999999999999")}) {
+      const auto next = decide_retry(longest, made, state);
+      EXPECT_EQ(next.end, ending::none);
+      EXPECT_GT(next.wait, milliseconds(std::chrono::hours(24 * 300)));
+    }
+  }
+}
+
+TEST(sending, refuses_what_is_no_duration) {
+  for (const auto member : durations) {
+    for (const auto length : {milliseconds(-1), milliseconds::min()}) {
+      retry_params wrong;
+      wrong.*member = length;
+      scripted_transport transport({answered(200)});
+      EXPECT_EQ(send(transport, {"GET", "http://a/"}, wrong).error().code, errc::invalid_argument);
+      EXPECT_TRUE(transport.seen.empty());
+    }
+  }
 }
 
 TEST(sending, refuses_what_is_no_request) {

@@ -129,5 +129,103 @@ TEST_F(guard_policy, may_keep_an_answer_for_ever) {
   EXPECT_EQ(again()->value, "1");
 }
 
+constexpr milliseconds route_policy::*policy_durations[] = {
+    &route_policy::backoff,           &route_policy::backoff_max, &route_policy::lease,
+    &route_policy::retention,         &route_policy::wait,        &route_policy::upstream_timeout,
+    &route_policy::unknown_retention,
+};
+
+TEST_F(guard_policy, with_the_largest_durations_lets_work_run_once) {
+  auto guard = open();
+  for (const auto member : policy_durations) {
+    for (const auto length : {milliseconds::max() - 1ms, milliseconds::max()}) {
+      for (const auto rule : {on_busy_rule::reject, on_busy_rule::wait}) {
+        route_policy longest;
+        longest.*member = length;
+        longest.on_busy = rule;
+        const request order{"tenant-1", "key-" + std::to_string(++runs)};
+        std::atomic<int> done{0};
+        const auto work = [&] { return std::to_string(++done); };
+        EXPECT_EQ(guard.execute(order, longest, work)->value, "1");
+        EXPECT_EQ(open().execute(order, longest, work)->value, "1");
+      }
+    }
+  }
+}
+
+TEST_F(guard_policy, with_the_longest_lease_keeps_its_key) {
+  auto guard = open();
+  policy.lease = policy.unknown_retention = milliseconds::max();
+  const auto got = guard.execute(charge, policy, [&](running& run) {
+    records.advance(std::chrono::hours(24 * 365));
+    const auto twin = again();
+    EXPECT_EQ(twin.error().kind, refusal_kind::busy);
+    EXPECT_TRUE(run.may_go_on());
+    return std::string("first");
+  });
+  EXPECT_EQ(got->value, "first");
+  EXPECT_EQ(runs, 0);
+}
+
+TEST_F(guard_policy, waits_for_ever_if_it_says_so) {
+  auto guard = open();
+  policy.on_busy = on_busy_rule::wait;
+  policy.wait = milliseconds::max();
+  auto held = guard.claim(charge, policy);
+  ASSERT_TRUE(held.lease);
+  std::atomic<bool> over{false};
+  std::string twin;
+  std::thread waiter([&] {
+    twin = guard.execute(charge, policy, [&] { return std::to_string(++runs); })->value;
+    over = true;
+  });
+  testing::wait_until(
+      "the twin to wait", [&] { return guard.engine().gauges().waiters == 1; }, 10s);
+  EXPECT_FALSE(over);
+  static_cast<void>(guard.settle(std::move(*held.lease),
+                                 terms_of_result(codec<std::string>::encode("first"), policy)));
+  waiter.join();
+  EXPECT_EQ(twin, "first");
+  EXPECT_EQ(runs, 0);
+}
+
+TEST_F(guard_policy, that_has_a_negative_duration_is_refused) {
+  auto guard = open();
+  for (const auto member : policy_durations) {
+    for (const auto length : {-1ms, milliseconds::min()}) {
+      route_policy wrong;
+      wrong.*member = length;
+      EXPECT_NE(fault_of_durations(wrong), "");
+      const auto got = guard.execute(charge, wrong, [&] { return std::to_string(++runs); });
+      ASSERT_FALSE(got);
+      EXPECT_EQ(got.error().kind, refusal_kind::invalid_request);
+    }
+  }
+  EXPECT_EQ(runs, 0);
+}
+
+TEST_F(guard_policy, of_its_engine_is_refused_where_it_is_no_duration) {
+  constexpr milliseconds engine_params::*members[] = {
+      &engine_params::settle_wait, &engine_params::sweep_interval, &engine_params::twin_poll,
+      &engine_params::loss_quiet, &engine_params::longest_retention};
+  for (const auto member : members) {
+    guard_params params;
+    params.engine.*member = -1ms;
+    EXPECT_EQ(guard::open(records.open(), params).error().code, errc::invalid_argument);
+    params.engine.*member = milliseconds::max();
+    auto longest = guard::open(records.open(), params);
+    ASSERT_TRUE(longest) << longest.error().detail;
+    const request order{"tenant-1", "key-" + std::to_string(++runs)};
+    EXPECT_TRUE(longest->execute(order, [] { return std::string("done"); }));
+  }
+  guard_params params;
+  params.store_timeout = -1ms;
+  EXPECT_EQ(guard::open(records.open(), params).error().code, errc::invalid_argument);
+  params.store_timeout = milliseconds::max();
+  EXPECT_TRUE(guard::open(records.open(), params)->execute({"tenant-1", "key"}, [] {
+    return std::string("done");
+  }));
+}
+
 }  // namespace
 }  // namespace onceguard

@@ -311,6 +311,20 @@ TEST_F(middleware_serve, trusted_proxy_names_the_client_of_an_address_scope) {
   EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 2");
 }
 
+TEST_F(middleware_serve, the_largest_durations_let_a_handler_run_once) {
+  route_policy policy;
+  for (auto* each : {&policy.lease, &policy.retention, &policy.unknown_retention, &policy.wait,
+                     &policy.backoff, &policy.backoff_max, &policy.upstream_timeout}) {
+    *each = milliseconds::max();
+  }
+  policy.on_busy = on_busy_rule::wait;
+  auto served = make(with(policy));
+  auto other = make(with(policy));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
+  EXPECT_EQ(other.serve(sent.now(), charge()).body, "run 1");
+  EXPECT_EQ(runs, 1);
+}
+
 TEST_F(middleware_serve, wrong_parameters_are_refused_by_name) {
   const auto why = [&](middleware_params params) {
     auto made = middleware::make(records_guard, std::move(params));
@@ -325,6 +339,9 @@ TEST_F(middleware_serve, wrong_parameters_are_refused_by_name) {
   policy = {};
   policy.lease = milliseconds(10);
   EXPECT_THAT(why(with(policy)), HasSubstr("lease"));
+  policy = {};
+  policy.unknown_retention = milliseconds(-1);
+  EXPECT_THAT(why(with(policy)), HasSubstr("unknown_retention is negative"));
   policy = {};
   policy.effect = effect_rule::transactional;
   EXPECT_THAT(why(with(policy)), HasSubstr("effect = transactional needs a PostgreSQL store"));

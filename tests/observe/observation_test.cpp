@@ -52,6 +52,17 @@ TEST_F(observed, a_repeat_of_a_completed_key_would_be_replayed) {
   EXPECT_EQ(counts().repeat_delays.counts()[1], 1u);  // up to one second
 }
 
+TEST_F(observed, the_largest_durations_are_for_ever) {
+  policy.retention = policy.unknown_retention = policy.backoff = milliseconds::max();
+  EXPECT_EQ(outcome("k", "body"), request_outcome::ran);
+  EXPECT_EQ(outcome("lost", "body", in_doubt), request_outcome::ran);
+  EXPECT_EQ(outcome("later", "body", failed), request_outcome::ran);
+  clock.advance(std::chrono::hours(1));
+  EXPECT_EQ(outcome("k", "body"), request_outcome::replayed);
+  EXPECT_EQ(outcome("lost", "body"), request_outcome::unknown);
+  EXPECT_EQ(outcome("later", "body"), request_outcome::backoff);
+}
+
 TEST_F(observed, a_repeat_of_a_running_key_is_busy_or_waits) {
   const auto first = see("k", "body");
   EXPECT_EQ(outcome("k", "body"), request_outcome::busy);

@@ -15,6 +15,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include "base/for_ever.hpp"
 #include "base/url.hpp"
 #include "client/answer_fields.hpp"
 #include "client/beast/name_lookup.hpp"
@@ -84,7 +85,7 @@ class exchange {
 
   asio::awaitable<attempt> run(milliseconds timeout) {
     const auto executor = co_await asio::this_coro::executor;
-    deadline_ = asio::steady_timer::clock_type::now() + timeout;
+    deadline_ = asio::steady_timer::clock_type::now() + base::bounded(timeout);
     error_code failed;
     const auto found = co_await find_addresses(target_.host, target_.port, deadline_, failed);
     if (failed)

@@ -75,6 +75,7 @@ asio::awaitable<result<delivery>> async_send(request sent, retry_params params,
                                              transport_params transport,
                                              attempt_observer observer) {
   if (auto checked = check(sent); !checked) co_return std::move(checked).error();
+  if (auto checked = check(params); !checked) co_return std::move(checked).error();
   // The limits of a stream run beside its reads and writes.
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
   auto run = deliver(sent, params, transport, observer);

@@ -7,6 +7,7 @@
 #include <onceguard/client_curl.hpp>
 
 #include "base/field.hpp"
+#include "base/for_ever.hpp"
 #include "client/answer_fields.hpp"
 #include "client/delivery_run.hpp"
 
@@ -125,7 +126,7 @@ attempt curl_transport::send(const request& sent, milliseconds timeout,
   if (!is_repeatable(sent)) curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);  // without a wait for a look-up that hangs
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(base::bounded(timeout).count()));
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, fault);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &received);

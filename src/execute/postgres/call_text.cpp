@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -127,6 +128,11 @@ std::string claim_call(const request& request, const claim& wanted) {
 
 }  // namespace
 
+std::int32_t as_setting(milliseconds duration) noexcept {
+  constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(duration.count(), 1, longest));
+}
+
 std::string claim_text(const request& request, const claim& wanted) {
   return select_claim + claim_call(request, wanted);
 }
@@ -167,7 +173,8 @@ claimed read_claimed(const sql_transaction::row& row, const claim& wanted) {
 }
 
 std::string wait_text(const request& request, milliseconds at_most) {
-  return "SELECT onceguard.wait_for_key(" + subject_text(request) + ',' + number(at_most) + ')';
+  return "SELECT onceguard.wait_for_key(" + subject_text(request) + ',' +
+         std::to_string(as_setting(at_most)) + ')';
 }
 
 std::string complete_text(const record_id& id, const lease& held, const answer& answer,

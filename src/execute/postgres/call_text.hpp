@@ -1,6 +1,7 @@
 // The calls that `execute` makes to the SQL functions, as text. Every value is a number or in hex,
 // so that nothing needs quoting and any client library can send the text.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ struct claimed {
                                       std::span<const claim> wanted);
 /// Throws statement_failed if the row is not one of `claim_text` or `claims_text`.
 [[nodiscard]] claimed read_claimed(const sql_transaction::row& row, const claim& wanted);
+
+/// As PostgreSQL's settings take it, in an int: from 1 ms to 24 days, which nobody waits for.
+[[nodiscard]] std::int32_t as_setting(milliseconds duration) noexcept;
 
 [[nodiscard]] std::string wait_text(const request& request, milliseconds at_most);
 [[nodiscard]] std::string complete_text(const record_id& id, const lease& held,

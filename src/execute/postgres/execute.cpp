@@ -26,8 +26,10 @@ verdict run_once(sql_transaction& transaction, const request& request, const cla
 result<verdict> execute(sql_transaction& transaction, const request& request,
                         const execute_policy& policy, const effect_work& work) {
   if (const auto wrong = complaint(request, policy)) return *wrong;
-  const auto question = claim_of(request, policy, unknown_policy::hold);
   for (unsigned conflicts_met = 0;;) {
+    // A claim id of its own for each attempt: the record of one whose work has committed it is met
+    // as somebody else's, and the work does not run on it again.
+    const auto question = claim_of(request, policy, unknown_policy::hold);
     auto reached = phase::claiming;
     try {
       return run_once(transaction, request, question, policy, work, reached);
@@ -35,6 +37,9 @@ result<verdict> execute(sql_transaction& transaction, const request& request,
       if (is_callers(failed, reached)) throw;
       const bool again = transaction.whole() && conflicts(failed) && reached != phase::claiming;
       if (again && conflicts_met++ < policy.conflict_retries) continue;
+      if (reached != phase::claiming && was_committed(transaction, failed, request, question)) {
+        return ended_by_work();
+      }
       const bool unsure = failed.lost() && transaction.whole() && reached == phase::committing;
       return to_error(failed, unsure ? effect::unknown : effect::none);
     }

@@ -55,6 +55,7 @@ class sql_flow final : public step_flow {
         if (is_callers(failed, reached)) throw;
         if (conflicts(failed) && conflicts_met++ < policy_.conflict_retries) continue;
         if (failed.sqlstate() == "OG001") throw attempt_ended{overtaken()};
+        if (ended_before(failed)) throw attempt_ended{ended_by_work()};
         throw attempt_ended{to_error(failed, failed.lost() ? effect::unknown : effect::none)};
       }
     }

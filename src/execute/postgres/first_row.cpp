@@ -5,6 +5,8 @@
 #include <onceguard/first_row_postgres.hpp>
 #include <onceguard/postgres.hpp>
 
+#include "execute/insert_form.hpp"
+
 namespace onceguard::postgres {
 inline namespace v1 {
 namespace {
@@ -52,10 +54,8 @@ std::optional<first_row> made_or_found(const PGresult* got) {
 }  // namespace
 
 std::string insert_once_text(std::string_view insert, std::string_view find) {
-  std::string upper(insert);
-  for (auto& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  if (upper.find("ON CONFLICT") == std::string::npos) {
-    throw std::invalid_argument("insert_once: the insert has no ON CONFLICT … DO NOTHING");
+  if (!leaves_conflicts_alone(insert)) {
+    throw std::invalid_argument("insert_once: the insert must say ON CONFLICT … DO NOTHING");
   }
   std::string out = "WITH onceguard_made AS (";
   out.append(insert).append(

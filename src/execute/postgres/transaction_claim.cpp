@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "base/hash.hpp"
 #include "execute/request.hpp"
 #include "store/postgres/connection/failure.hpp"
 
@@ -39,6 +40,34 @@ bool conflicts(const statement_failed& failed) noexcept {
 
 bool is_callers(const statement_failed& failed, phase reached) noexcept {
   return reached == phase::working && !conflicts(failed) && !failed.lost();
+}
+
+error ended_by_work() {
+  return {errc::conflict, "execute: the work ended the transaction that it ran in",
+          effect::unknown};
+}
+
+bool ended_before(const statement_failed& failed) noexcept {
+  return is_any(failed, {"3B001", "25P01"});  // no such savepoint, no transaction
+}
+
+bool was_committed(sql_transaction& transaction, const statement_failed& failed,
+                   const request& request, const claim& wanted) noexcept {
+  if (ended_before(failed)) return true;
+  if (failed.lost() || !transaction.whole()) return false;
+  try {
+    // A claim of another one, which is rolled back. Whoever runs the operation now has it locked;
+    // what stands there without a lock was committed unsettled.
+    const bracket whatever_happens(transaction);
+    transaction.begin(isolation_level::as_session);
+    auto other = wanted;
+    base::random_bytes(other.claim_id);
+    const auto found = read_claimed(transaction.run(claim_text(request, other)), other);
+    return !found.locked && (found.verdict.kind == verdict_kind::busy ||
+                             found.verdict.kind == verdict_kind::unknown);
+  } catch (...) {
+    return false;
+  }
 }
 
 error to_error(const statement_failed& failed, effect on_store) {

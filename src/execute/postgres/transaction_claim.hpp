@@ -20,6 +20,17 @@ enum class phase : std::uint8_t { claiming, working, committing };
 
 [[nodiscard]] error to_error(const statement_failed& failed, effect on_store);
 
+/// Of work that committed the transaction that it ran in: its effects and its claim are durable,
+/// and the rest may not be.
+[[nodiscard]] error ended_by_work();
+/// Whether the failure says that the transaction of the work, or the part of it, is not there any
+/// more.
+[[nodiscard]] bool ended_before(const statement_failed& failed) noexcept;
+/// Whether the work has committed its claim, although its last statement failed. Asks the database,
+/// where that may have happened and the connection stands.
+[[nodiscard]] bool was_committed(sql_transaction& transaction, const statement_failed& failed,
+                                 const request& request, const claim& wanted) noexcept;
+
 /// Rolls back at the end of a scope what was begun and not committed, also after an exception.
 class bracket {
  public:

@@ -1,9 +1,10 @@
-#include <algorithm>
 #include <memory>
 
 #include <sqlite3.h>
 
 #include <onceguard/first_row_sqlite.hpp>
+
+#include "execute/insert_form.hpp"
 
 namespace onceguard::sqlite {
 inline namespace v1 {
@@ -72,13 +73,6 @@ class bound_statement {
   std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement_{nullptr, sqlite3_finalize};
 };
 
-bool resolves_conflicts(std::string_view insert) {
-  constexpr std::string_view wanted = "ON CONFLICT";
-  const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; };
-  return std::search(insert.begin(), insert.end(), wanted.begin(), wanted.end(),
-                     [&](char a, char b) { return upper(a) == b; }) != insert.end();
-}
-
 std::invalid_argument unused(std::size_t number) {
   return std::invalid_argument("first_row: no statement has the parameter $" +
                                std::to_string(number));
@@ -94,8 +88,8 @@ void bind_all(bound_statement& statement, const std::vector<sql_value>& paramete
 
 first_row insert_once(sqlite3* database, std::string_view insert, std::string_view find,
                       const std::vector<sql_value>& parameters) {
-  if (!resolves_conflicts(insert)) {
-    throw std::invalid_argument("insert_once: the insert has no ON CONFLICT … DO NOTHING");
+  if (!leaves_conflicts_alone(insert)) {
+    throw std::invalid_argument("insert_once: the insert must say ON CONFLICT … DO NOTHING");
   }
   bound_statement inserting(database, insert);
   bound_statement finding(database, find);

@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint16_t handled_status = 200;
 constexpr std::uint16_t dead_status = 422;
 constexpr std::size_t reason_size_max = 4'096;
-constexpr milliseconds lease_max{24 * 3'600'000};  // as the functions in PostgreSQL have it
 
 inbox_outcome dead(std::string reason, std::uint32_t attempt = 0) {
   inbox_outcome out;
@@ -56,7 +55,6 @@ void check(std::string_view subscriber, const inbox_policy& policy) {
   if (policy.backoff_max < policy.backoff) refuse("inbox_policy: backoff_max is below backoff");
   if (policy.retention.count() <= 0) refuse("inbox_policy: retention is not positive");
   if (policy.lease.count() <= 0) refuse("inbox_policy: lease is not positive");
-  if (policy.lease > lease_max) refuse("inbox_policy: lease is more than a day");
 }
 
 request request_of(std::string_view subscriber, const inbox_message& message,

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "execute/postgres/call_text.hpp"
 #include "store/postgres/connection/failure.hpp"
 #include "store/postgres/queries/wire.hpp"
 
@@ -57,7 +58,8 @@ std::vector<sql_transaction::row> batch_transaction::begin(const std::string& st
   begun_ = true;
   fresh_savepoint_ = true;
   return send("BEGIN;SET LOCAL idle_in_transaction_session_timeout=" +
-              std::to_string(idle_max.count()) + ';' + statement + ";SAVEPOINT onceguard_message");
+              std::to_string(as_setting(idle_max)) + ';' + statement +
+              ";SAVEPOINT onceguard_message");
 }
 
 void batch_transaction::next_message() {

@@ -368,7 +368,9 @@ result<void> run_subscription(const subscription_params& params, std::stop_token
                               const std::function<batch_worker()>& make_worker,
                               milliseconds retention) {
   if (auto wrong = complaint(params)) return *wrong;
-  return subscription(params, std::move(stop), make_worker, retention).run();
+  auto bounded = params;
+  bounded.retry = std::min(params.retry, retry_max);
+  return subscription(bounded, std::move(stop), make_worker, retention).run();
 }
 
 }  // namespace v1

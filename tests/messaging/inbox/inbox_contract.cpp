@@ -300,14 +300,6 @@ TEST_P(inbox_contract, many_consumers_of_the_same_messages_have_one_effect_each)
   EXPECT_EQ(charges("ada"), messages);
 }
 
-std::vector<library_under_test> databases() {
-  std::vector<library_under_test> out;
-  for (const auto& one : libraries) {
-    if (std::string_view(one.name) != "pqxx") out.push_back(one);
-  }
-  return out;
-}
-
 INSTANTIATE_TEST_SUITE_P(databases, inbox_contract, ::testing::ValuesIn(databases()),
                          [](const auto& one) { return std::string(one.param.name); });
 

@@ -45,6 +45,15 @@ class inbox_till {
   std::unique_ptr<till> till_;
 };
 
+/// Those that have an inbox.
+inline std::vector<library_under_test> databases() {
+  std::vector<library_under_test> out;
+  for (const auto& one : libraries) {
+    if (std::string_view(one.name) != "pqxx") out.push_back(one);
+  }
+  return out;
+}
+
 /// The policy of the suites: nobody wants to wait for a back-off.
 inline inbox_policy impatient() {
   inbox_policy out;

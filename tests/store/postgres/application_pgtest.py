@@ -169,18 +169,30 @@ def test_an_application_writes_by_functions_alone(application, caller):
     assert application.claim("mine").verdict == "replay"
 
 
-def test_no_call_holds_a_key_for_longer_than_a_day(application):
-    day, longer = timedelta(days=1), timedelta(days=1, milliseconds=1)
-    for wrong in (longer, timedelta(days=36500), timedelta(milliseconds=-1), None):
+def test_a_length_of_time_is_of_100_years_at_most_and_none_wraps(application):
+    longest, longer = timedelta(days=36525), timedelta(days=36525, milliseconds=1)
+    for wrong in (longer, timedelta(milliseconds=-1), None):
         assert failure(application.claim, "k", lease_length=wrong) == "22023"
-    lease = application.leased("k", lease_length=day)
-    for wrong in (longer, timedelta(days=36500), None):
-        assert failure(application.settle, "fail", lease, wrong, day) == "22023"
-        assert failure(application.settle, "fail", lease, day, wrong) == "22023"
+        assert failure(application.claim, "k", retention=wrong) == "22023"
+    lease = application.leased("k", lease_length=longest, retention=longest)
+    for wrong in (longer, None):
+        assert failure(application.settle, "fail", lease, wrong, longest) == "22023"
+        assert failure(application.settle, "fail", lease, longest, wrong) == "22023"
         assert failure(application.settle, "save_progress", lease, "one", b"", wrong) == "22023"
-    application.settle("save_progress", lease, "one", b"", day)
-    application.settle("fail", lease, day, day)
-    assert milliseconds(application.claim("k").retry_after) <= DAY
+    application.settle("save_progress", lease, "one", b"", longest)
+    assert milliseconds(application.claim("k").retry_after) > 36_000 * DAY
+    application.settle("fail", lease, longest, longest)
+    assert milliseconds(application.claim("k").retry_after) > 36_000 * DAY
+
+
+def test_a_long_back_off_that_doubles_does_not_wrap(application):
+    longest, pause = timedelta(days=36525), timedelta(0)
+    for _ in range(3):
+        lease = application.leased("k")
+        application.settle("fail", lease, pause, longest)
+    lease = application.leased("k")
+    application.settle("fail", lease, timedelta(days=20_000), longest)
+    assert milliseconds(application.claim("k").retry_after) > 36_000 * DAY
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, None])

@@ -58,6 +58,7 @@ SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan 
 DECLARE
   method constant bytea := 'application';
   day constant bigint := 86400000;
+  longest constant bigint := 3155760000000;  -- 100 years
   content bytea;
   made bytea;
   floor bigint;
@@ -68,10 +69,11 @@ DECLARE
   was_unknown boolean;
 BEGIN
   digest := onceguard.application_digest(scope_kind, scope, key);
-  IF length(print) <> 32 OR length(claim_id) <> 16 OR lease_ms NOT BETWEEN 0 AND day
-     OR retention_ms < 0 OR num_nulls(print, claim_id, lease_ms, retention_ms, rerun, wait) > 0 THEN
-    RAISE 'onceguard: a claim takes a SHA-256, a claim id of 16 bytes, a lease of at most a day, and '
-          'a retention'
+  IF length(print) <> 32 OR length(claim_id) <> 16 OR lease_ms NOT BETWEEN 0 AND longest
+     OR retention_ms NOT BETWEEN 0 AND longest
+     OR num_nulls(print, claim_id, lease_ms, retention_ms, rerun, wait) > 0 THEN
+    RAISE 'onceguard: a claim takes a SHA-256, a claim id of 16 bytes, and a lease and a retention of '
+          'at most 100 years'
       USING ERRCODE = '22023';
   END IF;
   PERFORM onceguard.commit_durably();
@@ -201,7 +203,7 @@ BEGIN
   met := onceguard.claim_now(
     convert_to(scope_kind, 'UTF8'), convert_to(scope, 'UTF8'), convert_to(key, 'UTF8'),
     sha256(coalesce(fingerprint, '')), id, onceguard.milliseconds(lease_length, 'lease_length'),
-    onceguard.milliseconds(retention, 'retention', '100 years'), unknown = 'rerun', wait);
+    onceguard.milliseconds(retention, 'retention'), unknown = 'rerun', wait);
   verdict := CASE met.verdict WHEN 'locked' THEN 'busy' ELSE met.verdict END;
   retry_after := CASE met.verdict WHEN 'locked' THEN interval '100 milliseconds'
                                   ELSE met.retry_after * interval '1 millisecond' END;

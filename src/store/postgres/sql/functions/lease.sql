@@ -51,9 +51,9 @@ BEGIN
 END
 $$;
 
--- A lease and a back-off last a day at most, so that no call blocks a key for longer.
+-- A hundred years are for ever, and no sum of two of them overflows.
 CREATE OR REPLACE FUNCTION onceguard.milliseconds(length interval, name text,
-                                                  most interval DEFAULT '1 day') RETURNS bigint
+                                                  most interval DEFAULT '100 years') RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   out bigint := floor(extract(epoch FROM length) * 1000);

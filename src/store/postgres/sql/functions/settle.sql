@@ -139,7 +139,7 @@ BEGIN
   r.deadline_at := onceguard.now_ms();
   r.expires_at := r.deadline_at + CASE
     WHEN retention IS NULL THEN coalesce(r.retention, 86400000)
-    ELSE onceguard.milliseconds(retention, 'retention', '100 years') END;
+    ELSE onceguard.milliseconds(retention, 'retention') END;
   IF r.state <= 'probing' THEN
     r.state := 'completed';
     r.flags := coalesce(r.flags, 0) & 7 | 16;
@@ -184,6 +184,7 @@ DECLARE
   first constant bigint := onceguard.milliseconds(backoff, 'backoff');
   most constant bigint := onceguard.milliseconds(backoff_max, 'backoff_max');
   r onceguard.records := onceguard.record_of(lease);
+  doublings constant integer := least(coalesce(r.failures, 0), 30);
 BEGIN
   IF r.state = 'failed' THEN
     RETURN;
@@ -191,8 +192,10 @@ BEGIN
   r.deadline_at := onceguard.now_ms();
   r.expires_at := r.deadline_at + CASE
     WHEN retention IS NULL THEN coalesce(r.retention, 86400000)
-    ELSE onceguard.milliseconds(retention, 'retention', '100 years') END;
-  r.retry_at := r.deadline_at + least(first << least(coalesce(r.failures, 0), 30), most);
+    ELSE onceguard.milliseconds(retention, 'retention') END;
+  -- Compared before it is doubled, which might overflow.
+  r.retry_at := r.deadline_at + CASE WHEN first > most >> doublings THEN most
+                                     ELSE first << doublings END;
   r.expires_at := greatest(r.expires_at, r.retry_at);
   IF r.state <= 'probing' THEN
     r.state := 'failed';
