@@ -67,8 +67,8 @@ inline constexpr std::size_t small_body = 16u << 10;
 /// Thread-safe; an update that is lost to a concurrent update does no harm.
 class answer_sizes {
  public:
-  /// The most times by which the budget can be exceeded: if all running requests get the longest
-  /// answer at once, after shorter answers.
+  /// So many requests may run at most in the room of one longest answer. If all of them get it at
+  /// once, after shorter answers, they get room for it one after the other.
   static constexpr std::size_t most_at_once = 16;
 
   answer_sizes() = default;

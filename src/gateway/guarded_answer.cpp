@@ -106,7 +106,9 @@ asio::awaitable<bool> guarded_exchange::send_if_granted(answer_ptr stored) {
 }
 
 http::problem_detail guarded_exchange::buffers_full(std::string_view for_what) const {
-  const auto& budget = session_.thread().shared.budget;
+  auto& shared = session_.thread().shared;
+  shared.readers.cut_slowest();  // for those that come next
+  const auto& budget = shared.budget;
   base::log(base::event::buffers_full, {{"refused", std::string(for_what)},
                                         {"route", session_.rule().name},
                                         {"used", budget.used()},

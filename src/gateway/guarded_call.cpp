@@ -130,6 +130,7 @@ asio::awaitable<settle_terms> guarded_exchange::send_once(lease_handle* lease) {
   limits.upstream_timeout = policy_.upstream_timeout;
   limits.write_timeout = thread.shared.params.write_timeout;
   limits.max_answer_body = policy_.max_answer_body;
+  limits.readers = &thread.shared.readers;
   auto result = co_await call_upstream(*up_, std::move(head), body_, limits,
                                        lease == nullptr ? nullptr : &lease->held(), answer_room_);
   co_return terms_after_call(std::move(result));

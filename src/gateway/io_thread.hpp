@@ -16,6 +16,7 @@
 #include <onceguard/engine.hpp>
 
 #include "audit/audit_log.hpp"
+#include "gateway/answer_readers.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/delivery_queue.hpp"
 #include "gateway/listener_tls.hpp"
@@ -46,6 +47,7 @@ struct gateway_shared {
   std::vector<http::address_block> trusted;
   byte_budget budget;
   shared_answers replays;
+  answer_readers readers;
   host_names names;
   suspect_upstreams suspects;
   delivery_queues queues;

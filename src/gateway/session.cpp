@@ -208,6 +208,7 @@ asio::awaitable<bool> session::send(const answer& answer, answer_style style,
     if (sent.bytes < out_.size()) sent = co_await stream_.write_on(sent, out_, timeout);
   } else {
     stream_.hand_over_little();
+    const answer_readers::reading listed(thread_.shared.readers, thread_.io, stream_);
     sent = co_await stream_.write(out_, answer.body, timeout);
   }
   sending_ = false;

@@ -3,6 +3,7 @@
 #include <boost/asio/error.hpp>
 
 #include "base/clock.hpp"
+#include "engine/background.hpp"
 #include "engine/held_lease.hpp"
 #include "gateway/params/http_url.hpp"
 #include "http/forwarding.hpp"
@@ -17,6 +18,8 @@ using clock = base::boot_clock;
 namespace {
 
 constexpr std::size_t answer_read_size = 8 * 1024;
+/// Between looks whether there is room for an answer, which waits in the kernel.
+constexpr milliseconds room_poll{20};
 constexpr std::size_t piece_max = 64 * 1024;  // of a request, between two checks of the lease
 // How much more than the longest body may be read late.
 constexpr std::size_t late_more = 64 * 1024;
@@ -62,6 +65,10 @@ class call {
   void begin_waiting() { until_ = base::boot_now() + limits_.upstream_timeout; }
   /// Reads until the deadline; after the deadline, reads only the data that the kernel has.
   asio::awaitable<void> read_on();
+  /// Takes room for what is read next. False: there is none now.
+  [[nodiscard]] bool has_room();
+  /// Until there is room, or the call is done.
+  asio::awaitable<void> wait_for_room();
   /// Parses the data that has arrived. True: more must be read. False: the call is done, or the
   /// request must be sent first.
   [[nodiscard]] bool take();
@@ -107,6 +114,7 @@ class call {
   bool write_failed_ = false;
   bool answer_begun_ = false;  // a byte of it has come
   bool done_ = false;
+  bool in_body_ = false;  // of the final answer
   clock::time_point write_until_{};
   clock::time_point until_{};
   call_result result_;
@@ -176,7 +184,29 @@ bool call::take_head() {
     finish(call_end::too_large);
     return false;
   }
+  in_body_ = true;
   return true;
+}
+
+/// The whole of an answer whose length is known, as two halves of answers could wait for each
+/// other.
+bool call::has_room() {
+  if (limits_.readers == nullptr || !in_body_) return true;
+  const auto promised = up_.reader.head().content_length;
+  if (promised) return held_.grow_to(static_cast<std::size_t>(*promised));
+  const auto needed = result_.body.size() + answer_read_size;
+  return held_.grow_to(2 * std::min(needed, limits_.max_answer_body)) || held_.grow_to(needed);
+}
+
+asio::awaitable<void> call::wait_for_room() {
+  while (!has_room()) {
+    if (base::boot_now() >= until_) {
+      finish(call_end::too_large);
+      co_return;
+    }
+    limits_.readers->cut_slowest();
+    co_await sleep_for(room_poll);
+  }
 }
 
 /// An upstream that announces a long body and sends little must not occupy memory for all of it.
@@ -185,9 +215,11 @@ void call::make_room_for(std::size_t more) {
   const auto needed = body.size() + more;
   if (needed <= body.capacity()) return;
   const auto promised = up_.reader.head().content_length;
-  const auto most =
+  auto most =
       std::min<std::uint64_t>(promised.value_or(limits_.max_answer_body), limits_.max_answer_body);
-  const auto ahead = std::max<std::size_t>(promised ? 64 * 1024 : 0, 2 * body.capacity());
+  if (limits_.readers != nullptr) most = std::min<std::uint64_t>(most, held_.bytes());
+  auto ahead = std::max<std::size_t>(promised ? 64 * 1024 : 0, 2 * body.capacity());
+  if (2 * ahead > most) ahead = static_cast<std::size_t>(most);  // and not most / 2 too much
   body.reserve(std::max(needed, std::min<std::size_t>(most, ahead)));
   if (body.capacity() > held_.bytes()) held_.set(body.capacity());
 }
@@ -295,7 +327,11 @@ asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string 
   while (!one.done()) {
     if (one.sending() && !one.send_now()) co_await one.send_on();
     one.begin_waiting();
-    while (one.take()) co_await one.read_on();
+    while (one.take()) {
+      if (!one.has_room()) co_await one.wait_for_room();
+      if (one.done()) break;
+      co_await one.read_on();
+    }
   }
   co_return one.result();
 }

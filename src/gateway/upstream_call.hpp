@@ -10,6 +10,7 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/record.hpp>
 
+#include "gateway/answer_readers.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
@@ -81,10 +82,13 @@ struct call_limits {
   milliseconds upstream_timeout{60'000};  ///< from the request's last byte to the answer's
   milliseconds write_timeout{30'000};
   std::size_t max_answer_body = 1u << 20;
+  /// Who has to go if there is no room for the answer; null: the answer does not count.
+  answer_readers* readers = nullptr;
 };
 
 /// Checks before each piece of the request whether `lease` may go on (null: there is no lease).
-/// `held` grows with the part of the answer that is held in memory.
+/// `held` grows before a part of the answer is held in memory. If there is no room in its budget
+/// until the upstream's time is over, the answer ends as one that is too large.
 boost::asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                                   std::string_view body, call_limits limits,
                                                   const held_lease* lease, byte_reservation& held);
