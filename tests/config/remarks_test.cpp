@@ -89,6 +89,8 @@ const hint cases[] = {
     {"retention", "[defaults]\nretention = \"10s\"\n", "shorter than the lease"},
     {"outcome", "[defaults]\noutcome = { \"5xx\" = \"release\" }\n", "may come after the effect"},
     {"success_again", "[defaults]\noutcome = { 202 = \"fail\" }\n", "says that it took effect"},
+    {"any_error_of_graphql", "[defaults]\noutcome = { \"json:/errors\" = \"release\" }\n",
+     "also fits what failed after the effect"},
     {"mesh", "",
      "note: [defaults] outcome: a 503 means that nothing was done, but one with the sign "},
     {"present_among_previous",
@@ -115,6 +117,13 @@ const hint cases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(each, hints, ::testing::ValuesIn(cases),
                          [](const auto& i) { return std::string(i.param.name); });
+
+TEST(hints, leave_a_part_with_a_value_alone) {
+  const auto* toml =
+      "[defaults]\noutcome = { \"header:grpc-status=14\" = \"release\", \"json:/errors\" = "
+      "\"unknown\" }\n";
+  EXPECT_THAT(texts_of(load_text(toml, bare())), Not(HasSubstr("a rule on a part")));
+}
 
 TEST(hints, leave_a_mesh_alone_where_the_route_says_what_a_503_means) {
   for (const auto* toml :

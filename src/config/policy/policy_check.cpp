@@ -317,6 +317,15 @@ class checker {
       warn({"outcome"},
            "a 5xx may come after the effect; with \"release\" or \"fail\" a repeat runs again");
     }
+    const auto& parts = policy_.outcome_parts;
+    const bool any_failure = std::any_of(parts.begin(), parts.end(), [&](const answer_part& part) {
+      return part.value.empty() && again(part.meaning);
+    });
+    if (any_failure) {
+      warn({"outcome"},
+           "a rule on a part without a value also fits what failed after the effect; with "
+           "\"release\" or \"fail\" a repeat runs again");
+    }
     if (after_success) {
       warn({"outcome"},
            "a 2xx says that it took effect; with \"release\" or \"fail\" a repeat runs again");
