@@ -259,6 +259,18 @@ TEST(load, takes_rules_on_parts_of_answers) {
   EXPECT_EQ(read.values.defaults.outcome_status.size(), 1U);
 }
 
+TEST(load, refuses_rules_on_parts_of_answers_for_messages) {
+  const std::string consume =
+      "[[consume]]\nsubscriber = \"a\"\nfrom = \"nats://127.0.0.1/S/C\"\n"
+      "to = \"http://127.0.0.1:1/\"\ndrop_dead_letters = true\n";
+  const std::string parts = "outcome = { \"json:/errors\" = \"unknown\" }\n";
+  EXPECT_NE(texts_of(load_text(consume + parts, {})).find("only statuses and classes"),
+            std::string::npos);
+  EXPECT_EQ(
+      texts_of(load_text("[defaults]\n" + parts + consume, {})).find("only statuses and classes"),
+      std::string::npos);
+}
+
 TEST(load, routes_of_webhooks_have_a_contract_of_their_own) {
   const testing::temporary_folder folder;
   const auto secret = folder.file("secret");
