@@ -61,6 +61,7 @@ constexpr column columns[] = {
     {"with key", [](const route_traffic& seen) { return seen.with_key; }},
     {"repeats", [](const route_traffic& seen) { return seen.repeats; }},
     {"replays", [](const route_traffic& seen) { return seen.replays(); }},
+    {"other scope", [](const route_traffic& seen) { return seen.other_scopes; }},
     {"mismatches", [](const route_traffic& seen) { return seen.count("mismatch"); }},
     {"refused", [](const route_traffic& seen) { return seen.count("refused"); }},
     {"same content", [](const route_traffic& seen) { return seen.contents_repeated; }},
@@ -81,10 +82,12 @@ void print_page(const traffic& seen) {
     std::cout << "\n" << std::left << std::setw(first) << title_of(route) << std::right;
     for (const auto& [title, number] : columns) std::cout << std::setw(other) << number(counts);
   }
-  std::cout << "\n\n"
-               "repeats: a key came again with the same request. replays: of them, those that get\n"
-               "the first answer. same content: no key or another, and the content of another\n"
-               "request. ran again: a repeat or same content, and both got an answer of success.\n";
+  std::cout
+      << "\n\n"
+         "repeats: a key came again with the same request. replays: of them, those that get\n"
+         "the first answer. other scope: the same, from who has another credential by now; it\n"
+         "runs again. same content: no key or another, and the content of another request.\n"
+         "ran again: a repeat or same content, and both got an answer of success.\n";
   for (const auto& [route, counts] : seen.routes) {
     std::cout << "\n" << title_of(route) << (counts.observed != 0 ? " (observed)" : "") << "\n";
     for (const auto& [setting, why] : advise(counts)) {
@@ -102,6 +105,7 @@ ordered_json route_json(const std::string& route, const route_traffic& seen) {
   out["anonymous"] = seen.anonymous;
   out["not_compared"] = seen.not_compared;
   out["repeats"] = seen.repeats;
+  out["other_scopes"] = seen.other_scopes;
   out["replays"] = seen.replays();
   out["mismatches"] = seen.count("mismatch");
   out["refused"] = seen.count("refused");

@@ -78,8 +78,7 @@ void observed_request::whole() {
   };
   const bool anonymous = seen_.anonymous;
   if (seen_.with_key) {
-    const auto id = make_record_id(admitted_.scope, admitted_.key);
-    seen_ = shared.observed.see(policy_, id, admitted_.scope, print(admitted_));
+    seen_ = shared.observed.see(policy_, admitted_.key, admitted_.scope, print(admitted_));
   } else if (scope_) {
     seen_ = shared.observed.see_without_key(scope_->scope, print(*scope_));
   }

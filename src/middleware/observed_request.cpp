@@ -45,7 +45,7 @@ void observed_request::compare(const admission& admitted, const std::optional<sc
   if (with_key) {
     record_ = make_record_id(admitted.scope, admitted.key);
     if (!fits) return refuse(problem::request_too_large);
-    seen_ = owner_.observed->see(policy, *record_, admitted.scope, print(admitted));
+    seen_ = owner_.observed->see(policy, admitted.key, admitted.scope, print(admitted));
   } else {
     seen_.would_be = request_outcome::unguarded;
     if (scope && fits) seen_ = owner_.observed->see_without_key(scope->scope, print(*scope));

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include <onceguard/fingerprint.hpp>
+
 #include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -46,11 +48,11 @@ observation::tables& observation::known() {
   return *tables_;
 }
 
-sighting observation::see(const route_policy& policy, const record_id& record, const digest& scope,
+sighting observation::see(const route_policy& policy, std::string_view key, const digest& scope,
                           const digest& print) {
   sighting out;
   out.with_key = out.compared = true;
-  out.record = hash_of(record);
+  out.record = hash_of(make_record_id(scope, key));
   const auto now = clock_.boot_ms();
   out.would_be = known().records.update(out.record, [&](known_record& known, bool found) {
     using enum request_outcome;
@@ -78,8 +80,21 @@ sighting observation::see(const route_policy& policy, const record_id& record, c
     out.earlier_succeeded = known.succeeded;
     return ran;
   });
-  if (out.would_be == request_outcome::ran && !out.since_first) see_content(scope, print, out);
+  if (out.would_be == request_outcome::ran && !out.since_first) {
+    see_content(scope, print, out);
+    see_scope(key, scope, print, out);
+  }
   return out;
+}
+
+void observation::see_scope(std::string_view key, const digest& scope, const digest& print,
+                            sighting& out) {
+  std::string both(base::as_chars(print));
+  both += key;
+  known().scopes.update(base::checksum_of(both), [&](std::uint64_t& last, bool found) {
+    out.other_scope = found && last != hash_of(scope);
+    last = hash_of(scope);
+  });
 }
 
 sighting observation::see_without_key(const digest& scope, const digest& print) {
@@ -187,6 +202,7 @@ void observation::count(std::string_view route, const sighting& seen, const endi
       ++problem->second;
     }
   }
+  if (seen.other_scope) ++counts.other_scopes;
   counts.repeats_run_again += repeats;
   counts.contents_run_again += contents;
   if (seen.since_first) {

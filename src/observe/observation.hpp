@@ -52,6 +52,9 @@ struct route_counts {
   std::uint64_t repeats = 0;
   std::uint64_t repeats_run_again = 0;  ///< first one and repeat got an answer of success
   delays repeat_delays;
+  /// The first with its key and fingerprint under its scope, and not the first of all: a caller who
+  /// has another credential by now, whom guarding would not know again.
+  std::uint64_t other_scopes = 0;
 
   // Requests whose content came before, within content_window, and that guarding could not have
   // known as repeats.
@@ -69,6 +72,7 @@ struct sighting {
   bool anonymous = false;
   bool compared = false;
   bool same_content = false;  ///< its content came before, with another key or with none
+  bool other_scope = false;   ///< its key and fingerprint came before, under another scope
   std::optional<milliseconds> since_first{};    ///< a repeat of its key
   std::optional<milliseconds> since_content{};  ///< same_content
   bool earlier_succeeded = false;  ///< of a key that runs again: its run before had success
@@ -86,7 +90,7 @@ struct ending {
 /// after the first one was forgotten counts as a first one. Thread-safe.
 class observation {
  public:
-  static constexpr std::size_t usual_entries = 64 * 1024;  // of each of two tables: 5 MiB
+  static constexpr std::size_t usual_entries = 64 * 1024;  // of each of three tables: 6 MiB
   static constexpr milliseconds content_window{3'600'000};
 
   /// Takes the memory of its tables with the first request.
@@ -94,8 +98,8 @@ class observation {
                        std::size_t entries = usual_entries);
 
   /// A whole request with a key. `print` is its fingerprint.
-  [[nodiscard]] sighting see(const route_policy& policy, const record_id& record,
-                             const digest& scope, const digest& print);
+  [[nodiscard]] sighting see(const route_policy& policy, std::string_view key, const digest& scope,
+                             const digest& print);
   /// A whole request without a key, on a route that requires none.
   [[nodiscard]] sighting see_without_key(const digest& scope, const digest& print);
 
@@ -132,6 +136,7 @@ class observation {
   };
 
   void see_content(const digest& scope, const digest& print, sighting& out);
+  void see_scope(std::string_view key, const digest& scope, const digest& print, sighting& out);
   void end_record(const route_policy& policy, const sighting& seen, const ending& end);
   template <class Table>
   static std::uint64_t count_success(Table& table, std::uint64_t hash, bool first);
@@ -141,9 +146,10 @@ class observation {
   const base::clock& clock_;
   const std::int64_t since_wall_ms_;
   struct tables {
-    explicit tables(std::size_t entries) : records(entries), contents(entries) {}
+    explicit tables(std::size_t entries) : records(entries), contents(entries), scopes(entries) {}
     base::recent_table<known_record> records;
     base::recent_table<known_content> contents;
+    base::recent_table<std::uint64_t> scopes;  // the last one of a key and fingerprint
   };
   [[nodiscard]] tables& known();
 

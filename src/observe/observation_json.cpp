@@ -58,6 +58,7 @@ void append(std::string& out, std::string_view route, const route_counts& counts
   route_object.number("repeats", counts.repeats);
   route_object.number("repeats_run_again", counts.repeats_run_again);
   append(route_object.member("repeats_after_ms"), counts.repeat_delays);
+  route_object.number("other_scopes", counts.other_scopes);
   route_object.number("contents_without_key", counts.contents_without_key);
   route_object.number("contents_with_another_key", counts.contents_with_another_key);
   route_object.number("contents_run_again", counts.contents_run_again);

@@ -22,7 +22,7 @@ constexpr ending in_doubt{settle_kind::abandon, false};
 class observed : public testing::Test {
  protected:
   sighting see(std::string_view key, std::string_view content) {
-    return watched.see(policy, digest_of(key), digest_of("ann"), digest_of(content));
+    return watched.see(policy, key, digest_of("ann"), digest_of(content));
   }
   sighting see_bare(std::string_view content, std::string_view scope = "ann") {
     return watched.see_without_key(digest_of(scope), digest_of(content));
@@ -198,7 +198,7 @@ TEST_F(observed, memory_is_bounded_and_the_oldest_leave) {
   observation small(clock, 64);
   const auto see_in = [&](int number) {
     const auto text = std::to_string(number);
-    const auto seen = small.see(policy, digest_of(text), digest_of("ann"), digest_of(text));
+    const auto seen = small.see(policy, text, digest_of("ann"), digest_of(text));
     small.settle(policy, seen, completed);
     return seen.would_be;
   };
@@ -232,6 +232,22 @@ TEST_F(observed, the_json_has_each_route_with_its_counts) {
   EXPECT_NE(text.find(R"("route":"/pay","requests":1,"with_key":1)"), text.npos) << text;
   EXPECT_NE(text.find(R"("route":"shop/\"")"), text.npos) << text;
   EXPECT_NE(text.find(R"("problems":{"key-missing":1})"), text.npos) << text;
+}
+
+TEST(observation_of_scopes, counts_who_comes_again_as_somebody_else) {
+  observation watched;
+  const route_policy policy;
+  const auto see = [&](std::string_view key, std::string_view scope, std::string_view content) {
+    const auto seen = watched.see(policy, key, digest_of(scope), digest_of(content));
+    watched.count("/", seen, {settle_kind::complete, true});
+    return seen.other_scope;
+  };
+  EXPECT_FALSE(see("k", "ann", "a"));
+  EXPECT_FALSE(see("k", "ann", "a")) << "a repeat";
+  EXPECT_TRUE(see("k", "ann's new token", "a"));
+  EXPECT_FALSE(see("k", "bob", "another body"));
+  EXPECT_FALSE(see("another key", "bob", "a"));
+  EXPECT_EQ(watched.counts().at("/").other_scopes, 1u);
 }
 
 }  // namespace

@@ -33,7 +33,11 @@ void add_obstacles(const route_traffic& seen, advices& out) {
   out.add(number_of(problems, "key-malformed"), "key_syntax",
           "with a key that is refused; \"lenient\" takes more, the rest is for their clients");
   out.add(number_of(problems, "scope-missing"), "scope",
-          "without the scope's source, or with it twice; choose one that all clients send");
+          "without the scope's source, with it twice, or with an Authorization that is signed anew "
+          "for each try; choose one that all clients send, auth-param:NAME of a signed one");
+  out.add(seen.other_scopes, "scope",
+          "with the key and content of another one, under another scope: they run again. Most "
+          "likely a credential was renewed between two tries; take what stays of it");
   out.add(number_of(problems, "request-too-large"), "max_request_body",
           "with a longer body: 413 with a key");
   out.add(seen.count("mismatch"), "fingerprint",
@@ -69,7 +73,7 @@ std::vector<advice> advise(const route_traffic& seen) {
   add_obstacles(seen, out);
   add_keys(seen, out);
   if (seen.observed == 0 || seen.with_key == 0) return std::move(out).all();
-  if (seen.count("refused") + seen.count("mismatch") == 0) {
+  if (seen.count("refused") + seen.count("mismatch") + seen.other_scopes == 0) {
     out.add("observe = false", "guarding refuses none of these requests; " +
                                    requests_text(seen.repeats) + " repeated a key, and " +
                                    requests_text(seen.replays()) +
@@ -77,7 +81,8 @@ std::vector<advice> advise(const route_traffic& seen) {
   } else {
     out.add("observe = true", "guarding would refuse " +
                                   requests_text(seen.count("refused") + seen.count("mismatch")) +
-                                  ": see above first");
+                                  " and would not know " + requests_text(seen.other_scopes) +
+                                  " again: see above first");
   }
   return std::move(out).all();
 }

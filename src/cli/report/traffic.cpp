@@ -47,6 +47,7 @@ route_traffic read_route(const json& object) {
   out.anonymous = number(object, "anonymous");
   out.not_compared = number(object, "not_compared");
   out.repeats = number(object, "repeats");
+  out.other_scopes = number(object, "other_scopes");
   out.contents_repeated =
       number(object, "contents_without_key") + number(object, "contents_with_another_key");
   out.run_again = number(object, "repeats_run_again") + number(object, "contents_run_again");
@@ -85,9 +86,14 @@ bool add_line(const std::string& bytes, traffic& out) {
   const auto line = json::parse(bytes, nullptr, false);
   if (!line.is_object() || !line.contains("event")) return false;
   const auto event = text(line, "event");
-  if (event != "request" && event != "observed") return true;
+  const bool other_scope = event == "other-scope";
+  if (event != "request" && event != "observed" && !other_scope) return true;
   auto& route = out.routes[text(line, "route")];
-  event == "request" ? add_request(line, route) : add_sum(line, route);
+  if (other_scope) {
+    ++route.other_scopes;  // of a guarded request
+  } else {
+    event == "request" ? add_request(line, route) : add_sum(line, route);
+  }
   const auto time = text(line, "time");
   if (out.begin.empty() || time < out.begin) out.begin = time;
   if (time > out.end) out.end = time;

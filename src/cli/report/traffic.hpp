@@ -22,6 +22,7 @@ struct route_traffic {
   std::uint64_t anonymous = 0;          ///< of those with a key: the scope is shared
   std::uint64_t not_compared = 0;       ///< observed, and the body was not read wholly
   std::uint64_t repeats = 0;            ///< a key came again with its fingerprint
+  std::uint64_t other_scopes = 0;       ///< both came again, under another scope
   std::uint64_t contents_repeated = 0;  ///< no key, or another one, and the content of another
   std::uint64_t run_again = 0;          ///< of both: first one and repeat got an answer of success
   numbers_by_name outcomes;             ///< of guarded requests
