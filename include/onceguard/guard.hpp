@@ -137,6 +137,8 @@ struct guard_params {
 /// may only be destroyed or assigned. The destructor ends the leases that are still held, whose
 /// outcome is unknown if their work may have begun, and blocks until what has to be settled is
 /// settled, for at most `engine.settle_wait`. No call may be under way then.
+/// In a child that was forked after the guard was opened, its calls are refused and its destructor
+/// does nothing: its threads and connections are the parent's (docs/library-pitfalls.md).
 class guard {
  public:
   /// Opens the store that the URL names, and polls it; blocks. The program must be linked with the
@@ -157,7 +159,8 @@ class guard {
   // `work` returns the result, a storable type, and may take a `running&`. It runs at most once at
   // a time and, unless policy.unknown is rerun, never again after it returned, threw, or died with
   // its process. What it throws is rethrown, and the record is settled as policy.exception says,
-  // but after `not_done` and `try_later`. `policy` must outlive the call.
+  // but after `not_done` and `try_later`. `policy` must outlive the call, and the coroutine: a temporary
+  // one is refused by the compiler, where the call returns before its work has ended.
 
   /// Blocks the calling thread, which also runs the work.
   template <work_of_result Work>
@@ -177,6 +180,10 @@ class guard {
   template <awaitable_work Work>
   [[nodiscard]] boost::asio::awaitable<execution<awaited_result_of<Work>>> async_execute(
       request request, const route_policy& policy, Work work);
+  /// A temporary policy is gone before the work is.
+  template <awaitable_work Work>
+  boost::asio::awaitable<execution<awaited_result_of<Work>>> async_execute(
+      request request, const route_policy&& policy, Work work) = delete;
   /// The same with the guard's policy.
   template <awaitable_work Work>
   [[nodiscard]] boost::asio::awaitable<execution<awaited_result_of<Work>>> async_execute(
@@ -189,7 +196,7 @@ class guard {
   /// thread. Neither may block. What `work` throws is logged, and settles the record as
   /// policy.exception says.
   template <storable T>
-  void start(request request, const route_policy& policy, std::function<void(job<T>)> work,
+  void start(request request, route_policy policy, std::function<void(job<T>)> work,
              std::function<void(execution<T>)> done);
 
   // ---- the same in pieces
@@ -203,6 +210,9 @@ class guard {
   /// claim in doubt: async_execute takes care of that.
   [[nodiscard]] boost::asio::awaitable<claim_result> async_claim(request request,
                                                                  const route_policy& policy);
+  /// A temporary policy is gone before the claim is.
+  boost::asio::awaitable<claim_result> async_claim(request request,
+                                                   const route_policy&& policy) = delete;
   /// As settle, without blocking.
   [[nodiscard]] boost::asio::awaitable<outcome> async_settle(lease_handle held, settle_terms terms);
 
@@ -217,7 +227,11 @@ class guard {
 
  private:
   struct state;
-  explicit guard(std::unique_ptr<state> made) noexcept;
+  /// Leaves the state of a parent process alone.
+  struct state_end {
+    void operator()(state* ended) const noexcept;
+  };
+  explicit guard(std::unique_ptr<state, state_end> made) noexcept;
   /// A claim whose question to the application, if there is one, is answered.
   claim_result begin(const request& request, const route_policy& policy, std::stop_token caller);
   boost::asio::awaitable<claim_result> async_begin(request request, const route_policy& policy,
@@ -229,7 +243,7 @@ class guard {
   template <storable T>
   friend class job;
 
-  std::unique_ptr<state> state_;
+  std::unique_ptr<state, state_end> state_;
 };
 
 // ---- how the templates are made
@@ -361,15 +375,16 @@ class job {
 
  private:
   friend class guard;
-  job(guard& owner, const route_policy& policy, lease_handle held,
+  job(guard& owner, std::shared_ptr<const route_policy> policy, lease_handle held,
       std::function<void(execution<T>)> done)
-      : owner_(&owner), policy_(&policy), held_(std::move(held)), done_(std::move(done)) {}
+      : owner_(&owner), policy_(std::move(policy)), held_(std::move(held)), done_(std::move(done)) {}
 
   void settle(settle_terms terms, std::optional<T> made) {
     auto* const owner = std::exchange(owner_, nullptr);
     if (owner == nullptr) throw std::logic_error("onceguard::job: finished twice");
     owner->settle_job(std::move(*held_), std::move(terms),
-                      [done = std::move(done_), made = std::move(made)](outcome ended) mutable {
+                      [done = std::move(done_), made = std::move(made),
+                       kept = policy_](outcome ended) mutable {
                         // Of work that failed, the outcome is unknown at least to this call.
                         if (!made && ended.kind == outcome_kind::ran) {
                           ended.kind = ended.settled_as == settle_kind::abandon
@@ -381,18 +396,19 @@ class job {
   }
 
   guard* owner_;
-  const route_policy* policy_;
+  std::shared_ptr<const route_policy> policy_;  // outlives the lease
   std::optional<lease_handle> held_;
   std::function<void(execution<T>)> done_;
 };
 
 template <storable T>
-void guard::start(request request, const route_policy& policy, std::function<void(job<T>)> work,
+void guard::start(request request, route_policy policy, std::function<void(job<T>)> work,
                   std::function<void(execution<T>)> done) {
-  begin_job(std::move(request), policy,
-            [this, &policy, work = std::move(work), done = std::move(done)](claim_result begun) {
+  auto kept = std::make_shared<const route_policy>(std::move(policy));
+  begin_job(std::move(request), *kept,
+            [this, kept, work = std::move(work), done = std::move(done)](claim_result begun) {
               if (!begun.lease) return done(replayed_value<T>(begun.outcome));
-              work(job<T>(*this, policy, std::move(*begun.lease), done));
+              work(job<T>(*this, kept, std::move(*begun.lease), done));
             });
 }
 

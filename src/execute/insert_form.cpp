@@ -17,32 +17,32 @@ bool is_word(char c) noexcept { return is_letter(c) || (c >= '0' && c <= '9'); }
 class sql_words {
  public:
   explicit sql_words(std::string_view text) : text_(text) {
-    while (at_ < text_.size()) step();
+    while (position_ < text_.size()) step();
   }
   [[nodiscard]] const std::vector<std::string>& all() const noexcept { return words_; }
 
  private:
   [[nodiscard]] bool begins(std::string_view mark) const noexcept {
-    return text_.substr(at_).starts_with(mark);
+    return text_.substr(position_).starts_with(mark);
   }
 
   /// Behind the next mark, or to the end of the text.
   void skip_past(std::string_view mark) {
-    const auto found = text_.find(mark, at_);
-    at_ = found == std::string_view::npos ? text_.size() : found + mark.size();
+    const auto found = text_.find(mark, position_);
+    position_ = found == std::string_view::npos ? text_.size() : found + mark.size();
   }
 
   void step() {
-    const char c = text_[at_];
+    const char c = text_[position_];
     if (begins("--")) return skip_past("\n");
     if (begins("/*")) return skip_comment();
     if (c == '\'' || c == '"' || c == '`') return skip_quoted(c, false);
     if (c == '[') return skip_past("]");
     if (c == '$') return skip_dollars();
-    if (!is_word(c)) return static_cast<void>(++at_);
+    if (!is_word(c)) return static_cast<void>(++position_);
     std::string word;
-    for (; at_ < text_.size() && is_word(text_[at_]); ++at_) {
-      const char letter = text_[at_];
+    for (; position_ < text_.size() && is_word(text_[position_]); ++position_) {
+      const char letter = text_[position_];
       word += letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
     }
     if (word == "E" && begins("'")) return skip_quoted('\'', true);
@@ -51,10 +51,10 @@ class sql_words {
 
   /// A quote within is doubled, which is two texts in a row; or, in E'…', behind a backslash.
   void skip_quoted(char quote, bool escapes) {
-    for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
-      if (escapes && text_[at_] == '\\') ++at_;
+    for (++position_; position_ < text_.size() && text_[position_] != quote; ++position_) {
+      if (escapes && text_[position_] == '\\') ++position_;
     }
-    ++at_;
+    ++position_;
   }
 
   void skip_comment() {
@@ -63,33 +63,33 @@ class sql_words {
     do {
       if (begins("/*")) {
         ++depth;
-        at_ += 2;
+        position_ += 2;
       } else if (begins("*/")) {
         --depth;
-        at_ += 2;
+        position_ += 2;
       } else {
-        ++at_;
+        ++position_;
       }
-    } while (depth > 0 && at_ < text_.size());
+    } while (depth > 0 && position_ < text_.size());
   }
 
   /// $tag$ … $tag$, or a parameter.
   void skip_dollars() {
-    auto end = at_ + 1;
+    auto end = position_ + 1;
     while (end < text_.size() && is_word(text_[end])) ++end;
     const bool quotes =
-        end < text_.size() && text_[end] == '$' && (end == at_ + 1 || is_letter(text_[at_ + 1]));
+        end < text_.size() && text_[end] == '$' && (end == position_ + 1 || is_letter(text_[position_ + 1]));
     if (!quotes) {
-      at_ = end;
+      position_ = end;
       return;
     }
-    const auto mark = text_.substr(at_, end + 1 - at_);
-    at_ = end + 1;
+    const auto mark = text_.substr(position_, end + 1 - position_);
+    position_ = end + 1;
     skip_past(mark);
   }
 
   const std::string_view text_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
   std::vector<std::string> words_;
 };
 

@@ -1,3 +1,5 @@
+#include <atomic>
+#include <pthread.h>
 #include <stdexcept>
 #include <thread>
 
@@ -34,6 +36,15 @@ std::optional<error> complaint(const route_policy& policy) {
   return std::nullopt;
 }
 
+/// How often this process was forked from one that had loaded the library.
+std::atomic<unsigned> forks{0};
+
+unsigned watched_forks() {
+  static const int watching = ::pthread_atfork(
+      nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  return watching == 0 ? forks.load(std::memory_order_relaxed) : 0;
+}
+
 claim_result refused(error why) {
   claim_result out;
   out.outcome.kind = outcome_kind::store_failed;
@@ -49,6 +60,7 @@ struct guard::state {
         records(std::move(opened)),
         budget(params.max_buffered),
         engine(*records, params.engine, budget),
+        forks_before(watched_forks()),
         keep_running(asio::make_work_guard(io)) {}
 
   void start() {
@@ -71,6 +83,11 @@ struct guard::state {
     loop.join();
   }
 
+  /// Threads, locks and connections are those of the parent.
+  [[nodiscard]] bool of_parent() const noexcept {
+    return forks.load(std::memory_order_relaxed) != forks_before;
+  }
+
   asio::awaitable<void> end() {
     co_await engine.end_held_leases();
     const auto until = base::boot_now() + params.engine.settle_wait;
@@ -82,6 +99,9 @@ struct guard::state {
   [[nodiscard]] std::optional<claim_result> answered_here(const request& request,
                                                           const route_policy& policy,
                                                           operation& made) {
+    if (of_parent()) {
+      return refused({errc::conflict, "guard: the process was forked since; open another one"});
+    }
     auto wrong = onceguard::complaint(request);
     if (!wrong) wrong = complaint(policy);
     if (wrong) {
@@ -153,6 +173,7 @@ struct guard::state {
   const std::unique_ptr<store> records;
   byte_budget budget;
   onceguard::engine engine;
+  const unsigned forks_before;
   asio::io_context io{1};  // ends before the engine, whose background work it runs
   asio::executor_work_guard<asio::io_context::executor_type> keep_running;
   std::thread loop;
@@ -172,14 +193,18 @@ result<guard> guard::open(std::unique_ptr<store> records, guard_params params) {
   if (!records) return error(errc::invalid_argument, "guard::open: there is no store");
   if (auto wrong = complaint(params.policy)) return std::move(*wrong);
   params.engine.store_timeout = params.store_timeout;
-  auto made = std::make_unique<state>(std::move(records), std::move(params));
+  std::unique_ptr<state, state_end> made(new state(std::move(records), std::move(params)));
   if (const auto fine = made->engine.check(); !fine) return fine.error();
   if (const auto polled = run_here(made->engine.poll_store()); !polled) return polled.error();
   made->start();
   return guard(std::move(made));
 }
 
-guard::guard(std::unique_ptr<state> made) noexcept : state_(std::move(made)) {}
+void guard::state_end::operator()(state* ended) const noexcept {
+  if (!ended->of_parent()) delete ended;
+}
+
+guard::guard(std::unique_ptr<state, state_end> made) noexcept : state_(std::move(made)) {}
 guard::guard(guard&&) noexcept = default;
 guard& guard::operator=(guard&&) noexcept = default;
 guard::~guard() = default;

@@ -126,48 +126,6 @@ TEST_F(postgres_execute, work_that_ends_its_transaction_is_a_mistake_that_is_rep
   EXPECT_EQ(charges("ada"), 0);
 }
 
-TEST_F(postgres_execute, what_the_work_committed_itself_is_never_reported_as_nothing) {
-  const auto commits = [&](const char* then) {
-    return [&, then](const lease&) {
-      till_.charge("ada");
-      run("COMMIT; BEGIN");
-      run(then);
-      return receipt();
-    };
-  };
-  run("BEGIN");  // the caller's own
-  auto reply = till_.execute(order_, {}, commits("SELECT 1"));
-  ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().code, errc::conflict);
-  EXPECT_EQ(reply.error().effect, effect::unknown);
-  run("ROLLBACK");
-  EXPECT_EQ(charges("ada"), 1);
-  EXPECT_EQ(till_.execute(order_, reported_at_once(), charging(till_, "ada"))->kind,
-            verdict_kind::busy);
-
-  run("DROP TABLE IF EXISTS unique_charges; CREATE TABLE unique_charges ("
-      "who text UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO unique_charges VALUES ('ada')");
-  reply =
-      till_.execute({"ada", "order-2"}, {}, commits("INSERT INTO unique_charges VALUES ('ada')"));
-  ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().effect, effect::unknown);
-  EXPECT_EQ(charges("ada"), 2);
-}
-
-TEST_F(postgres_execute, work_that_committed_is_not_run_again_after_a_conflict) {
-  auto policy = reported_at_once();
-  policy.conflict_retries = 3;
-  const auto reply = till_.execute(order_, policy, [&](const lease&) {
-    till_.charge("ada");
-    run("COMMIT; BEGIN");
-    run("DO $$ BEGIN RAISE 'busy' USING ERRCODE = '40001'; END $$");
-    return receipt();
-  });
-  EXPECT_EQ(charges("ada"), 1);
-  ASSERT_TRUE(reply) << reply.error().detail;
-  EXPECT_EQ(reply->kind, verdict_kind::busy);
-}
-
 TEST_F(postgres_execute, a_connection_that_is_not_ready_is_refused) {
   run("BEGIN");
   EXPECT_THROW(run("SELECT 1 / 0"), postgres::statement_failed);

@@ -12,7 +12,8 @@ const char onceguard_dynamodb_registration = 1;
 namespace onceguard {
 namespace {
 
-const store_registration registration(dynamodb_store_kind());
+// Before the statics of the program, which may open a guard.
+[[gnu::init_priority(101)]] const store_registration registration(dynamodb_store_kind());
 
 }  // namespace
 }  // namespace onceguard
