@@ -109,15 +109,14 @@ asio::awaitable<bool> connection::send(const response& answer) {
   http1::append_content_length(out_, answer.body.size());
   if (!keep_) http1::append_field(out_, "Connection", "close");
   http1::append_end_of_head(out_);
-  if (!head_only_) out_ += answer.body;
-  co_return co_await write(out_) && keep_;
+  co_return co_await write(out_, head_only_ ? std::string_view() : answer.body) && keep_;
 }
 
-asio::awaitable<bool> connection::write(std::string_view bytes) {
+asio::awaitable<bool> connection::write(std::string_view first, std::string_view second) {
   arm(wheel_, write_timeout);
   boost::system::error_code failed;
-  co_await asio::async_write(socket_, asio::buffer(bytes),
-                             asio::redirect_error(asio::use_awaitable, failed));
+  const std::array<asio::const_buffer, 2> both{asio::buffer(first), asio::buffer(second)};
+  co_await asio::async_write(socket_, both, asio::redirect_error(asio::use_awaitable, failed));
   disarm();
   co_return !failed;
 }

@@ -47,7 +47,7 @@ class connection final : private base::deadline {
  private:
   void expired() override;
   boost::asio::awaitable<http1::progress> advance();
-  boost::asio::awaitable<bool> write(std::string_view bytes);
+  boost::asio::awaitable<bool> write(std::string_view first, std::string_view second = {});
   /// After an answer that was sent before the whole request had arrived: drops the rest, so that
   /// the client receives the answer.
   boost::asio::awaitable<void> linger();

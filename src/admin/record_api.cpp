@@ -1,7 +1,9 @@
 #include "admin/record_api.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <memory>
 
 #include <nlohmann/json.hpp>
 
@@ -109,6 +111,18 @@ void leave_out_body(record_view& seen) {
   seen.stored.answer = std::move(rest);
 }
 
+/// Long bodies are read, rendered and sent one after the other: each is in memory a few times over,
+/// and its reader may be slow.
+class long_bodies {
+ public:
+  /// Null: another one has the turn. It ends with the pointer.
+  [[nodiscard]] static std::shared_ptr<void> take_turn() {
+    static std::atomic<bool> taken{false};
+    if (taken.exchange(true)) return nullptr;
+    return {&taken, [](std::atomic<bool>* turn) { *turn = false; }};
+  }
+};
+
 asio::awaitable<response> show_record(store& records, milliseconds timeout,
                                       const request& request) {
   const auto id = record_of(request);
@@ -116,6 +130,15 @@ asio::awaitable<response> show_record(store& records, milliseconds timeout,
   const auto with_body = request.parameter("body");
   if (!with_body.empty() && with_body != "yes" && with_body != "no") {
     co_return refusal(400, "body: yes or no was expected");
+  }
+  std::shared_ptr<void> turn;
+  if (with_body == "yes") {
+    turn = long_bodies::take_turn();
+    if (!turn) {
+      auto busy = refusal(503, "Another body is being read with body=yes; ask again.");
+      busy.fields = "Retry-After: 1\r\n";
+      co_return busy;
+    }
   }
   auto found = co_await records.find(*id, timeout);
   if (!found && found.error().code == errc::record_unreadable) {
@@ -130,7 +153,9 @@ asio::awaitable<response> show_record(store& records, milliseconds timeout,
   if (with_body == "no" || (with_body.empty() && !usual)) leave_out_body(**found);
   auto body = record_json(**found, true);
   body["timeline"] = timeline_of(**found);
-  co_return json_response(body);
+  auto out = json_response(body);
+  if (!usual) out.held = std::move(turn);
+  co_return out;
 }
 
 /// A piece of the store: the caller sums up.

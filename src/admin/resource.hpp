@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,8 @@ struct response {
   std::string body;
   std::string type = "application/json";
   std::string fields{};  ///< more lines of the head, with their line ends
+  /// What it holds until the client has it; null: nothing.
+  std::shared_ptr<void> held{};
 };
 
 /// An error as application/problem+json (RFC 9457).

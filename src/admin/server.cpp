@@ -34,6 +34,10 @@ using local_stream = asio::local::stream_protocol;
 namespace {
 
 constexpr std::size_t connections_max = 128;
+// Requests in progress, less than there may be connections: so one of these can always go, and
+// health, which counts for nothing, can always be asked.
+constexpr std::size_t requests_max = 64;
+constexpr std::size_t viewers_requests_max = 48;
 constexpr mode_t socket_mode = S_IRUSR | S_IWUSR;
 
 /// Whether a browser would send this Host for a name that somebody else's page has taken over (DNS
@@ -85,9 +89,20 @@ struct act_in_progress {
   act_count& all;
 };
 
+struct counted_request {
+  counted_request(std::size_t& all, bool counts) : all_(all), by_(counts ? 1 : 0) { all_ += by_; }
+  ~counted_request() { all_ -= by_; }
+  counted_request(const counted_request&) = delete;
+  counted_request& operator=(const counted_request&) = delete;
+
+ private:
+  std::size_t& all_;
+  const std::size_t by_;
+};
+
 struct client {
   connection stream;
-  bool known = false;  ///< it has shown a token
+  access shown = access::open;  ///< by the token of its last request
 };
 
 }  // namespace
@@ -114,7 +129,8 @@ struct server::state {
   resources all;
   std::vector<client*> clients;  // those that are not closed from outside
   act_count acts;
-  ino_t socket_inode = 0;  // of the file that this process made; 0: none
+  std::size_t requests = 0;  // in progress, of those that count
+  ino_t socket_inode = 0;    // of the file that this process made; 0: none
   mutable std::mutex mutex;
   tokens tokens_now;  // under the mutex; null: no token is needed
   std::thread thread;
@@ -221,17 +237,18 @@ asio::awaitable<void> server::state::accept() {
   }
 }
 
-/// Ends the client without a token that has been silent for the longest time, so that clients that
-/// only hold connections can't take health away. False: there is none.
+/// Ends the client that has been silent for the longest time, one without a token first and an
+/// operator last, so that clients that only hold connections take nothing away. False: all are at
+/// work.
 bool server::state::make_room() {
   const auto later = [](const client* a, const client* b) {
     const auto rank = [](const client* one) {
-      return std::tuple(one->known || one->stream.busy(), one->stream.waits_since());
+      return std::tuple(one->stream.busy(), one->shown, one->stream.waits_since());
     };
     return rank(a) < rank(b);
   };
   const auto longest = std::min_element(clients.begin(), clients.end(), later);
-  if ((*longest)->known || (*longest)->stream.busy()) return false;
+  if ((*longest)->stream.busy()) return false;
   (*longest)->stream.close();
   clients.erase(longest);
   return true;
@@ -253,7 +270,7 @@ asio::awaitable<void> server::state::serve(stream_socket socket) {
     request request;
     request.method = client.stream.head().method;
     auto reply = refuse(client.stream.head(), request);
-    client.known = tokens_in_force() && request.sender.granted != access::open;
+    client.shown = tokens_in_force() ? request.sender.granted : access::open;
     // The body is read in any case: the next request stands behind it.
     if (!co_await client.stream.read_body(request.body)) co_return;
     std::optional<act_in_progress> act;
@@ -301,6 +318,14 @@ asio::awaitable<response> server::state::answer(request& request) {
     if (request.sender.granted == access::open) co_return refusal(401, "A token is needed.");
     co_return refusal(403, "A viewer may read only; this needs an operator's token.");
   }
+  const bool counts = found->needed != access::open;
+  const auto most = request.sender.granted == access::act ? requests_max : viewers_requests_max;
+  if (counts && requests >= most) {
+    auto busy = refusal(503, "Too many requests are in progress; ask again.");
+    busy.fields = "Retry-After: 1\r\n";
+    co_return busy;
+  }
+  const counted_request one(requests, counts);
   try {
     co_return co_await found->handle(request);
   } catch (const std::exception& failure) {

@@ -108,6 +108,26 @@ def test_idle_connections_without_a_token_take_neither_health_nor_acts_away(guar
                 one.close()
 
 
+def test_idle_viewers_take_neither_health_nor_acts_away(guarded):
+    _, admin, operator, viewer = guarded
+    fields = [("Authorization", f"Bearer {viewer}")]
+    idle = []
+    try:
+        for _ in range(140):
+            one = Connection(admin.address)
+            idle.append(one)
+            one.send_request("GET", "/api/counts", fields, host=admin.text)
+            assert one.read().status == 200
+        assert admin.get("/healthz").status == 200
+        assert admin.get("/api/counts", token=operator).status == 200
+        # Of those who are idle, an operator goes last.
+        idle[-1].send_request("GET", "/healthz", fields, host=admin.text)
+        assert idle[-1].read().status == 200
+    finally:
+        for one in idle:
+            one.close()
+
+
 @pytest.mark.parametrize("content, mode, words", [
     ("operator operator-token-0001\n", 0o644, "others than its owner"),
     ("admin operator-token-0001\n", 0o600, "line 1: expected"),

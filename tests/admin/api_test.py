@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from support.client import Connection
 from support.toml import toml_text
 from support.waiting import wait_until
 
@@ -284,3 +285,19 @@ def test_a_drain_waits_for_an_act(begin_admin, fresh_key, tmp_path):
     assert gateway.wait() == 0
     assert [line["stage"] for line in map(json.loads, audit.read_text().splitlines())] == [
         "intended", "done"]
+
+
+def test_long_bodies_are_sent_one_after_the_other(begin_admin, fresh_key):
+    """Each is in memory several times over, and its reader may be slow."""
+    gateway, admin = begin_admin({"defaults": {"max_answer_body": "16MiB"}})
+    gateway.post(key=fresh_key(), plan={"size": 16 << 20})
+    record = admin.records()[0]["record"]
+    target = f"/api/records/{record}?body=yes"
+    with Connection(admin.address, receive_buffer=4096) as slow:
+        slow.send_request("GET", target, [], host=admin.text)
+        assert not slow.silent_for(20)
+        refused = admin.get(target)
+        assert refused.status == 503 and refused.get("Retry-After") == "1"
+        assert admin.get(f"/api/records/{record}").status == 200
+    whole = wait_until(lambda: next((a for a in [admin.get(target)] if a.status == 200), None))
+    assert len(whole.body) > 16 << 20
