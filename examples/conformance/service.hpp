@@ -34,6 +34,13 @@ inline onceguard::http::middleware_params params() {
   return out;
 }
 
+/// The bytes 0 to 255.
+inline std::string all_bytes() {
+  std::string out;
+  for (int byte = 0; byte < 256; ++byte) out += static_cast<char>(byte);
+  return out;
+}
+
 /// Counts a run. Thread-safe. `counter` and `plan` are Conformance-Counter and Conformance-Work.
 inline work begin(std::string_view method, std::string_view target, std::string_view counter,
                   std::string_view plan) {
@@ -54,11 +61,13 @@ inline work begin(std::string_view method, std::string_view target, std::string_
   for (const auto& field : wanted.value("fields", json::array())) {
     out.answer.headers.emplace_back(field.at(0), field.at(1));
   }
-  out.answer.headers.emplace_back("Content-Type", "application/json");
-  if (method != "HEAD" && out.answer.status != 204) {
-    out.answer.body = wanted.contains("size") ? std::string(wanted["size"].get<std::size_t>(), 'x')
-                                              : json{{"run", run}}.dump();
-  }
+  const bool bytes = wanted.value("bytes", false);
+  out.answer.headers.emplace_back("Content-Type",
+                                  bytes ? "application/octet-stream" : "application/json");
+  if (method == "HEAD" || out.answer.status == 204) return out;
+  out.answer.body = wanted.contains("size") ? std::string(wanted["size"].get<std::size_t>(), 'x')
+                                            : json{{"run", run}}.dump();
+  if (bytes) out.answer.body = all_bytes();
   return out;
 }
 

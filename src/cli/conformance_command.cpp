@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -18,6 +20,8 @@ struct conformance_request {
   std::string spec;
   std::string level = "onceguard";
   std::vector<std::string> names;
+  std::size_t jobs = 1;
+  std::size_t long_work = 12;  ///< seconds
   bool json = false;
 };
 
@@ -45,21 +49,70 @@ bool is_chosen(const test_case& test, const std::vector<std::string>& names) {
          });
 }
 
-int check_target(const conformance_request& request, const conformance::target& target,
-                 const conformance::table& table) {
+std::vector<const test_case*> chosen_cases(const conformance_request& request,
+                                           const conformance::table& table) {
   const auto level = *conformance::level_of(request.level);
-  if (const auto found = conformance::find_service(target); !found)
-    return fail(exit_failed, "--target: " + found.error().detail);
-  std::vector<conformance::case_report> reports;
-  bool passed = true;
+  std::vector<const test_case*> out;
   for (const auto& test : table.cases) {
     const bool fits = std::find(test.levels.begin(), test.levels.end(), level) != test.levels.end();
-    if (!fits || !is_chosen(test, request.names)) continue;
-    reports.push_back({&test, conformance::run(target, test)});
+    if (fits && is_chosen(test, request.names)) out.push_back(&test);
+  }
+  return out;
+}
+
+/// Runs cases on threads: those that mostly wait at once, the others some at a time.
+class crew {
+ public:
+  crew(const conformance::target& target, const std::vector<const test_case*>& cases,
+       std::size_t jobs)
+      : target_(target), cases_(cases), promises_(cases.size()) {
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      if (cases[i]->takes_long())
+        threads_.push_back(std::async(std::launch::async, [this, i] { report(i); }));
+    for (std::size_t i = 0; i < jobs; ++i)
+      threads_.push_back(std::async(std::launch::async, [this] { work(); }));
+  }
+
+  conformance::case_report result_of(std::size_t index) {
+    return promises_[index].get_future().get();
+  }
+
+ private:
+  void work() {
+    for (auto i = next_++; i < cases_.size(); i = next_++)
+      if (!cases_[i]->takes_long()) report(i);
+  }
+
+  void report(std::size_t index) {
+    const auto& test = *cases_[index];
+    if (test.wants_bytes() && !target_.answers_bytes)
+      return promises_[index].set_value(
+          {&test, {}, "the test service does not know `bytes` (docs/conformance.md)"});
+    promises_[index].set_value({&test, conformance::run(target_, test), {}});
+  }
+
+  const conformance::target& target_;
+  const std::vector<const test_case*>& cases_;
+  std::vector<std::promise<conformance::case_report>> promises_;
+  std::atomic<std::size_t> next_{0};
+  std::vector<std::future<void>> threads_;  ///< last: it waits for them
+};
+
+int check_target(const conformance_request& request, const conformance::target& service,
+                 const conformance::table& table) {
+  const auto target = conformance::known(service);
+  if (!target) return fail(exit_failed, "--target: " + target.error().detail);
+  const auto cases = chosen_cases(request, table);
+  if (cases.empty()) return fail(exit_usage, "--only: no such case at this level");
+  crew crew(*target, cases, request.jobs);
+  std::vector<conformance::case_report> reports;
+  bool passed = true;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    reports.push_back(crew.result_of(i));
     passed = passed && reports.back().differences.empty();
     if (!request.json) std::cout << conformance::case_text(reports.back()) << std::flush;
   }
-  if (reports.empty()) return fail(exit_usage, "--only: no such case at this level");
+  const auto level = *conformance::level_of(request.level);
   std::cout << (request.json ? conformance::report_json(request.target, level, reports)
                              : conformance::summary_text(reports));
   return passed ? exit_ok : exit_failed;
@@ -80,7 +133,8 @@ int run_conformance(const conformance_request& request) {
                                    [&](const test_case& test) { return is_named(test, name); });
     if (!known) return fail(exit_usage, "--only: no case is called " + name);
   }
-  return check_target(request, {.url = *url}, *table);
+  const std::chrono::seconds long_work(request.long_work);
+  return check_target(request, {.url = *url, .long_work = long_work}, *table);
 }
 
 }  // namespace
@@ -100,6 +154,12 @@ void add_conformance_command(command app) {
   added.add_option("--only", request->names, "A case, or one with all its variants; again for more")
       .type("NAME")
       .one_at_a_time();
+  added
+      .add_number("--long-work", request->long_work,
+                  "What the longest work takes: a lock or record that ends earlier is found", 1,
+                  600)
+      .type("SECONDS");
+  added.add_number("--jobs", request->jobs, "So many cases at a time", 1, 32).type("NUMBER");
   added.add_option("--spec", request->spec, "A table of cases; the built-in one otherwise")
       .type("FILE");
   added.add_flag("--json", request->json, "The report as one JSON document");

@@ -8,15 +8,19 @@
 
 namespace onceguard::conformance {
 
+/// What is checked, and what is known of it.
 struct target {
   gateway::http_url url;
-  milliseconds patience{10'000};  ///< for each answer
+  milliseconds long_work{12'000};  ///< what "long" means in a case
+  milliseconds latency{0};         ///< an answer takes so long beside the work
+  bool answers_bytes = true;       ///< the test service knows the member `bytes`
 };
 
-/// Whether the test service answers there; the error says what is missing.
-[[nodiscard]] result<void> find_service(const target& target);
+/// Asks the test service how long answers take, and what it knows. The error says what is missing.
+[[nodiscard]] result<target> known(target service);
 
 /// Runs one case with keys and a counter of its own. What differs; empty: the server conforms.
+/// Thread-safe.
 [[nodiscard]] std::vector<difference> run(const target& target, const test_case& test);
 
 }  // namespace onceguard::conformance

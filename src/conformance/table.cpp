@@ -1,9 +1,11 @@
 #include "conformance/table.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <nlohmann/json.hpp>
 
+#include "base/field.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::conformance {
@@ -41,6 +43,11 @@ std::uint64_t number_of(const json& value, const std::string& where, std::uint64
   return value.get<std::uint64_t>();
 }
 
+bool flag_of(const json& value, const std::string& where) {
+  if (!value.is_boolean()) refuse(where, "is neither true nor false");
+  return value.get<bool>();
+}
+
 /// The index of an earlier step, which the table counts from 1.
 std::size_t step_of(const json& value, const std::string& where, std::size_t steps_before) {
   const auto number = number_of(value, where, steps_before);
@@ -55,11 +62,37 @@ void for_each(const json& list, const std::string& where, const Each& each) {
     each(list[i], where + "[" + std::to_string(i) + "]");
 }
 
-/// A text, or { "size": N }: so many bytes.
+/// The 256 bytes that the test service answers with for `bytes`.
+std::string all_bytes() {
+  std::string out;
+  for (int byte = 0; byte < 256; ++byte) out += static_cast<char>(byte);
+  return out;
+}
+
+/// One value, or a list of them.
+template <class Each>
+void one_or_more(const json& value, const std::string& where, const Each& each) {
+  if (value.is_array()) return for_each(value, where, each);
+  each(value, where);
+}
+
+/// A text; { "size": N }: so many letters x, the last one `last`; { "bytes": true }.
 std::string body_of(const json& value, const std::string& where) {
   if (!value.is_object()) return text_of(value, where);
-  check_members(value, where, {"size"});
-  return std::string(number_of(value.value("size", json()), where + ".size", size_max), 'x');
+  if (value == json{{"bytes", true}}) return all_bytes();
+  check_members(value, where, {"size", "last"});
+  std::string out(number_of(value.value("size", json()), where + ".size", size_max), 'x');
+  if (!value.contains("last")) return out;
+  const auto last = text_of(value["last"], where + ".last");
+  if (last.size() != 1 || out.empty()) refuse(where + ".last", "is no letter of the body");
+  out.back() = last.front();
+  return out;
+}
+
+/// Milliseconds, or "long".
+duration duration_of(const json& value, const std::string& where) {
+  if (value == "long") return {milliseconds{0}, true};
+  return {milliseconds{number_of(value, where, 60'000)}, false};
 }
 
 name_and_value field_of(const json& value, const std::string& where) {
@@ -70,27 +103,45 @@ name_and_value field_of(const json& value, const std::string& where) {
   return out;
 }
 
+void read_work(const json& source, const std::string& where, request_plan& out) {
+  check_members(source, where, {"status", "delay", "fields", "size", "bytes", "break"});
+  auto work = source;
+  if (work.contains("delay")) out.delay = duration_of(work["delay"], where + ".delay");
+  work.erase("delay");
+  out.work = work.dump(-1, ' ', true);
+  out.wants_bytes = work.contains("bytes");
+  for_each(work.value("fields", json::array()), where + ".fields",
+           [&](const json& value, const std::string& location) {
+             out.work_fields.push_back(field_of(value, location).first);
+           });
+}
+
+void read_keys(const json& source, const std::string& where, request_plan& out) {
+  out.keys.clear();
+  const auto add = [&](const json& value, const std::string& location) {
+    out.keys.push_back(text_of(value, location));
+    if (!http1::is_field_value(out.keys.back())) refuse(location, "has control characters");
+  };
+  if (source.is_array()) for_each(source, where, add);
+  if (!source.is_array() && !source.is_null()) add(source, where);
+}
+
 request_plan request_of(const json& source, const std::string& where) {
-  check_members(source, where, {"method", "path", "key", "fields", "body", "work"});
+  check_members(source, where,
+                {"method", "path", "key", "caller", "fields", "body", "chunked", "work"});
   request_plan out;
-  out.keys = {"\"{key}\""};
-  out.fields = {{"Content-Type", "application/json"}};
-  out.body = R"({"amount":100})";
   if (source.contains("method")) out.method = text_of(source["method"], where + ".method");
   if (!http1::is_token(out.method)) refuse(where + ".method", "is no token");
   if (source.contains("path")) out.path = text_of(source["path"], where + ".path");
   const bool visible =
       std::all_of(out.path.begin(), out.path.end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (!out.path.starts_with('/') || !visible) refuse(where + ".path", "is no path");
-  if (source.contains("key")) {
-    const auto& key = source["key"];
-    out.keys.clear();
-    const auto add = [&](const json& value, const std::string& location) {
-      out.keys.push_back(text_of(value, location));
-      if (!http1::is_field_value(out.keys.back())) refuse(location, "has control characters");
-    };
-    if (key.is_array()) for_each(key, where + ".key", add);
-    if (!key.is_array() && !key.is_null()) add(key, where + ".key");
+  if (source.contains("key")) read_keys(source["key"], where + ".key", out);
+  if (source.contains("caller")) {
+    out.caller.reset();
+    if (!source["caller"].is_null()) out.caller = text_of(source["caller"], where + ".caller");
+    if (out.caller && !http1::is_field_value(*out.caller))
+      refuse(where + ".caller", "has control characters");
   }
   if (source.contains("fields")) {
     out.fields.clear();
@@ -100,10 +151,8 @@ request_plan request_of(const json& source, const std::string& where) {
              });
   }
   if (source.contains("body")) out.body = body_of(source["body"], where + ".body");
-  if (source.contains("work")) {
-    check_members(source["work"], where + ".work", {"status", "delay", "fields", "size", "break"});
-    out.work = source["work"].dump(-1, ' ', true);
-  }
+  if (source.contains("chunked")) out.chunked = flag_of(source["chunked"], where + ".chunked");
+  if (source.contains("work")) read_work(source["work"], where + ".work", out);
   return out;
 }
 
@@ -128,15 +177,11 @@ expectation expectation_of(const json& source, const std::string& where, std::si
       source, where,
       {"status", "same_answer", "replay", "fields", "problem", "retryable", "body", "runs"});
   expectation out;
-  if (source.contains("status")) {
-    const auto add = [&](const json& value, const std::string& location) {
-      out.statuses.push_back(static_cast<std::uint16_t>(number_of(value, location, 599)));
-    };
-    if (source["status"].is_array())
-      for_each(source["status"], where + ".status", add);
-    else
-      add(source["status"], where + ".status");
-  }
+  if (source.contains("status"))
+    one_or_more(
+        source["status"], where + ".status", [&](const json& value, const std::string& location) {
+          out.statuses.push_back(static_cast<std::uint16_t>(number_of(value, location, 599)));
+        });
   if (source.contains("same_answer"))
     out.same_answer = step_of(source["same_answer"], where + ".same_answer", before);
   if (source.contains("replay")) out.replay = step_of(source["replay"], where + ".replay", before);
@@ -146,32 +191,68 @@ expectation expectation_of(const json& source, const std::string& where, std::si
       out.fields.push_back(field_rule_of(name, value, where + ".fields." + name));
   }
   if (source.contains("problem")) out.problem = text_of(source["problem"], where + ".problem");
-  if (source.contains("retryable")) {
-    if (!source["retryable"].is_boolean())
-      refuse(where + ".retryable", "is neither true nor false");
-    out.retryable = source["retryable"].get<bool>();
-  }
+  if (source.contains("retryable"))
+    out.retryable = flag_of(source["retryable"], where + ".retryable");
   if (source.contains("body")) out.body = body_of(source["body"], where + ".body");
-  if (source.contains("runs")) out.runs = number_of(source["runs"], where + ".runs", size_max);
+  if (source.contains("runs"))
+    one_or_more(source["runs"], where + ".runs",
+                [&](const json& value, const std::string& location) {
+                  out.runs.push_back(number_of(value, location, size_max));
+                });
+  return out;
+}
+
+/// The names of the acts that a step may have: it has one of them.
+constexpr std::array<std::pair<const char*, step_kind>, 5> acts{{{"send", step_kind::send},
+                                                                 {"start", step_kind::start},
+                                                                 {"await", step_kind::await},
+                                                                 {"leave", step_kind::leave},
+                                                                 {"pause", step_kind::pause}}};
+
+void read_act(const json& source, const std::string& where, const std::vector<step>& before,
+              step& out) {
+  const auto has = [&](const auto& act) { return source.contains(act.first); };
+  const auto found = std::find_if(acts.begin(), acts.end(), has);
+  if (std::count_if(acts.begin(), acts.end(), has) != 1)
+    refuse(where, "needs one of send, start, await, leave and pause");
+  const auto& value = source[found->first];
+  const auto location = where + "." + found->first;
+  out.kind = found->second;
+  if (out.kind == step_kind::await) {
+    out.awaited = step_of(value, location, before.size());
+    if (before[out.awaited].kind != step_kind::start) refuse(where, "that step was not started");
+  } else if (out.kind == step_kind::pause) {
+    out.pause = duration_of(value, location);
+  } else {
+    out.request = request_of(value, location);
+  }
+  if (out.kind == step_kind::start && source.contains("expect"))
+    refuse(where, "the answer of start is expected by await");
+  if (source.contains("by")) {
+    if (out.kind != step_kind::leave) refuse(where, "by belongs to leave");
+    const auto way = text_of(source["by"], where + ".by");
+    if (way != "close" && way != "reset") refuse(where + ".by", "is neither close nor reset");
+    out.reset = way == "reset";
+  }
+}
+
+/// The fields of an earlier answer that are the service's own: a server adds others of its own,
+/// which may differ each time.
+std::vector<std::string> fields_of(const std::vector<step>& before, std::size_t earlier) {
+  const auto& answered = before[earlier];
+  const auto& request =
+      answered.kind == step_kind::await ? before[answered.awaited].request : answered.request;
+  std::vector<std::string> out{"Content-Type"};
+  for (const auto& name : request.work_fields)
+    if (!base::iequals(name, "Set-Cookie")) out.push_back(name);
   return out;
 }
 
 step step_of(const json& source, const std::string& where, const std::vector<step>& before) {
-  check_members(source, where, {"send", "start", "await", "times", "expect"});
-  if (source.contains("send") + source.contains("start") + source.contains("await") != 1)
-    refuse(where, "needs one of send, start and await");
+  check_members(source, where,
+                {"send", "start", "await", "leave", "by", "pause", "times", "expect"});
   step out;
-  if (source.contains("send")) {
-    out.request = request_of(source["send"], where + ".send");
-  } else if (source.contains("start")) {
-    out.kind = step_kind::start;
-    out.request = request_of(source["start"], where + ".start");
-    if (source.contains("expect")) refuse(where, "the answer of start is expected by await");
-  } else {
-    out.kind = step_kind::await;
-    out.awaited = step_of(source["await"], where + ".await", before.size());
-    if (before[out.awaited].kind != step_kind::start) refuse(where, "that step was not started");
-  }
+  read_act(source, where, before, out);
   if (source.contains("times")) {
     if (out.kind != step_kind::send) refuse(where, "times belongs to send");
     out.times = static_cast<std::size_t>(number_of(source["times"], where + ".times", 100));
@@ -179,9 +260,14 @@ step step_of(const json& source, const std::string& where, const std::vector<ste
   }
   out.expected =
       expectation_of(source.value("expect", json::object()), where + ".expect", before.size());
-  for (const auto& earlier : {out.expected.same_answer, out.expected.replay})
-    if (earlier && before[*earlier].kind == step_kind::start)
+  for (const auto& earlier : {out.expected.same_answer, out.expected.replay}) {
+    if (!earlier) continue;
+    if (before[*earlier].kind == step_kind::start)
       refuse(where + ".expect", "the answer of start is that of its await");
+    if (before[*earlier].kind != step_kind::send && before[*earlier].kind != step_kind::await)
+      refuse(where + ".expect", "that step has no answer");
+  }
+  if (out.expected.replay) out.expected.replay_fields = fields_of(before, *out.expected.replay);
   return out;
 }
 
@@ -251,6 +337,17 @@ void add_cases(const json& source, const std::string& where, std::vector<test_ca
 }
 
 }  // namespace
+
+bool test_case::takes_long() const {
+  return std::any_of(steps.begin(), steps.end(), [](const step& one) {
+    return one.pause.is_long || one.request.delay.is_long;
+  });
+}
+
+bool test_case::wants_bytes() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const step& one) { return one.request.wants_bytes; });
+}
 
 std::optional<level> level_of(std::string_view name) noexcept {
   for (const auto one : {level::draft, level::onceguard, level::transaction})

@@ -11,7 +11,7 @@ def test_cases_are_chosen_by_name_with_their_variants(kit, service):
     report = kit(service).report("--only", "first-request", "--only", "safe-method")
     assert [case["name"] for case in report["cases"]] == [
         "first-request", "safe-method/GET", "safe-method/HEAD"]
-    assert report["summary"] == {"passed": 3, "failed": 0}
+    assert report["summary"] == {"passed": 3, "failed": 0, "skipped": 0}
     assert (report["version"], report["level"], report["target"]) == (1, "onceguard", service)
 
 
@@ -58,6 +58,8 @@ def test_a_table_of_ones_own(kit, service, tmp_path):
     (["--only", "kept-error"], 2, "--only: no such case at this level"),
     (["--spec", "/nowhere"], 2, "--spec: /nowhere: can't be read"),
     (["--level", "all"], 2, "--level"),
+    (["--jobs", "0"], 2, "--jobs"),
+    (["--long-work", "0"], 2, "--long-work"),
 ])
 def test_wrong_arguments(kit, service, arguments, code, text):
     done = kit(service).run(*arguments)

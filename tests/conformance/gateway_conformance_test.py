@@ -13,11 +13,11 @@ def url_of(gateway):
 def test_the_gateway_conforms(start_gateway, service, kit, level, defaults):
     gateway = start_gateway(service, {"defaults": defaults, "route": REQUIRED})
     checked = kit(url_of(gateway))
-    assert checked.failed("--level", level) == {}
+    assert checked.failed("--level", level, "--long-work", "3") == {}
 
 
 def test_a_server_without_guard_runs_repeats_and_is_found_out(service, kit):
-    failed = kit(service).failed()
+    failed = kit(service).failed("--jobs", "4", "--long-work", "1")
     for name in ("repeat", "another-body", "missing-key", "concurrent-repeat", "many-at-once",
                  "unknown-outcome/500", "malformed-key/empty"):
         assert name in failed

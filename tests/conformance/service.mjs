@@ -11,7 +11,9 @@ export async function work(request, response) {
   await pause(plan.delay ?? 0);
   if (plan.break) return request.socket.destroy();
   for (const [name, value] of plan.fields ?? []) response.append(name, value);
-  response.status(plan.status ?? 201).type('application/json');
+  response.status(plan.status ?? 201);
+  if (plan.bytes) return response.send(Buffer.from([...Array(256).keys()]));
+  response.type('application/json');
   return response.send('size' in plan ? 'x'.repeat(plan.size) : JSON.stringify({ run }));
 }
 
