@@ -33,6 +33,19 @@ def test_one_effect_however_many_repeats_at_two_gateways(start, own_upstream, fr
         assert own_upstream.runs(key) == 1
 
 
+def test_one_effect_of_a_crowd_after_a_release_at_two_gateways(start, own_upstream, fresh_key):
+    first, second = (start() for _ in range(2))
+    caller = [("Authorization", "Bearer ada")]
+    for _ in range(scaled(20, 6)):
+        key = fresh_key()
+        assert first.post(key=key, plan={"status": 503}, fields=caller).status == 503
+        fields = [("Content-Type", "application/json")] + fields_for(key, fields=caller)
+        request = request_bytes("POST", "/charges", fields, DEFAULT_BODY)
+        answers = all_at_once([first.address, second.address] * 8, [request] * 16)
+        assert {answer.status for answer in answers} <= {201, 409}
+        assert own_upstream.runs(key) == 2, "the one that was refused, and one more"
+
+
 def break_connections(admin):
     """A gateway says who it is with every connection that it makes: these are made anew."""
     admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -280,6 +280,25 @@ TEST_F(middleware_serve, probe_that_reports_done_gives_its_answer) {
   EXPECT_EQ(runs, 0);
 }
 
+TEST_F(middleware_serve, probe_that_knows_nothing_lets_nothing_run) {
+  middleware_params params;
+  params.routes.front().policy.unknown = unknown_policy::probe;
+  params.routes.front().policy.upstream_timeout = milliseconds(1);
+  int probes = 0;
+  params.probe = [&](const subject&, const lease&) {
+    ++probes;
+    return effect_report{};
+  };
+  auto served = make(std::move(params));
+  EXPECT_EQ(served.serve(sent.now(), [] { return response{500, {}, ""}; }).status, 500);
+  records.advance(milliseconds(120'000));
+  const auto refused = served.serve(sent.now(), charge());
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr("urn:onceguard:problem:outcome-unknown"));
+  EXPECT_EQ(probes, 1);
+  EXPECT_EQ(runs, 0);
+}
+
 TEST_F(middleware_serve, path_that_leads_around_a_required_key_is_refused) {
   middleware_params params;
   params.routes.push_back({"", "/payments", {}, {}});
