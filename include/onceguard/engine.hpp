@@ -136,6 +136,7 @@ struct outcome {
   answer_kept kept = answer_kept::none;            ///< replay: what is left of it
   milliseconds retry_after{1'000};  ///< busy, backoff, unknown: a repeat before is in vain
   bool waited = false;              ///< replay: the operation waited for its running twin
+  bool other_work = false;          ///< mismatch: it surely asked for other work
   bool probed = false;              ///< unknown: a later repeat asks the application again
   bool superseded = false;          ///< by settle(): another lease had superseded this one
   error failure;                    ///< store_failed: what went wrong

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <onceguard/error.hpp>
+#include <onceguard/field.hpp>
 #include <onceguard/record.hpp>
 
 namespace onceguard {
@@ -28,16 +29,30 @@ enum class json_selection : std::uint8_t {
   omit,  ///< all but the targets of the pointers
 };
 
+/// What of a request counts beside upstream, method, path, query and body.
+enum class fingerprint_head : std::uint8_t {
+  none = 1,  ///< nothing; a compressed body and a multipart body are bytes like others
+  /// The host and the headers that name an account or the operation. A gzip body counts by its
+  /// contents, and a multipart body by its parts.
+  named = 2,
+};
+
 /// How a fingerprint is made. The text form of the rule is kept in the record.
 struct fingerprint_rule {
   fingerprint_kind kind = fingerprint_kind::exact;  ///< what of the body counts
   json_selection selection = json_selection::all;   ///< without pointers: same as `all`
   std::vector<std::string> pointers;                ///< RFC 6901 JSON Pointers
+  fingerprint_head head = fingerprint_head::none;   ///< what of the header counts
+  /// With `named`: further headers ("+x-region") and those that don't count ("-host"), in lower
+  /// case.
+  std::vector<std::string> headers{};
 
   /// The text form: "exact", "none", "form", "json", "json pick /a /b~1c", "json omit /t". Spaces
-  /// in a pointer are written %20, percent signs %25.
+  /// in a pointer are written %20, percent signs %25. With `named`, "2 " and the headers come
+  /// before: "2 +x-region -host exact".
   [[nodiscard]] std::string text() const;
-  /// Parses the text form; errc::invalid_argument names the error and its position.
+  /// Parses the text form; errc::invalid_argument names the error and its position. What a
+  /// fingerprint says about the work (see make_fingerprint) is left out.
   [[nodiscard]] static result<fingerprint_rule> parse(std::string_view text);
   /// Equal in all members.
   friend bool operator==(const fingerprint_rule&, const fingerprint_rule&) = default;
@@ -49,17 +64,23 @@ struct fingerprint_rule {
 
 /// The parts of a request that the fingerprint covers. The views must outlive the call.
 struct fingerprint_input {
-  std::string_view upstream;          ///< the upstream's name
-  std::string_view method;            ///< the HTTP method
-  std::string_view path;              ///< raw, as the client sent it
-  std::string_view query;             ///< raw, without the question mark
-  std::string_view content_type;      ///< the value of the Content-Type header field
-  std::string_view body;              ///< the bytes of the body
-  std::span<const std::string> more;  ///< other data that distinguishes callers (anonymous scope)
+  std::string_view upstream;            ///< the upstream's name
+  std::string_view method;              ///< the HTTP method
+  std::string_view path;                ///< raw, as the client sent it
+  std::string_view query;               ///< raw, without the question mark
+  std::string_view content_type;        ///< the value of the Content-Type header field
+  std::string_view body;                ///< the bytes of the body
+  std::span<const std::string> more;    ///< other data that distinguishes callers (anonymous scope)
+  std::string_view host{};              ///< without the port
+  std::string_view content_encoding{};  ///< the value of the Content-Encoding header field
+  std::span<const field> fields{};      ///< the header
+  std::size_t longest_body = std::size_t{1} << 20;  ///< a body is never unpacked to more bytes
 };
 
 /// Makes the fingerprint. Never fails: a body that the rule can't parse is hashed byte by byte.
-/// Thread-safe.
+/// With `fingerprint_head::named`, the method also tells the work that is asked for, in two digests
+/// that leave out marks of the caller, coding and order: "2 work=0123456789abcdef:0123456789abcdef
+/// exact". Where the work differs, the fingerprint differs too. Thread-safe.
 [[nodiscard]] fingerprint make_fingerprint(const fingerprint_rule& rule,
                                            const fingerprint_input& input);
 

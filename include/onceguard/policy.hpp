@@ -158,8 +158,13 @@ struct route_policy {
   std::shared_ptr<const token_verifier> tokens;
   /// Former scope rules, under which live records may exist.
   std::vector<scope_rule> previous_scope;
-  /// What makes two requests the same.
+  /// What makes two requests the same: of their bodies …
   fingerprint_rule fingerprint;
+  /// … and of their headers, where a front door for HTTP has them.
+  onceguard::fingerprint_head fingerprint_head = onceguard::fingerprint_head::named;
+  /// Further headers that count ("+x-region"), and headers that don't ("-host"); lower case,
+  /// sorted.
+  std::vector<std::string> fingerprint_headers;
   /// Which answers complete a key.
   keep_rule keep = keep_rule::success;
   /// Key: a status, for example 402.

@@ -51,7 +51,7 @@ assessed assess(const gateway::routing_table& table, const described_request& re
   view.body = request.body;
   if (view.body.size() <= policy.max_request_body) {
     http::complete_key(out.admitted, policy,
-                       http::make_input(view, out.rule->upstream->identity, out.admitted));
+                       http::make_input(view, policy, out.rule->upstream->identity, out.admitted));
   }
   return out;
 }
@@ -65,7 +65,8 @@ fingerprint_input input_of(const assessed& assessed, const http::scope_match& un
   view.target = request.target;
   view.fields = fields;
   view.body = request.body;
-  return http::make_input(view, assessed.rule->upstream->identity, under);
+  return http::make_input(view, assessed.rule->rule.policy, assessed.rule->upstream->identity,
+                          under);
 }
 
 fingerprint make_print(const assessed& assessed, const http::scope_match& under,
@@ -113,7 +114,7 @@ explanation explain(const config::settings& settings, const described_request& r
   reply.key = admitted.key;
   reply.scope = admitted.scope;
   reply.scope_kind = admitted.scope_kind;
-  reply.print = make_print(assessed, admitted, request, fields, rule.policy.fingerprint);
+  reply.print = make_print(assessed, admitted, request, fields, http::rule_of(rule.policy));
   reply.id = make_record_id(admitted.scope, admitted.key);
   for (const auto& scope : admitted.former) {
     reply.former.emplace_back(make_record_id(scope.scope, admitted.key), scope.scope_kind);

@@ -159,6 +159,7 @@ class webhook_route {
       // The sender has signed the id, so another body under it is the same event as it is now.
       if (is_default(read_.policy, "fingerprint")) {
         policy.fingerprint.kind = fingerprint_kind::none;
+        policy.fingerprint_head = fingerprint_head::none;
         texts["fingerprint"] = "\"none\"";
       }
     } else {

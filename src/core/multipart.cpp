@@ -7,6 +7,7 @@
 namespace onceguard::core {
 namespace {
 
+constexpr std::string_view family = "multipart/";
 constexpr std::size_t boundary_max = 70;  // RFC 2046 section 5.1.1
 
 /// The next parameter of a field value, which begins with ";"; empty: it is malformed.
@@ -45,9 +46,9 @@ std::optional<parameter> take_parameter(std::string_view& rest) {
 
 bool take_boundary(std::string_view content_type, multipart& out, std::string& boundary) {
   const auto semicolon = std::min(content_type.find(';'), content_type.size());
-  if (!base::iequals(base::trim(content_type.substr(0, semicolon)), "multipart/form-data")) {
-    return false;
-  }
+  const auto type = base::trim(content_type.substr(0, semicolon));
+  if (!base::iequals(type.substr(0, family.size()), family)) return false;
+  for (const char c : type) out.type += base::ascii_lower(c);
   auto rest = content_type.substr(semicolon);
   while (!rest.empty()) {
     auto next = take_parameter(rest);

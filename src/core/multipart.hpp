@@ -1,4 +1,4 @@
-// The parts of a multipart/form-data body (RFC 7578, RFC 2046 section 5.1).
+// The parts of a multipart body (RFC 2046 section 5.1; RFC 7578 for forms).
 #pragma once
 #include <optional>
 #include <string>
@@ -8,6 +8,7 @@
 namespace onceguard::core {
 
 struct multipart {
+  std::string type;        ///< "multipart/form-data" …, in lower case
   std::string parameters;  ///< of the content type, without the boundary
   /// What stands before the first part, each part with its header, and what stands behind the last:
   /// the bytes of the body without its delimiters. The views are those of the body.

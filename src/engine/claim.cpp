@@ -8,6 +8,8 @@
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "core/work.hpp"
+#include "engine/detour.hpp"
 #include "engine/state.hpp"
 
 namespace onceguard {
@@ -68,7 +70,9 @@ class claim_attempt {
   claim_result out_of_reach(error why);
   claim_result store_failed(error why) const;
   [[nodiscard]] claim make_claim() const;
-  result<void> remake_fingerprint(std::string_view method);
+  std::optional<claim_result> remake_fingerprint(const std::string& method);
+  asio::awaitable<claim_result> stored_answer(const verdict& verdict) const;
+  asio::awaitable<std::optional<claim_result>> differs(bool other_work);
   bool take_former_marks();
 
   asio::awaitable<result<bool>> go_to_living_scope();
@@ -152,19 +156,17 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     case verdict_kind::replay:
       engine_.counters.replays.fetch_add(1, std::memory_order_relaxed);
       engine_.remember(op_, reply->answer, reply->kept, reply->retention_left, epoch);
-      co_return replay_of(reply->answer, reply->kept);
-    case verdict_kind::remake_fingerprint:
-      if (auto remade = remake_fingerprint(reply->fingerprint_method); !remade) {
-        auto out = answer_of(outcome_kind::store_failed);
-        out.outcome.failure = std::move(remade).error();
-        co_return out;
-      }
-      co_return std::nullopt;
-    case verdict_kind::refused:
-      co_return std::nullopt;  // impossible, as the claim id is fresh; claim again with another one
+      co_return co_await stored_answer(*reply);
+    case verdict_kind::remake_fingerprint: {
+      auto other = remake_fingerprint(reply->fingerprint_method);
+      if (!other || other->outcome.kind != outcome_kind::mismatch) co_return other;
+      co_return co_await differs(other->outcome.other_work);
+    }
     case verdict_kind::mismatch:
       if (take_former_marks()) co_return std::nullopt;
-      break;
+      co_return co_await differs(false);  // the methods are the same, and they tell the work
+    case verdict_kind::refused:
+      co_return std::nullopt;  // impossible, as the claim id is fresh; claim again with another one
     case verdict_kind::busy:
     case verdict_kind::backoff:
     case verdict_kind::unknown:
@@ -176,9 +178,6 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
 claim_result claim_attempt::refused(const claim& request, const verdict& verdict) {
   auto& counters = engine_.counters;
   switch (verdict.kind) {
-    case verdict_kind::mismatch:
-      counters.mismatches.fetch_add(1, std::memory_order_relaxed);
-      return answer_of(outcome_kind::mismatch);
     case verdict_kind::backoff: {
       counters.backoffs.fetch_add(1, std::memory_order_relaxed);
       auto out = answer_of(outcome_kind::backoff);
@@ -257,14 +256,42 @@ claim_result claim_attempt::store_failed(error why) const {
 }
 
 /// The record's fingerprint was made by another method than this operation's. Makes the operation's
-/// fingerprint by the same method, so that the two can be compared.
-result<void> claim_attempt::remake_fingerprint(std::string_view method) {
+/// fingerprint by the same method, so that the two can be compared by another claim. A method tells
+/// the work as well: where that differs, there is nothing left to compare.
+std::optional<claim_result> claim_attempt::remake_fingerprint(const std::string& method) {
   const auto rule = fingerprint_rule::parse(method);
-  if (!rule) return error(errc::record_unreadable, rule.error().detail);
+  if (!rule) {
+    auto out = answer_of(outcome_kind::store_failed);
+    out.outcome.failure = error(errc::record_unreadable, rule.error().detail);
+    return out;
+  }
   auto about = std::make_shared<subject>(*op_.about);
   about->print = make_fingerprint(*rule, op_.input);
+  if (about->print.method != method) {
+    auto out = answer_of(outcome_kind::mismatch);
+    out.outcome.other_work = core::other_work(about->print.method, method);
+    return out;
+  }
   op_.about = std::move(about);
-  return {};
+  return std::nullopt;
+}
+
+/// The record is of another request. None: it leads to this one.
+asio::awaitable<std::optional<claim_result>> claim_attempt::differs(bool other_work) {
+  if (co_await take_detour(engine_, op_)) co_return std::nullopt;
+  engine_.counters.mismatches.fetch_add(1, std::memory_order_relaxed);
+  auto out = answer_of(outcome_kind::mismatch);
+  out.outcome.other_work = other_work;
+  co_return out;
+}
+
+asio::awaitable<claim_result> claim_attempt::stored_answer(const verdict& verdict) const {
+  if (is_redirect(op_, verdict.answer)) {
+    if (auto last = co_await end_of_detour(engine_, op_, verdict.answer)) {
+      co_return replay_of(std::move(last->answer), last->kept);
+    }
+  }
+  co_return replay_of(verdict.answer, verdict.kept);
 }
 
 /// The record may be one of an earlier version, which took fewer of the request's fields for marks
@@ -273,7 +300,7 @@ bool claim_attempt::take_former_marks() {
   if (!op_.more_before) return false;
   op_.input.more = *std::exchange(op_.more_before, std::nullopt);
   const std::string method = op_.about->print.method;
-  return remake_fingerprint(method).has_value();
+  return !remake_fingerprint(method);
 }
 
 // ---- a route that had other scopes

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
+#include "engine/detour.hpp"
 #include "engine/one_thread.hpp"
 #include "engine/state.hpp"
 
@@ -27,6 +28,7 @@ void engine::state::remember(const operation& op, answer_ptr answer, answer_kept
   // A completed record without an answer is not cached: the application may still complete the
   // record with the missing answer.
   if (retention.count() <= 0 || kept == answer_kept::none) return;
+  if (is_redirect(op, answer)) return;  // what it leads to may be done by now
   cached_replay entry;
   entry.answer = std::move(answer);
   entry.kept = kept;

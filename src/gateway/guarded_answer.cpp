@@ -6,6 +6,7 @@
 #include "gateway/relay.hpp"
 #include "gateway/replay_check.hpp"
 #include "http/reply.hpp"
+#include "http/stored_answer.hpp"
 
 namespace onceguard::gateway {
 
@@ -75,6 +76,8 @@ asio::awaitable<bool> guarded_exchange::send_failure() {
 }
 
 asio::awaitable<bool> guarded_exchange::send_stored(answer_ptr answer) {
+  answer = http::answer_for(std::move(answer), session_.reader().head().fields, policy_,
+                            policy_.max_answer_body);
   if (answer->body.size() > small_body) {
     session_.rule().answers.note_longer(answer->body.size());
     const auto id = make_record_id(admitted_.scope, admitted_.key);

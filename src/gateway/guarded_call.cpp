@@ -194,6 +194,7 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   if (result.end == call_end::too_large) {
     terms.kept = base::find_field(head.fields, "content-length") != nullptr ? answer_kept::too_large
                                                                             : answer_kept::streamed;
+    settle_redirect(*kept, terms);
     stream_begun_ = std::move(result.body);
     take_room_of(stream_begun_->capacity());
     return terms;
@@ -213,9 +214,17 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   if (kept->body.capacity() - kept->body.size() > small_body) kept->body.shrink_to_fit();
   answer_ = std::move(kept);
   if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = answer_;
+  settle_redirect(*answer_, terms);
   take_room_of(bytes_of(*answer_));
   if (result.request_sent) keep_connection();
   return terms;
+}
+
+void guarded_exchange::settle_redirect(const answer& kept, settle_terms& terms) const {
+  if (kept.status / 100 != 3) return;
+  const auto& head = session_.reader().head();
+  const auto* host = base::find_field(head.fields, "host");
+  http::settle_redirect(head.target, host == nullptr ? "" : host->value, kept, terms);
 }
 
 /// The operation ran, so its answer is kept even if the budget has no room for it.

@@ -2,6 +2,7 @@
 
 #include "gateway/buffers.hpp"
 #include "http/forwarding.hpp"
+#include "http/operation.hpp"
 #include "http/outcome.hpp"
 
 namespace onceguard::gateway {
@@ -74,7 +75,7 @@ void observed_request::whole() {
   if (!keeps_body_) return;
   auto& shared = session_.thread().shared;
   const auto print = [&](const http::scope_match& under) {
-    return make_fingerprint(policy_.fingerprint, session_.make_input(under, body_)).value;
+    return make_fingerprint(http::rule_of(policy_), session_.make_input(under, body_)).value;
   };
   const bool anonymous = seen_.anonymous;
   if (seen_.with_key) {

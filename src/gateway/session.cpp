@@ -272,7 +272,7 @@ fingerprint_input session::make_input(const http::scope_match& under, std::strin
   request.target = head.target;
   request.fields = head.fields;
   request.body = body;
-  return http::make_input(request, rule_->upstream->identity, under);
+  return http::make_input(request, rule_->rule.policy, rule_->upstream->identity, under);
 }
 
 asio::awaitable<http::admission> session::admit(const http::request& request) {

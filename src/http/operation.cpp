@@ -1,6 +1,7 @@
 #include "http/operation.hpp"
 
 #include "base/field.hpp"
+#include "http/routing.hpp"
 #include "http/target.hpp"
 
 namespace onceguard::http {
@@ -21,7 +22,7 @@ scoped_operation make_scoped(const admission& admitted, const scope_match& under
   about->method = input.method;
   about->path = input.path;
   about->route = route_name;
-  about->print = make_fingerprint(policy.fingerprint, out.input);
+  about->print = make_fingerprint(rule_of(policy), out.input);
   about->run_timeout = policy.upstream_timeout;
   out.about = std::move(about);
   return out;
@@ -29,19 +30,33 @@ scoped_operation make_scoped(const admission& admitted, const scope_match& under
 
 }  // namespace
 
-fingerprint_input make_input(const request& request, std::string_view service,
-                             const scope_match& under) {
+fingerprint_input make_input(const request& request, const route_policy& policy,
+                             std::string_view service, const scope_match& under) {
+  const auto value_of = [&](std::string_view name) {
+    const auto* found = base::find_field(request.fields, name);
+    return found == nullptr ? std::string_view{} : found->value;
+  };
   const auto target = split_target(request.target);
-  const auto* type = base::find_field(request.fields, "content-type");
   fingerprint_input input;
   input.upstream = service;
   input.method = request.method;
   input.path = target.path;
   input.query = target.query.value_or("");
-  input.content_type = type == nullptr ? std::string_view{} : type->value;
+  input.content_type = value_of("content-type");
   input.body = request.body;
   input.more = under.more;
+  input.host = without_port(value_of("host"));
+  input.content_encoding = value_of("content-encoding");
+  input.fields = request.fields;
+  input.longest_body = policy.max_request_body;
   return input;
+}
+
+fingerprint_rule rule_of(const route_policy& policy) {
+  auto out = policy.fingerprint;
+  out.head = policy.fingerprint_head;
+  out.headers = policy.fingerprint_headers;
+  return out;
 }
 
 operation make_operation(const admission& admitted, const route_policy& policy,

@@ -12,8 +12,11 @@ namespace onceguard::http {
 
 /// What the request's fingerprint is made from, under this scope. `service` is the name that
 /// fingerprints know the service by. The views are those of the parameters.
-[[nodiscard]] fingerprint_input make_input(const request& request, std::string_view service,
-                                           const scope_match& under);
+[[nodiscard]] fingerprint_input make_input(const request& request, const route_policy& policy,
+                                           std::string_view service, const scope_match& under);
+
+/// How the fingerprints of a route's requests are made.
+[[nodiscard]] fingerprint_rule rule_of(const route_policy& policy);
 
 /// The operation under its scope, and under each former one. The caller adds the upstream and the
 /// answer's room. `admitted`, `policy` and the views of `input` must outlive the claim.

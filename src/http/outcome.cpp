@@ -1,8 +1,11 @@
 #include "http/outcome.hpp"
 
+#include "core/redirect.hpp"
 #include "http/answer_parts.hpp"
 #include "http/forwarding.hpp"
 #include "http/proxy_sign.hpp"
+#include "http/routing.hpp"
+#include "http/target.hpp"
 
 namespace onceguard::http {
 namespace {
@@ -78,6 +81,28 @@ void settle_by_answer(const route_policy& policy, const settling_answer& answer,
   out.retention = policy.retention;
   out.backoff = policy.backoff;
   out.backoff_max = policy.backoff_max;
+}
+
+void settle_redirect(std::string_view target, std::string_view host, const answer& kept,
+                     settle_terms& out) {
+  if (out.kind != settle_kind::complete) return;
+  const auto parts = split_target(target);
+  const auto leads_to = core::redirect_target(kept, parts.path);
+  if (!leads_to) return;
+  auto requested = std::string(parts.path);
+  if (parts.query) requested.append("?").append(*parts.query);
+  const bool keeps_method = kept.status == 307 || kept.status == 308;
+  const auto there = core::redirect_host(kept);
+  const bool same_host = there.empty() || base::iequals(without_port(there), without_port(host));
+  if (keeps_method && same_host && *leads_to == requested) {
+    out.kind = settle_kind::release;
+    out.answer = nullptr;
+  } else if (!out.answer) {
+    auto without_body = std::make_shared<answer>(kept);
+    without_body->body.clear();
+    out.answer = std::move(without_body);
+    out.kept = answer_kept::status_only;
+  }
 }
 
 }  // namespace onceguard::http

@@ -37,4 +37,10 @@ struct settling_answer {
 /// without such a rule is unknown if a proxy may have said it.
 void settle_by_answer(const route_policy& policy, const settling_answer& answer, settle_terms& out);
 
+/// After settle_by_status, of a redirect. One that leads back to its own request (to the same path
+/// by https) was no operation: it releases. Any other is kept without its body, if that can't be
+/// kept: the step behind it is found by its Location. `kept` is the answer as far as it is kept.
+void settle_redirect(std::string_view target, std::string_view host, const answer& kept,
+                     settle_terms& out);
+
 }  // namespace onceguard::http

@@ -147,7 +147,9 @@ answer problem_answer(problem which, std::string_view base, const problem_detail
   error.status = status_of(which, more, policy);
   error.title = info.title;
   error.detail = more.detail.empty() ? info.detail : std::string_view(more.detail);
-  error.advice = more.retryable_by_probe ? retry_advice::same_key : info.advice;
+  error.advice = info.advice;
+  if (more.retryable_by_probe) error.advice = retry_advice::same_key;
+  if (more.same_work) error.advice = retry_advice::no;
   const bool unrouted = policy == nullptr;
   answer out;
   out.status = error.status;

@@ -61,6 +61,7 @@ struct problem_detail {
                                     ///< seconds, at least 1
   std::uint16_t status = 0;         ///< 0: the catalogue's status
   bool retryable_by_probe = false;  ///< an unknown outcome that a probe will resolve
+  bool same_work = false;           ///< a mismatch that a new key could do twice
 
   problem_detail() = default;
   explicit problem_detail(std::string text) : detail(std::move(text)) {}

@@ -65,8 +65,18 @@ reply reply_to(const outcome& outcome) {
       return refusal_of(problem::in_progress, soon);
     case backoff:
       return refusal_of(problem::backing_off, problem_detail(outcome.retry_after));
-    case mismatch:
-      return refusal_of(problem::key_reused);
+    case mismatch: {
+      problem_detail more;
+      if (!outcome.other_work) {
+        more.same_work = true;
+        more.detail =
+            "This idempotency key was used before by a request that differs, as far as is known "
+            "only in who sent it or how it was written: host, account, cookie or another header, "
+            "coding or order. A new key might do the same work twice. Send a retry exactly as the "
+            "first time, or look at what the first request did.";
+      }
+      return refusal_of(problem::key_reused, std::move(more));
+    }
     case unknown: {
       problem_detail more;
       if (outcome.probed) {

@@ -215,6 +215,7 @@ bool is_known_method(std::string_view method) noexcept {
 #undef ONCEGUARD_METHOD
   // SOURCE belongs to Icecast; CONNECT opens a tunnel to any host.
   if (method == "SOURCE" || method == "CONNECT") return false;
+  if (method == "QUERY") return true;  // RFC 10008, younger than llhttp
   return std::find(all.begin(), all.end(), method) != all.end();
 }
 

@@ -97,9 +97,20 @@ llhttp_errno_t parser::feed(std::string_view bytes) noexcept {
   return llhttp_execute(&llhttp_, bytes.data(), bytes.size());
 }
 
+namespace {
+
+constexpr std::string_view query_line = "QUERY ";
+constexpr std::string_view known_like_query = "PATCH";
+
+}  // namespace
+
 std::optional<fault> parser::cut_head(std::string_view block, std::size_t field_count) {
   fields_.reserve(field_count);
-  const auto error = feed(block);
+  const bool query = kind_ == reader::kind::request && block.starts_with(query_line);
+  // llhttp is older than QUERY (RFC 10008), which is framed like any method with a body.
+  auto error = query ? feed(known_like_query) : HPE_OK;
+  if (error == HPE_OK) error = feed(block.substr(query ? known_like_query.size() : 0));
+  if (query) method_ = block.substr(0, known_like_query.size());
   // HPE_PAUSED_UPGRADE follows a head that requests another protocol.
   if (error != HPE_OK && error != HPE_PAUSED_UPGRADE) return fault_of(error);
   if (!head_ended_) return fault{400, "The head is malformed."};

@@ -99,7 +99,7 @@ admitted_request admit_request(const middleware_state& middleware, const request
                         std::to_string(policy.max_request_body) + " bytes here. Nothing was run."};
     return known(middleware.refuse(*found, nullptr, problem::request_too_large, std::move(more)));
   }
-  complete_key(admitted, policy, make_input(arrived, middleware.params.service, admitted));
+  complete_key(admitted, policy, make_input(arrived, policy, middleware.params.service, admitted));
   if (admitted.kind == admission_kind::pass) return known(exchange(middleware, nullptr));
   if (admitted.kind == admission_kind::refuse) {
     problem_detail more{std::move(admitted.detail)};
@@ -110,7 +110,7 @@ admitted_request admit_request(const middleware_state& middleware, const request
   admitted_request out;
   out.run = std::make_unique<exchange::state>(middleware, *found, std::move(admitted));
   auto& run = *out.run;
-  const auto input = make_input(arrived, middleware.params.service, run.admitted);
+  const auto input = make_input(arrived, policy, middleware.params.service, run.admitted);
   out.wanted = make_operation(run.admitted, policy, found->name, input);
   run.id = out.wanted.id;
   out.wanted.upstream = middleware.params.service;

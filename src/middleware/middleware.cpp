@@ -41,7 +41,7 @@ std::string fault_of(const route& rule, const middleware_params& params, guard* 
     return "path is not normalised";
   }
   for (const auto& method : policy.methods) {
-    for (const auto* safe : {"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"}) {
+    for (const auto* safe : {"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "QUERY"}) {
       if (method == safe) return "methods: " + method + " can't be guarded";
     }
   }

@@ -15,9 +15,9 @@ namespace {
 struct not_completed {};
 
 /// The database makes the digests of scope and fingerprint itself, so it gets these as texts.
-onceguard::request request_of(const exchange::state& run, const subject& about) {
+onceguard::request request_of(const exchange::state& run, const fingerprint& print) {
   onceguard::request out(base::to_hex(run.admitted.scope), run.admitted.key,
-                         about.print.method + ' ' + base::to_hex(about.print.value));
+                         print.method + ' ' + base::to_hex(print.value));
   out.scope_kind = "application:http";  // the digest covers the kind of the scope
   return out;
 }
@@ -125,13 +125,22 @@ response serve_in_transaction(const middleware& middleware, const request& reque
     run.owner->report({kind}, *run.rule, &run.id, attempt);
   };
   try {
-    const auto reply =
-        execute(request_of(run, *admitted.wanted.about), policy_of(policy), [&](const lease& held) {
-          attempt = held.attempt;
-          report(change_kind::claimed);
-          made.emplace(handler());
-          return kept_answer(*made, policy);
-        });
+    const auto run_with = [&](const fingerprint& print) {
+      return execute(request_of(run, print), policy_of(policy), [&](const lease& held) {
+        attempt = held.attempt;
+        report(change_kind::claimed);
+        made.emplace(handler());
+        return kept_answer(*made, policy);
+      });
+    };
+    auto reply = run_with(admitted.wanted.about->print);
+    if (reply && reply->kind == verdict_kind::mismatch) {
+      // An earlier version has made the record's fingerprint of less, and the text that it is
+      // hashed with is not kept.
+      auto input = admitted.wanted.input;
+      if (admitted.wanted.more_before) input.more = *admitted.wanted.more_before;
+      reply = run_with(make_fingerprint(policy.fingerprint, input));
+    }
     if (!reply) return reply_to_failure(run, attempt, reply.error());
     if (reply->kind != verdict_kind::run) return run.reply_to_claim(outcome_of(*reply));
     report(change_kind::completed);

@@ -62,7 +62,7 @@ def test_the_upstream_is_always_covered(start_gateway, upstream, own_upstream, k
                   {"path": "/", "upstream": "one"}]})
     first = assert_first(gateway.post(key=key, fields=AUTH, host="one.test"))
     assert_reused(gateway.post(key=key, fields=AUTH, host="two.test"), first)
-    assert_replay_of(gateway.post(key=key, fields=AUTH, host="three.test"), first)
+    assert_replay_of(gateway.post(key=key, fields=AUTH, host="ONE.test:8080"), first)
     assert own_upstream.runs(key) == 0
 
 
@@ -229,7 +229,8 @@ def test_a_form_is_its_parts_whatever_the_boundary(gateway, upstream, key):
                   [PARTS[0], (PARTS[1][0].replace(b"a.pdf", b"b.pdf"), PARTS[1][1])]):
         assert_reused(post(other, b"0123456789abcdef"), first)
     assert upstream.runs(key) == 1
-    assert gateway.record(key)["fingerprint_method"] == "form"
+    method = gateway.record(key)["fingerprint_method"]
+    assert method.startswith("2 work=") and method.endswith(" form"), method
 
 
 def test_a_form_in_the_url_encoding_is_its_fields(gateway, upstream, key):

@@ -8,11 +8,11 @@ const stripe = new Stripe("sk_test_nobody", {
   maxNetworkRetries: wanted.retries ?? 8, timeout: 20000,
 });
 
-async function charge({ amount, key }) {
+async function charge({ amount, key, account }) {
   try {
     const made = await stripe.charges.create(
       { amount, currency: "eur", source: "tok_visa", description: "Ann & Lee" },
-      { idempotencyKey: key });
+      account ? { idempotencyKey: key, stripeAccount: account } : { idempotencyKey: key });
     return { made, status: made.lastResponse.statusCode };
   } catch (error) {
     return {

@@ -165,7 +165,7 @@ TEST(key_of_content, follows_from_what_makes_requests_the_same) {
     auto admitted = admit(policy, sent);
     EXPECT_EQ(admitted.kind, admission_kind::guard);
     EXPECT_EQ(admitted.key, "");
-    complete_key(admitted, policy, make_input(sent, "service", admitted));
+    complete_key(admitted, policy, make_input(sent, policy, "service", admitted));
     return admitted.key;
   };
   const auto key = key_of("/things", "twenty");
@@ -188,7 +188,7 @@ admission with_body(const route_policy& policy, std::string_view body,
                     const std::vector<field>& sent = {}) {
   const request arrived{"POST", "/", sent, {}, body};
   auto admitted = admit(policy, arrived);
-  complete_key(admitted, policy, make_input(arrived, "service", admitted));
+  complete_key(admitted, policy, make_input(arrived, policy, "service", admitted));
   return admitted;
 }
 

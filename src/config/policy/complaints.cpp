@@ -11,7 +11,8 @@
 namespace onceguard::config {
 
 std::string guarded_method_complaint(std::string_view value) {
-  constexpr std::array<std::string_view, 5> never{"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"};
+  constexpr std::array<std::string_view, 6> never{"GET",   "HEAD",    "OPTIONS",
+                                                  "TRACE", "CONNECT", "QUERY"};
   for (const auto name : never) {
     if (value == name) return std::string(name) + " can't be guarded: it has no effect to repeat";
   }

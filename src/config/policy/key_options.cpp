@@ -1,4 +1,6 @@
 // The options of what makes two requests one operation: key, scope and fingerprint.
+#include <algorithm>
+
 #include "config/policy/policy_check.hpp"
 #include "config/policy/policy_options.hpp"
 #include "config/policy/texts.hpp"
@@ -123,13 +125,32 @@ const std::array key_table{
          .flag = "fingerprint",
          .kind = value_kind::choice,
          .fallback = "exact",
-         .text = "What makes two requests the same, besides upstream, method, path and query: "
-                 "`exact` the content type and every byte of the body; `json` the canonical "
-                 "JSON of the body; `form` the fields and files of a form, whatever the boundary "
-                 "between them; `none` nothing more.",
+         .text =
+             "What makes two requests the same, besides upstream, method, host, path, query and "
+             "`fingerprint_headers`: `exact` the content type and every byte of the body (of "
+             "a gzip body its contents, of a multipart body its parts); `json` the canonical "
+             "JSON of the body; `form` the fields and files of a form, whatever the boundary "
+             "between them; `none` nothing more.",
          .choices = fingerprint_words},
         [](policy_draft& d, const option_value& v) {
           d.policy.fingerprint.kind = static_cast<fingerprint_kind>(number(v));
+        }},
+    row<policy_draft>{
+        {.name = "fingerprint_headers",
+         .flag = "fingerprint-headers",
+         .kind = value_kind::list,
+         .example = "X-Region,-Host",
+         .text = "Headers that are part of the fingerprint, beside the host and those that name an "
+                 "account or the operation (`*-Tenant*`, `*-Account*`, `*-Organization*`, "
+                 "`*-Merchant*`, `*-Store*`, `*-Shop*`, `SOAPAction`, `X-Amz-Target`, "
+                 "`X-HTTP-Method*`, `X-Dry-Run` …). A hyphen before a name takes it out.",
+         .complaint = refusal_of<parse_counting_header>},
+        [](policy_draft& d, const option_value& v) {
+          auto& headers = d.policy.fingerprint_headers;
+          headers.clear();
+          for (const auto& one : list(v)) headers.push_back(*parse_counting_header(one));
+          std::sort(headers.begin(), headers.end());
+          headers.erase(std::unique(headers.begin(), headers.end()), headers.end());
         }},
     row<policy_draft>{
         {.name = "fingerprint_pick",

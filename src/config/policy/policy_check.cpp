@@ -300,10 +300,12 @@ class checker {
     };
     bool after_effect = again(rule(policy_.outcome_class, 5));
     bool after_success = again(rule(policy_.outcome_class, 2));
+    bool after_redirect = again(rule(policy_.outcome_class, 3));
     for (const auto& [status, meaning] : policy_.outcome_status) {
       const bool harmless = status == 501 || status == 503;
       after_effect = after_effect || (again(meaning) && status >= 500 && !harmless);
       after_success = after_success || (again(meaning) && status / 100 == 2);
+      after_redirect = after_redirect || (again(meaning) && status / 100 == 3);
     }
     if (policy_.keep != keep_rule::all && !policy_.outcome_status.contains(503) &&
         !policy_.outcome_class.contains(5)) {
@@ -329,6 +331,11 @@ class checker {
     if (after_success) {
       warn({"outcome"},
            "a 2xx says that it took effect; with \"release\" or \"fail\" a repeat runs again");
+    }
+    if (after_redirect) {
+      warn({"outcome"},
+           "services answer 303 and 302 once it took effect; with \"release\" or \"fail\" a repeat "
+           "runs again; a redirect that clients follow with the same key needs no rule");
     }
   }
 

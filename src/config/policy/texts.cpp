@@ -180,6 +180,17 @@ result<key_source> parse_key_source(std::string_view text) {
   return out;
 }
 
+result<std::string> parse_counting_header(std::string_view text) {
+  const bool out = text.starts_with('-');
+  const auto name = text.substr(out ? 1 : 0);
+  if (!base::is_token(name) || name.starts_with('+')) {
+    return refusal("expected the name of a header, or \"-\" and the name, got " + quoted(text));
+  }
+  std::string made(1, out ? '-' : '+');
+  for (const char c : name) made += c == '_' ? '-' : base::ascii_lower(c);
+  return made;
+}
+
 result<std::string> parse_method(std::string_view text) {
   if (!base::is_token(text))
     return refusal("expected a method such as \"POST\", got " + quoted(text));

@@ -44,6 +44,9 @@ using base::size_text;
 /// "Idempotency-Key" or another name of a header field, "path:2", "content".
 [[nodiscard]] result<key_source> parse_key_source(std::string_view text);
 
+/// "X-Region", or "-Host" for a header that does not count: "+x-region", "-host".
+[[nodiscard]] result<std::string> parse_counting_header(std::string_view text);
+
 /// The message with which a parser refuses a text; empty if the parser accepts the text.
 template <auto Reader>
 [[nodiscard]] std::string refusal_of(std::string_view text) {

@@ -1,0 +1,95 @@
+#include "http/stored_answer.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/gzip.hpp"
+#include "http/problem.hpp"
+
+namespace onceguard::http {
+namespace {
+
+const std::string* value_in(const answer& stored, std::string_view name) noexcept {
+  for (const auto& [held, value] : stored.headers) {
+    if (base::iequals(held, name)) return &value;
+  }
+  return nullptr;
+}
+
+void drop(answer& made, std::string_view name) {
+  std::erase_if(made.headers,
+                [&](const auto& header) { return base::iequals(header.first, name); });
+}
+
+/// Whether a weight is 0: "q=0", "q=0.000".
+bool is_refused(std::string_view parameters) noexcept {
+  const auto begin = parameters.find("q=");
+  if (begin == parameters.npos) return false;
+  const auto weight = base::trim(parameters.substr(begin + 2));
+  return weight.find_first_not_of("0.") == weight.npos;
+}
+
+/// What names no coding is taken as a client that knows none.
+bool accepts_gzip(std::span<const base::field> fields) {
+  bool named = false;
+  bool refused = false;
+  bool others = false;
+  for (const auto& f : fields) {
+    if (!base::iequals(f.name, "accept-encoding")) continue;
+    base::each_list_element(f.value, [&](std::string_view element) {
+      const auto coding = base::trim(element.substr(0, element.find(';')));
+      const bool no = is_refused(element.substr(coding.size()));
+      if (base::iequals(coding, "gzip") || base::iequals(coding, "x-gzip")) {
+        (no ? refused : named) = true;
+      } else if (coding == "*") {
+        others = !no;
+      }
+    });
+  }
+  return named || (others && !refused);
+}
+
+bool must_unpack(const answer& stored, std::span<const base::field> fields) {
+  const auto* coding = value_in(stored, "content-encoding");
+  const bool gzip =
+      coding != nullptr && (base::iequals(*coding, "gzip") || base::iequals(*coding, "x-gzip"));
+  return gzip && !stored.body.empty() && !accepts_gzip(fields);
+}
+
+/// The origin that may not read the answer as it is stored; empty: none.
+std::string_view other_origin(const answer& stored, std::span<const base::field> fields) {
+  const auto* origin = base::find_field(fields, "origin");
+  const auto* allowed = value_in(stored, "access-control-allow-origin");
+  if (origin == nullptr || allowed == nullptr || *allowed == "*") return {};
+  return *allowed == origin->value ? std::string_view{} : origin->value;
+}
+
+}  // namespace
+
+answer_ptr answer_for(answer_ptr stored, std::span<const base::field> fields,
+                      const route_policy& policy, std::size_t longest) {
+  const auto origin = other_origin(*stored, fields);
+  std::optional<std::string> contents;
+  if (must_unpack(*stored, fields)) contents = core::gunzip(stored->body, longest);
+  if (origin.empty() && !contents) return stored;
+  auto out = std::make_shared<answer>(*stored);
+  if (contents) {
+    out->body = std::move(*contents);
+    // These are of the packed bytes.
+    for (const auto name :
+         {"content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}) {
+      drop(*out, name);
+    }
+  }
+  if (!origin.empty()) {
+    drop(*out, "access-control-allow-origin");
+    drop(*out, "access-control-allow-credentials");
+    permit_origin(*out, policy, origin);
+  }
+  return out;
+}
+
+}  // namespace onceguard::http

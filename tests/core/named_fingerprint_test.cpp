@@ -1,0 +1,241 @@
+// Fingerprints of whole requests: host, headers, packed bodies, and what their methods tell of the
+// work.
+#include <string>
+#include <string_view>
+#include <vector>
+#include <zlib.h>
+
+#include <gtest/gtest.h>
+
+#include <onceguard/fingerprint.hpp>
+
+#include "base/hash.hpp"
+#include "core/field_kinds.hpp"
+#include "core/gzip.hpp"
+#include "core/work.hpp"
+
+namespace onceguard {
+namespace {
+
+struct sent {
+  std::string_view body = R"({"amount":1,"to":"ann"})";
+  std::string_view type = "application/json";
+  std::string_view path = "/pay";
+  std::string_view query = "a=1&b=2";
+  std::string_view host = "shop.test";
+  std::string_view encoding{};
+  std::vector<field> fields{};
+  std::vector<std::string> marks{};
+};
+
+fingerprint made(const sent& request, fingerprint_rule rule = {}) {
+  rule.head = fingerprint_head::named;
+  fingerprint_input input{.upstream = "payments",
+                          .method = "POST",
+                          .path = request.path,
+                          .query = request.query,
+                          .content_type = request.type,
+                          .body = request.body,
+                          .more = request.marks};
+  input.host = request.host;
+  input.content_encoding = request.encoding;
+  input.fields = request.fields;
+  input.longest_body = 4096;
+  return make_fingerprint(rule, input);
+}
+
+enum class seen { same, same_work, other_work };
+
+seen compare(const sent& first, const sent& second, const fingerprint_rule& rule = {}) {
+  const auto one = made(first, rule);
+  const auto other = made(second, rule);
+  if (one == other) return seen::same;
+  EXPECT_NE(one.value, other.value) << "the work differs, and the fingerprint does not";
+  return core::other_work(one.method, other.method) ? seen::other_work : seen::same_work;
+}
+
+std::string gzip_of(std::string_view text, unsigned long mtime) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  gz_header header{};
+  header.time = mtime;
+  deflateSetHeader(&stream, &header);
+  std::string out(text.size() + 1024, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+TEST(named_fingerprint, host_account_and_operation_count) {
+  EXPECT_EQ(compare({}, {}), seen::same);
+  EXPECT_EQ(compare({}, {.host = "SHOP.test"}), seen::same);
+  EXPECT_EQ(compare({}, {.host = "other.test"}), seen::same_work);
+  for (const auto name :
+       {"Xero-Tenant-Id", "Stripe-Account", "stripe_account", "OpenAI-Organization",
+        "X-Merchant-Id", "Tenant-Id", "X-Store", "X-Shop-Id", "X-Forwarded-Host"}) {
+    EXPECT_EQ(compare({.fields = {{name, "a"}}}, {.fields = {{name, "b"}}}), seen::same_work)
+        << name;
+    EXPECT_EQ(compare({}, {.fields = {{name, "b"}}}), seen::same_work) << name;
+  }
+  for (const auto name : {"SOAPAction", "X-Amz-Target", "X-HTTP-Method-Override", "X-Dry-Run",
+                          "Dry-Run", "x_http_method"}) {
+    EXPECT_EQ(compare({.fields = {{name, "a"}}}, {.fields = {{name, "b"}}}), seen::other_work)
+        << name;
+  }
+  for (const auto name :
+       {"User-Agent", "X-Request-Id", "Traceparent", "Sec-Fetch-Site", "Date",
+        "X-Stripe-Client-Telemetry", "X-Storage-Class", "Access-Control-Account"}) {
+    EXPECT_EQ(compare({.fields = {{name, "a"}}}, {.fields = {{name, "b"}}}), seen::same) << name;
+  }
+}
+
+TEST(named_fingerprint, the_order_and_spelling_of_headers_do_not_count) {
+  EXPECT_EQ(compare({.fields = {{"Tenant-Id", "a"}, {"X-Shop", "b"}}},
+                    {.fields = {{"x-shop", "b"}, {"TENANT_ID", "a"}}}),
+            seen::same);
+}
+
+TEST(named_fingerprint, a_rule_adds_headers_and_takes_them_out) {
+  fingerprint_rule rule;
+  rule.headers = {"+x-region", "-host", "-x-shop"};
+  EXPECT_EQ(compare({.fields = {{"X-Region", "a"}}}, {.fields = {{"X-Region", "b"}}}, rule),
+            seen::same_work);
+  EXPECT_EQ(
+      compare({.fields = {{"X-Shop", "a"}}}, {.host = "b.test", .fields = {{"X-Shop", "b"}}}, rule),
+      seen::same);
+}
+
+TEST(named_fingerprint, other_work_shows_and_other_writing_does_not) {
+  EXPECT_EQ(compare({}, {.body = R"({"amount":2,"to":"ann"})"}), seen::other_work);
+  EXPECT_EQ(compare({}, {.path = "/refund"}), seen::other_work);
+  EXPECT_EQ(compare({}, {.query = "a=1&b=3"}), seen::other_work);
+  EXPECT_EQ(compare({}, {.query = "b=2&a=1"}), seen::same_work);
+  EXPECT_EQ(compare({}, {.query = "a=%31&b=2"}), seen::same_work);
+  EXPECT_EQ(compare({}, {.path = "/pay/"}), seen::same_work);
+  EXPECT_EQ(compare({}, {.path = "/%70ay"}), seen::same_work);
+  EXPECT_EQ(compare({}, {.body = R"( {"to":"ann", "amount":1.0})"}), seen::same_work);
+  EXPECT_EQ(compare({}, {.body = R"({"amount":1,"to":"ann","deliveryAttempt":2})"}),
+            seen::same_work);
+  EXPECT_EQ(compare({}, {.marks = {"cookie:sid=2"}}), seen::same_work);
+  const std::string_view form = "application/x-www-form-urlencoded";
+  EXPECT_EQ(compare({.body = "a=1&csrf_token=x&b=2", .type = form},
+                    {.body = "b=2&a=%31&csrf_token=y", .type = form}),
+            seen::same_work);
+  EXPECT_EQ(compare({.body = "a=1", .type = form}, {.body = "a=2", .type = form}),
+            seen::other_work);
+  EXPECT_EQ(compare({.body = "not JSON", .type = "application/json"}, {.body = "nor this"}),
+            seen::same_work);
+}
+
+TEST(named_fingerprint, the_work_is_no_finer_than_the_fingerprint) {
+  fingerprint_rule omitting{fingerprint_kind::json, json_selection::omit, {"/at"}};
+  fingerprint_rule picking{fingerprint_kind::json, json_selection::pick, {"/amount"}};
+  fingerprint_rule as_json{fingerprint_kind::json, json_selection::all, {}};
+  fingerprint_rule form{fingerprint_kind::form, json_selection::all, {}};
+  fingerprint_rule none{fingerprint_kind::none, json_selection::all, {}};
+  const std::string spaces = R"({"amount":1)" + std::string(70'000, ' ') + "}";
+  EXPECT_EQ(
+      compare({.body = R"({"amount":1,"at":1})"}, {.body = R"({"amount":1,"at":2})"}, omitting),
+      seen::same);
+  EXPECT_EQ(compare({.body = R"({"amount":1,"x":1})"}, {.body = R"({"amount":1,"x":2})"}, picking),
+            seen::same);
+  EXPECT_EQ(compare({.body = R"({"amount":1})"}, {.body = spaces}, as_json), seen::same);
+  EXPECT_EQ(compare({.body = R"({"attempt":1})"}, {.body = R"({"\u0061ttempt":1})"}, as_json),
+            seen::same);
+  EXPECT_EQ(compare({.body = "{=1", .type = "application/x-www-form-urlencoded"},
+                    {.body = "%7B=1", .type = "application/x-www-form-urlencoded"}, form),
+            seen::same);
+  EXPECT_EQ(compare({.body = "a"}, {.body = "b"}, none), seen::same);
+}
+
+TEST(named_fingerprint, a_gzip_body_is_its_contents) {
+  const std::string text = R"({"amount":1,"to":"ann"})";
+  const auto early = gzip_of(text, 1);
+  const auto late = gzip_of(text, 2);
+  ASSERT_NE(early, late);
+  EXPECT_EQ(compare({.body = early, .encoding = "gzip"}, {.body = late, .encoding = "GZIP"}),
+            seen::same);
+  EXPECT_EQ(compare({.body = early, .encoding = "gzip"}, {}), seen::same);
+  EXPECT_EQ(compare({.body = early}, {.body = late}), seen::same_work);  // nobody says what it is
+  const auto other = gzip_of(R"({"amount":2,"to":"ann"})", 1);
+  EXPECT_EQ(compare({.body = early, .encoding = "gzip"}, {.body = other, .encoding = "gzip"}),
+            seen::other_work);
+}
+
+TEST(named_fingerprint, gzip_is_unpacked_to_a_limit) {
+  const std::string zeros(100'000, '0');
+  const auto packed = gzip_of(zeros, 1);
+  EXPECT_EQ(core::gunzip(packed, zeros.size()), zeros);
+  EXPECT_EQ(core::gunzip(packed, zeros.size() - 1), std::nullopt);
+  EXPECT_EQ(core::gunzip(packed + packed, 2 * zeros.size()), zeros + zeros);
+  EXPECT_EQ(core::gunzip(packed.substr(0, packed.size() - 1), zeros.size()), std::nullopt);
+  EXPECT_EQ(core::gunzip(packed + "x", zeros.size()), std::nullopt);
+  EXPECT_EQ(core::gunzip("", 10), std::nullopt);
+  EXPECT_EQ(core::gunzip(gzip_of("", 1), 0), "");
+  // What is longer than that is compared as it came.
+  EXPECT_NE(compare({.body = packed, .encoding = "gzip"},
+                    {.body = gzip_of(zeros, 2), .encoding = "gzip"}),
+            seen::same);
+}
+
+TEST(named_fingerprint, a_multipart_body_is_its_parts) {
+  const auto body = [](std::string_view boundary, std::string_view value) {
+    const std::string line = "--" + std::string(boundary);
+    return line + "\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n" + std::string(value) +
+           "\r\n" + line + "--\r\n";
+  };
+  for (const std::string kind : {"multipart/form-data", "multipart/related", "Multipart/Mixed"}) {
+    const auto x = kind + "; boundary=x";
+    const auto y = kind + "; boundary=\"y\"";
+    EXPECT_EQ(compare({.body = body("x", "1"), .type = x}, {.body = body("y", "1"), .type = y}),
+              seen::same);
+    EXPECT_EQ(compare({.body = body("x", "1"), .type = x}, {.body = body("y", "2"), .type = y}),
+              seen::other_work);
+  }
+}
+
+TEST(named_fingerprint, marks_that_change_with_each_try_do_not_count) {
+  EXPECT_EQ(core::lasting_mark("cookie:sid=1; LB=aaa; AWSALB=x"), "cookie:sid=1");
+  EXPECT_EQ(core::lasting_mark("cookie:_ga=1"), "");
+  EXPECT_EQ(core::lasting_mark("x-csrf-token:1"), "");
+  EXPECT_EQ(core::lasting_mark("x-user:ann; LB=1"), "x-user:ann; LB=1");
+  EXPECT_EQ(core::lasting_mark("cookie:a=1;b=2;"), "cookie:a=1; b=2");
+  EXPECT_EQ(compare({.marks = {"cookie:sid=1; LB=a"}}, {.marks = {"cookie:sid=1; LB=b"}}),
+            seen::same);
+  EXPECT_EQ(compare({.marks = {"cookie:sid=1"}}, {.marks = {"cookie:sid=2"}}), seen::same_work);
+}
+
+TEST(named_fingerprint, is_the_same_in_every_release) {
+  const auto print = made({.fields = {{"Tenant-Id", "a"}}});
+  EXPECT_EQ(print.method, "2 work=1a60a2bc8a3c2f35:cd05b7762bb3ee4f exact");
+  EXPECT_EQ(base::to_hex(print.value),
+            "50e4509df33f249e6869a4ccd581875491184d57502f64d429fdb93f7eddd666");
+}
+
+TEST(named_fingerprint, its_rule_is_read_back) {
+  fingerprint_rule rule{fingerprint_kind::json, json_selection::omit, {"/a b"}};
+  rule.head = fingerprint_head::named;
+  rule.headers = {"+x-region", "-host"};
+  EXPECT_EQ(rule.text(), "2 +x-region -host json omit /a%20b");
+  const auto parsed = fingerprint_rule::parse(made({}, rule).method);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(*parsed, rule);
+  for (const auto text : {"2", "2 ", "2 exac", "2 -host", "3 exact", "2 work=1:1", "2  exact"}) {
+    EXPECT_FALSE(fingerprint_rule::parse(text)) << text;
+  }
+}
+
+TEST(work, is_unknown_of_records_of_earlier_versions) {
+  EXPECT_FALSE(core::other_work("exact", "exact"));
+  EXPECT_FALSE(core::other_work("exact", made({}).method));
+  EXPECT_TRUE(core::same_body("json", made({}).method));
+  EXPECT_FALSE(core::other_work("2 work=x exact", "2 work=y exact"));
+}
+
+}  // namespace
+}  // namespace onceguard
