@@ -8,6 +8,7 @@
 #include "admin/observed_numbers.hpp"
 #include "admin/process_numbers.hpp"
 #include "base/clock.hpp"
+#include "base/read_files.hpp"
 
 namespace onceguard::admin {
 
@@ -93,8 +94,12 @@ void add_engine(families& out, onceguard::engine& engine) {
             engine.pending());
   add_gauge(out, "onceguard_replay_cache_answers", "Answers in memory.", now.cached_answers);
   add_gauge(out, "onceguard_replay_cache_bytes", "Memory of these answers.", now.cached_bytes);
-  add_gauge(out, "onceguard_store_up", "Whether the store answered the last poll.",
-            engine.health().up ? 1 : 0);
+  const auto store = engine.health();
+  add_gauge(out, "onceguard_store_up", "Whether the store answers, and takes writes.",
+            store.up ? 1 : 0);
+  add_gauge(out, "onceguard_store_forgot",
+            "Whether the store lost its memory so lately that new runs may repeat earlier ones.",
+            store.flagged ? 1 : 0);
   for (const auto& one : engine.records().numbers()) {
     auto family = one.counter ? counter_family(std::string(one.name), std::string(one.meaning))
                               : gauge_family(std::string(one.name), std::string(one.meaning));
@@ -102,8 +107,31 @@ void add_engine(families& out, onceguard::engine& engine) {
   }
 }
 
+/// What was changed by somebody, and is not in force as it should be.
+void add_files(families& out, const program_gauges& now) {
+  add_gauge(out, "onceguard_reload_refused",
+            "Whether the last reload was refused, and an older configuration is in force.",
+            now.reload_refused ? 1 : 0);
+  add_number(out, counter_family("onceguard_reloads_refused_total", "Reloads that were refused."),
+             static_cast<double>(now.reloads_refused));
+  auto refused = gauge_family("onceguard_file_refused",
+                              "Whether what the file of keys or certificates holds now was "
+                              "refused, and what it held before is in force.");
+  for (const auto& [path, wrong] : base::refused_files()) {
+    add_value(refused, wrong ? 1 : 0, {{"path", path}});
+  }
+  if (!refused.metric.empty()) out.push_back(std::move(refused));
+  auto ends = gauge_family("onceguard_certificate_end_timestamp_seconds",
+                           "When the first certificate of the file ends.");
+  for (const auto& [path, end] : now.certificates) {
+    add_value(ends, static_cast<double>(end), {{"path", path}});
+  }
+  if (!ends.metric.empty()) out.push_back(std::move(ends));
+}
+
 void add_program(families& out, const metric_sources& sources) {
   const auto now = sources.process.gauges();
+  add_files(out, now);
   const bool ready = unready_reasons(sources.engine, sources.process).empty();
   add_gauge(out, "onceguard_ready", "Whether /readyz says 200.", ready ? 1 : 0);
   add_gauge(out, "onceguard_connections", "Client connections.", now.connections);
@@ -136,12 +164,17 @@ void add_program(families& out, const metric_sources& sources) {
 }
 
 void add_records(families& out, const record_counter& counter) {
+  if (!counter.counts()) return;
   if (const auto oldest = counter.oldest_unknown_wall()) {
     const auto age = *oldest == 0 ? 0 : base::system_clock().wall_ms() - *oldest;
     add_gauge(out, "onceguard_oldest_unknown_seconds",
               "Since the first claim of the oldest unknown record; 0: none is unknown.",
               static_cast<double>(age) / 1e3);
   }
+  // Without a count, it is as old as the counter: what is never counted has to be noticed, too.
+  add_gauge(out, "onceguard_records_counted_timestamp_seconds",
+            "When they were counted last; before the first count, when counting began.",
+            static_cast<double>(counter.counted_at_wall()) / 1e3);
   const auto latest = counter.latest();
   if (!latest) return;
   auto records = gauge_family("onceguard_records", "Records in the store, as counted last.");
@@ -151,8 +184,6 @@ void add_records(families& out, const record_counter& counter) {
   }
   add_value(records, static_cast<double>(latest->found.unreadable), {{"state", "unreadable"}});
   out.push_back(std::move(records));
-  add_gauge(out, "onceguard_records_counted_timestamp_seconds", "When they were counted last.",
-            static_cast<double>(latest->counted_at_wall) / 1e3);
 }
 
 std::string metrics_text(const metric_sources& sources) {

@@ -19,7 +19,6 @@ std::vector<prometheus::MetricFamily> observed_families(const observing::observa
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
   for (const auto& [route, seen] : observed.counts()) {
     for (std::size_t i = 0; i < seen.would_be.size(); ++i) {
-      if (seen.would_be[i] == 0) continue;
       const auto outcome = name_of(static_cast<http::request_outcome>(i));
       add_value(requests, number(seen.would_be[i]), {{"route", route}, {"would_be", outcome}});
     }

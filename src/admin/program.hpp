@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
@@ -21,6 +22,11 @@ struct program_gauges {
   std::uint64_t log_lines_dropped = 0;
   std::uint64_t log_lines_left_out = 0;
   std::uint64_t spans_dropped = 0;  ///< counted in requests
+  bool reload_refused = false;      ///< the last one, so that an older configuration is in force
+  std::uint64_t reloads_refused = 0;
+  /// The PEM files of certificates that the configuration in force names, and when the first
+  /// certificate of each ends, in seconds since 1970.
+  std::vector<std::pair<std::string, long long>> certificates;
 };
 
 struct reload_outcome {

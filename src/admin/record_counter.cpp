@@ -98,6 +98,11 @@ std::optional<record_numbers> record_counter::latest() const {
   return latest_;
 }
 
+std::int64_t record_counter::counted_at_wall() const {
+  const auto last = latest();
+  return last ? last->counted_at_wall : made_at_wall_;
+}
+
 std::optional<std::int64_t> record_counter::oldest_unknown_wall() const {
   const std::lock_guard lock(mutex_);
   return oldest_unknown_;

@@ -8,6 +8,8 @@
 
 #include <onceguard/store.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard::admin {
 
 struct record_numbers {
@@ -25,6 +27,10 @@ class record_counter {
   boost::asio::awaitable<void> run();
   /// None: no count was completed yet.
   [[nodiscard]] std::optional<record_numbers> latest() const;
+  /// Whether records are counted at all.
+  [[nodiscard]] bool counts() const noexcept { return interval_.count() > 0; }
+  /// When the last count was completed, or before the first one, when this was made.
+  [[nodiscard]] std::int64_t counted_at_wall() const;
   /// Of the unknown record that was claimed first: when that was, in milliseconds since 1970; 0:
   /// none is unknown. Is read before each count, and so known earlier. None: not read yet.
   [[nodiscard]] std::optional<std::int64_t> oldest_unknown_wall() const;
@@ -39,6 +45,7 @@ class record_counter {
   store& records_;
   const milliseconds interval_;
   const milliseconds timeout_;
+  const std::int64_t made_at_wall_ = base::system_clock().wall_ms();
   mutable std::mutex mutex_;
   std::optional<record_numbers> latest_;        // under the mutex
   std::optional<std::int64_t> oldest_unknown_;  // under the mutex

@@ -28,6 +28,21 @@ void request_metrics::histogram::add(std::chrono::microseconds time) noexcept {
   sum_us.fetch_add(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)), relaxed);
 }
 
+request_metrics::route& request_metrics::find_name(std::string_view name) {
+  auto found = routes_.find(name);
+  if (found == routes_.end()) {
+    const std::string key(routes_.size() < routes_max ? name : more_routes);
+    found = routes_.try_emplace(key, nullptr).first;
+    if (!found->second) found->second = std::make_unique<route>(key);
+  }
+  return *found->second;
+}
+
+void request_metrics::expect(const std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& name : names) static_cast<void>(find_name(name));
+}
+
 request_metrics::route& request_metrics::find_route(const http::request_report& report) {
   auto& last = by_index_[report.route_index % by_index_.size()];
   const auto name = report.route.empty() ? no_route : report.route;
@@ -36,14 +51,9 @@ request_metrics::route& request_metrics::find_route(const http::request_report& 
     return *known;
   }
   const std::lock_guard lock(mutex_);
-  auto found = routes_.find(name);
-  if (found == routes_.end()) {
-    const std::string key(routes_.size() < routes_max ? name : more_routes);
-    found = routes_.try_emplace(key, nullptr).first;
-    if (!found->second) found->second = std::make_unique<route>(key);
-  }
-  last.store(found->second.get(), std::memory_order_release);
-  return *found->second;
+  auto& found = find_name(name);
+  last.store(&found, std::memory_order_release);
+  return found;
 }
 
 void request_metrics::finished(const http::request_report& report) noexcept {

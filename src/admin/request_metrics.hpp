@@ -24,6 +24,9 @@ class request_metrics final : public http::request_observer, public prometheus::
   /// Routes beyond that many, after many reloads, count together as "(more)".
   static constexpr std::size_t routes_max = 1'000;
 
+  /// From now on these routes have their series, at 0 until their first request: an increase from
+  /// nothing to 1 is none for Prometheus.
+  void expect(const std::vector<std::string>& names);
   void finished(const http::request_report& report) noexcept override;
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
 
@@ -53,6 +56,7 @@ class request_metrics final : public http::request_observer, public prometheus::
     std::array<share, threads> shares{};
   };
 
+  [[nodiscard]] route& find_name(std::string_view name);  // under the mutex
   [[nodiscard]] route& find_route(const http::request_report& report);
   [[nodiscard]] std::vector<const route*> all() const;
   static void add_times(prometheus::MetricFamily& family, const route& of_route, step which);

@@ -20,7 +20,7 @@ std::string metrics_text(const engine& engine, const std::vector<subscriber_numb
                              "Outcomes that the broker did not take: it delivers again.");
   auto backlog = gauge_family("onceguard_messages_backlog", "Messages that wait at the broker.");
   auto connected = gauge_family("onceguard_broker_up", "Whether the queue is connected.");
-  auto store = gauge_family("onceguard_store_up", "Whether the store answered the last poll.");
+  auto store = gauge_family("onceguard_store_up", "Whether the store answers, and takes writes.");
   for (const auto& one : all) {
     const std::pair<std::string_view, std::string_view> name{"subscriber", one.subscriber};
     add_value(received, static_cast<double>(one.received), {name});

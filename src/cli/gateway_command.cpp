@@ -28,6 +28,7 @@
 #include "audit/audit_log.hpp"
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "cli/certificate_ends.hpp"
 #include "cli/command.hpp"
 #include "cli/doctor/surroundings.hpp"
 #include "cli/effective_config.hpp"
@@ -88,7 +89,11 @@ class running_gateway final : public admin::program {
   }
 
   /// A reload also reads the listener's tokens. Before the io_context runs.
-  void set_admin(admin::server* listener) noexcept { admin_ = listener; }
+  void set_admin(admin::server* listener, admin::request_metrics* requests) {
+    admin_ = listener;
+    requests_ = requests;
+    requests_->expect(effective_.routing.route_names());
+  }
   void set_serving() noexcept { serving_ = true; }
 
   [[nodiscard]] admin::phase phase_now() const noexcept override {
@@ -106,6 +111,10 @@ class running_gateway final : public admin::program {
     out.log_lines_dropped = lines_.dropped();
     out.log_lines_left_out = lines_.left_out();
     if (spans_ != nullptr) out.spans_dropped = spans_->queue.dropped();
+    out.reload_refused = reload_refused_;
+    out.reloads_refused = reloads_refused_;
+    const std::lock_guard lock(effective_mutex_);
+    out.certificates = certificate_ends(effective_);
     return out;
   }
   [[nodiscard]] std::string configuration() const override {
@@ -203,8 +212,11 @@ class running_gateway final : public admin::program {
     }
     if (!out.faults.empty() || !read.ok()) {
       base::log(base::event::reload_refused);
+      ++reloads_refused_;
+      reload_refused_ = true;
       return out;
     }
+    reload_refused_ = false;
     out.restart_needed = config::fixed_changes(running_, read.values);
     for (const auto& name : out.restart_needed) {
       base::log(base::event::restart_needed, {{"option", name}});
@@ -217,6 +229,7 @@ class running_gateway final : public admin::program {
   /// What is only read at a start stays as it was.
   void set_routing(config::settings read) {
     read.fixed = running_.fixed;
+    if (requests_ != nullptr) requests_->expect(read.routing.route_names());
     server_.reload(read.routing);
     const std::lock_guard lock(effective_mutex_);
     effective_ = std::move(read);
@@ -236,7 +249,10 @@ class running_gateway final : public admin::program {
   mutable std::mutex effective_mutex_;
   config::settings effective_;  // under the mutex
   admin::server* admin_ = nullptr;
+  admin::request_metrics* requests_ = nullptr;
   std::atomic<bool> serving_{false};
+  std::atomic<bool> reload_refused_{false};  // the last one
+  std::atomic<std::uint64_t> reloads_refused_{0};
   std::atomic<bool> draining_{false};
   bool interrupted_ = false;  // by a first SIGINT
   std::atomic<base::boot_clock::time_point> drain_end_{};
@@ -256,7 +272,7 @@ admin::record_act_params act_params(milliseconds timeout, const gateway::server&
 class admin_listener {
  public:
   admin_listener(const config::settings& settings, gateway::server& server,
-                 running_gateway& program, const admin::request_metrics& requests)
+                 running_gateway& program, admin::request_metrics& requests)
       : records_(server.engine().records(), settings.admin.records_interval,
                  settings.store.timeout),
         server_(settings.admin) {
@@ -273,7 +289,7 @@ class admin_listener {
     if (settings.admin.records_interval.count() > 0) {
       spawn_background(server_.io(), "count the records", records_.run());
     }
-    program.set_admin(&server_);
+    program.set_admin(&server_, &requests);
   }
 
   [[nodiscard]] result<void> start() { return server_.start(); }

@@ -1,6 +1,7 @@
 #include "config/routing.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/clock.hpp"
 #include "config/policy/table_reader.hpp"
@@ -22,6 +23,7 @@ class routing_builder {
       static_cast<http::route&>(made) = std::move(read.rule);
       made.upstream = find_upstream(read.upstream, read.upstream_position);
       take_webhook(input_.senders, input_.need_upstream, read, made, out_);
+      compare_queues(read, made);
       result_.params.routes.push_back(std::move(made));
       result_.policies.push_back(std::move(read.policy));
     }
@@ -34,6 +36,21 @@ class routing_builder {
   }
   [[nodiscard]] origin at(const node& n) const {
     return {layer::route, input_.source.file, n.line, n.column};
+  }
+
+  /// A consumer of a queue knows a message by its id alone, which each sender makes for itself.
+  void compare_queues(const configured_route& read, const gateway::route_params& made) {
+    if (made.webhook_queue.empty()) return;
+    const auto [first, added] =
+        queues_.try_emplace(made.webhook_queue, made.host + made.path, read.webhook);
+    if (added) return;
+    const auto& [route, sender] = first->second;
+    const auto found = read.policy.origins.find("webhook_queue");
+    out_.push_back({sender == read.webhook ? remark::grade::note : remark::grade::warning,
+                    found == read.policy.origins.end() ? origin{} : found->second,
+                    "[[route]] webhook_queue: the deliveries of " + quoted(route) +
+                        " go there, too; a consumer takes two with one id for one delivery, "
+                        "unless each route has a queue of its own"});
   }
 
   void add_upstream(std::string name, std::string identity, std::string_view url,
@@ -65,6 +82,7 @@ class routing_builder {
     auto settings = std::make_shared<tls::client_settings>();
     settings->context = std::move(*made);
     settings->name = files.name;
+    settings->files = files;
     address.tls = std::move(settings);
   }
 
@@ -154,6 +172,8 @@ class routing_builder {
   const routing_input& input_;
   remarks& out_;
   routing_output result_;
+  /// By queue: the first route that publishes there, and its sender.
+  std::map<std::string, std::pair<std::string, std::string>> queues_;
   std::size_t mentioned_ = 0;       // all upstreams of the file, including faulty ones
   std::vector<std::string> names_;  // names of upstreams, including faulty ones
 };

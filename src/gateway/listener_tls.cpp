@@ -3,12 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
-
 namespace onceguard::gateway {
 
 listener_tls::listener_tls(tls::server_files files) : files_(std::move(files)) {
   if (files_.certificate.empty()) return;
+  known_.emplace(files_.certificate);
   std::vector<std::string> paths{files_.certificate, files_.key};
   if (!files_.client_ca.empty()) paths.push_back(files_.client_ca);
   watch_ = std::make_unique<base::file_watch>(std::move(paths), [this, held = files_] {
@@ -33,12 +32,7 @@ void listener_tls::reread() {
 }
 
 void listener_tls::take_again(const result<tls::context>& made) {
-  if (const auto done = take(made); !done) {
-    base::log(base::event::file_refused,
-              {{"path", files_.certificate}, {"why", done.error().detail}});
-  } else {
-    base::log(base::event::file_read_again, {{"path", files_.certificate}});
-  }
+  known_->read_again(take(made));
 }
 
 tls::context listener_tls::latest() const {

@@ -2,10 +2,12 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include <onceguard/error.hpp>
 
 #include "base/file_watch.hpp"
+#include "base/read_files.hpp"
 #include "tls/context.hpp"
 
 namespace onceguard::gateway {
@@ -31,6 +33,7 @@ class listener_tls {
   const tls::server_files files_;
   mutable std::mutex mutex_;  // for the pointer alone
   tls::context latest_;
+  std::optional<base::read_file> known_;
   std::unique_ptr<base::file_watch> watch_;  // the last: its thread uses the others
 };
 

@@ -34,7 +34,8 @@ struct client_files {
 /// How an upstream is spoken to.
 struct client_settings {
   tls::context context;
-  std::string name;  ///< empty: the host's
+  std::string name;      ///< empty: the host's
+  client_files files{};  ///< what the context was made of
 };
 
 /// TLS 1.2 and 1.3 with forward secrecy and authenticated encryption alone; HTTP/1.1 by ALPN; no

@@ -13,7 +13,7 @@
 #include "base/file_text.hpp"
 #include "base/file_watch.hpp"
 #include "base/hash.hpp"
-#include "base/log.hpp"
+#include "base/read_files.hpp"
 
 namespace onceguard::tokens {
 namespace {
@@ -74,11 +74,7 @@ class file_verifier final : public token_verifier {
   }
 
   void take_again(const result<key_set>& keys) {
-    if (const auto done = take(keys); !done) {
-      base::log(base::event::file_refused, {{"path", path_}, {"why", done.error().detail}});
-    } else {
-      base::log(base::event::file_read_again, {{"path", path_}});
-    }
+    known_.read_again(take(keys));
   }
 
   /// Remembered, as the same token comes with each request of its caller.
@@ -119,6 +115,7 @@ class file_verifier final : public token_verifier {
   key_set keys_ = std::make_shared<const std::vector<key>>();
   mutable std::map<digest, signature_finding> recent_;
   mutable std::map<digest, signature_finding> older_;
+  base::read_file known_{path_};
   base::file_watch watch_;  // the last: its thread uses the others
 };
 

@@ -57,6 +57,13 @@ struct route_params : http::route {
 struct routing_params {
   std::vector<upstream_params> upstreams;
   std::vector<route_params> routes;  ///< includes the default route, with path "/" and any host
+
+  /// As the routes are called in the log and in the metrics.
+  [[nodiscard]] std::vector<std::string> route_names() const {
+    std::vector<std::string> out;
+    for (const auto& one : routes) out.push_back(one.host + one.path);
+    return out;
+  }
 };
 
 using onceguard::after_loss_rule;

@@ -1,0 +1,285 @@
+"""Each alert fires for what it is about: the series are those of a real gateway, before and after,
+and Prometheus' own tool evaluates the rules over them."""
+
+import contextlib
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import threading
+
+import pytest
+
+from support.admin import Admin
+from support.certificates import Authority
+from support.samples import Samples, scrape
+from support.waiting import Stopwatch, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RULES = ROOT / "docs/monitoring/alerts.yml"
+STEP = 15  # seconds between two scrapes
+QUIET, LATER = 40, 480  # scrapes: ten minutes, two hours
+GROWING = ("_total", "_bucket", "_count", "_sum")
+
+
+def expression(alert):
+    return re.search(rf"- alert: {alert}\n(.*?)labels:", RULES.read_text(), re.S)[1]
+
+
+def number(value):
+    return f"{value:.6f}"
+
+
+def series_of(alert, before, after, lasts, now):
+    """The samples that the rule looks at: as before, then as after, then as before again."""
+    names = set(re.findall(r"\b(?:onceguard_\w+|up)\b", expression(alert)))
+    for (name, labels), last in sorted(after.items()):
+        if name not in names:
+            continue
+        first = before.get((name, labels))
+        if name.endswith("_timestamp_seconds"):  # the tool's clock begins at 0
+            last, first = last - now, None if first is None else first - now
+        grows = name.endswith(GROWING)
+        begin = f"_x{QUIET}" if first is None else f"{number(first)}x{QUIET}"
+        step = last - (first or 0) if grows else 0
+        if name == "onceguard_oldest_unknown_seconds":
+            step = STEP
+        values = f"{begin} {number(last)}+{number(max(step, 0))}x{lasts}"
+        if lasts < LATER and first is not None and not grows:
+            values += f" {number(first)}x{LATER - lasts}"
+        text = ",".join(f'{key}="{value}"' for key, value in
+                        [("instance", "a"), ("job", "onceguard"), *labels])
+        yield f"      - series: '{name}{{{text}}}'\n        values: '{values}'\n"
+
+
+def assert_fires(alert, before, after, folder, lasts=LATER, now=0):
+    """Not while all is as before, and at some time after it."""
+    fired = f'ALERTS{{alertname="{alert}",alertstate="firing"}}'
+    whole = "".join(series_of(alert, before, after, lasts, now))
+    assert whole, f"no series for {alert}"
+    (folder / "case.yml").write_text(f"""
+rule_files: [{RULES}]
+evaluation_interval: {STEP}s
+tests:
+  - interval: {STEP}s
+    input_series:
+{whole}
+    promql_expr_test:
+      - expr: 'count({fired}) or vector(0)'
+        eval_time: {(QUIET - 1) * STEP}s
+        exp_samples: [{{labels: '{{}}', value: 0}}]
+      - expr: 'count(count_over_time({fired}[3h])) > bool 0'
+        eval_time: {(QUIET + LATER) * STEP}s
+        exp_samples: [{{labels: '{{}}', value: 1}}]
+""")
+    done = subprocess.run(["promtool", "test", "rules", "case.yml"], cwd=folder, text=True,
+                          capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, f"{done.stderr}{done.stdout}{whole}"
+
+
+@contextlib.contextmanager
+def write_lock(gateway):
+    """As another process has it that does not let go; what is read goes on."""
+    with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def wait_for(admin, name, value, **labels):
+    wait_until(lambda: scrape(admin).value(name, **labels) == value, 30, f"{name} being {value}")
+    return scrape(admin)
+
+
+@pytest.mark.parametrize("alert, lasts", [("OnceguardNotReady", 6), ("OnceguardStoreAway", 6)])
+def test_a_store_that_takes_no_writes_for_a_minute_and_a_half(begin_admin, tmp_path, alert, lasts):
+    gateway, admin = begin_admin({"store": {"timeout": "500ms"}})
+    before = wait_for(admin, "onceguard_ready", 1)
+    with write_lock(gateway):
+        wait_for(admin, "onceguard_ready", 0)
+        after = wait_for(admin, "onceguard_store_up", 0)
+    assert_fires(alert, before, after, tmp_path, lasts)
+    wait_for(admin, "onceguard_ready", 1)
+
+
+def test_a_gateway_that_is_gone(begin_admin, tmp_path):
+    gateway, admin = begin_admin()
+    before = Samples("up 1") if scrape(admin) else None
+    gateway.stop()
+    with pytest.raises(OSError):
+        scrape(admin)
+    assert_fires("OnceguardDown", before, Samples("up 0"), tmp_path)
+
+
+@pytest.mark.parametrize("rule", ["refuse", "flag"])
+def test_a_loss_that_a_start_notices(begin_admin, fresh_key, tmp_path, rule):
+    gateway, admin = begin_admin({"store": {"after_loss": rule}}, state_dir=str(tmp_path))
+    assert gateway.post(key=fresh_key()).status == 201
+    before = wait_for(admin, "onceguard_ready", 1)
+    wait_until(lambda: list(tmp_path.glob("*")), what="the witness")
+    gateway.stop()
+    for file in gateway.folder.glob(gateway.database.name + "*"):
+        file.unlink()
+    gateway.start()
+    # The counter is at 1 before a scrape may have seen it at 0.
+    after = wait_for(admin, "onceguard_store_losses_total", 1)
+    assert after.value("onceguard_store_forgot") == 1
+    assert_fires("OnceguardStoreLostItsMemory", before, after, tmp_path)
+    # A restart makes nothing safe again.
+    gateway.restart()
+    wait_for(admin, "onceguard_store_forgot", 1)
+
+
+def test_an_outcome_that_stays_unknown(begin_admin, fresh_key, tmp_path):
+    gateway, admin = begin_admin(metrics_records_interval="1s")
+    before = wait_for(admin, "onceguard_oldest_unknown_seconds", 0)
+    gateway.post(key=fresh_key(), plan={"status": 500})
+    after = wait_until(lambda: (scrape(admin).value("onceguard_oldest_unknown_seconds") or 0) > 0
+                       and scrape(admin), 30, "the age")
+    assert_fires("OnceguardUnknownOutcomes", before, after, tmp_path)
+
+
+def test_records_that_are_damaged(begin_admin, fresh_key, tmp_path):
+    gateway, admin = begin_admin(metrics_records_interval="1s")
+    gateway.post(key=fresh_key())
+    before = wait_for(admin, "onceguard_records", 1, state="completed")
+    with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+        other.execute("UPDATE records SET record = x'00'")
+    after = wait_for(admin, "onceguard_records", 1, state="unreadable")
+    assert_fires("OnceguardUnreadableRecords", before, after, tmp_path)
+
+
+def test_the_first_request_of_a_route_that_runs_without_a_record(begin_admin, fresh_key, tmp_path):
+    gateway, admin = begin_admin({"store": {"timeout": "300ms"},
+                                  "route": [{"path": "/open", "store_failure": "open"}]})
+    before = wait_for(admin, "onceguard_unguarded_total", 0, route="/open", reason="store")
+    with write_lock(gateway):
+        assert gateway.post("/open", key=fresh_key()).status == 201
+    after = wait_for(admin, "onceguard_unguarded_total", 1, route="/open", reason="store")
+    assert_fires("OnceguardUnguardedRuns", before, after, tmp_path)
+
+
+def test_a_record_that_is_gone_when_its_operation_ends(begin_admin, own_upstream, key, tmp_path):
+    gateway, admin = begin_admin()
+    before = wait_for(admin, "onceguard_incidents_total", 0)
+    running = gateway.begin_post(key=key, plan={"gate": key})
+    own_upstream.arrived(key=key)
+    with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
+        other.execute("DELETE FROM records")
+    own_upstream.open(key)
+    assert running.read().status == 201
+    running.close()
+    after = wait_for(admin, "onceguard_incidents_total", 1)
+    assert_fires("OnceguardIncidents", before, after, tmp_path)
+
+
+def test_work_that_outlives_its_lease(begin_admin, own_upstream, key, tmp_path):
+    gateway, admin = begin_admin()
+    before = wait_for(admin, "onceguard_leases_lost_total", 0)
+    running = gateway.begin_post(key=key, plan={"gate": key})
+    own_upstream.arrived(key=key)
+    released = gateway.command("keys", "release", key, "--force")
+    assert released.returncode == 0, released
+    assert gateway.post(key=key).status == 201
+    own_upstream.open(key)
+    running.read()
+    running.close()
+    after = wait_for(admin, "onceguard_leases_lost_total", 1)
+    assert_fires("OnceguardLeasesLost", before, after, tmp_path)
+
+
+def test_keys_that_are_used_for_different_requests(begin_admin, key, tmp_path):
+    gateway, admin = begin_admin()
+    before = wait_for(admin, "onceguard_requests_total", 0, route="/", outcome="mismatch")
+    gateway.post(key=key)
+    assert gateway.post(key=key, body=b"another").status == 422
+    after = wait_for(admin, "onceguard_requests_total", 1, route="/", outcome="mismatch")
+    assert_fires("OnceguardMismatches", before, after, tmp_path)
+
+
+def test_connections_that_are_nearly_all_taken(begin_admin, tmp_path):
+    gateway, admin = begin_admin(max_connections=4)
+    before = scrape(admin)
+    held = [gateway.connect() for _ in range(4)]
+    after = wait_for(admin, "onceguard_connections", 4)
+    for one in held:
+        one.close()
+    assert_fires("OnceguardConnectionsFull", before, after, tmp_path)
+
+
+def test_claims_that_take_long(begin_admin, key, tmp_path):
+    gateway, admin = begin_admin({"store": {"timeout": "20s"}})
+    wait_until(admin.is_ready, what="readiness")
+    before = scrape(admin)
+    sent = threading.Thread(target=lambda: gateway.post(key=key))
+    with write_lock(gateway):
+        sent.start()
+        clock = Stopwatch()
+        wait_until(lambda: clock.seconds > 1.2, what="a claim that waits")
+    sent.join()
+    after = wait_until(lambda: scrape(admin).value("onceguard_claim_seconds_count", route="/") == 1
+                       and scrape(admin), what="the claim")
+    assert_fires("OnceguardSlowClaims", before, after, tmp_path)
+
+
+def test_records_that_were_never_counted(start_gateway, own_upstream, tmp_path):
+    admin = Admin()
+    start_gateway(own_upstream, {"gateway": {"admin": admin.text}},
+                  database=tmp_path / "missing" / "keys.db")
+    after = scrape(admin)
+    begun = after.value("onceguard_records_counted_timestamp_seconds")
+    # Its series has to be there from the first scrape on, at the time of the start.
+    assert_fires("OnceguardRecordsNotCounted", Samples(""), after, tmp_path, now=begun)
+    admin.close()
+
+
+def test_a_reload_that_is_refused(begin_admin, tmp_path):
+    gateway, admin = begin_admin()
+    before = scrape(admin)
+    gateway.reload({"gateway": {"admin": admin.text}, "defaults": {"lease": "5ms"}})
+    after = wait_for(admin, "onceguard_reload_refused", 1)
+    assert after.value("onceguard_reloads_refused_total") == 1
+    assert_fires("OnceguardReloadRefused", before, after, tmp_path)
+    gateway.reload({"gateway": {"admin": admin.text}})
+    assert wait_for(admin, "onceguard_reload_refused", 0).value(
+        "onceguard_reloads_refused_total") == 1
+
+
+def test_keys_and_certificates_that_are_refused_or_end(begin_admin, tmp_path):
+    certificate, private = Authority(tmp_path / "pki").issue("api")
+    keys = tmp_path / "jwks.json"
+    keys.write_text('{"keys": [{"kty": "oct", "alg": "HS256", "k": "' + "c2VjcmV0" * 8 + '"}]}')
+    gateway, admin = begin_admin({"jwt": {"keys_file": str(keys)}}, tls_certificate=certificate,
+                                 tls_key=private)
+    before = scrape(admin)
+    for path in (certificate, str(keys)):
+        assert before.value("onceguard_file_refused", path=path) == 0
+    # It is made for nine days.
+    end = before.value("onceguard_certificate_end_timestamp_seconds", path=certificate)
+    now = before.value("process_start_time_seconds")
+    assert 8.9 < (end - now) / 86_400 < 9.1
+    assert_fires("OnceguardCertificateEnds", Samples(""), before, tmp_path, now=now)
+    for path in (certificate, str(keys)):
+        good = pathlib.Path(path).read_bytes()
+        replace(path, b"nonsense")
+        after = wait_for(admin, "onceguard_file_refused", 1, path=path)
+        assert_fires("OnceguardFileRefused", before, after, tmp_path)
+        replace(path, good)
+        wait_for(admin, "onceguard_file_refused", 0, path=path)
+
+
+def replace(path, content):
+    following = pathlib.Path(path + ".next")
+    following.write_bytes(content)
+    os.rename(following, path)
+
+
+def test_what_each_alert_looks_at_is_there_from_the_first_scrape(begin_admin):
+    """Before any request, any count and any fault; of the accelerator only where there is one."""
+    _, admin = begin_admin()
+    there = {name for name, _ in scrape(admin)}
+    text = RULES.read_text().partition("name: onceguard-accelerator")[0]
+    # The records are counted a moment after the start, and files are there where they are used.
+    later = {"onceguard_records", "onceguard_oldest_unknown_seconds", "onceguard_file_refused",
+             "onceguard_certificate_end_timestamp_seconds"}
+    assert set(re.findall(r"\bonceguard_\w+", text)) - later - there == set()
