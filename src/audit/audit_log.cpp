@@ -26,17 +26,21 @@ std::string digest_of(const audited_change& change) {
 class log_events final : public audit_log {
   result<void> write(const audit_author& author, const audited_change& change,
                      const std::string& stage) override {
-    base::log(base::event::audit, {{"stage", stage},
-                                   {"action", std::string(change.action)},
-                                   {"who", author.name},
-                                   {"means", author.means},
-                                   {"why", author.why},
-                                   {"record", digest_of(change)},
-                                   {"key", change.key},
-                                   {"from", change.former},
-                                   {"to", change.wanted},
-                                   {"about", change.about}});
-    return {};
+    if (base::log_surely(base::event::audit, {{"stage", stage},
+                                              {"action", std::string(change.action)},
+                                              {"who", author.name},
+                                              {"means", author.means},
+                                              {"why", author.why},
+                                              {"record", digest_of(change)},
+                                              {"key", change.key},
+                                              {"from", change.former},
+                                              {"to", change.wanted},
+                                              {"about", change.about}})) {
+      return {};
+    }
+    return error(errc::invalid_argument,
+                 "the audit log can't be written: the reader of the log does not keep up, or has "
+                 "gone; give it a file of its own (audit_log)");
   }
 };
 

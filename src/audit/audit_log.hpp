@@ -33,7 +33,8 @@ struct audited_change {
 /// Thread-safe. A file is written by the caller, see line_file.
 class audit_log {
  public:
-  /// Appends JSON lines to the file, which it makes with the mode 0600. Empty: events of the log.
+  /// Appends JSON lines to the file, which it makes with the mode 0600, and flushes each to the
+  /// disk. Empty: events of the log, each of which has left the process before the change.
   [[nodiscard]] static result<std::unique_ptr<audit_log>> open(const std::string& file);
   virtual ~audit_log() = default;
   /// Opens the file anew, for log rotation. After an error the former one goes on.

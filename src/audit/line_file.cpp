@@ -72,7 +72,10 @@ result<void> line_file::append(std::string_view text) {
   const auto written = write(line, why);
   if (written == line.size()) {
     torn_ = false;
-    return {};
+    // A change of a record is on the disk when it is made, and so is the line that says who did.
+    if (!regular_ || ::fdatasync(descriptor_) == 0) return {};
+    why = text_of_errno();
+    return error(errc::invalid_argument, "the audit log " + path_ + " can't be flushed: " + why);
   }
   if (written > 0) take_back(written);
   return error(errc::invalid_argument, "the audit log " + path_ + " can't be written: " + why);

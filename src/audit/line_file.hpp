@@ -23,7 +23,7 @@ class line_file {
   /// open stays open. A FIFO that nobody reads is an error.
   [[nodiscard]] result<void> open();
   /// Appends the text, which ends with a line end: whole, or not at all as far as the file system
-  /// allows. Waits at most 100 ms for a reader.
+  /// allows. In a file it is flushed to the disk. Waits at most 100 ms for a reader.
   [[nodiscard]] result<void> append(std::string_view text);
 
  private:

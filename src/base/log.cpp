@@ -17,6 +17,12 @@ void log(event id, log_level level, std::initializer_list<log_field> fields) {
   }
 }
 
+bool log_surely(event id, std::initializer_list<log_field> fields) {
+  auto* sink = current.load(std::memory_order_acquire);
+  return sink == nullptr ||
+         sink->write_surely(info_of(id), info_of(id).level, {fields.begin(), fields.size()});
+}
+
 void log_fields(event id, std::span<const log_field> fields) {
   if (auto* sink = current.load(std::memory_order_acquire)) {
     sink->write(info_of(id), info_of(id).level, fields);

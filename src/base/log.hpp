@@ -42,12 +42,21 @@ class log_sink {
   /// Thread-safe. Of a recurring event, the sink may leave lines out.
   virtual void write(const event_info& event, log_level level,
                      std::span<const log_field> fields) = 0;
+  /// The same, and whether the line has left the process: it survives a crash, and a reader that
+  /// never reads again. Waits for the reader for a moment.
+  [[nodiscard]] virtual bool write_surely(const event_info& event, log_level level,
+                                          std::span<const log_field> fields) {
+    write(event, level, fields);
+    return true;
+  }
 };
 
 /// Sets where log lines go (null: nowhere). Once, before threads start; the sink must outlive them.
 void set_log_sink(log_sink* sink) noexcept;
 
 void log(event id, std::initializer_list<log_field> fields = {});
+/// False: the line may be lost. With no sink nobody wants it.
+[[nodiscard]] bool log_surely(event id, std::initializer_list<log_field> fields);
 /// At another level than the one of the table.
 void log(event id, log_level level, std::initializer_list<log_field> fields);
 /// For fields whose number differs from line to line.

@@ -35,7 +35,10 @@ struct line_writer::queue {
   std::condition_variable filled;
   std::condition_variable emptied;
   std::string lines;
-  std::size_t bytes = 0;  // of `lines`, and of what is being written
+  std::size_t bytes = 0;       // of `lines`, and of what is being written
+  std::uint64_t queued = 0;    // bytes since the start
+  std::uint64_t done = 0;      // of them, what was written or lost
+  std::uint64_t failures = 0;  // batches of which something was lost
   std::uint64_t unreported = 0;
   std::atomic<std::uint64_t> dropped{0};
   int next_output = -1;
@@ -120,14 +123,16 @@ void line_writer::queue::run() {
     const auto lost = put(batch);
     lock.lock();
     bytes -= batch.size();
+    done += batch.size();
     given_up = false;
     if (lost > 0) {
       drop(lost);
+      ++failures;
     } else if (unreported > 0 && bytes <= room / 2) {
       report_missing(lock);
     }
     writing = false;
-    if (lines.empty()) emptied.notify_all();
+    if (lines.empty() || flushing > 0) emptied.notify_all();
     filled.wait_for(lock, gathering, [this] { return urgent(); });
   }
 }
@@ -154,16 +159,42 @@ line_writer::~line_writer() {
   queue_->filled.notify_one();
 }
 
-void line_writer::write(std::string_view line) {
+std::uint64_t line_writer::enqueue(std::string_view line) {
   bool wakes = false;
+  std::uint64_t end = 0;
   {
     const std::lock_guard lock(queue_->mutex);
-    if (queue_->bytes + line.size() > queue_->room) return queue_->drop(1);
+    if (queue_->bytes + line.size() > queue_->room) {
+      queue_->drop(1);
+      return 0;
+    }
     queue_->bytes += line.size();
     queue_->lines += line;
+    end = queue_->queued += line.size();
     wakes = std::exchange(queue_->asleep, false);
   }
   if (wakes) queue_->filled.notify_one();
+  return end;
+}
+
+bool line_writer::write_surely(std::string_view line) {
+  std::uint64_t failures = 0;
+  {
+    const std::lock_guard lock(queue_->mutex);
+    failures = queue_->failures;
+  }
+  const auto end = enqueue(line);
+  if (end == 0) return false;
+  std::unique_lock lock(queue_->mutex);
+  if (queue_->given_up) return false;
+  ++queue_->flushing;
+  queue_->filled.notify_one();
+  const bool written =
+      queue_->emptied.wait_for(lock, patience, [&] { return queue_->done >= end; });
+  --queue_->flushing;
+  queue_->given_up = !written;
+  // Of a batch that was not written whole, nobody knows which lines are missing.
+  return written && queue_->failures == failures;
 }
 
 void line_writer::redirect(int descriptor) {

@@ -28,7 +28,11 @@ class line_writer {
 
   /// Queues a line, which includes its line end, or drops and counts the line. Thread-safe. Never
   /// waits for a write.
-  void write(std::string_view line);
+  void write(std::string_view line) { static_cast<void>(enqueue(line)); }
+  /// Queues a line, and waits until it is written. False: it was dropped, or not written within
+  /// `patience`, and may still be written later. While a reader that was waited for before has read
+  /// nothing since, it does not wait. Thread-safe.
+  [[nodiscard]] bool write_surely(std::string_view line);
   /// Later lines go to this descriptor, which the writer closes when another one follows. Lines
   /// that are queued may still go to the former one. Thread-safe.
   void redirect(int descriptor);
@@ -39,6 +43,9 @@ class line_writer {
 
  private:
   struct queue;
+  /// Up to where the queue must be written for this line to be; 0: there was no room.
+  std::uint64_t enqueue(std::string_view line);
+
   const std::shared_ptr<queue> queue_;  // shared: a thread that hangs in a write outlives this
                                         // object
 };

@@ -176,12 +176,13 @@ log_lines::log_lines(const config::log_params& params, int descriptor)
         return std::string(line.view());
       }) {}
 
-void log_lines::write_line(base::log_level level, std::string_view event,
-                           std::span<const base::log_field> fields) {
+/// Valid until the thread's next line.
+std::string_view log_lines::make_line(base::log_level level, std::string_view event,
+                                      std::span<const base::log_field> fields) const {
   thread_local line_buffer line;
   line.clear();
   add_line(line, form_, level, event, fields);
-  writer_.write(line.view());
+  return line.view();
 }
 
 log_lines::~log_lines() { report_left_out(log_rate_limit::time_point::max()); }
@@ -203,7 +204,7 @@ void log_lines::report_left_out(log_rate_limit::time_point now) {
   for (const auto& one : all) {
     const std::array<base::log_field, 2> fields{
         {{"event_left_out", one.event}, {"count", one.lines}}};
-    write_line(info.level, info.name, fields);
+    writer_.write(make_line(info.level, info.name, fields));
   }
 }
 
@@ -228,7 +229,12 @@ void log_lines::write(const base::event_info& event, base::log_level level,
   }
   // Who changed a record is written whatever the level is: without a file this is the audit log.
   if (level < least_ && event.id != base::event::audit) return;
-  write_line(level, event.name, fields);
+  writer_.write(make_line(level, event.name, fields));
+}
+
+bool log_lines::write_surely(const base::event_info& event, base::log_level level,
+                             std::span<const base::log_field> fields) {
+  return writer_.write_surely(make_line(level, event.name, fields));
 }
 
 std::string log_text(std::string_view event, std::initializer_list<base::log_field> fields) {

@@ -62,6 +62,8 @@ class log_lines final : public base::log_sink {
   ~log_lines() override;
   void write(const base::event_info& event, base::log_level level,
              std::span<const base::log_field> fields) override;
+  [[nodiscard]] bool write_surely(const base::event_info& event, base::log_level level,
+                                  std::span<const base::log_field> fields) override;
   /// Call before the process ends without destructors: waits up to line_writer::patience for queued
   /// lines.
   void flush();
@@ -78,8 +80,8 @@ class log_lines final : public base::log_sink {
   enum class form : std::uint8_t { text, coloured, json_lines };
 
   void report_left_out(log_rate_limit::time_point now);
-  void write_line(base::log_level level, std::string_view event,
-                  std::span<const base::log_field> fields);
+  [[nodiscard]] std::string_view make_line(base::log_level level, std::string_view event,
+                                           std::span<const base::log_field> fields) const;
   static form form_for(config::log_format wanted, int descriptor);
   static void add_line(line_buffer& out, form shown, base::log_level level, std::string_view event,
                        std::span<const base::log_field> fields);

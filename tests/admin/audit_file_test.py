@@ -1,5 +1,7 @@
 """The audit log of acts by the admin API: where its lines go, and what happens if they can't."""
 
+import contextlib
+import fcntl
 import json
 import os
 import resource
@@ -106,3 +108,41 @@ def test_a_renamed_audit_log_is_opened_anew(begin_admin, fresh_key, tmp_path):
     audit.unlink()
     assert release(admin, keys[1]).status == 200
     assert [line["key"] for line in lines_of(audit)] == [keys[1]] * 2
+
+
+@pytest.mark.parametrize("reader", ["asleep", "gone"])
+def test_without_a_file_no_act_is_made_whose_line_the_log_did_not_take(
+        begin_admin, fresh_key, reader):
+    """A pipe that nobody empties: a crash would lose what waits for it."""
+    keys = [fresh_key() for _ in range(3)]
+    gateway, admin = begin_admin()
+    for key in keys:
+        make_unknown(gateway, key)
+    gateway.stop()
+    ends = os.pipe()
+    try:
+        fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(ends[1], False)
+        gateway.start(log=ends[1])
+        wait_until(admin.is_ready, what="readiness")
+        first = release(admin, keys[0])
+        assert first.status == 200, first
+        lines = os.read(ends[0], 65_536).decode()
+        assert '"stage":"intended"' in lines and '"stage":"done"' in lines
+        if reader == "gone":
+            os.close(ends[0])
+            ends = (None, ends[1])
+        else:
+            with contextlib.suppress(BlockingIOError):
+                while os.write(ends[1], b"x" * 64):
+                    pass
+        for key in keys[1:]:
+            refused = release(admin, key)
+            assert refused.status >= 500, refused
+            assert "audit log can't be written" in refused.json()["detail"], refused
+        assert {gateway.state(key) for key in keys[1:]} == {"unknown"}
+        assert gateway.state(keys[0]) == "released"
+    finally:
+        gateway.kill()
+        for end in filter(None, ends):
+            os.close(end)

@@ -154,5 +154,36 @@ TEST_F(line_writer_test, a_line_that_was_cut_has_a_line_of_its_own) {
   ::close(ends[1]);
 }
 
+TEST_F(line_writer_test, a_line_that_has_to_survive_is_in_the_pipe_when_the_call_returns) {
+  line_writer out(writer_, 100'000, missing);
+  out.write("before\n");
+  EXPECT_TRUE(out.write_surely("surely\n"));
+  pollfd filled{reader_, POLLIN, 0};
+  ASSERT_EQ(::poll(&filled, 1, 0), 1);
+  EXPECT_EQ(read_bytes(14), "before\nsurely\n");
+}
+
+TEST_F(line_writer_test, a_reader_that_sleeps_is_waited_for_once) {
+  line_writer out(writer_, 100'000, missing);
+  out.write(std::string(2 * page, 'x') + "\n");
+  const auto begun = base::boot_now();
+  EXPECT_FALSE(out.write_surely("one\n"));
+  const auto waited = base::boot_now() - begun;
+  EXPECT_GE(waited, line_writer::patience);
+  EXPECT_FALSE(out.write_surely("two\n"));
+  EXPECT_LT(base::boot_now() - begun - waited, line_writer::patience / 2);
+  // It reads again.
+  EXPECT_EQ(read_until("two\n").size(), 2U * page + 1 + 8);
+  EXPECT_TRUE(out.write_surely("three\n"));
+}
+
+TEST_F(line_writer_test, what_is_dropped_or_lost_did_not_survive) {
+  line_writer out(writer_, 100, missing);
+  EXPECT_FALSE(out.write_surely(std::string(101, 'x')));
+  ::close(reader_);
+  EXPECT_FALSE(out.write_surely("nobody reads this\n"));
+  reader_ = -1;
+}
+
 }  // namespace
 }  // namespace onceguard::cli
