@@ -222,6 +222,13 @@ class consume_reader {
     // A broker may redeliver for longer than a client repeats its request.
     const auto given = draft.origins.find("retention");
     const bool is_given = given != draft.origins.end() && given->second.where != layer::fallback;
+    if (is_given && !given->second.of_route() && policy.retention < params.inbox.retention) {
+      say(remark::grade::warning,
+          "retention: [defaults] shortens it from " + duration_text(params.inbox.retention) +
+              " to " + duration_text(policy.retention) +
+              ", and a message that its broker delivers again later is handled again; set "
+              "retention here");
+    }
     if (is_given) params.inbox.retention = policy.retention;
     const auto longest = longest_backoff(params.inbox);
     if (params.inbox.retention <= longest) {

@@ -151,6 +151,7 @@ class loader {
       check_effect(draft);
       check_methods(draft);
       check_verified(draft);
+      check_proxies(draft);
     }
     result_.values.routing = std::move(built.params);
   }
@@ -176,6 +177,19 @@ class loader {
           "[gateway] drain: shorter than upstream_timeout; a request that is running at SIGTERM "
           "may be left with an unknown outcome");
     }
+  }
+
+  /// Where every peer is a trusted proxy, a caller names the address that it is known by.
+  void check_proxies(const policy_draft& draft) {
+    if (draft.policy.scope.source != scope_source::address) return;
+    const auto& listed = result_.values.gateway.trusted_proxies;
+    const auto all = std::find_if(listed.begin(), listed.end(),
+                                  [](const auto& one) { return one.ends_with("/0"); });
+    if (all == listed.end()) return;
+    say(remark::grade::warning, positions_["trusted_proxies"],
+        "[gateway] trusted_proxies: with " + quoted(*all) +
+            " and scope = \"address\" a caller chooses its address by X-Forwarded-For, and can "
+            "get another's answers; list the proxies alone");
   }
 
   /// Checks a policy against the store.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "config/policy/pitfalls.hpp"
 #include "config/policy/policy_check.hpp"
 
 namespace onceguard::config {
@@ -132,6 +133,8 @@ class route_reader {
 
   void finish(configured_route made) {
     finish_policy(source_.door, made.policy, out_);
+    // The key of a delivery, and whose it is, are its sender's.
+    if (made.webhook.empty()) add_pitfalls(made.policy, made.rule.path, out_);
     made.rule.policy = made.policy.policy;
     routes_.push_back(std::move(made));
   }

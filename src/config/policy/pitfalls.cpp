@@ -1,0 +1,173 @@
+#include "config/policy/pitfalls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/field.hpp"
+#include "config/policy/texts.hpp"
+
+namespace onceguard::config {
+namespace {
+
+using grade = remark::grade;
+
+struct pitfall {
+  grade weight = grade::warning;
+  std::string_view option;  ///< that has to be changed
+  std::string text;
+};
+using pitfalls = std::vector<pitfall>;
+
+struct telling_name {
+  std::string_view name;
+  grade weight;
+};
+
+// ---- a scope of what differs at each try: every retry is a stranger
+
+constexpr std::array fields_of_one_try{
+    telling_name{"date", grade::fault},
+    telling_name{"traceparent", grade::fault},
+    telling_name{"tracestate", grade::warning},
+    telling_name{"x-b3-spanid", grade::fault},
+    telling_name{"x-b3-traceid", grade::warning},
+    telling_name{"b3", grade::fault},
+    telling_name{"x-amzn-trace-id", grade::fault},
+    telling_name{"x-cloud-trace-context", grade::fault},
+    telling_name{"uber-trace-id", grade::fault},
+    telling_name{"x-request-id", grade::warning},
+    telling_name{"x-correlation-id", grade::warning},
+    telling_name{"request-id", grade::warning},
+};
+constexpr std::array<std::string_view, 6> claims_of_one_token{"jti", "iat",     "exp",
+                                                              "nbf", "at_hash", "auth_time"};
+
+void scope_of_one_try(const policy_draft& draft, pitfalls& out) {
+  const auto& scope = draft.policy.scope;
+  if (scope.source == scope_source::header) {
+    const auto* found =
+        std::find_if(fields_of_one_try.begin(), fields_of_one_try.end(),
+                     [&](const auto& one) { return base::same_name(one.name, scope.name); });
+    if (found == fields_of_one_try.end()) return;
+    const bool always = found->weight == grade::fault;
+    out.push_back({found->weight, "scope",
+                   quoted(scope.text()) + (always ? " is another" : " may be another") +
+                       " at each try, so that a retry is a stranger and runs again; take what "
+                       "tells callers apart"});
+  }
+  if (scope.source == scope_source::jwt &&
+      std::find(claims_of_one_token.begin(), claims_of_one_token.end(), scope.name) !=
+          claims_of_one_token.end()) {
+    out.push_back({grade::warning, "scope",
+                   quoted(scope.text()) +
+                       " is another in each token, so that a retry with a refreshed token is a "
+                       "stranger and runs again; take \"jwt:sub\""});
+  }
+}
+
+// ---- a probe whose refusal, or whose want of an answer, is taken for one
+
+bool says_nothing_of_a_key(std::uint16_t status) {
+  constexpr std::array<std::uint16_t, 7> refusals{401, 402, 403, 407, 408, 425, 429};
+  return status / 100 == 5 || status / 100 == 3 ||
+         std::find(refusals.begin(), refusals.end(), status) != refusals.end();
+}
+
+void probe_statuses(const policy_draft& draft, pitfalls& out) {
+  const auto absent = draft.policy.probe_absent;
+  if (absent == draft.policy.probe_present) return;  // nothing is set, or it is refused anyway
+  const auto number = std::to_string(absent);
+  if (absent != 0 && (says_nothing_of_a_key(absent) || (absent >= 200 && absent <= 202))) {
+    out.push_back(
+        {grade::fault, "probe_absent",
+         number +
+             (absent / 100 == 2 ? " is what services answer for a key that took effect"
+                                : " says that the probe was not answered, not that nothing was "
+                                  "done") +
+             ", and what took effect would run again; take 404 or 410"});
+  } else if (absent != 0 && absent != 404 && absent != 410) {
+    out.push_back({grade::warning, "probe_absent",
+                   number + " is an unusual way to say that a key is not known; 404 and 410 are "
+                            "the usual ones"});
+  }
+  const auto present = draft.policy.probe_present;
+  if (says_nothing_of_a_key(present)) {
+    out.push_back({grade::fault, "probe_present",
+                   std::to_string(present) +
+                       " says that the probe was not answered, not that it was done, and what "
+                       "was not done would never be done; take 200"});
+  }
+}
+
+// ---- a key that is the same for all requests of the route
+
+std::size_t segments_of(std::string_view path) {
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '/' && (i == 0 || path[i - 1] == '/')) ++out;
+  }
+  return out;
+}
+
+void constant_key(const policy_draft& draft, std::string_view path, pitfalls& out) {
+  for (const auto& source : draft.policy.key) {
+    if (source.location != key_location::path || source.segment > segments_of(path)) continue;
+    out.push_back({grade::fault, "key",
+                   quoted(source.text()) + " is a part of the route's own path " + quoted(path) +
+                       ", so that all its requests have one key; segments are counted from 1, and "
+                       "the first one behind the path is \"path:" +
+                       std::to_string(segments_of(path) + 1) + "\""});
+  }
+}
+
+// ---- what never applies
+
+void nothing_guarded(const policy_draft& draft, pitfalls& out) {
+  if (!draft.policy.methods.empty()) return;
+  const auto found = draft.origins.find("methods");
+  const bool here = found != draft.origins.end() && found->second.of_route();
+  out.push_back({here ? grade::note : grade::warning, "methods",
+                 "with an empty list nothing is guarded: every repeat runs again"});
+}
+
+void no_wildcards(const policy_draft& draft, pitfalls& out) {
+  const auto star = [](const std::string& pointer) {
+    return (pointer + "/").find("/*/") != std::string::npos;
+  };
+  const auto omit = std::find_if(draft.omit.begin(), draft.omit.end(), star);
+  if (omit != draft.omit.end()) {
+    out.push_back({grade::warning, "fingerprint_omit",
+                   quoted(*omit) +
+                       ": a JSON Pointer has no wildcard, \"*\" is the name of a member, and this "
+                       "leaves out nothing; name the whole list, or an index"});
+  }
+  const auto pick = std::find_if(draft.pick.begin(), draft.pick.end(), star);
+  if (pick != draft.pick.end()) {
+    out.push_back({grade::fault, "fingerprint_pick",
+                   quoted(*pick) +
+                       ": a JSON Pointer has no wildcard, \"*\" is the name of a member, and what "
+                       "is not picked may differ between two requests with one key; name the "
+                       "whole list, or an index"});
+  }
+}
+
+}  // namespace
+
+void add_pitfalls(const policy_draft& draft, std::string_view path, remarks& out) {
+  pitfalls found;
+  scope_of_one_try(draft, found);
+  probe_statuses(draft, found);
+  constant_key(draft, path, found);
+  nothing_guarded(draft, found);
+  no_wildcards(draft, found);
+  for (const auto& one : found) {
+    const auto known = draft.origins.find(one.option);
+    const auto position = known == draft.origins.end() ? origin{} : known->second;
+    const std::string title = position.of_route() ? "[[route]] " : "[defaults] ";
+    out.push_back({one.weight, position, title + std::string(one.option) + ": " + one.text});
+  }
+}
+
+}  // namespace onceguard::config
