@@ -246,10 +246,11 @@ struct engine_counters {
 /// What the last poll of the store showed.
 struct store_health {
   bool opened = false;          ///< the store has answered a poll of this process
-  bool up = false;              ///< the store answered the last poll
-  std::int64_t since_wall = 0;  ///< since when polls fail, in milliseconds since 1970; 0: none did
-  std::string why;              ///< what the last poll failed with; empty: none did
+  bool up = false;              ///< the store answered the last poll, and takes writes
+  std::int64_t since_wall = 0;  ///< since when that fails, in milliseconds since 1970; 0: none did
+  std::string why;              ///< what it failed with; empty: it did not
   milliseconds refuses_for{0};  ///< after a loss: for how long nothing new is claimed
+  bool flagged = false;         ///< after a loss: new runs may repeat what the store forgot
 };
 
 /// Numbers of this moment. Reading them takes a few locks, each for a moment.

@@ -181,6 +181,13 @@ class store : public record_access {
                                                             milliseconds timeout) = 0;
   /// What shows a loss of memory. Cheap: each process asks each second.
   virtual boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) = 0;
+  /// Whether the store takes writes, without writing: a store may answer `vitals` and refuse every
+  /// claim (a lock that another process holds, no memory that is left). Each process asks each
+  /// second. It may be as old as the last `vitals`. By default: as far as is known, it does.
+  virtual boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) {
+    static_cast<void>(timeout);
+    co_return result<void>();
+  }
 
   /// From now on, the listener is called for settles of other processes, if the store learns of
   /// them; null: no listener. There is one listener: once this call has returned, the previous

@@ -14,9 +14,10 @@ struct diagnosis {
     fault,    ///< something does not work
   };
   grade level = grade::ok;
-  std::string id;      ///< of what was examined: "listen", "store-clock"; scripts rely on it
-  std::string text;    ///< what was found, for people
-  std::string remedy;  ///< what to do; empty: nothing
+  std::string id;             ///< of what was examined: "listen", "store-clock"; scripts rely on it
+  std::string text;           ///< what was found, for people
+  std::string remedy;         ///< what to do; empty: nothing
+  bool out_of_reach = false;  ///< of the store: nothing can be claimed until it is back
 };
 using diagnoses = std::vector<diagnosis>;
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <iostream>
 
@@ -164,6 +165,9 @@ int run_doctor(const given_flags& given, bool as_json) {
   }
   const auto found = examine(read);
   as_json ? print_json(found) : print_text(found);
+  if (std::any_of(found.begin(), found.end(), [](const auto& one) { return one.out_of_reach; })) {
+    return exit_store;
+  }
   return count(found, grade::fault) == 0 ? exit_ok : exit_failed;
 }
 
@@ -176,8 +180,13 @@ void add_doctor_command(command app) {
   added.add_flag("--json", *as_json, "As one JSON object");
   const auto given = add_all_flags(added);
   added.footer(
-      "Reaches the store and the upstreams (an upstream with one HEAD). Says what is wrong or\n"
-      "weak, and what to do. Exit code 1: there is a fault.\n\n"
+      "Reaches the store and the upstreams (an upstream with one HEAD). Says what is wrong or
+"
+      "weak, and what to do. Exit code 1: there is a fault; 4: the store is out of
+"
+      "reach, or takes no writes.
+
+"
       "Example:\n  onceguard doctor --config onceguard.toml");
   added.runs([=] { return run_doctor(*given, *as_json); });
 }

@@ -148,7 +148,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     engine_.monitor.note(reply.error());
     co_return in_doubt(request, std::move(reply).error());
   }
-  engine_.monitor.answered();
+  engine_.monitor.answered(reply->kind == verdict_kind::run);
   engine_.unknowns.met(op_, *reply);
   switch (reply->kind) {
     case verdict_kind::run:

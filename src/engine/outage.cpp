@@ -1,6 +1,7 @@
 #include "engine/outage.hpp"
 
 #include <chrono>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -17,7 +18,8 @@ constexpr milliseconds quiet{1'000};
 }  // namespace
 
 void outage::failed(const error& why, bool certain) {
-  if (why.code != errc::store_unreachable) return;
+  const bool full = why.code == errc::store_full;
+  if (why.code != errc::store_unreachable && !full) return;
   const std::lock_guard lock(mutex_);
   last_failure_ = base::boot_now();
   first_answer_.reset();
@@ -26,8 +28,9 @@ void outage::failed(const error& why, bool certain) {
     failures_ = 0;
   }
   ++failures_;
-  if (away_ || (!certain && last_failure_ - first_failure_ < failing_least)) return;
-  away_ = true;
+  if (!away_ && !certain && last_failure_ - first_failure_ < failing_least) return;
+  if (full) refuses_writes(why);
+  if (std::exchange(away_, true)) return;
   base::log(base::event::store_away, {{"store", store_name_}, {"why", why.detail}});
 }
 
@@ -45,12 +48,44 @@ void outage::poll_answered() {
     health_ = {};
     health_.opened = health_.up = true;
   }
-  answered();
+  answered(false);
+}
+
+void outage::writes_checked(const result<void>& reply) {
+  if (!reply) {
+    const auto& why = reply.error();
+    {
+      const std::lock_guard lock(mutex_);
+      const bool refused = why.code == errc::store_unreachable || why.code == errc::store_full;
+      // Of a store that answers no poll, the poll says why.
+      if (!refused || !health_.up) return;
+      refuses_writes(why);
+    }
+    return failed(why, true);
+  }
+  {
+    // With little room some writes still succeed: those of the callers say more than this one.
+    const std::lock_guard lock(mutex_);
+    if (unwritten_ && base::boot_now() - last_failure_ < quiet) return;
+    unwritten_.reset();
+  }
+  answered(true);
+}
+
+/// Under the mutex.
+void outage::refuses_writes(const error& why) {
+  if (!unwritten_) unwritten_wall_ = begin_wall();
+  unwritten_ = why;
 }
 
 store_health outage::health() const {
   const std::lock_guard lock(mutex_);
-  return health_;
+  auto out = health_;
+  if (!out.up || !unwritten_) return out;
+  out.up = false;
+  out.why = "it takes no writes: " + unwritten_->detail;
+  out.since_wall = unwritten_wall_;
+  return out;
 }
 
 /// When the failures began that go on now. A poll may also fail although the store is in reach.
@@ -61,8 +96,9 @@ std::int64_t outage::begin_wall() const {
   return base::system_clock().wall_ms() - passed.count();
 }
 
-void outage::recovered() {
+void outage::recovered(bool wrote) {
   const std::lock_guard lock(mutex_);
+  if (unwritten_ && !wrote) return;
   if (!away_) {
     failing_ = false;
     return;

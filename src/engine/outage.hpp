@@ -1,5 +1,5 @@
-// Notices that a store does not answer, and that it answers again: one event each, however many
-// calls fail; and what its polls say.
+// Notices that a store does not answer or takes no writes, and that it does again: one event each,
+// however many calls fail; and what its polls say.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -19,15 +19,17 @@ class outage {
  public:
   explicit outage(std::string store_name) : store_name_(std::move(store_name)) {}
 
-  /// A call failed. Only a store out of reach counts. It is away if calls have failed for a while
-  /// without an answer in between: one call may fail for a reason of its own.
+  /// A call failed. Only a store out of reach, or without room, counts. It is away if calls have
+  /// failed for a while without an answer in between: one call may fail for a reason of its own.
   void call_failed(const error& why) { failed(why, false); }
   /// A poll failed: a store that does not answer a poll is away.
   void poll_failed(const error& why);
   void poll_answered();
-  /// A call was answered.
-  void answered() {
-    if (failing_.load(std::memory_order_relaxed)) recovered();
+  /// What `check_writes` said: a store that takes no writes is away, as nothing can be claimed.
+  void writes_checked(const result<void>& reply);
+  /// A call was answered. `wrote`: by a write; a store without room answers what needs none.
+  void answered(bool wrote = true) {
+    if (failing_.load(std::memory_order_relaxed)) recovered(wrote);
   }
   /// What the polls said last, without `refuses_for`. The event store-back comes later than the
   /// poll that is answered again, once no call has failed for a while.
@@ -38,7 +40,8 @@ class outage {
 
   void failed(const error& why, bool certain);
   [[nodiscard]] std::int64_t begin_wall() const;
-  void recovered();
+  void refuses_writes(const error& why);
+  void recovered(bool wrote);
 
   const std::string store_name_;
   std::atomic<bool> failing_{false};
@@ -48,7 +51,9 @@ class outage {
   time_point last_failure_{};
   std::optional<time_point> first_answer_;  // after the last failure
   std::uint64_t failures_ = 0;
-  store_health health_;
+  store_health health_;              // of the polls
+  std::optional<error> unwritten_;   // why it takes no writes
+  std::int64_t unwritten_wall_ = 0;  // since when
 };
 
 }  // namespace onceguard

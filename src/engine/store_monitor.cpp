@@ -150,6 +150,7 @@ store_monitor::store_monitor(store& records, const engine_params& params, replay
 
 void store_monitor::start(asio::io_context& io) {
   spawn_background(io, "poll the store", keep_polling());
+  spawn_background(io, "check writes to the store", keep_checking_writes());
   spawn_background(io, "sweep", keep_sweeping());
 }
 
@@ -202,6 +203,7 @@ asio::awaitable<result<void>> store_monitor::poll_now() {
 store_health store_monitor::health() const {
   auto out = outage_.health();
   out.refuses_for = loss_.refuses_for(base::boot_now());
+  out.flagged = loss_.maybe_repeated(base::boot_now());
   return out;
 }
 
@@ -222,6 +224,15 @@ asio::awaitable<void> store_monitor::keep_polling() {
   while (!stopping_) {
     co_await sleep_for(poll_interval);
     static_cast<void>(co_await poll());  // a failure is logged
+  }
+}
+
+/// Apart from the polls: a write may wait for a lock for the whole timeout, and replays go on
+/// meanwhile.
+asio::awaitable<void> store_monitor::keep_checking_writes() {
+  while (!stopping_) {
+    co_await sleep_for(poll_interval);
+    outage_.writes_checked(co_await store_.check_writes(params_.store_timeout));
   }
 }
 

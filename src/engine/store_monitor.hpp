@@ -82,8 +82,8 @@ class store_monitor {
   /// Takes note of an error of the store. The error store_lost can arrive before a poll notices the
   /// loss.
   void note(const error& why) noexcept;
-  /// The store has answered a call.
-  void answered() { outage_.answered(); }
+  /// The store has answered a call, and wrote for it or not.
+  void answered(bool wrote = true) { outage_.answered(wrote); }
   [[nodiscard]] const loss_watch& loss() const noexcept { return loss_; }
   /// See engine::health().
   [[nodiscard]] store_health health() const;
@@ -94,6 +94,7 @@ class store_monitor {
   boost::asio::awaitable<result<void>> poll_now();
   void poll_failed(const error& why);
   boost::asio::awaitable<void> keep_polling();
+  boost::asio::awaitable<void> keep_checking_writes();
   boost::asio::awaitable<void> keep_sweeping();
 
   store& store_;

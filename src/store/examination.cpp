@@ -2,6 +2,11 @@
 
 #include <cstdlib>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "base/rethrow.hpp"
+
 namespace onceguard {
 namespace {
 
@@ -20,7 +25,24 @@ base::diagnosis diagnose_refusal(store_role role, const error& why) {
   return {grade::fault, diagnosis_id(role, "reach"), why.detail,
           wrong ? "correct the URL, or what it names: a gateway ends at once"
                 : "mend what the reason names: a gateway starts, and refuses guarded requests "
-                  "until then"};
+                  "until then",
+          !wrong && role == store_role::truth};
+}
+
+base::diagnosis diagnose_writes(store_role role, store& opened, milliseconds timeout) {
+  boost::asio::io_context context(1);
+  result<void> reply = error(errc::store_unreachable, "no answer");
+  const auto ask = [&]() -> boost::asio::awaitable<void> {
+    // Redis answers as of the last poll.
+    static_cast<void>(co_await opened.vitals(timeout));
+    reply = co_await opened.check_writes(timeout);
+  };
+  boost::asio::co_spawn(context, ask(), base::rethrow);
+  context.run();
+  if (reply) return {grade::ok, diagnosis_id(role, "writes"), "it takes writes", {}};
+  return {grade::fault, diagnosis_id(role, "writes"), "it takes no writes: " + reply.error().detail,
+          "mend what the reason names: a gateway refuses guarded requests until then",
+          role == store_role::truth};
 }
 
 base::diagnosis diagnose_clock(store_role role, std::int64_t ahead, std::int64_t round_trip) {

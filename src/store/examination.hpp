@@ -6,6 +6,7 @@
 
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
+#include <onceguard/store.hpp>
 
 #include "base/diagnosis.hpp"
 
@@ -21,6 +22,8 @@ enum class store_role : std::uint8_t {
 
 /// The store can't be opened.
 [[nodiscard]] base::diagnosis diagnose_refusal(store_role role, const error& why);
+/// Whether a store that was opened takes writes. Blocks for the timeout at most.
+[[nodiscard]] base::diagnosis diagnose_writes(store_role role, store& opened, milliseconds timeout);
 /// `ahead`: of the server's clock against this machine's, in milliseconds. `round_trip`: of the
 /// question.
 [[nodiscard]] base::diagnosis diagnose_clock(store_role role, std::int64_t ahead,

@@ -175,6 +175,11 @@ awaitable<result<onceguard::vitals>> late_store::vitals(milliseconds timeout) {
   return refuse<onceguard::vitals>(refusal());
 }
 
+awaitable<result<void>> late_store::check_writes(milliseconds timeout) {
+  if (auto* target = opened()) return target->check_writes(timeout);
+  return refuse<void>(refusal());
+}
+
 void late_store::on_settled(settled_listener listener) {
   const std::lock_guard lock(mutex_);
   if (owned_) return owned_->on_settled(std::move(listener));

@@ -69,10 +69,10 @@ TEST(outage, a_failed_poll_begins_it_and_an_answer_among_failures_does_not_end_i
 TEST(outage, another_error_is_no_outage) {
   const event_names events;
   outage watched("store");
-  watched.poll_failed(error(errc::store_full, "no room"));
+  watched.poll_failed(error(errc::record_unreadable, "damaged"));
   EXPECT_TRUE(events.seen.empty());
   EXPECT_FALSE(watched.health().up);
-  EXPECT_EQ(watched.health().why, "no room");
+  EXPECT_EQ(watched.health().why, "damaged");
 }
 
 TEST(outage, a_store_that_never_answered_is_not_open_and_says_why) {
@@ -87,6 +87,56 @@ TEST(outage, a_store_that_never_answered_is_not_open_and_says_why) {
   EXPECT_TRUE(watched.health().opened);
   EXPECT_TRUE(watched.health().up);
   EXPECT_EQ(watched.health().why, "");
+}
+
+TEST(outage, a_store_that_takes_no_writes_is_away_however_often_it_is_read_from) {
+  const event_names events;
+  outage watched("store");
+  watched.poll_answered();
+  watched.writes_checked(unreachable);
+  EXPECT_EQ(events.seen, std::vector<std::string>{"store-away"});
+  const auto health = watched.health();
+  EXPECT_TRUE(health.opened);
+  EXPECT_FALSE(health.up);
+  EXPECT_EQ(health.why, "it takes no writes: no answer");
+  EXPECT_NE(health.since_wall, 0);
+  pass(std::chrono::milliseconds(1'050));
+  watched.poll_answered();
+  watched.answered(false);
+  EXPECT_FALSE(watched.health().up);
+  EXPECT_EQ(events.seen.size(), 1U);
+  watched.writes_checked(result<void>());
+  EXPECT_TRUE(watched.health().up);
+  EXPECT_EQ(events.seen, (std::vector<std::string>{"store-away", "store-back"}));
+}
+
+TEST(outage, calls_that_find_no_room_are_one_whatever_a_check_that_writes_nothing_says) {
+  const event_names events;
+  outage watched("store");
+  watched.poll_answered();
+  const error full(errc::store_full, "no room");
+  watched.call_failed(full);
+  EXPECT_TRUE(watched.health().up);
+  pass(std::chrono::milliseconds(550));
+  watched.call_failed(full);
+  watched.writes_checked(result<void>());
+  EXPECT_FALSE(watched.health().up);
+  EXPECT_EQ(watched.health().why, "it takes no writes: no room");
+  pass(std::chrono::milliseconds(1'050));
+  watched.writes_checked(result<void>());
+  EXPECT_TRUE(watched.health().up);
+  EXPECT_EQ(events.seen, (std::vector<std::string>{"store-away", "store-back"}));
+}
+
+TEST(outage, a_store_that_answers_no_poll_is_away_for_that_reason) {
+  const event_names events;
+  outage watched("store");
+  watched.poll_failed(unreachable);
+  watched.writes_checked(error(errc::store_unreachable, "nor this"));
+  watched.writes_checked(error(errc::stopped, "stopped"));
+  EXPECT_EQ(watched.health().why, "no answer");
+  watched.poll_answered();
+  EXPECT_TRUE(watched.health().up);
 }
 
 TEST(outage, it_began_with_the_first_call_that_failed) {

@@ -126,6 +126,7 @@ base::diagnoses examine(const store_params& params, store_role role) {
     out.push_back(diagnose_refusal(role, opened.error()));
   } else {
     out.push_back({grade::ok, diagnosis_id(role, "reach"), address->name + ": in reach", {}});
+    if (role == store_role::truth) out.push_back(diagnose_writes(role, **opened, params.timeout));
     if (address->servers == deployment::single) {
       examine_server(*address, params, role, out);
     } else {

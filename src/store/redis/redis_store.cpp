@@ -271,6 +271,7 @@ awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds tim
   std::vector<result<greeting>> parts;
   for (const auto& each : done) parts.push_back(read_outcome(each, read_greeting));
   if (auto why = refuse_eviction(parts)) co_return std::move(*why);
+  note_refusal(parts);
   onceguard::vitals out;
   base::sha256 identities;
   std::vector<std::string> names;  // of the parts
@@ -286,6 +287,24 @@ awaitable<result<onceguard::vitals>> redis_store::read_metadata(milliseconds tim
   pool_->note_names(std::move(names));
   if (parts.size() > 1) out.identity = base::to_hex(identities.finish());
   co_return out;
+}
+
+/// A server without memory, or with too few replicas, answers what is read and refuses each write.
+void redis_store::note_refusal(const std::vector<result<greeting>>& items) {
+  std::optional<error> why;
+  for (const auto& each : items) {
+    if (!each || each->refused.empty()) continue;
+    why = to_error(failure_of(each->refused), pool_->at().name, effect::none);
+    break;
+  }
+  const std::lock_guard lock(refusing_);
+  refusal_ = std::move(why);
+}
+
+awaitable<result<void>> redis_store::check_writes(milliseconds) {
+  const std::lock_guard lock(refusing_);
+  if (refusal_) co_return *refusal_;
+  co_return result<void>();
 }
 
 /// Refuses a server whose eviction policy was changed after the store was opened, for example by

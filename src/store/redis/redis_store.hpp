@@ -53,6 +53,7 @@ class redis_store final : public store {
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   /// The listener is also called for settles of this process.
   void on_settled(settled_listener listener) override { subscription_.listen(std::move(listener)); }
   [[nodiscard]] std::vector<store_number> numbers() const override;
@@ -65,6 +66,7 @@ class redis_store final : public store {
   redis_store(std::unique_ptr<server_pool> servers, milliseconds timeout);
   [[nodiscard]] std::optional<error> refuse_eviction(
       const std::vector<result<greeting>>& items) const;
+  void note_refusal(const std::vector<result<greeting>>& items);
   /// Carries out a batch of one kind of acts.
   template <class Act>
   boost::asio::awaitable<std::vector<result<typename Act::outcome_type>>> carry_out(
@@ -85,6 +87,8 @@ class redis_store final : public store {
   lease_cache leases_;
   subscription subscription_;
   std::mutex stopping_;
+  std::mutex refusing_;
+  std::optional<error> refusal_;  // why the last poll found that no writes are taken
 };
 
 }  // namespace onceguard::redis

@@ -13,6 +13,7 @@
 #include "store/sqlite/location.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/session.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 
 namespace onceguard::sqlite {
 namespace {
@@ -114,7 +115,15 @@ base::diagnoses examine(const sqlite_params& params) {
   const auto path = check_location(params.path);
   if (!path) return {diagnose_refusal(store_role::truth, path.error())};
   const auto folder = std::filesystem::path(*path).parent_path().string();
-  return {examine_file(params, *path), examine_room(folder), examine_file_system(folder)};
+  base::diagnoses out{examine_file(params, *path), examine_room(folder),
+                      examine_file_system(folder)};
+  // Of a file that a gateway would still make or migrate, nothing is opened for writing.
+  if (out.front().level == grade::ok && size_of(*path) > 0) {
+    if (const auto opened = sqlite_store::open(params)) {
+      out.push_back(diagnose_writes(store_role::truth, **opened, params.timeout));
+    }
+  }
+  return out;
 }
 
 }  // namespace onceguard::sqlite

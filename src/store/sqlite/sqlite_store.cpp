@@ -120,6 +120,18 @@ awaitable<result<onceguard::vitals>> sqlite_store::vitals(milliseconds timeout) 
   co_return reply;
 }
 
+awaitable<result<void>> sqlite_store::check_writes(milliseconds timeout) {
+  const auto job = std::make_shared<lock_check>();
+  co_await perform(job, writer_.queue(), timeout);
+  if (job->lapse() && job->lapse()->code == errc::store_unreachable) {
+    co_return error(errc::store_unreachable,
+                    "sqlite store " + params_->path +
+                        ": no write could begin within the timeout: another process holds the "
+                        "write lock of the file, or the disk is very slow");
+  }
+  co_return job->outcome();
+}
+
 void sqlite_store::stop() {
   const std::lock_guard lock(stopping_);
   writer_.stop();

@@ -50,6 +50,7 @@ class sqlite_store final : public store {
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   [[nodiscard]] std::vector<store_number> numbers() const override {
     return writer_.queue()->numbers();
   }

@@ -179,6 +179,23 @@ class sweep_job final : public write_job {
   std::optional<error> failed_;
 };
 
+/// Whether a transaction that writes can be begun; it writes nothing.
+class lock_check final : public write_job {
+ public:
+  [[nodiscard]] result<void> outcome() const {
+    if (lapse()) return *lapse();
+    if (failed_) return *failed_;
+    return {};
+  }
+
+ private:
+  void probe(transaction&, record_table&, damaged_records&, const std::string&) override {}
+  void do_carry_out(transaction&) override {}
+  void do_fail(const error& why) override { failed_ = why; }
+
+  std::optional<error> failed_;
+};
+
 class writer {
  public:
   /// Writes to the store that `seen` has open. `params` must outlive the writer, which opens the

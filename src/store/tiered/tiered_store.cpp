@@ -207,6 +207,10 @@ awaitable<result<onceguard::vitals>> tiered_store::vitals(milliseconds timeout) 
   co_return reply;
 }
 
+awaitable<result<void>> tiered_store::check_writes(milliseconds timeout) {
+  return truth_->check_writes(timeout);
+}
+
 // --- listener and end
 // -------------------------------------------------------------------------------
 

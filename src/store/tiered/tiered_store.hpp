@@ -52,6 +52,7 @@ class tiered_store final : public store {
   boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
                                                     milliseconds timeout) override;
   boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   void on_settled(settled_listener listener) override;
   void stop() override;
 

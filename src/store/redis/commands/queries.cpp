@@ -107,6 +107,7 @@ greeting read_greeting(const reply& reply) {
   out.forgotten = count_in(reply.at(4));
   out.eviction = reply.at(5).text();
   out.evicted = count_in(reply.at(6));
+  out.refused = reply.at(7).text();
   return out;
 }
 

@@ -67,6 +67,7 @@ struct greeting {
   std::uint64_t forgotten = 0;
   std::string eviction;       ///< the server's maxmemory-policy; empty: unknown
   std::uint64_t evicted = 0;  ///< keys that the server evicted since the previous greeting
+  std::string refused{};      ///< of a poll: why the server takes no writes; empty: it takes them
 };
 
 /// `evictions`: whether an eviction is a loss. `intro`: of a new connection; null: of a poll.

@@ -11,7 +11,7 @@
 -- generation; is it a loss that the data come from another server (1 or 0), unless that is one of
 -- those, separated by commas, that are masters still. Replies the name, the generation, the time,
 -- whether data are missing, forgotten answers, the policy of eviction ('': not allowed to ask), how
--- many keys were evicted since the last time.
+-- many keys were evicted since the last time, why the server takes no writes ('': it takes them).
 local key, begins = KEYS[1], ARGV[3] ~= nil
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -64,7 +64,7 @@ elseif fresh then
   set('base', text(generation))
 end
 
-local policy, gone = '', 0
+local policy, gone, refused = '', 0, ''
 if ARGV[2] == '1' then
   local stats, memory = redis.pcall('INFO', 'stats'), redis.pcall('INFO', 'memory')
   if type(stats) == 'string' and type(memory) == 'string' then
@@ -74,6 +74,14 @@ if ARGV[2] == '1' then
     -- In a new run, or on another server, the server counts from 0 again.
     if seen and not another and evicted > seen then gone = evicted - seen end
     if seen ~= evicted then set('evicted', text(evicted)) end
+    -- This script may write then, and one that adds records may not.
+    local function bytes(name)
+      return tonumber(string.match(memory, '\n' .. name .. ':(%d+)') or 0)
+    end
+    local most = bytes('maxmemory')
+    if most > 0 and bytes('used_memory') - bytes('mem_not_counted_for_evict') > most then
+      refused = "OOM its memory is used up: used memory > 'maxmemory'"
+    end
   end
 end
 
@@ -84,4 +92,4 @@ if lost or gone > 0 then
   set(name, text(generation))
   set('base', text(generation))
 end
-return {name, generation, now, lost and 1 or 0, tonumber(fields[6] or 0), policy, gone}
+return {name, generation, now, lost and 1 or 0, tonumber(fields[6] or 0), policy, gone, refused}
