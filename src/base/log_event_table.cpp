@@ -104,12 +104,14 @@ constexpr std::array table{
                "A connection could not be taken, mostly for want of file descriptors.",
                about_program},
     event_info{event::request, "request", info, once,
-               "outcome why would_be settled reason problem status route method path record "
-               "scope attempt ms claim_ms upstream_ms settle_ms upstream upstream_status client "
-               "trace",
+               "outcome why would_be settled reason problem status route method path record scope "
+               "attempt ms claim_ms upstream_ms settle_ms upstream upstream_status client trace",
                "The access log: a request is over. See docs/access-log.md.", about_requests},
     event_info{event::anonymous_scope, "anonymous-scope", warning, once, "route hint",
                "Callers without a credential share one scope. Set a scope for the route.",
+               about_requests},
+    event_info{event::answer_not_kept, "answer-not-kept", warning, once, "route upstream why hint",
+               "The first answer of a route that was not kept, for this reason: repeats get 409.",
                about_requests},
     event_info{event::buffers_full, "buffers-full", warning, recurring,
                "refused route used max_buffered",
@@ -265,10 +267,11 @@ constexpr std::array table{
                "The store answered a poll with an error. After five seconds nothing is served "
                "from memory.",
                about_store},
-    event_info{event::store_away, "store-away", error, once, "store why",
-               "The store does not answer. Guarded requests get 503, or run by the route's "
-               "store_failure. Check that its server runs and can be reached.",
-               about_store},
+    event_info{
+        event::store_away, "store-away", error, once, "store why",
+        "The store does not answer, or takes no writes. Guarded requests get 503, or run by the "
+        "route's store_failure. The reason says what to mend: its server, a lock, its memory.",
+        about_store},
     event_info{event::store_back, "store-back", info, once, "store after_ms failed",
                "The store answers again. So many of its calls failed meanwhile.", about_store},
     event_info{event::store_server_away, "store-server-away", info, once, "store server why",
@@ -374,6 +377,10 @@ constexpr std::array table{
                "route records more under scope hint",
                "Living records stand under a scope that their route has no more: retries "
                "would run again.",
+               about_reconciling},
+    event_info{event::key_source_changed, "key-source-changed", error, once,
+               "route before key hint",
+               "SIGHUP: the route takes its keys elsewhere, so repeats of earlier ones run again.",
                about_reconciling},
     event_info{event::upstream_renamed, "upstream-renamed", error, once,
                "upstream records more before hint",

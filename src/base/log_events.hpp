@@ -43,6 +43,7 @@ enum class event : std::uint8_t {
   // Requests
   request,
   anonymous_scope,
+  answer_not_kept,
   buffers_full,
   overloaded,
   outcome_unknown,
@@ -135,6 +136,7 @@ enum class event : std::uint8_t {
   query_not_asked,
   reconcile_broke_off,
   scope_changed,
+  key_source_changed,
   upstream_renamed,
   scopes_not_compared,
 };

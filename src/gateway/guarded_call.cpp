@@ -8,6 +8,7 @@
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/probe.hpp"
 #include "gateway/upstream_call.hpp"
+#include "http/forwarding.hpp"
 #include "http/outcome.hpp"
 
 namespace onceguard::gateway {
@@ -113,7 +114,7 @@ asio::awaitable<settle_terms> guarded_exchange::send_once(lease_handle* lease) {
   if (!up_) {
     auto connection = co_await thread.pool.connect_onward(address);
     if (!connection) {
-      co_return fail_with({settle_kind::release, http::problem::upstream_unreachable,
+      co_return fail_with({settle_kind::release, problem_of_no_connection(connection.error()),
                            unknown_reason::none, connection.error().detail});
     }
     up_ = std::move(*connection);
@@ -195,6 +196,7 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
     terms.kept = base::find_field(head.fields, "content-length") != nullptr ? answer_kept::too_large
                                                                             : answer_kept::streamed;
     settle_redirect(*kept, terms);
+    if (terms.kind == settle_kind::complete) hint_unkept(head);
     stream_begun_ = std::move(result.body);
     take_room_of(stream_begun_->capacity());
     return terms;
@@ -225,6 +227,29 @@ void guarded_exchange::settle_redirect(const answer& kept, settle_terms& terms) 
   const auto& head = session_.reader().head();
   const auto* host = base::find_field(head.fields, "host");
   http::settle_redirect(head.target, host == nullptr ? "" : host->value, kept, terms);
+}
+
+void guarded_exchange::hint_unkept(const http1::head& head) {
+  struct cause {
+    std::string_view why;
+    std::string_view hint;
+  };
+  constexpr cause endless{
+      "it has no length, and ends only with the connection",
+      "let the service send Content-Length, or chunked framing in HTTP/1.1 (php -S, wsgiref: set "
+      "Content-Length in the application): then it is known to be whole"};
+  constexpr cause stream{"it is text/event-stream", "let the service answer with a document"};
+  constexpr cause longer{"it is longer than max_answer_body",
+                         "raise max_answer_body of this route"};
+  const auto& met = head.body == http1::body_kind::until_eof ? endless
+                    : http::is_event_stream(head.fields)     ? stream
+                                                             : longer;
+  const auto& route = session_.rule().name;
+  if (!session_.thread().shared.first_hint(route + '\n' + std::string(met.why))) return;
+  base::log(base::event::answer_not_kept, {{"route", route},
+                                           {"upstream", session_.rule().upstream->name},
+                                           {"why", met.why},
+                                           {"hint", met.hint}});
 }
 
 /// The operation ran, so its answer is kept even if the budget has no room for it.

@@ -32,6 +32,8 @@ class guarded_exchange {
   boost::asio::awaitable<bool> refuse_body(body_read why);
   boost::asio::awaitable<bool> go_unguarded();
   [[nodiscard]] operation make_operation(const fingerprint_input& input);
+  /// Tells once for each route and reason that repeats get 409, and what mends it.
+  void hint_unkept(const http1::head& head);
   void hint_scope();
   /// Runs the operation under a granted lease, and settles the lease.
   boost::asio::awaitable<outcome> work(lease_handle lease);

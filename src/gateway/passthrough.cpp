@@ -180,7 +180,7 @@ asio::awaitable<bool> forwarding::run() {
     if (!connection) {
       base::log(base::event::upstream_unreachable,
                 {{"upstream", session_.rule().upstream->name}, {"why", connection.error().detail}});
-      co_return co_await session_.refuse(http::problem::upstream_unreachable,
+      co_return co_await session_.refuse(problem_of_no_connection(connection.error()),
                                          http::problem_detail());
     }
     upstream_ = std::move(*connection);

@@ -150,6 +150,9 @@ void server::state::admit(tcp::socket socket, io_thread& thread) {
 void server::state::refuse(tcp::socket socket) {
   shared.connections_refused.fetch_add(1, std::memory_order_relaxed);
   base::log(base::event::overloaded, {{"why", "max_connections are open"}});
+  // A client that waits for a handshake can't read a refusal in plain text, and it has sent
+  // nothing.
+  if (!shared.params.tls_certificate.empty()) return;
   std::string refusal;
   const http::problem_detail more(milliseconds(1'000));
   const auto answer =

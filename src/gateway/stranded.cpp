@@ -5,6 +5,7 @@
 #include "engine/background.hpp"
 #include "gateway/io_thread.hpp"
 #include "http/target.hpp"
+#include "webhook/verifier.hpp"
 
 namespace onceguard::gateway {
 
@@ -32,8 +33,14 @@ bool has_kind(const scope_rule& rule, std::string_view kind) {
          (knows_nobody && kind == "anonymous");
 }
 
+/// The beginning of the kinds of scope that deliveries have. A route that takes them has no other
+/// scope, and previous_scope can't name one of these.
+constexpr std::string_view of_deliveries = "webhook:";
+
 /// Whether a retry finds a record under this kind of scope.
-bool finds_under(const route_policy& policy, std::string_view kind) {
+bool finds_under(const route_params& rule, std::string_view kind) {
+  if (rule.webhook) return kind == std::string(of_deliveries) + rule.webhook->name();
+  const auto& policy = rule.policy;
   const auto& former = policy.previous_scope;
   return has_kind(policy.scope, kind) || std::any_of(former.begin(), former.end(), [&](auto& rule) {
            return has_kind(rule, kind);
@@ -59,11 +66,37 @@ const route* rule_of(const subject& about, const routing_table& table) {
                      about.method);
 }
 
+std::string text_of(const std::vector<key_source>& sources) {
+  std::string out;
+  for (const auto& one : sources) out += (out.empty() ? "" : ", ") + one.text();
+  return out;
+}
+
+/// No record says where its key was.
+void compare_keys(const route& now, const routing_table& before) {
+  const auto former = std::find_if(
+      before.routes().begin(), before.routes().end(),
+      [&](const auto& one) { return one.name == now.name && one.rule.method == now.rule.method; });
+  if (former == before.routes().end() || former->rule.webhook || now.rule.webhook) return;
+  auto was = text_of(former->rule.policy.key);
+  auto is = text_of(now.rule.policy.key);
+  // A further place changes nothing for who uses the former one.
+  if (was == is || is.starts_with(was + ", ")) return;
+  base::log(base::event::key_source_changed,
+            {{"route", now.name},
+             {"before", was},
+             {"key", is},
+             {"hint",
+              "a repeat of what was run before has another key now, and runs a second time; name "
+              "the former place first in key until the retention of its records is over"}});
+}
+
 class stranded {
  public:
   stranded(const routing_table& table, const routing_table* before) {
     for (const auto& r : table.routes()) {
       if (before == nullptr) continue;
+      compare_keys(r, *before);
       if (auto first = identity_before(*r.upstream, *before); !first.empty()) {
         renamed_[r.upstream].before = std::move(first);
       }
@@ -75,7 +108,7 @@ class stranded {
     if (about.scope_kind == "application" || about.scope_kind.starts_with("application:")) return;
     const auto* rule = rule_of(about, table);
     if (rule == nullptr) return;
-    if (!finds_under(rule->rule.policy, about.scope_kind)) ++moved_[{rule, about.scope_kind}];
+    if (!finds_under(rule->rule, about.scope_kind)) ++moved_[{rule, about.scope_kind}];
     if (const auto found = renamed_.find(rule->upstream); found != renamed_.end()) {
       ++found->second.records;
     }
@@ -84,15 +117,19 @@ class stranded {
   void tell(bool all) const {
     for (const auto& [moved, records] : moved_) {
       const auto& rule = moved.first->rule;
+      const bool deliveries = rule.webhook || moved.second.starts_with(of_deliveries);
       base::log(base::event::scope_changed,
                 {{"route", rule.host + rule.path},
                  {"records", records},
                  {"more", !all},
                  {"under", moved.second},
-                 {"scope", rule.policy.scope.text()},
+                 {"scope", rule.webhook ? std::string(of_deliveries) + rule.webhook->name()
+                                        : rule.policy.scope.text()},
                  {"hint",
-                  "their keys are not known again, so that a retry runs a second time; set "
-                  "previous_scope of this route to the scope that it had"}});
+                  deliveries ? "their keys are not known again, so that what comes again runs a "
+                               "second time; set webhook of this route to what it was"
+                             : "their keys are not known again, so that a retry runs a second "
+                               "time; set previous_scope of this route to the scope that it had"}});
     }
     for (const auto& [upstream, was] : renamed_) {
       if (was.records == 0) continue;

@@ -378,6 +378,12 @@ void append_upstream_head(std::string& out, const http1::head& request,
   }
 }
 
+http::problem problem_of_no_connection(const error& why) noexcept {
+  // Repeats would meet the same address for ever, as in a circle of two gateways.
+  return why.code == errc::conflict ? http::problem::loop_detected
+                                    : http::problem::upstream_unreachable;
+}
+
 std::optional<call_failure> failure_of(const call_result& result) {
   using enum http::problem;
   using reason = unknown_reason;

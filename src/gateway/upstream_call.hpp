@@ -78,6 +78,9 @@ struct call_failure {
 /// given to the kernel, or none was read.
 [[nodiscard]] std::optional<call_failure> failure_of(const call_result& result);
 
+/// What a client gets when there is no connection to the upstream: nothing was sent.
+[[nodiscard]] http::problem problem_of_no_connection(const error& why) noexcept;
+
 struct call_limits {
   milliseconds upstream_timeout{60'000};  ///< from the request's last byte to the answer's
   milliseconds write_timeout{30'000};

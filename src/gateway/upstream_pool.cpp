@@ -197,7 +197,7 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::take(const endpoint& endpoi
 asio::awaitable<result<upstream_ptr>> upstream_pool::connect_onward(const endpoint& endpoint) {
   auto made = co_await connect(endpoint);
   if (made && leads_back((*made)->stream.raw())) {
-    co_return error(errc::overloaded, text_of(endpoint) + " is this gateway itself");
+    co_return error(errc::conflict, text_of(endpoint) + " is this gateway itself");
   }
   co_return std::move(made);
 }

@@ -117,6 +117,7 @@ class upstream_pool {
   boost::asio::awaitable<result<upstream_ptr>> connect(const endpoint& endpoint);
   /// As `connect`, but fails if the connection leads back to this process's own listener. There,
   /// each forwarded request would arrive as another one to be forwarded, until all slots are taken.
+  /// errc::conflict: the address is that of this gateway.
   boost::asio::awaitable<result<upstream_ptr>> connect_onward(const endpoint& endpoint);
   /// Returns a connection to the pool after its last answer was read completely, if it may be kept.
   /// The pool closes the connection after `idle_timeout`, or to make room for later ones.

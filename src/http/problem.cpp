@@ -179,6 +179,7 @@ void permit_origin(answer& out, const route_policy& policy, std::string_view ori
 base::event event_of(problem which) noexcept {
   switch (which) {
     case problem::upstream_unreachable:
+    case problem::loop_detected:
       return base::event::upstream_unreachable;
     case problem::upstream_timeout:
       return base::event::upstream_timeout;

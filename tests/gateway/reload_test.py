@@ -182,3 +182,14 @@ def test_a_renamed_upstream_is_logged(start_gateway, upstream, own_upstream, fre
     gateway.start()
     assert_problem(gateway.post(key=keys[0]), 422, "key-reused", False)
     assert upstream.runs(keys[0]) == 1
+
+
+def test_another_place_of_the_key_is_logged(start_gateway, upstream):
+    def config(*keys):
+        return {"route": [{"path": path, "key": key} for path, key in
+                          zip(("/other", "/more", "/same"), keys)]}
+    gateway = start_gateway(upstream, config(["X-One"], ["X-One"], ["X-One"]))
+    reload(gateway, config(["X-Two"], ["X-One", "X-Two"], ["x-one"]))
+    said, = wait_until(lambda: events(gateway, "key-source-changed"), what="a line about it")
+    assert (said["route"], said["level"]) == ("/other", "error")
+    assert (said["before"].lower(), said["key"].lower()) == ("x-one", "x-two")

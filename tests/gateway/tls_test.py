@@ -257,3 +257,17 @@ def test_check_compares_key_and_certificate(start_gateway, own_upstream, authori
     gateway.write_config({"gateway": {"tls_certificate": expired, "tls_key": private}})
     done = gateway.command("check", "--config", str(gateway.config_path))
     assert done.returncode == 0 and "has expired" in done.stdout, done
+
+
+def test_a_client_beyond_the_limit_gets_no_plain_text(secure, authority):
+    gateway = secure({"gateway": {"max_connections": 1, "threads": 1}})
+    with SecureConnection(gateway.address, trusting(authority)) as held:
+        held.send_request("GET", "/")
+        assert held.read().status == 201
+        with socket.create_connection(gateway.address, timeout=10) as plain:
+            with contextlib.suppress(ConnectionResetError):
+                assert plain.recv(100) == b""
+        with pytest.raises((ConnectionError, ssl.SSLError)) as refused:
+            SecureConnection(gateway.address, trusting(authority))
+        assert "WRONG_VERSION_NUMBER" not in str(refused.value)
+        assert gateway.logged("overloaded")

@@ -248,3 +248,23 @@ def test_the_contract_of_an_api_does_not_lose_deliveries(start_gateway, own_upst
     broken = Deliveries(gateway, own_upstream, "stripe")
     own_upstream.plan("/stripe", {"status": 500})
     assert [broken.send().status for _ in range(2)] == [500, 409], "unknown, not done"
+
+
+def test_living_deliveries_are_under_the_scope_that_their_route_has(start_gateway, upstream,
+                                                                    secret_file, fresh_key):
+    """And only another sender, or none, makes them strangers: previous_scope can't mend that."""
+    config = {"route": [{"path": "/stripe", "webhook": "stripe",
+                         "webhook_secret_file": str(secret_file)}, {"path": "/told"}]}
+    gateway = start_gateway(upstream, config)
+    assert_first(Deliveries(gateway, upstream, "stripe").send())
+    assert_first(gateway.post("/told", key=fresh_key()))
+    gateway.stop()
+    config["route"][1]["scope"] = "none"  # its line says that the records were looked through
+    gateway.write_config(config)
+    gateway.start()
+    assert [one["route"] for one in gateway.logged("scope-changed")] == ["/told"]
+    del config["route"][0]["webhook"], config["route"][0]["webhook_secret_file"]
+    gateway.reload(config)
+    found, = wait_until(lambda: [one for one in gateway.logged("scope-changed", 3)
+                                 if one["route"] == "/stripe"], what="the route being told of")
+    assert found["under"] == "webhook:stripe" and "previous_scope" not in found["hint"], found
