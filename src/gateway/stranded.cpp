@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/field.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "gateway/io_thread.hpp"
@@ -68,7 +69,13 @@ const route* rule_of(const subject& about, const routing_table& table) {
 
 std::string text_of(const std::vector<key_source>& sources) {
   std::string out;
-  for (const auto& one : sources) out += (out.empty() ? "" : ", ") + one.text();
+  for (const auto& one : sources) {
+    auto text = one.text();
+    if (one.location == key_location::header) {  // whose case does not count
+      std::transform(text.begin(), text.end(), text.begin(), base::ascii_lower);
+    }
+    out += (out.empty() ? "" : ", ") + text;
+  }
   return out;
 }
 
