@@ -8,7 +8,7 @@
 #include "admin/observed_numbers.hpp"
 #include "admin/process_numbers.hpp"
 #include "base/clock.hpp"
-#include "base/read_files.hpp"
+#include "base/watched_files.hpp"
 
 namespace onceguard::admin {
 

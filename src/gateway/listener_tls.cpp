@@ -31,9 +31,7 @@ void listener_tls::reread() {
   if (!files_.certificate.empty()) take_again(tls::make_server_context(files_));
 }
 
-void listener_tls::take_again(const result<tls::context>& made) {
-  known_->read_again(take(made));
-}
+void listener_tls::take_again(const result<tls::context>& made) { known_->read_again(take(made)); }
 
 tls::context listener_tls::latest() const {
   if (files_.certificate.empty()) return {};  // nothing changes it

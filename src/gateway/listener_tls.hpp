@@ -7,7 +7,7 @@
 #include <onceguard/error.hpp>
 
 #include "base/file_watch.hpp"
-#include "base/read_files.hpp"
+#include "base/watched_files.hpp"
 #include "tls/context.hpp"
 
 namespace onceguard::gateway {
@@ -33,7 +33,7 @@ class listener_tls {
   const tls::server_files files_;
   mutable std::mutex mutex_;  // for the pointer alone
   tls::context latest_;
-  std::optional<base::read_file> known_;
+  std::optional<base::watched_file> known_;
   std::unique_ptr<base::file_watch> watch_;  // the last: its thread uses the others
 };
 

@@ -13,7 +13,7 @@
 #include "base/file_text.hpp"
 #include "base/file_watch.hpp"
 #include "base/hash.hpp"
-#include "base/read_files.hpp"
+#include "base/watched_files.hpp"
 
 namespace onceguard::tokens {
 namespace {
@@ -73,9 +73,7 @@ class file_verifier final : public token_verifier {
     return {};
   }
 
-  void take_again(const result<key_set>& keys) {
-    known_.read_again(take(keys));
-  }
+  void take_again(const result<key_set>& keys) { known_.read_again(take(keys)); }
 
   /// Remembered, as the same token comes with each request of its caller.
   signature_finding signer_of(std::string_view token) const {
@@ -115,7 +113,7 @@ class file_verifier final : public token_verifier {
   key_set keys_ = std::make_shared<const std::vector<key>>();
   mutable std::map<digest, signature_finding> recent_;
   mutable std::map<digest, signature_finding> older_;
-  base::read_file known_{path_};
+  base::watched_file known_{path_};
   base::file_watch watch_;  // the last: its thread uses the others
 };
 

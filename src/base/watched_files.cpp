@@ -1,4 +1,4 @@
-#include "base/read_files.hpp"
+#include "base/watched_files.hpp"
 
 #include <map>
 #include <mutex>
@@ -11,7 +11,7 @@ namespace {
 
 struct readers {
   std::mutex mutex;
-  std::set<const read_file*> all;
+  std::set<const watched_file*> all;
 };
 
 readers& in_use() {
@@ -21,17 +21,17 @@ readers& in_use() {
 
 }  // namespace
 
-read_file::read_file(std::string path) : path_(std::move(path)) {
+watched_file::watched_file(std::string path) : path_(std::move(path)) {
   const std::lock_guard lock(in_use().mutex);
   in_use().all.insert(this);
 }
 
-read_file::~read_file() {
+watched_file::~watched_file() {
   const std::lock_guard lock(in_use().mutex);
   in_use().all.erase(this);
 }
 
-void read_file::read_again(const result<void>& done) {
+void watched_file::read_again(const result<void>& done) {
   {
     const std::lock_guard lock(in_use().mutex);
     refused_ = !done;

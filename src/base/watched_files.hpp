@@ -10,12 +10,12 @@
 namespace onceguard::base {
 
 /// One file in use, for as long as this lives. Thread-safe.
-class read_file {
+class watched_file {
  public:
-  explicit read_file(std::string path);
-  ~read_file();
-  read_file(const read_file&) = delete;
-  read_file& operator=(const read_file&) = delete;
+  explicit watched_file(std::string path);
+  ~watched_file();
+  watched_file(const watched_file&) = delete;
+  watched_file& operator=(const watched_file&) = delete;
 
   /// The file was read again: tells the log, and remembers whether it was refused.
   void read_again(const result<void>& done);
