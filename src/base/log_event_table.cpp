@@ -49,12 +49,10 @@ constexpr std::array table{
     event_info{event::configuration, "configuration", warning, once, "at remark",
                "What the configuration's check has to say about a line.", about_program},
     event_info{event::reloaded, "reloaded", info, once, "by",
-               "The new configuration is in force. Who wanted it: SIGHUP, or the name behind a "
-               "token.",
+               "The new configuration is in force, by SIGHUP or the name behind a token.",
                about_program},
     event_info{event::reload_refused, "reload-refused", error, once, "",
-               "The new configuration or the token file has faults, which stand before this line. "
-               "The old one stays in force.",
+               "The new configuration or token file has faults, logged before. The old stays.",
                about_program},
     event_info{event::admin_tokens_refused, "admin-tokens-refused", error, once, "why",
                "SIGHUP: admin_token_file is wrong. The old tokens stay in force.", about_program},
@@ -64,8 +62,7 @@ constexpr std::array table{
                "A file of keys or certificates has changed, and the new content is in force.",
                about_program},
     event_info{event::file_refused, "file-refused", error, once, "path why",
-               "A file of keys or certificates has changed, and can't be used. What was read "
-               "before stays in force.",
+               "A changed file of keys or certificates can't be used. The old stays in force.",
                about_program},
     event_info{event::signal_ignored, "signal-ignored", info, once, "signal",
                "The gateway has no use for this signal.", about_program},
@@ -73,8 +70,7 @@ constexpr std::array table{
                "SIGUSR1: lines go to the file that has the path now; also for the audit log.",
                about_program},
     event_info{event::log_file_not_reopened, "log-file-not-reopened", error, once, "path why",
-               "SIGUSR1: the file could not be opened. Lines go on to the former one.",
-               about_program},
+               "SIGUSR1: the file can't be opened. Lines go to the former one.", about_program},
     event_info{event::draining, "draining", info, once, "at_most delay by",
                "After the delay no new requests are taken, and the running ones and acts are "
                "finished. Who wanted it: the signal, or the name behind a token.",
@@ -95,8 +91,7 @@ constexpr std::array table{
         "Requests are not concerned. Check the collector and its address.",
         about_program},
     event_info{event::trace_variable_ignored, "trace-variable-ignored", warning, once, "remark",
-               "A variable of OpenTelemetry has a value that is not used. The remark says what is "
-               "expected.",
+               "A variable of OpenTelemetry has a value that is not used; another is expected.",
                about_program},
     event_info{event::lines_left_out, "lines-left-out", warning, once, "event_left_out count",
                "An event came so often that lines of it were left out.", about_program},

@@ -180,13 +180,9 @@ void add_doctor_command(command app) {
   added.add_flag("--json", *as_json, "As one JSON object");
   const auto given = add_all_flags(added);
   added.footer(
-      "Reaches the store and the upstreams (an upstream with one HEAD). Says what is wrong or
-      "
-      "weak, and what to do. Exit code 1: there is a fault; 4: the store is out of
-      "
-      "reach, or takes no writes.
-
-      "
+      "Reaches the store and the upstreams (an upstream with one HEAD). Says what is wrong or\n"
+      "weak, and what to do. Exit code 1: there is a fault; 4: the store is out of\n"
+      "reach, or takes no writes.\n\n"
       "Example:\n  onceguard doctor --config onceguard.toml");
   added.runs([=] { return run_doctor(*given, *as_json); });
 }

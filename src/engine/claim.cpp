@@ -9,6 +9,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "core/work.hpp"
+#include "engine/claim_answer.hpp"
 #include "engine/detour.hpp"
 #include "engine/state.hpp"
 
@@ -23,19 +24,6 @@ constexpr int claims_max = 8;  // of one request, before the request is answered
 
 error memory_lost(effect on_store) {
   return {errc::store_lost, "the store has lost its memory", on_store};
-}
-
-claim_result answer_of(outcome_kind kind) {
-  claim_result out;
-  out.outcome.kind = kind;
-  return out;
-}
-
-claim_result replay_of(answer_ptr answer, answer_kept kept) {
-  auto out = answer_of(outcome_kind::replay);
-  out.outcome.answer = std::move(answer);
-  out.outcome.kept = kept;
-  return out;
 }
 
 /// Whether twins that wait for the operation may use this outcome as theirs.

@@ -8,6 +8,7 @@
 #include "gateway/guarded_exchange.hpp"
 #include "gateway/probe.hpp"
 #include "gateway/upstream_call.hpp"
+#include "gateway/upstream_head.hpp"
 #include "http/forwarding.hpp"
 #include "http/outcome.hpp"
 

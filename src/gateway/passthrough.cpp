@@ -9,6 +9,7 @@
 #include "gateway/session.hpp"
 #include "gateway/tunnel.hpp"
 #include "gateway/upstream_call.hpp"
+#include "gateway/upstream_head.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
 

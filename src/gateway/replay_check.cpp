@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "gateway/upstream_call.hpp"
+#include "gateway/upstream_head.hpp"
 #include "http/outcome.hpp"
 
 namespace onceguard::gateway {

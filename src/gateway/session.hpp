@@ -14,7 +14,7 @@
 #include "gateway/io_thread.hpp"
 #include "gateway/pending_report.hpp"
 #include "gateway/timed_socket.hpp"
-#include "gateway/upstream_call.hpp"
+#include "gateway/upstream_head.hpp"
 #include "http/admission.hpp"
 #include "http/problem.hpp"
 #include "http/trace_context.hpp"

@@ -1,0 +1,51 @@
+#include "gateway/upstream_head.hpp"
+
+#include "base/field.hpp"
+#include "gateway/params/http_url.hpp"
+#include "http/target.hpp"
+
+namespace onceguard::gateway {
+
+void append_upstream_head(std::string& out, const http1::head& request,
+                          const upstream_params& upstream, const http::travel_filter& filter,
+                          const proxy_hop& hop, bool keep_expect) {
+  const auto parts = http::split_target(request.target);
+  if (http::concerns_whole_server(request.method, request.target)) {
+    http1::append_request_line(out, request.method, "*");
+  } else if (upstream.base_path.empty() && request.target.starts_with('/')) {
+    http1::append_request_line(out, request.method, request.target);
+  } else {
+    std::string target = upstream.base_path;
+    target += parts.path;
+    if (parts.query) target.append("?").append(*parts.query);
+    http1::append_request_line(out, request.method, target);
+  }
+  bool has_forwarded = false;
+  // HTTP/1.0 needs no Host, but the request to the upstream is HTTP/1.1.
+  if (base::find_field(request.fields, "host") == nullptr) {
+    http1::append_field(out, "Host", authority_of(upstream.address));
+  }
+  for (const auto& f : request.fields) {
+    if (http::is_forwarded_field(f.name)) {
+      has_forwarded = true;
+      continue;
+    }
+    if (!filter.travels(f.name)) continue;
+    if (!keep_expect && base::iequals(f.name, "expect")) continue;
+    if (hop.trace != nullptr && http::replaced_by(*hop.trace, f.name)) continue;
+    http1::append_field(out, f.name, f.value);
+  }
+  const auto forwarded =
+      http::make_forwarded(hop.peer, hop.peer_trusted && has_forwarded, request.fields, hop.secure);
+  http1::append_field(out, "X-Forwarded-For", forwarded.forwarded_for);
+  http1::append_field(out, "X-Forwarded-Proto", forwarded.proto);
+  if (!forwarded.host.empty()) http1::append_field(out, "X-Forwarded-Host", forwarded.host);
+  http1::append_field(out, "Forwarded", forwarded.forwarded);
+  http1::append_field(out, http::via_field, http::via_element(request.minor));
+  http1::append_field(out, http::loop_field, hop.loop_mark);
+  if (hop.trace != nullptr) {
+    http1::append_field(out, http::trace_parent_field, hop.trace->parent_field());
+  }
+}
+
+}  // namespace onceguard::gateway
