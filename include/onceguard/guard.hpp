@@ -159,8 +159,8 @@ class guard {
   // `work` returns the result, a storable type, and may take a `running&`. It runs at most once at
   // a time and, unless policy.unknown is rerun, never again after it returned, threw, or died with
   // its process. What it throws is rethrown, and the record is settled as policy.exception says,
-  // but after `not_done` and `try_later`. `policy` must outlive the call, and the coroutine: a
-  // temporary one is refused by the compiler, where the call returns before its work has ended.
+  // but after `not_done` and `try_later`. `policy` must outlive the call, and the coroutine: a temporary
+  // one is refused by the compiler, where the call returns before its work has ended.
 
   /// Blocks the calling thread, which also runs the work.
   template <work_of_result Work>
@@ -377,24 +377,22 @@ class job {
   friend class guard;
   job(guard& owner, std::shared_ptr<const route_policy> policy, lease_handle held,
       std::function<void(execution<T>)> done)
-      : owner_(&owner),
-        policy_(std::move(policy)),
-        held_(std::move(held)),
-        done_(std::move(done)) {}
+      : owner_(&owner), policy_(std::move(policy)), held_(std::move(held)), done_(std::move(done)) {}
 
   void settle(settle_terms terms, std::optional<T> made) {
     auto* const owner = std::exchange(owner_, nullptr);
     if (owner == nullptr) throw std::logic_error("onceguard::job: finished twice");
-    owner->settle_job(
-        std::move(*held_), std::move(terms),
-        [done = std::move(done_), made = std::move(made), kept = policy_](outcome ended) mutable {
-          // Of work that failed, the outcome is unknown at least to this call.
-          if (!made && ended.kind == outcome_kind::ran) {
-            ended.kind = ended.settled_as == settle_kind::abandon ? outcome_kind::unknown
-                                                                  : outcome_kind::backoff;
-          }
-          done(settled_value<T>(ended, std::move(made)));
-        });
+    owner->settle_job(std::move(*held_), std::move(terms),
+                      [done = std::move(done_), made = std::move(made),
+                       kept = policy_](outcome ended) mutable {
+                        // Of work that failed, the outcome is unknown at least to this call.
+                        if (!made && ended.kind == outcome_kind::ran) {
+                          ended.kind = ended.settled_as == settle_kind::abandon
+                                           ? outcome_kind::unknown
+                                           : outcome_kind::backoff;
+                        }
+                        done(settled_value<T>(ended, std::move(made)));
+                      });
   }
 
   guard* owner_;

@@ -40,8 +40,8 @@ std::optional<error> complaint(const route_policy& policy) {
 std::atomic<unsigned> forks{0};
 
 unsigned watched_forks() {
-  static const int watching =
-      ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  static const int watching = ::pthread_atfork(
+      nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
   return watching == 0 ? forks.load(std::memory_order_relaxed) : 0;
 }
 
