@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <onceguard/configuration.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include <onceguard/configuration.hpp>
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/policy.hpp>

@@ -77,8 +77,8 @@ class sql_words {
   void skip_dollars() {
     auto end = position_ + 1;
     while (end < text_.size() && is_word(text_[end])) ++end;
-    const bool quotes =
-        end < text_.size() && text_[end] == '$' && (end == position_ + 1 || is_letter(text_[position_ + 1]));
+    const bool quotes = end < text_.size() && text_[end] == '$' &&
+                        (end == position_ + 1 || is_letter(text_[position_ + 1]));
     if (!quotes) {
       position_ = end;
       return;

@@ -40,8 +40,8 @@ std::optional<error> complaint(const route_policy& policy) {
 std::atomic<unsigned> forks{0};
 
 unsigned watched_forks() {
-  static const int watching = ::pthread_atfork(
-      nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  static const int watching =
+      ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
   return watching == 0 ? forks.load(std::memory_order_relaxed) : 0;
 }
 
@@ -202,6 +202,11 @@ result<guard> guard::open(std::unique_ptr<store> records, guard_params params) {
 
 void guard::state_end::operator()(state* ended) const noexcept {
   if (!ended->of_parent()) delete ended;
+}
+
+result<guard> guard::open(const std::string& url) { return open(url, guard_params{}); }
+result<guard> guard::open(std::unique_ptr<store> records) {
+  return open(std::move(records), guard_params{});
 }
 
 guard::guard(std::unique_ptr<state, state_end> made) noexcept : state_(std::move(made)) {}

@@ -1,4 +1,8 @@
 // Work of `execute` that commits the transaction that it runs in.
+#include <libpq-fe.h>
+#include <memory>
+#include <thread>
+
 #include "execute/execute_fixture.hpp"
 
 namespace onceguard::testing {
@@ -58,6 +62,27 @@ TEST_F(postgres_committed, work_that_committed_is_not_run_again_after_a_conflict
   EXPECT_EQ(charges("ada"), 1);
   ASSERT_TRUE(reply) << reply.error().detail;
   EXPECT_EQ(reply->kind, verdict_kind::busy);
+}
+
+TEST_F(postgres_committed, a_cancellation_that_comes_late_leaves_no_failed_transaction) {
+  const std::unique_ptr<PGcancel, decltype(&PQfreeCancel)> cancel(PQgetCancel(till_.on()),
+                                                                  PQfreeCancel);
+  for (int i = 0; i < 100; ++i) {
+    std::thread canceller;
+    const auto fails = [&](const lease&) -> answer {
+      canceller = std::thread([&] {
+        char why[256];
+        PQcancel(cancel.get(), why, sizeof why);
+      });
+      throw card_declined();
+    };
+    try {
+      static_cast<void>(till_.execute({"ada", std::to_string(i)}, {}, fails));
+    } catch (const card_declined&) {
+      EXPECT_EQ(PQtransactionStatus(till_.on()), PQTRANS_IDLE) << i;
+    }
+    if (canceller.joinable()) canceller.join();
+  }
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 
 // Its store's component is known before the statics of the program are made.
-const bool opened_before_main = guard::open("sqlite::memory:").has_value() ||
-                                guard::open("sqlite:/nowhere/a.db").error().code !=
-                                    errc::invalid_argument;
+const bool opened_before_main =
+    guard::open("sqlite::memory:").has_value() ||
+    guard::open("sqlite:/nowhere/a.db").error().code != errc::invalid_argument;
 
 TEST(guard_edges, a_guard_may_be_a_static_of_the_program) { EXPECT_TRUE(opened_before_main); }
 

@@ -108,6 +108,17 @@ def test_a_project_uses_the_installed_library_by_pkg_config(installed, flags, tm
     assert flags("--modversion", "onceguard-sqlite") == [version()]
 
 
+@pytest.mark.parametrize("macro", ["_GLIBCXX_DEBUG", "BOOST_ASIO_DISABLE_THREADS",
+                                   "BOOST_ASIO_ENABLE_HANDLER_TRACKING"])
+def test_a_program_of_another_configuration_does_not_link(flags, tmp_path, macro):
+    done = subprocess.run(
+        ["c++", "-std=c++20", f"-D{macro}", str(HERE / "charge.cpp"), "-o",
+         str(tmp_path / "charge"), *flags("--cflags", "--libs", "onceguard-sqlite")],
+        capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode != 0
+    assert f"compiled_with_{macro.removeprefix('_')}" in done.stderr
+
+
 def test_a_project_reads_routes_without_a_store_or_a_server(flags, tmp_path):
     program = tmp_path / "routes"
     run("c++", "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",

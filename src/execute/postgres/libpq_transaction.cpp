@@ -108,7 +108,13 @@ void libpq_transaction::roll_back() noexcept {
   to_send_.clear();
   if (!std::exchange(begun_, false)) return;
   const char* end = whole_ ? "ROLLBACK" : "ROLLBACK TO onceguard; RELEASE SAVEPOINT onceguard";
-  const result_ptr ignored(PQexec(connection_, end));
+  // A cancellation that was meant for the work may come as late as this, and would leave the caller
+  // a transaction that has failed.
+  constexpr int tries_max = 3;
+  for (int i = 0; i < tries_max && PQstatus(connection_) == CONNECTION_OK; ++i) {
+    const result_ptr got(PQexec(connection_, end));
+    if (PQresultStatus(got.get()) == PGRES_COMMAND_OK) return;
+  }
 }
 
 }  // namespace onceguard::postgres
