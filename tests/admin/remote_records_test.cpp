@@ -19,7 +19,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-/// Reads one request, says what it shall, and either ends the connection or keeps silent.
+/// Reads one request, and then ends the connection, or keeps silent until the other side does.
 class listener_without_answer {
  public:
   explicit listener_without_answer(bool ends) : thread_([this, ends] { serve(ends); }) {}

@@ -1,5 +1,5 @@
 // Waiting for a twin: who is woken, who asks, and what one hears from another.
-#include "engine/engine_fixture.hpp"
+#include "engine/twin_fixture.hpp"
 #include "engine/waiting_room.hpp"
 
 namespace onceguard {
@@ -147,35 +147,6 @@ TEST_F(waiting_room_test, the_first_waiter_asks_the_store_again_by_itself) {
   EXPECT_EQ(first.ended, woken::to_poll);
 }
 
-/// Those who wait for a twin in their own process, and never look by themselves.
-class twin : public engine_over_faults {
- protected:
-  counted_work first;
-  counted_work second;
-  std::vector<outcome> out;
-
-  void SetUp() override {
-    params.twin_poll = for_ever;
-    engine_over_faults::SetUp();
-    policy.on_busy = on_busy_rule::wait;
-    policy.wait = for_ever;
-  }
-  void gather(std::size_t many) {
-    const auto busy = tested->counters().busy.load();
-    for (std::size_t i = 0; i < many; ++i) {
-      asio::co_spawn(io, operate(*tested, io, op(), second),
-                     [this](std::exception_ptr, outcome got) { out.push_back(std::move(got)); });
-    }
-    // Each hears "busy" when it comes, and the first in the line once more when it has its place.
-    until([&] { return tested->counters().busy > busy + many; });
-    io.poll();
-  }
-  void expect_all(std::size_t many, outcome_kind outcome_kind) {
-    until([&] { return out.size() == many; });
-    for (const auto& got : out) EXPECT_EQ(got.kind, outcome_kind);
-  }
-};
-
 TEST_F(twin, that_completes_answers_all_waiters) {
   begin(first);
   gather(3);
@@ -227,26 +198,6 @@ TEST_F(twin, that_ends_unknown_decides_nothing_under_another_policy) {
   until([&] { return ended.has_value(); });
   EXPECT_EQ(ended->kind, outcome_kind::ran);
   expect_all(1, outcome_kind::unknown);
-}
-
-TEST_F(twin, that_fails_says_nothing_to_a_waiter_under_another_policy) {
-  policy.backoff = policy.backoff_max = milliseconds(60'000);
-  first.ends = settle_kind::fail;
-  begin(first);
-  gather(1);
-  const auto another = policy;
-  auto other = op();
-  other.policy = &another;
-  std::optional<outcome> ended;
-  asio::co_spawn(io, operate(*tested, io, std::move(other), second),
-                 [&](std::exception_ptr, outcome got) { ended = std::move(got); });
-  gather(0);
-  const auto claims = store.made(store_call::claim);
-  let_go();
-  until([&] { return ended.has_value(); });
-  expect_all(1, outcome_kind::backoff);
-  EXPECT_EQ(ended->kind, outcome_kind::backoff);
-  EXPECT_EQ(store.made(store_call::claim), claims + 2) << "each asks the store for itself";
 }
 
 TEST_F(twin, that_is_released_wakes_one_who_runs_for_all) {

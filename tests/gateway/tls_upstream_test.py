@@ -69,6 +69,17 @@ def test_an_address_in_the_certificate_counts(start_gateway, behind_tls, authori
     assert_first(to(start_gateway, shop.url("127.0.0.1"), tls_ca=authority.file).post(key=key))
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2"])
+def test_an_upstream_that_is_named_by_its_address_is_no_other_host(start_gateway, upstream,
+                                                                   behind_tls, authority, key,
+                                                                   host):
+    shop = behind_tls(certificate=authority.issue(f"other-{host}", hosts=(host,)))
+    gateway = to(start_gateway, shop.url("127.0.0.1"), tls_ca=authority.file)
+    assert_problem(gateway.post(key=key), 502, "upstream-unreachable", True)
+    assert upstream.runs(key) == 0
+    assert "mismatch" in gateway.logged("upstream-unreachable")[0]["why"]
+
+
 def test_the_gateway_shows_its_certificate(start_gateway, behind_tls, authority, key):
     shop = behind_tls(client_ca=authority.file)
     certificate, private = authority.issue("client")
