@@ -244,7 +244,7 @@ class loader {
       say(remark::grade::fault, positions_[option], "[gateway] " + fault);
     };
     if (gateway.tls_certificate.empty()) {
-      for (const auto* option : {"tls_key", "tls_client_ca"}) {
+      for (const auto* option : {"tls_key", "tls_client_ca", "tls_client_name"}) {
         if (positions_[option].where == layer::fallback) continue;
         wrong(option, std::string(option) + ": only with tls_certificate");
       }

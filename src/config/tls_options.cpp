@@ -7,6 +7,7 @@ using namespace values;
 
 namespace {
 
+constexpr std::array<std::string_view, 3> client_name_words{"certificate", "uri", "subject"};
 constexpr std::array<std::string_view, 2> client_words{"require", "ask"};
 
 const std::array tls_table{
@@ -41,6 +42,20 @@ const std::array tls_table{
                  "`ask` takes it. A wrong one is refused either way.",
          .choices = client_words},
         [](settings& s, const option_value& v) { s.gateway.tls_client_required = number(v) == 0; }},
+    row<settings>{
+        {.name = "tls_client_name",
+         .flag = "tls-client-name",
+         .kind = value_kind::choice,
+         .fallback = "certificate",
+         .text =
+             "What a client with a certificate and without `Authorization` is known by, with "
+             "`scope = \"credential\"`: the `certificate` (a renewed one is another client), its "
+             "one `uri` (as SPIFFE has it) or its `subject`. A certificate without that name is "
+             "known by itself. The authorities must never give one name to two clients.",
+         .choices = client_name_words},
+        [](settings& s, const option_value& v) {
+          s.gateway.tls_client_name = static_cast<base::peer_name>(number(v));
+        }},
 };
 
 }  // namespace

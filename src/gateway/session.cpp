@@ -93,7 +93,7 @@ asio::awaitable<bool> session::begin_tls() {
   idle_ = false;
   const auto* encryption = stream_.encryption();
   if (!failure) {
-    certificate_ = encryption->peer_certificate();
+    certificate_ = encryption->peer(thread_.shared.params.tls_client_name);
     co_return true;
   }
   if (encryption != nullptr && encryption->met_plain_http()) {

@@ -17,7 +17,7 @@ struct scope_match {
   digest scope{};
   std::string scope_kind;         ///< "credential", "anonymous", "header:x-tenant" …
   std::vector<std::string> more;  ///< anonymous: further parts of the fingerprint …
-  /// … and what they were up to version 0.9, for records of that time.
+  /// … and what they were in earlier versions, whose records may still be there.
   std::vector<std::string> more_before;
 };
 

@@ -144,14 +144,10 @@ void session::announce_end() noexcept {
   ERR_clear_error();
 }
 
-std::string session::peer_certificate() const {
+std::string session::peer(peer_name wanted) const {
   const std::unique_ptr<X509, void (*)(X509*)> certificate(
       SSL_get1_peer_certificate(session_.get()), X509_free);
-  if (!certificate) return {};
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  if (X509_digest(certificate.get(), EVP_sha256(), digest.data(), &size) != 1) return {};
-  return base::to_hex(std::span<const unsigned char>(digest.data(), size));
+  return certificate ? name_of_peer(*certificate, wanted) : std::string();
 }
 
 }  // namespace onceguard::tls

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tls/context.hpp"
+#include "tls/peer_name.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name that OpenSSL has
 using SSL = struct ssl_st;
@@ -57,8 +58,8 @@ class session {
   [[nodiscard]] bool was_refused() const noexcept { return refused_; }
   /// The handshake failed because the client speaks HTTP without TLS.
   [[nodiscard]] bool met_plain_http() const noexcept { return plain_http_; }
-  /// SHA-256 of the peer's certificate in hex; empty: the peer has none.
-  [[nodiscard]] std::string peer_certificate() const;
+  /// What the peer's certificate makes it known by; empty: the peer has none.
+  [[nodiscard]] std::string peer(peer_name wanted) const;
 
  private:
   struct deleter {

@@ -184,6 +184,25 @@ def test_a_client_certificate_is_a_scope(secure, upstream, authority, key):
     assert upstream.runs(key) == 4
 
 
+@pytest.mark.parametrize("name", ["uri", "subject"])
+def test_a_renewed_certificate_of_one_name_is_the_same_caller(secure, upstream, authority, key,
+                                                              name):
+    gateway = secure(tls_client_ca=authority.file, tls_client="ask", tls_client_name=name)
+
+    def issue(file, *uris, subject="any"):
+        return trusting(authority, authority.issue(file, hosts=("localhost", *uris),
+                                                   subject=subject if name == "subject" else file))
+    ann, renewed = (issue(file, "spiffe://c/ann", subject="ann") for file in ("one", "two"))
+    first = assert_first(post(gateway, ann, key))
+    assert_replay_of(post(gateway, renewed, key), first)
+    assert_first(post(gateway, issue("three", "spiffe://c/bob", subject="bob"), key))
+    assert upstream.runs(key) == 2
+    assert {r["scope_kind"] for r in gateway.keys() if r["key"] == key} == {"certificate"}
+    if name == "uri":  # without one URI, a certificate is known by itself
+        for uris in ((), ("spiffe://c/ann", "spiffe://c/eve")):
+            assert_first(post(gateway, issue("four", *uris), key))
+
+
 # ---- rotation
 
 def serial_of(gateway, authority):

@@ -16,6 +16,8 @@ def _name(text):
 
 
 def _alternative(host):
+    if "://" in host:
+        return x509.UniformResourceIdentifier(host)
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
@@ -33,10 +35,11 @@ class Authority:
         self.certificate = self._sign(self.name, self.key.public_key(), [], True)
         self.file = str(self._write("ca.pem", self._pem(self.certificate)))
 
-    def issue(self, name, hosts=("127.0.0.1", "localhost"), expired=False):
+    def issue(self, name, hosts=("127.0.0.1", "localhost"), expired=False, subject=None):
         """The paths of a certificate and its key. Written anew, they are replaced by renaming."""
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._sign(_name(name), key.public_key(), hosts, False, expired)
+        subject = _name(subject or name)
+        certificate = self._sign(subject, key.public_key(), hosts, False, expired)
         private = key.private_bytes(serialization.Encoding.PEM,
                                     serialization.PrivateFormat.PKCS8,
                                     serialization.NoEncryption())

@@ -9,6 +9,8 @@
 #include <onceguard/engine.hpp>
 #include <onceguard/http_message.hpp>
 
+#include "base/peer_name.hpp"
+
 namespace onceguard::webhook {
 class verifier;
 }  // namespace onceguard::webhook
@@ -101,6 +103,7 @@ struct gateway_params {
   std::string tls_key;          ///< of the certificate
   std::string tls_client_ca;    ///< empty: no client's certificate is asked for
   bool tls_client_required = true;
+  base::peer_name tls_client_name = base::peer_name::certificate;
 
   milliseconds reconcile_interval{0};  ///< between rounds; 0: no scheduled rounds
 };
