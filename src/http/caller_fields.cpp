@@ -10,7 +10,7 @@ namespace onceguard::http {
 namespace {
 
 /// A last '*' stands for any end.
-constexpr std::array<std::string_view, 53> harmless{
+constexpr std::array<std::string_view, 55> harmless{
     // what the answer should look like, and how the body is coded
     "accept", "accept-*", "content-*", "expect",
     // the program, and how it came by the request
@@ -24,8 +24,8 @@ constexpr std::array<std::string_view, 53> harmless{
     "x-request-id", "request-id", "x-correlation-id", "correlation-id", "x-amzn-trace-id",
     "x-cloud-trace-context", "x-datadog-*", "uber-trace-id", "sentry-trace", "x-request-start",
     // which try it is
-    "x-retry-*", "x-stainless-*", "x-envoy-attempt-count", "amz-sdk-*", "retry-attempt",
-    "idempotency-key"};
+    "x-retry-*", "x-attempt*", "x-stainless-*", "x-envoy-attempt-count", "amz-sdk-*",
+    "retry-attempt", "idempotency-key", "conformance-*"};
 
 bool fits(std::string_view name, std::string_view pattern) noexcept {
   if (!pattern.ends_with('*')) return base::same_name(name, pattern);
