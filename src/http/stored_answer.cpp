@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/gzip.hpp"
-#include "http/problem.hpp"
 
 namespace onceguard::http {
 namespace {
@@ -32,8 +31,21 @@ bool is_refused(std::string_view parameters) noexcept {
   return weight.find_first_not_of("0.") == weight.npos;
 }
 
-/// What names no coding is taken as a client that knows none.
-bool accepts_gzip(std::span<const base::field> fields) {
+bool depends_on_coding(const answer& stored) {
+  bool out = false;
+  for (const auto& [name, value] : stored.headers) {
+    if (!base::iequals(name, "vary")) continue;
+    base::each_list_element(value, [&](std::string_view element) {
+      out = out || element == "*" || base::iequals(element, "accept-encoding");
+    });
+  }
+  return out;
+}
+
+/// Who says nothing accepts everything (RFC 9110 section 12.5.3), unless the service said that its
+/// answer depends on it.
+bool accepts_gzip(const answer& stored, std::span<const base::field> fields) {
+  if (base::find_field(fields, "accept-encoding") == nullptr) return !depends_on_coding(stored);
   bool named = false;
   bool refused = false;
   bool others = false;
@@ -56,25 +68,25 @@ bool must_unpack(const answer& stored, std::span<const base::field> fields) {
   const auto* coding = value_in(stored, "content-encoding");
   const bool gzip =
       coding != nullptr && (base::iequals(*coding, "gzip") || base::iequals(*coding, "x-gzip"));
-  return gzip && !stored.body.empty() && !accepts_gzip(fields);
+  return gzip && !stored.body.empty() && !accepts_gzip(stored, fields);
 }
 
-/// The origin that may not read the answer as it is stored; empty: none.
-std::string_view other_origin(const answer& stored, std::span<const base::field> fields) {
+/// Whether only the page of another origin may read the answer as it is stored.
+bool is_for_another_origin(const answer& stored, std::span<const base::field> fields) {
   const auto* origin = base::find_field(fields, "origin");
   const auto* allowed = value_in(stored, "access-control-allow-origin");
-  if (origin == nullptr || allowed == nullptr || *allowed == "*") return {};
-  return *allowed == origin->value ? std::string_view{} : origin->value;
+  return origin != nullptr && allowed != nullptr && *allowed != "*" && *allowed != origin->value;
 }
 
 }  // namespace
 
 answer_ptr answer_for(answer_ptr stored, std::span<const base::field> fields,
                       const route_policy& policy, std::size_t longest) {
-  const auto origin = other_origin(*stored, fields);
+  // With `cors`, the service's fields are left alone, on a replay like on the first answer.
+  const bool other = policy.cors.empty() && is_for_another_origin(*stored, fields);
   std::optional<std::string> contents;
   if (must_unpack(*stored, fields)) contents = core::gunzip(stored->body, longest);
-  if (origin.empty() && !contents) return stored;
+  if (!other && !contents) return stored;
   auto out = std::make_shared<answer>(*stored);
   if (contents) {
     out->body = std::move(*contents);
@@ -84,10 +96,9 @@ answer_ptr answer_for(answer_ptr stored, std::span<const base::field> fields,
       drop(*out, name);
     }
   }
-  if (!origin.empty()) {
+  if (other) {
     drop(*out, "access-control-allow-origin");
     drop(*out, "access-control-allow-credentials");
-    permit_origin(*out, policy, origin);
   }
   return out;
 }

@@ -12,7 +12,7 @@ namespace onceguard::http {
 
 /// The answer for a repeat with these fields: the stored one, or a copy. A gzip body is unpacked,
 /// up to `longest` bytes, for who does not accept it. What lets the page of one origin read the
-/// answer is not said to another origin, but by the policy's `cors`.
+/// answer is not said to another origin, unless the policy has `cors`.
 [[nodiscard]] answer_ptr answer_for(answer_ptr stored, std::span<const base::field> fields,
                                     const route_policy& policy, std::size_t longest);
 

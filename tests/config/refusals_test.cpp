@@ -181,8 +181,8 @@ const refusal values[] = {
     {"method", "[defaults]\nmethods = [\"post\", \"P T\"]\n",
      "c.toml:2:12: [defaults] methods: methods are in capitals, got \"post\"\n"
      "c.toml:2:20: [defaults] methods: expected a method such as \"POST\", got \"P T\"\n"},
-    {"method_that_no_request_can_have", "[defaults]\nmethods = [\"PUT\", \"QUERY\"]\n",
-     "c.toml:2:11: [defaults] methods: \"QUERY\" can't be guarded: the gateway answers 501 to "
+    {"method_that_no_request_can_have", "[defaults]\nmethods = [\"PUT\", \"SEEK\"]\n",
+     "c.toml:2:11: [defaults] methods: \"SEEK\" can't be guarded: the gateway answers 501 to "
      "it\n"},
     {"header_name", "[defaults]\nscope = \"header:X Tenant\"\n",
      "c.toml:2:9: [defaults] scope: expected the name of a header field after \"header:\", got "

@@ -47,7 +47,9 @@ TEST(stored_answer, is_unpacked_for_who_does_not_accept_gzip) {
   for (const auto accepted : {"", "br", "identity", "gzip;q=0", "gzip; q=0.0, *", "*;q=0"}) {
     EXPECT_EQ(coding_for(accepted, held), "hello") << accepted;
   }
-  EXPECT_EQ(answer_for(held, {}, {}, 100)->body, "hello");
+  EXPECT_EQ(answer_for(held, {}, {}, 100), held);
+  const headers varies{{"Content-Encoding", "gzip"}, {"Vary", "Origin, Accept-Encoding"}};
+  EXPECT_EQ(answer_for(stored(varies, packed), {}, {}, 100)->body, "hello");
   EXPECT_EQ(coding_for("br", held, 4), "as it is");
   EXPECT_EQ(coding_for("br", stored({{"Content-Encoding", "zstd"}}, packed)), "as it is");
 }
@@ -69,7 +71,7 @@ TEST(stored_answer, tells_no_origin_that_another_may_read_it) {
   EXPECT_EQ(origin_for("https://b.test", {{"Access-Control-Allow-Origin", "*"}}), "*");
   route_policy policy;
   policy.cors = {"https://b.test"};
-  EXPECT_EQ(origin_for("https://b.test", reflected, policy), "https://b.test");
+  EXPECT_EQ(origin_for("https://b.test", reflected, policy), "https://a.test");
 }
 
 settle_terms settled(std::string_view target, std::string_view location,
