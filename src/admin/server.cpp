@@ -90,16 +90,16 @@ struct act_in_progress {
 };
 
 struct counted_request {
-  counted_request(std::size_t& all, bool counts) : all_(all), share_(counts ? 1 : 0) {
-    all_ += share_;
+  counted_request(std::size_t& all, bool counts) : all_(all), weight_(counts ? 1 : 0) {
+    all_ += weight_;
   }
-  ~counted_request() { all_ -= share_; }
+  ~counted_request() { all_ -= weight_; }
   counted_request(const counted_request&) = delete;
   counted_request& operator=(const counted_request&) = delete;
 
  private:
   std::size_t& all_;
-  const std::size_t share_;
+  const std::size_t weight_;
 };
 
 struct client {

@@ -174,6 +174,17 @@ const std::array webhook_table{
          .complaint = header_complaint},
         [](webhook::sender& d, const option_value& v) { d.queued_headers = list(v); }},
     row<webhook::sender>{
+        {.name = "refused_status",
+         .kind = value_kind::integer,
+         .fallback = "403",
+         .text = "The status of the refusal of a delivery whose signature is wrong, or whose time "
+                 "is over. Some senders check for `401` when an address is registered.",
+         .min = 400,
+         .max = 499},
+        [](webhook::sender& d, const option_value& v) {
+          d.refused_status = static_cast<std::uint16_t>(number(v));
+        }},
+    row<webhook::sender>{
         {.name = "accepted_status",
          .kind = value_kind::integer,
          .fallback = "200",

@@ -12,10 +12,10 @@ namespace onceguard::gateway {
 
 namespace {
 
-delivery_refusal refusal_of(webhook::verdict verdict) {
+delivery_refusal refusal_of(webhook::verdict verdict, std::uint16_t status) {
   switch (verdict) {
     case webhook::verdict::expired:
-      return {http::problem::delivery_expired, {}};
+      return {http::problem::delivery_expired, {}, status};
     case webhook::verdict::no_id:
       return {http::problem::key_missing,
               "The delivery has no id where its sender puts it, so a repeat of it could not be "
@@ -24,7 +24,7 @@ delivery_refusal refusal_of(webhook::verdict verdict) {
     case webhook::verdict::genuine:
       break;
   }
-  return {};
+  return {.status = status};
 }
 
 }  // namespace
@@ -34,7 +34,10 @@ delivery_admission admit_delivery(const route& rule, const http1::head& head, st
   const auto& verifier = *rule.rule.webhook;
   constexpr std::int64_t second = 1'000'000;
   auto found = verifier.check({head.fields, body, base::wall_microseconds() / second, head.target});
-  if (found.verdict != webhook::verdict::genuine) return {refusal_of(found.verdict)};
+  const bool late = found.verdict == webhook::verdict::expired && !found.id.empty();
+  if (found.verdict != webhook::verdict::genuine && !late) {
+    return {refusal_of(found.verdict, verifier.about().refused_status)};
+  }
   auto key = parse_key('"' + found.id + '"', key_syntax::strict, key_format::any);
   // A quote in the id could end the string early.
   if (!key || *key != found.id) {
@@ -45,7 +48,11 @@ delivery_admission admit_delivery(const route& rule, const http1::head& head, st
   admitted.key = *std::move(key);
   admitted.scope_kind = "webhook:" + verifier.name();
   admitted.scope = make_scope_digest(admitted.scope_kind, rule.name);
-  return {std::nullopt, std::move(found.challenge)};
+  if (late) {
+    return {.refusal = refusal_of(found.verdict, verifier.about().refused_status),
+            .may_be_answered = true};
+  }
+  return {.challenge = std::move(found.challenge)};
 }
 
 messaging::message message_of(const webhook::sender& about, const http1::head& head,

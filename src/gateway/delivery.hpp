@@ -23,12 +23,15 @@ namespace onceguard::gateway {
 
 struct delivery_refusal {
   http::problem problem = http::problem::signature_invalid;
-  std::string detail;  ///< empty: the problem's own
+  std::string detail{};      ///< empty: the problem's own
+  std::uint16_t status = 0;  ///< 0: the problem's own
 };
 
 struct delivery_admission {
   std::optional<delivery_refusal> refusal{};  ///< empty: it is admitted
   std::string challenge{};                    ///< what its sender expects back; empty: no challenge
+  /// It is genuine, and refused only because its time is over: if it is done, it gets its answer.
+  bool may_be_answered = false;
 };
 
 /// Checks who signed the delivery, and gives `admitted` its id as the key, in a scope that is the

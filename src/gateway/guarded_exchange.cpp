@@ -27,9 +27,13 @@ asio::awaitable<bool> guarded_exchange::serve() {
   }
   if (session_.rule().rule.webhook) {
     auto found = admit_delivery(session_.rule(), session_.reader().head(), body_, admitted_);
+    if (found.refusal && found.may_be_answered) {
+      if (auto answered = co_await find_answer()) co_return co_await answer_with(*answered);
+    }
     if (found.refusal) {
       drop_body();
       http::problem_detail more{std::move(found.refusal->detail)};
+      more.status = found.refusal->status;
       co_return co_await session_.refuse(found.refusal->problem, std::move(more));
     }
     if (is_queued() && !found.challenge.empty()) {
@@ -168,6 +172,21 @@ asio::awaitable<bool> guarded_exchange::refuse_body(body_read why) {
       break;
   }
   co_return false;
+}
+
+/// The answer of a delivery that was done in its time; none: it was not, or nobody knows.
+asio::awaitable<std::optional<outcome>> guarded_exchange::find_answer() {
+  const auto op = make_operation(session_.make_input(admitted_, body_));
+  session_.report().set_record(op.id, op.about->scope);
+  auto& shared = session_.thread().shared;
+  if (auto cached = shared.engine.find_replay(op.id, op.about->print)) {
+    co_return http::replay_of(std::move(*cached));
+  }
+  const auto found = co_await shared.engine.records().find(op.id, shared.params.store_timeout);
+  if (!found || !*found || (*found)->state != observed_state::completed) co_return std::nullopt;
+  const auto& stored = (*found)->stored;
+  if (!stored.answer || stored.about->print != op.about->print) co_return std::nullopt;
+  co_return http::replay_of({stored.answer, stored.kept});
 }
 
 // ---- making the operation

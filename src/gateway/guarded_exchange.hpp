@@ -62,6 +62,7 @@ class guarded_exchange {
 
   boost::asio::awaitable<bool> answer_with(outcome outcome);
   void echo_key();
+  boost::asio::awaitable<std::optional<outcome>> find_answer();
   boost::asio::awaitable<bool> send_answer();
   boost::asio::awaitable<bool> pass_on();  // forwards an answer that is too large to be held
   boost::asio::awaitable<bool> send_failure();

@@ -1,5 +1,9 @@
 #include "gateway/routing.hpp"
 
+#include <algorithm>
+
+#include "http/lenient_path.hpp"
+
 namespace onceguard::gateway {
 namespace {
 
@@ -15,10 +19,30 @@ std::vector<route> ready(std::vector<route_params> rules,
     r.rule = std::move(rule);
     out.push_back(std::move(r));
   }
+  for (auto& one : out) {
+    if (one.rule.webhook) continue;
+    for (const auto& other : out) {
+      // A rule of the same path or one below says itself what is not signed there.
+      const bool has_rule = one.rule.path.size() >= other.rule.path.size();
+      if (other.rule.webhook && other.upstream == one.upstream && !has_rule) {
+        one.signed_beside.push_back(other.rule);
+      }
+    }
+  }
   return out;
 }
 
 }  // namespace
+
+bool routing_table::leads_around_a_signature(const route& found, std::string_view path,
+                                             std::string_view method) {
+  return std::any_of(found.signed_beside.begin(), found.signed_beside.end(),
+                     [&](const route_params& other) {
+                       const auto& methods = other.method;
+                       return (methods.empty() || std::ranges::count(methods, method) != 0) &&
+                              http::may_be_read_as(path, other.path);
+                     });
+}
 
 routing_table::routing_table(routing_params params)
     : upstreams_(std::move(params.upstreams)),

@@ -18,6 +18,9 @@ struct route {
   std::string name;       ///< its host and path
   std::size_t index = 0;  ///< in routing_params::routes
   const upstream_params* upstream = nullptr;
+  /// Routes of webhooks with the same upstream, if this is none: what their senders did not sign
+  /// must not get there in another spelling.
+  std::vector<route_params> signed_beside{};
   mutable answer_sizes answers{};
   mutable http::server_naming naming{};
 };
@@ -38,6 +41,10 @@ class routing_table {
                                         std::string_view path, std::string_view method) const {
     return routes_.leads_around_a_key(&found, host, path, method);
   }
+  /// Whether the upstream could take the raw path for that of a route of webhooks, although it
+  /// matches `found`.
+  [[nodiscard]] static bool leads_around_a_signature(const route& found, std::string_view path,
+                                                     std::string_view method);
   [[nodiscard]] const std::vector<route>& routes() const noexcept { return routes_.entries(); }
 
  private:

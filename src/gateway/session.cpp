@@ -316,6 +316,11 @@ asio::awaitable<bool> session::handle() {
     http::problem_detail more{std::string(http::around_a_key_text)};
     co_return co_await refuse(http::problem::bad_request, std::move(more));
   }
+  if (routing_table::leads_around_a_signature(*rule_, http::split_target(head.target).path,
+                                              head.method)) {
+    http::problem_detail more{std::string(http::around_a_signature_text)};
+    co_return co_await refuse(http::problem::bad_request, std::move(more));
+  }
   report_.route = rule_->name;
   report_.route_index = rule_->index;
   if (peer_trusted_) origin_ = http::find_origin(peer_, head.fields, thread_.shared.trusted);

@@ -17,6 +17,10 @@ inline constexpr std::string_view around_a_key_text =
     "Servers read this path or host differently, and so it may lead around a rule that requires a "
     "key.";
 
+/// The same for a rule whose requests are signed.
+inline constexpr std::string_view around_a_signature_text =
+    "The service may read this path or host as that of a rule whose requests are signed.";
+
 [[nodiscard]] std::string_view without_port(std::string_view host) noexcept;
 /// `host` is without port, `path` is normalised.
 [[nodiscard]] bool fits(const route& rule, std::string_view host, std::string_view path,

@@ -47,6 +47,14 @@ delivery_value delivery_values::find(const source& position) {
       return only_text(json().at(position.name));
     case location::form:
       return only_parameter(form(), position.name);
+    case location::form_json: {
+      const auto colon = position.name.find(':');
+      const auto held = only_parameter(form(), std::string_view(position.name).substr(0, colon));
+      if (!held.text) return held;
+      const json_values inside(*held.text, values_max());
+      if (!inside.is_valid()) return {.is_clear = false};
+      return only_text(inside.at(std::string_view(position.name).substr(colon + 1)));
+    }
     case location::query:
       if (!query_) query_ = parse(query().substr(query().empty() ? 0 : 1));
       return only_parameter(*query_, position.name);
@@ -59,7 +67,7 @@ delivery_value delivery_values::find(const source& position) {
 
 const json_values& delivery_values::json() {
   if (!json_) {
-    json_.emplace(arrived_.body, trusted_ ? json_values::unlimited : unsigned_values_max);
+    json_.emplace(arrived_.body, values_max());
   }
   return *json_;
 }
@@ -67,6 +75,10 @@ const json_values& delivery_values::json() {
 const std::optional<form_fields>& delivery_values::form() {
   if (!form_) form_ = parse(arrived_.body);
   return *form_;
+}
+
+std::size_t delivery_values::values_max() const noexcept {
+  return trusted_ ? json_values::unlimited : unsigned_values_max;
 }
 
 std::optional<form_fields> delivery_values::parse(std::string_view text) const {

@@ -52,6 +52,7 @@ class delivery_values {
 
  private:
   [[nodiscard]] std::optional<form_fields> parse(std::string_view text) const;
+  [[nodiscard]] std::size_t values_max() const noexcept;
 
   const delivery& arrived_;
   bool trusted_ = false;

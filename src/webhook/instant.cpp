@@ -10,9 +10,10 @@ namespace onceguard::webhook {
 
 namespace {
 
-std::optional<std::int64_t> number_of(std::string_view text) {
+std::optional<std::int64_t> number_of(std::string_view text, bool leading_zeros = false) {
   std::int64_t out = 0;
   const auto* end = text.data() + text.size();
+  if (text.size() > 1 && text.front() == '0' && !leading_zeros) return std::nullopt;
   const auto [stop, failed] = std::from_chars(text.data(), end, out);
   if (failed != std::errc{} || stop != end || out < 0) return std::nullopt;
   return out;
@@ -36,7 +37,7 @@ std::optional<std::int64_t> parse_instant(std::string_view text) {
     return std::nullopt;
   }
   const auto part = [&](std::size_t position, std::size_t size) {
-    return static_cast<int>(*number_of(text.substr(position, size)));
+    return static_cast<int>(*number_of(text.substr(position, size), true));
   };
   const std::chrono::year_month_day date(std::chrono::year(part(0, 4)),
                                          std::chrono::month(static_cast<unsigned>(part(5, 2))),

@@ -64,6 +64,13 @@ result<source> parse_source(std::string_view text) {
   for (const auto& one : prefixes) {
     if (!text.starts_with(one.text)) continue;
     const auto name = text.substr(one.text.size());
+    if (one.where == location::form && name.find(":/") != name.npos) {
+      const auto colon = name.find(":/");
+      if (base::is_token(name.substr(0, colon)) && is_json_pointer(name.substr(colon + 1))) {
+        return source{location::form_json, std::string(name)};
+      }
+      break;
+    }
     const bool fits =
         one.where == location::json ? !name.empty() && is_json_pointer(name) : base::is_token(name);
     if (fits) return source{one.where, std::string(name)};

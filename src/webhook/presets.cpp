@@ -16,7 +16,8 @@
 //
 // paypal: https://developer.paypal.com/api/rest/webhooks/rest/ (verify by yourself)
 //
-// Slack's events have an event_id, its commands a trigger_id, and the check of a new address only a
+// Slack's events have an event_id, its commands a trigger_id, what a person did in a message or a
+// form has one in the JSON of the parameter `payload`, and the check of a new address only a
 // challenge.
 //
 // Twilio's I-Twilio-Idempotency-Token is not signed, and a form's values can be moved into one
@@ -74,7 +75,7 @@ tolerance = "5m"
 
 [[webhook]]
 name = "slack"
-id = ["json:/event_id", "form:trigger_id", "json:/challenge"]
+id = ["json:/event_id", "form:trigger_id", "form:payload:/trigger_id", "json:/challenge"]
 signature = "header:X-Slack-Signature"
 signature_prefix = "v0="
 signed = "v0:{timestamp}:{body}"

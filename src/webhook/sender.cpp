@@ -20,7 +20,8 @@ bool signs_part_of_body(const sender& about) {
   return signs_body(about.content) || about.body_hash ||
          std::any_of(about.content.begin(), about.content.end(), [](const pattern_part& part) {
            return part.type == kind::value &&
-                  (part.position.where == location::json || part.position.where == location::form);
+                  (part.position.where == location::json || part.position.where == location::form ||
+                   part.position.where == location::form_json);
          });
 }
 
@@ -39,6 +40,7 @@ bool signs(const sender& about, const source& value) {
       // one of its values ends.
       return contains(content, kind::body) || (about.body_hash && !signs_body(content));
     case location::form:
+    case location::form_json:
       return contains(content, kind::body);
     case location::signature:
       break;
@@ -72,6 +74,38 @@ std::string complaint_about_timestamp(const sender& about) {
     return "timestamp: expected \"header:NAME\" or \"signature:NAME\"";
   }
   return signs_timestamp ? "" : "timestamp: is not in signed, so anybody can change it";
+}
+
+bool is_fixed(const pattern_part& part) {
+  return part.type == kind::literal || part.type == kind::webhook_id;
+}
+
+/// Whether nothing says where one of two parts ends that are signed side by side: then one text
+/// that was signed could be cut in another place, into another id and body. A URL and a body are
+/// kept apart when they arrive, and so is a time whose distance from now is limited.
+bool run_together(const sender& about, const pattern_part& before, const pattern_part& behind) {
+  if (is_fixed(before) || is_fixed(behind)) return false;
+  if (before.type == kind::url && behind.type == kind::body) return false;
+  const bool timed = before.type == kind::timestamp || behind.type == kind::timestamp;
+  return !timed || about.tolerance_seconds == 0;
+}
+
+/// The whole of what is signed is an id that no border can change.
+bool is_known_by_hash(const sender& about) {
+  return std::all_of(about.id.begin(), about.id.end(), [](const pattern& one) {
+    return one.size() == 1 && one.front().type == kind::value &&
+           one.front().position.where == location::signed_hash;
+  });
+}
+
+std::string complaint_about_borders(const sender& about) {
+  if (is_known_by_hash(about)) return {};
+  for (std::size_t i = 1; i < about.content.size(); ++i) {
+    if (!run_together(about, about.content[i - 1], about.content[i])) continue;
+    return "signed: two values side by side, and nothing says where the first one ends; with "
+           "id = [\"signed-hash\"] it does not matter";
+  }
+  return {};
 }
 
 std::string complaint_about_content(const sender& about) {
@@ -112,7 +146,7 @@ std::string complaint_about_signature(const sender& about) {
 
 std::string complaint(const sender& about) {
   for (auto* const part : {complaint_about_id, complaint_about_signature, complaint_about_content,
-                           complaint_about_timestamp}) {
+                           complaint_about_timestamp, complaint_about_borders}) {
     if (auto fault = part(about); !fault.empty()) return fault;
   }
   return {};

@@ -47,6 +47,9 @@ struct sender {
   std::optional<source> body_hash;
   std::vector<std::string> absent;  ///< JSON Pointers to what no delivery has, as it is not signed
 
+  /// Of the refusal of a delivery that is forged, or too late. 0: 403.
+  std::uint16_t refused_status = 0;
+
   // For deliveries that go to a queue.
   std::vector<std::string> queued_headers{};  ///< the fields that go with the body
   std::uint16_t accepted_status = 200;        ///< the answer that the sender expects …

@@ -97,7 +97,11 @@ class verifier::examination {
     if (!take_body_hash() || !is_signed()) return {verdict::forged};
     values_.trust();
     if (has_what_is_not_signed()) return {verdict::forged};
-    if (is_late()) return {verdict::expired};
+    if (is_late()) {
+      // A text that is no time may hold a part of what was signed behind the time.
+      if (parse_instant(timestamp_) && id_.empty()) id_ = find_id();
+      return {verdict::expired, parse_instant(timestamp_) ? std::move(id_) : std::string()};
+    }
     if (id_.empty()) id_ = find_id();
     if (id_.empty()) return {verdict::no_id};
     finding out{verdict::genuine, std::move(id_)};
@@ -248,10 +252,11 @@ class verifier::examination {
         return true;
       case kind::id:
         out += id_;
-        return true;
+        return stands_apart(text, index, id_);
       case kind::timestamp:
         out += timestamp_;
-        return true;
+        // One that is within the tolerance has always the same length, and no other form fits it.
+        return about_.tolerance_seconds != 0 || stands_apart(text, index, timestamp_);
       case kind::body:
         out += arrived_.body;
         return true;
@@ -265,7 +270,7 @@ class verifier::examination {
         out += *form_text_;
         return true;
       case kind::url:
-        return append_url(out, url);
+        return append_url(out, url) && ends_before_body(text, index, out);
       case kind::webhook_id:
         out += agreed_.webhook_id;
         return true;
@@ -277,6 +282,13 @@ class verifier::examination {
     if (!found.is_clear || (!part.takes_any && !stands_apart(text, index, value))) return false;
     out += value;
     return true;
+  }
+
+  /// Whether a URL with nothing behind it but the body shows where it ends: no URL has a brace.
+  [[nodiscard]] bool ends_before_body(const pattern& text, std::size_t index,
+                                      std::string_view so_far) const {
+    if (index + 1 == text.size() || text[index + 1].type != kind::body) return true;
+    return so_far.find('{') == so_far.npos && arrived_.body.starts_with('{');
   }
 
   /// The public URL of the route, and what the request has beyond the route's path. It is taken as

@@ -29,7 +29,7 @@ enum class verdict : std::uint8_t {
 
 struct finding {
   webhook::verdict verdict = verdict::forged;
-  std::string id{};         ///< if genuine
+  std::string id{};         ///< if genuine or expired; empty if expired: none is certain
   std::string challenge{};  ///< if genuine: what the sender expects back; empty: no challenge
 };
 

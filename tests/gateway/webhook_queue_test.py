@@ -16,7 +16,7 @@ from support.redis import Redis
 from support.waiting import wait_until
 
 SECRET = "a secret"
-OWN = {"name": "own", "id": ["header:X-Id"], "signature": "header:X-Own", "signed": "{id}{body}",
+OWN = {"name": "own", "id": ["header:X-Id"], "signature": "header:X-Own", "signed": "{id}.{body}",
        "queued_headers": ["X-Kind"], "accepted_status": 202, "accepted_type": "text/plain",
        "accepted_body": "[accepted]"}
 
@@ -103,7 +103,7 @@ def test_what_is_not_signed_does_not_reach_the_queue(begin, queue):
 
 def test_the_answer_is_the_one_that_the_sender_expects(begin, queue):
     gateway, name = begin(queue), new_name()
-    fields = [("X-Id", name), ("X-Own", mark_of(name.encode() + b"x")), ("X-Kind", "odd")]
+    fields = [("X-Id", name), ("X-Own", mark_of(name.encode() + b".x")), ("X-Kind", "odd")]
     answer = gateway.post("/own", body=b"x", fields=fields)
     assert (answer.status, answer.body, answer.get("Content-Type")) == (
         202, b"[accepted]", "text/plain")

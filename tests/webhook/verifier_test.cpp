@@ -1,5 +1,6 @@
 #include "webhook/verifier.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -258,6 +259,21 @@ TEST(hmac, is_that_of_rfc_2202_and_4231) {
             "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
   EXPECT_EQ(hex(hmac_of(hmac_hash::sha256, "Jefe", text)),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+TEST(verifier, finds_the_id_of_what_a_person_did_in_slack) {
+  auto about = slack();
+  about.id.push_back(*parse_id("form:payload:/trigger_id"));
+  const std::string body = "payload=%7B%22type%22%3A%22block_actions%22%2C%22trigger_id%22%3A%22" +
+                           std::string("13345.67%22%7D");
+  const auto mac = hmac_of(hmac_hash::sha256, "s", "v0:1531420618:" + body);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(mac.data());
+  const std::string signature = "v0=" + base::to_hex(std::span(bytes, mac.size()));
+  const std::vector<field> fields{{"X-Slack-Signature", signature},
+                                  {"X-Slack-Request-Timestamp", "1531420618"}};
+  const auto found = verifier(about, {.secrets = {"s"}}).check({fields, body, 1531420618});
+  EXPECT_EQ(found.verdict, verdict::genuine);
+  EXPECT_EQ(found.id, "13345.67");
 }
 
 }  // namespace
