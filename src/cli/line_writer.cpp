@@ -68,14 +68,14 @@ std::uint64_t line_writer::queue::put(std::string_view batch) {
   if (torn_) apart.append("\n").append(batch), batch = apart;
   const auto* const begin = batch.data();
   while (!batch.empty()) {
-    const auto done = ::write(output_, batch.data(), batch.size());
-    if (done > 0) {
-      batch.remove_prefix(static_cast<std::size_t>(done));
-    } else if (done < 0 && errno == EAGAIN) {
+    const auto written = ::write(output_, batch.data(), batch.size());
+    if (written > 0) {
+      batch.remove_prefix(static_cast<std::size_t>(written));
+    } else if (written < 0 && errno == EAGAIN) {
       // Another process that shares the descriptor has made it non-blocking.
       pollfd until{output_, POLLOUT, 0};
       ::poll(&until, 1, -1);
-    } else if (done == 0 || errno != EINTR) {
+    } else if (written == 0 || errno != EINTR) {
       const auto left = static_cast<std::uint64_t>(std::count(batch.begin(), batch.end(), '\n'));
       // The end of the torn line is none of these lines.
       if (batch.data() == begin) return left - (torn_ ? 1 : 0);
@@ -141,9 +141,9 @@ bool line_writer::queue::wait(std::unique_lock<std::mutex>& lock,
                               std::chrono::milliseconds at_most) {
   ++flushing;
   filled.notify_one();
-  const bool done = emptied.wait_for(lock, at_most, [this] { return lines.empty() && !writing; });
+  const bool empty = emptied.wait_for(lock, at_most, [this] { return lines.empty() && !writing; });
   --flushing;
-  return done;
+  return empty;
 }
 
 line_writer::line_writer(int descriptor, std::size_t room, missing_line missing)

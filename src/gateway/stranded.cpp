@@ -43,8 +43,8 @@ bool finds_under(const route_params& rule, std::string_view kind) {
   if (rule.webhook) return kind == std::string(of_deliveries) + rule.webhook->name();
   const auto& policy = rule.policy;
   const auto& former = policy.previous_scope;
-  return has_kind(policy.scope, kind) || std::any_of(former.begin(), former.end(), [&](auto& rule) {
-           return has_kind(rule, kind);
+  return has_kind(policy.scope, kind) || std::any_of(former.begin(), former.end(), [&](auto& once) {
+           return has_kind(once, kind);
          });
 }
 

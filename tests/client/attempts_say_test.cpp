@@ -58,7 +58,7 @@ void expect_ends(const attempt& made, const ends& expected, const std::string& r
   EXPECT_EQ(name_of(end_of(true, true, false)), name_of(expected.safe)) << row << " GET";
 }
 
-constexpr auto again = ending::none;
+constexpr auto one_more = ending::none;
 constexpr auto success = ending::success;
 constexpr auto refused = ending::refused;
 constexpr auto unknown = ending::unknown;
@@ -68,8 +68,8 @@ constexpr auto done = ending::done;
 constexpr ends answers{success, success, success, success};
 constexpr ends refuses{refused, unknown, refused, refused};
 constexpr ends leaves_open{unknown, unknown, unknown, refused};
-constexpr ends passes{again, again, refused, again};
-constexpr ends passes_in_doubt{again, again, unknown, again};
+constexpr ends passes{one_more, one_more, refused, one_more};
+constexpr ends passes_in_doubt{one_more, one_more, unknown, one_more};
 constexpr ends carried_out{done, done, done, done};
 
 TEST(attempts, say_by_status_advice_and_problem_what_became_of_the_request) {
@@ -139,7 +139,7 @@ TEST(attempts, say_by_status_advice_and_problem_what_became_of_the_request) {
 }
 
 TEST(attempts, say_by_a_fault_what_became_of_the_request) {
-  constexpr ends not_sent{again, again, again, again};
+  constexpr ends not_sent{one_more, one_more, one_more, one_more};
   expect_ends(fault(false, false), not_sent, "not sent");
   expect_ends(fault(false, true), refuses, "not sent, for good");
   expect_ends(fault(true, false), passes_in_doubt, "sent");

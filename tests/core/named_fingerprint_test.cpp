@@ -133,19 +133,20 @@ TEST(named_fingerprint, other_work_shows_and_other_writing_does_not) {
 }
 
 TEST(named_fingerprint, the_work_is_no_finer_than_the_fingerprint) {
-  fingerprint_rule omitting{fingerprint_kind::json, json_selection::omit, {"/at"}};
-  fingerprint_rule picking{fingerprint_kind::json, json_selection::pick, {"/amount"}};
-  fingerprint_rule as_json{fingerprint_kind::json, json_selection::all, {}};
+  fingerprint_rule without_time{fingerprint_kind::json, json_selection::omit, {"/at"}};
+  fingerprint_rule amount_alone{fingerprint_kind::json, json_selection::pick, {"/amount"}};
+  fingerprint_rule by_json{fingerprint_kind::json, json_selection::all, {}};
   fingerprint_rule form{fingerprint_kind::form, json_selection::all, {}};
   fingerprint_rule none{fingerprint_kind::none, json_selection::all, {}};
   const std::string spaces = R"({"amount":1)" + std::string(70'000, ' ') + "}";
   EXPECT_EQ(
-      compare({.body = R"({"amount":1,"at":1})"}, {.body = R"({"amount":1,"at":2})"}, omitting),
+      compare({.body = R"({"amount":1,"at":1})"}, {.body = R"({"amount":1,"at":2})"}, without_time),
       seen::same);
-  EXPECT_EQ(compare({.body = R"({"amount":1,"x":1})"}, {.body = R"({"amount":1,"x":2})"}, picking),
-            seen::same);
-  EXPECT_EQ(compare({.body = R"({"amount":1})"}, {.body = spaces}, as_json), seen::same);
-  EXPECT_EQ(compare({.body = R"({"attempt":1})"}, {.body = R"({"\u0061ttempt":1})"}, as_json),
+  EXPECT_EQ(
+      compare({.body = R"({"amount":1,"x":1})"}, {.body = R"({"amount":1,"x":2})"}, amount_alone),
+      seen::same);
+  EXPECT_EQ(compare({.body = R"({"amount":1})"}, {.body = spaces}, by_json), seen::same);
+  EXPECT_EQ(compare({.body = R"({"attempt":1})"}, {.body = R"({"\u0061ttempt":1})"}, by_json),
             seen::same);
   EXPECT_EQ(compare({.body = "{=1", .type = "application/x-www-form-urlencoded"},
                     {.body = "%7B=1", .type = "application/x-www-form-urlencoded"}, form),

@@ -20,9 +20,9 @@ struct caller {
   std::vector<base::field> sent;
   bool verified = false;
 
-  [[nodiscard]] admission ask(std::vector<base::field> fields) const {
-    fields.push_back({"Idempotency-Key", "k"});
-    request arrived{"POST", "/", fields, "10.0.0.1"};
+  [[nodiscard]] admission ask(std::vector<base::field> sent_fields) const {
+    sent_fields.push_back({"Idempotency-Key", "k"});
+    request arrived{"POST", "/", sent_fields, "10.0.0.1"};
     arrived.credential_verified = verified;
     return admit(policy, arrived);
   }
@@ -174,9 +174,10 @@ TEST(fields_of_anonymous_callers, tell_them_apart_but_for_a_list_of_harmless_one
 
 TEST(fields_of_anonymous_callers, are_all_but_the_key) {
   caller one;
-  one.policy.key = {key_source{.location = key_location::header, .header = "X-Id"}};
-  const std::vector<base::field> fields{{"X-Id", "k"}, {"X-Client-Id", "7"}, {"Accept", "*/*"}};
-  const auto got = admit(one.policy, request{"POST", "/", fields, ""});
+  one.policy.key = {key_source{.location = key_location::header, .header = "X-Id", .pointer = {}}};
+  const std::vector<base::field> sent_fields{
+      {"X-Id", "k"}, {"X-Client-Id", "7"}, {"Accept", "*/*"}};
+  const auto got = admit(one.policy, request{"POST", "/", sent_fields, ""});
   EXPECT_THAT(got.more, ::testing::ElementsAre("all fields", "x-client-id:7"));
   EXPECT_TRUE(got.more_before.empty());
 }
@@ -193,10 +194,10 @@ TEST(former_scope, that_is_not_there_has_no_record_and_one_that_is_unreadable_ma
   caller one;
   one.policy.scope = {scope_source::header, "x-shop"};
   one.policy.tokens = std::make_shared<const stern>();
-  const auto ask = [&](scope_rule former, std::vector<base::field> fields) {
+  const auto ask = [&](scope_rule former, std::vector<base::field> sent_fields) {
     one.policy.previous_scope = {std::move(former)};
-    fields.push_back({"X-Shop", "s"});
-    return one.ask(std::move(fields));
+    sent_fields.push_back({"X-Shop", "s"});
+    return one.ask(std::move(sent_fields));
   };
   const scope_rule header{scope_source::header, "x-tenant"};
   const scope_rule cookie{scope_source::cookie, "s"};
@@ -209,14 +210,15 @@ TEST(former_scope, that_is_not_there_has_no_record_and_one_that_is_unreadable_ma
   // An Authorization of any scheme made a scope once.
   EXPECT_EQ(ask({}, {{"Authorization", "Digest username=u"}}).former.size(), 1u);
 
-  for (const auto& [rule, fields] : std::vector<std::pair<scope_rule, std::vector<base::field>>>{
+  for (const auto& [rule, sent_fields] :
+       std::vector<std::pair<scope_rule, std::vector<base::field>>>{
            {header, {{"X-Tenant", "a"}, {"X-Tenant", "a"}}},
            {header, {{"X_Tenant", "a"}}},
            {cookie, {{"Cookie", "s=1; s=2"}}},
            {jwt, {{"Authorization", "Bearer x"}}},
            {jwt, {{"Authorization", "Bearer x"}, {"Authorization", "Bearer x"}}},
            {{}, {{"Authorization", "Bearer x"}, {"Authorization", "Bearer x"}}}}) {
-    const auto got = ask(rule, fields);
+    const auto got = ask(rule, sent_fields);
     EXPECT_EQ(got.refusal, problem::scope_missing) << rule.text();
     EXPECT_THAT(got.detail, ::testing::HasSubstr("former scope of this route, " + rule.text()));
   }

@@ -15,7 +15,7 @@ constexpr std::string_view paypal_errors = "https://developer.paypal.com/api/res
 constexpr std::string_view paypal_times = "https://developer.paypal.com/docs/api/payments/v2/";
 constexpr std::string_view adyen = "https://docs.adyen.com/development-resources/api-idempotency/";
 
-constexpr std::array table{
+constexpr std::array profile_table{
     profile_row{"ietf", "required", "true", ietf},
     profile_row{"ietf", "key_syntax", "strict", ietf},
     profile_row{"ietf", "keep", "all", ietf},
@@ -51,10 +51,10 @@ constexpr std::array table{
 
 }  // namespace
 
-std::span<const profile_row> profile_rows() { return table; }
+std::span<const profile_row> profile_rows() { return profile_table; }
 
 void apply_profile(policy_draft& draft) {
-  for (const auto& given : table) {
+  for (const auto& given : profile_table) {
     if (given.profile != draft.profile) continue;
     const auto set = draft.origins.find(given.option);
     if (set != draft.origins.end() && set->second.where != layer::fallback) continue;
