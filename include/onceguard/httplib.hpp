@@ -43,6 +43,13 @@ inline void append_views(const ::httplib::Headers& headers, std::vector<field>& 
   for (const auto& [name, value] : headers) out.push_back({name, value});
 }
 
+/// Whether the server has added the field: the addresses of the connection, as CGI names them. The
+/// port of the client is another at each try, so that a retry would be a stranger.
+inline bool is_of_connection(std::string_view name) noexcept {
+  return name == "REMOTE_ADDR" || name == "REMOTE_PORT" || name == "LOCAL_ADDR" ||
+         name == "LOCAL_PORT";
+}
+
 /// A multipart body, of which the server keeps the parts alone.
 inline std::string joined_parts(const ::httplib::Request& message) {
   std::string out;
@@ -58,6 +65,7 @@ inline std::string joined_parts(const ::httplib::Request& message) {
 struct shown_request {
   explicit shown_request(const ::httplib::Request& message) {
     append_views(message.headers, fields);
+    std::erase_if(fields, [](const auto& f) { return is_of_connection(f.name); });
     if (!message.files.empty()) parts = joined_parts(message);
     view = {message.method, message.target, fields, message.remote_addr,
             message.files.empty() ? message.body : parts};

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "config/consume.hpp"
 #include "config/policy/policy_check.hpp"
+#include "config/policy/scope_sources.hpp"
 #include "config/policy/secret_file.hpp"
 #include "config/policy/table_reader.hpp"
 #include "config/policy/texts.hpp"
@@ -181,7 +182,7 @@ class loader {
 
   /// Where every peer is a trusted proxy, a caller names the address that it is known by.
   void check_proxies(const policy_draft& draft) {
-    if (draft.policy.scope.source != scope_source::address) return;
+    if (!takes(draft.policy.scope, scope_source::address)) return;
     const auto& listed = result_.values.gateway.trusted_proxies;
     const auto all = std::find_if(listed.begin(), listed.end(),
                                   [](const auto& one) { return one.ends_with("/0"); });

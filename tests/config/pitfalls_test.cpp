@@ -48,6 +48,7 @@ TEST(pitfalls, a_scope_that_differs_at_each_try_is_refused) {
   EXPECT_TRUE(found.ok());
   EXPECT_EQ(weight_of(found, "may be another at each try"), grade::warning) << texts_of(found);
   EXPECT_THAT(texts_of(read(route("scope = \"header:X-Tenant\""))), Not(HasSubstr("each try")));
+  EXPECT_FALSE(read(route("scope = [\"credential\", \"header:Date\"]")).ok()) << "as a part of it";
 }
 
 TEST(pitfalls, a_claim_of_one_token_is_warned_of) {

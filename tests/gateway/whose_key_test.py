@@ -159,7 +159,8 @@ def test_who_forges_the_part_gets_the_services_refusal(guarded, bank, key):
     forged = [("Authorization", 'Digest username="ann", realm="bank", nonce="7", nc=1, cnonce="1",'
                                 ' qop=auth, uri="/charge", response="guess"'),
               ("Content-Type", "application/x-www-form-urlencoded")]
-    answer = gateway.post("/charge", key=key, fields=forged, body=b"amount=1", content_type=None)
+    answer = gateway.post("/charge", key=key, fields=forged, body=b"amount=1", content_type=None,
+                          host="{}:{}".format(*gateway.address))
     assert answer.status == 401 and answer.body == b"who are you?"
     assert answer.get("WWW-Authenticate") == "Digest stale"
     assert bank.runs == 1
@@ -230,7 +231,7 @@ def test_a_scope_of_two_sources(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {"defaults": {"scope": ["credential", "header:X-Tenant"]}})
 
     def post(who, tenant):
-        return gateway.post(key=key, fields=[("Authorization", f"Bearer {who}"),
+        return gateway.post(key=key, fields=[("Authorization", f"Bearer {who}"), ("X-Shop", "s"),
                                              *([("X-Tenant", tenant)] if tenant else [])])
     first = assert_first(post("ann", "a"))
     assert_first(post("ann", "b"))

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/field.hpp"
+#include "config/policy/scope_sources.hpp"
 #include "config/policy/texts.hpp"
 
 namespace onceguard::config {
@@ -44,8 +45,7 @@ constexpr std::array fields_of_one_try{
 constexpr std::array<std::string_view, 6> claims_of_one_token{"jti", "iat",     "exp",
                                                               "nbf", "at_hash", "auth_time"};
 
-void scope_of_one_try(const policy_draft& draft, pitfalls& out) {
-  const auto& scope = draft.policy.scope;
+void scope_of_one_try(const scope_rule& scope, pitfalls& out) {
   if (scope.source == scope_source::header) {
     const auto* found =
         std::find_if(fields_of_one_try.begin(), fields_of_one_try.end(),
@@ -157,7 +157,7 @@ void no_wildcards(const policy_draft& draft, pitfalls& out) {
 
 void add_pitfalls(const policy_draft& draft, std::string_view path, remarks& out) {
   pitfalls found;
-  scope_of_one_try(draft, found);
+  each_source(draft.policy.scope, [&](const auto& scope) { scope_of_one_try(scope, found); });
   probe_statuses(draft, found);
   constant_key(draft, path, found);
   nothing_guarded(draft, found);

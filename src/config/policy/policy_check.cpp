@@ -6,25 +6,13 @@
 
 #include "base/field.hpp"
 #include "config/policy/profiles.hpp"
+#include "config/policy/scope_sources.hpp"
 #include "config/policy/texts.hpp"
 #include "http/error_forms.hpp"
 
 namespace onceguard::config {
 
 namespace {
-
-/// Calls `visit(rule)` for a rule that is none of several, and for each of several.
-template <class Visit>
-void each_source(const scope_rule& rule, const Visit& visit) {
-  if (rule.source != scope_source::several) return visit(rule);
-  for (const auto& part : rule.parts) visit(part);
-}
-
-bool takes(const scope_rule& rule, scope_source source) {
-  bool found = false;
-  each_source(rule, [&](const scope_rule& one) { found = found || one.source == source; });
-  return found;
-}
 
 class checker {
  public:
