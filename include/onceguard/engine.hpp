@@ -93,6 +93,8 @@ struct operation : scoped_operation {
   /// rule was changed. A live record under one of these scopes is used; if there is none, a record
   /// is made at `id`. Empty: the route had no other scopes.
   std::vector<scoped_operation> scopes;
+  /// Redirects have led it to a place where it was before. Set by the engine.
+  bool came_back = false;
   /// The rules that apply.
   const route_policy* policy = nullptr;
   /// The service that does the work, for the log; may be empty.

@@ -49,7 +49,7 @@ result<void> line_file::open_path() {
   }
   struct stat about {};
   regular_ = ::fstat(opened, &about) == 0 && S_ISREG(about.st_mode);
-  torn_ = false;
+  torn_ = stalled_ = false;
   const int former = std::exchange(descriptor_, opened);
   if (former >= 0) ::close(former);
   return {};
@@ -71,7 +71,7 @@ result<void> line_file::append(std::string_view text) {
   std::string why;
   const auto written = write(line, why);
   if (written == line.size()) {
-    torn_ = false;
+    torn_ = stalled_ = false;
     // A change of a record is on the disk when it is made, and so is the line that says who did.
     if (!regular_ || ::fdatasync(descriptor_) == 0) return {};
     why = text_of_errno();
@@ -96,7 +96,8 @@ std::size_t line_file::write(std::string_view text, std::string& why) {
     }
     if (errno == EINTR) continue;
     if (errno == EAGAIN) {
-      if (becomes_writable(descriptor_, until)) continue;
+      if (!stalled_ && becomes_writable(descriptor_, until)) continue;
+      stalled_ = true;
       why = "its reader does not keep up";
       break;
     }

@@ -23,7 +23,9 @@ class line_file {
   /// open stays open. A FIFO that nobody reads is an error.
   [[nodiscard]] result<void> open();
   /// Appends the text, which ends with a line end: whole, or not at all as far as the file system
-  /// allows. In a file it is flushed to the disk. Waits at most 100 ms for a reader.
+  /// allows. In a file it is flushed to the disk. Waits at most 100 ms for a reader,
+  /// and not at all for one that kept the line before waiting: many acts must not add their waits
+  /// up on the thread that also says how the program is.
   [[nodiscard]] result<void> append(std::string_view text);
 
  private:
@@ -36,7 +38,8 @@ class line_file {
   std::mutex mutex_;
   int descriptor_ = -1;
   bool regular_ = false;
-  bool torn_ = false;  // the last line has no end
+  bool torn_ = false;     // the last line has no end
+  bool stalled_ = false;  // the last line waited for its reader in vain
 };
 
 }  // namespace onceguard

@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <fcntl.h>
+#include <optional>
 #include <poll.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -32,11 +34,30 @@ error unreadable(int code) {
   return refused("can't be read: " + std::generic_category().message(code));
 }
 
-/// Whether there is something to read, or the end, before that time.
-bool wait_readable(int file, boot_clock::time_point end) {
+enum class arrival : std::uint8_t { none, bytes, end };
+
+/// What comes before that time.
+arrival wait_readable(int file, boot_clock::time_point end) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - boot_now());
   pollfd one{.fd = file, .events = POLLIN, .revents = 0};
-  return left.count() > 0 && ::poll(&one, 1, static_cast<int>(left.count())) > 0;
+  if (left.count() <= 0 || ::poll(&one, 1, static_cast<int>(left.count())) <= 0) {
+    return arrival::none;
+  }
+  return (one.revents & POLLIN) != 0 ? arrival::bytes : arrival::end;
+}
+
+/// Of a pipe that has given nothing so far: its writer may still come. One that stays so holds no
+/// text, rather than an empty one: it may have been read before. Empty: there is something now.
+std::optional<error> wait_for_writer(int file, boot_clock::time_point end) {
+  switch (wait_readable(file, end)) {
+    case arrival::bytes:
+      return std::nullopt;
+    case arrival::none:
+      return refused("is a pipe, and nobody writes to it");
+    case arrival::end:
+      break;
+  }
+  return refused("is a pipe that gives nothing; what was read once is gone");
 }
 
 }  // namespace
@@ -58,10 +79,14 @@ result<std::string> read_file(const std::string& path, std::size_t size_max, fil
     const auto got = ::read(file.number, out.data() + before, piece);
     const int code = errno;
     out.resize(before + (got > 0 ? static_cast<std::size_t>(got) : 0));
-    if (got == 0) return out;
+    if (got == 0) {
+      if (!S_ISFIFO(about.st_mode) || !out.empty()) return out;
+      if (auto why = wait_for_writer(file.number, end)) return *std::move(why);
+      continue;
+    }
     if (got > 0 || code == EINTR) continue;
     if (code != EAGAIN) return unreadable(code);
-    if (!wait_readable(file.number, end)) return unreadable(ETIMEDOUT);
+    if (wait_readable(file.number, end) == arrival::none) return unreadable(ETIMEDOUT);
   }
   return refused("is longer than " + std::to_string(size_max) + " bytes");
 }

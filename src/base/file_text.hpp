@@ -11,7 +11,8 @@ namespace onceguard::base {
 enum class file_kind : std::uint8_t {
   regular,  ///< also through symbolic links, as mounted secrets are
   /// A pipe or a device, too, as a shell gives one for `<(command)`: for what is read once, while
-  /// somebody waits for it. What has not come after two seconds is not waited for.
+  /// somebody waits for it. What has not come after two seconds is not waited for, and a pipe that
+  /// gives nothing is an error.
   any,
 };
 

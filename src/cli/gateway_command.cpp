@@ -200,7 +200,10 @@ class running_gateway final : public admin::program {
 
   admin::reload_outcome reload_now(std::string_view author) {
     admin::reload_outcome out;
-    auto read = config::load(sources_of(given_, true));
+    auto source = sources_of(given_, true);
+    // A file that is just being written is empty for a while, and would take all rules away.
+    source.need_content = !effective_.says_nothing;
+    auto read = config::load(source);
     log_remarks(read.remarks);
     for (const auto& r : read.remarks) {
       if (r.weight == config::remark::grade::fault) out.faults.push_back(r.text());

@@ -32,6 +32,8 @@ constexpr std::array known_problems{
     known_problem{"upstream-unreachable", meaning::nothing},
     known_problem{"overloaded", meaning::nothing},
     known_problem{"loop-detected", meaning::nothing},
+    known_problem{"request-timeout", meaning::nothing},
+    known_problem{"bad-request", meaning::nothing},
 };
 
 /// What a problem document says (RFC 9457).
@@ -99,16 +101,18 @@ void read_advice(const answer& got, std::string_view advice, const problem_docum
 }
 
 /// Of an answer that is no success and none of the known problems. A 5xx may follow the effect, or
-/// come from what stands between and has sent the request on; a status beyond counts as 500 (RFC
-/// 9110, 15). A 409 of a twin that runs, and one that a person is to look at, are about an earlier
-/// attempt; so is the 422 of a key that is to be kept: what differs is not the work.
+/// come from what stands between and has sent the request on, which some also say with 408 and 501;
+/// a status beyond counts as 500 (RFC 9110, 15). A 409 of a twin that runs, and one that a person
+/// is to look at, are about an earlier attempt; so is the 422 of a key that is to be kept: what
+/// differs is not the work.
 meaning by_status(const answer& got, std::string_view advice) {
   const auto status = got.status;
   const bool of_key = status == 409 || status == 422;
   if (of_key && advice == "no") return meaning::in_doubt;
   if (status == 409 && advice != "new-key" && may_pass(got)) return meaning::in_doubt;
   if (status == 409 && advice == "same-key") return meaning::in_doubt;
-  return status >= 500 && status != 501 && status != 505 ? meaning::in_doubt : meaning::nothing;
+  const bool may_follow = status == 408 || (status >= 500 && status != 505);
+  return may_follow ? meaning::in_doubt : meaning::nothing;
 }
 
 attempt_says read_fault(const attempt& made) {

@@ -35,6 +35,7 @@ class loader {
       : sources_(sources), source_{sources.file, front_door::gateway, section_of} {}
 
   loaded run(const node& document) {
+    result_.values.says_nothing = document.members.empty();
     check_table_names(source_, document, table_names, result_.remarks);
     read_fixed(document, "gateway", gateway_rows());
     read_fixed(document, "store", store_rows());
@@ -360,6 +361,11 @@ loaded load_text(std::string_view toml, const sources& sources) {
   remarks found;
   const auto document = read_document(toml, sources.file, found);
   if (!document) return refused(std::move(found));
+  if (sources.need_content && document->members.empty()) {
+    return refused({{remark::grade::fault,
+                     {layer::file, sources.file},
+                     "has nothing in it any more; a restart would take it"}});
+  }
   return loader(sources).run(*document);
 }
 

@@ -17,6 +17,7 @@ struct sources {
   texts environment;            ///< by variable name; empty values count as not set
   texts flags;                  ///< by flag name, without dashes
   bool need_upstream = true;    ///< whether a missing upstream is a fault
+  bool need_content = false;    ///< whether a file that says nothing is a fault
   bool messages_alone = false;  ///< not where the file has a [[consume]] or [[relay]]
 };
 

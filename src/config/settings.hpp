@@ -66,6 +66,7 @@ struct settings {
   std::map<std::string, std::string> fixed;
   /// For each route of `routing`, its policy by option, as written in the file.
   std::vector<std::map<std::string, std::string>> route_options;
+  bool says_nothing = false;  ///< no file, or one that has no table and no key
 };
 
 }  // namespace onceguard::config

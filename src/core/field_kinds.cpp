@@ -21,12 +21,15 @@ constexpr std::array<std::string_view, 6> account_names{"x-client-id",      "x-u
                                                         "x-forwarded-host", "x-original-host",
                                                         "x-host",           "impersonate-user"};
 
-constexpr std::array<std::string_view, 10> operation_words{
-    "soapaction", "dryrun", "simulate",  "simulation",   "sandbox",
-    "testmode",   "action", "operation", "validateonly", "override"};
-constexpr std::array<std::string_view, 9> operation_names{
-    "x-amz-target", "x-method",      "x-dry",         "x-original-url", "x-rewrite-url",
-    "x-test-mode",  "x-http-method", "validate-only", "x-validate-only"};
+constexpr std::array<std::string_view, 8> operation_words{"soapaction",   "dryrun",  "simulate",
+                                                          "simulation",   "sandbox", "testmode",
+                                                          "validateonly", "override"};
+/// `X-Operation-Id` has another value at each try, so these words count only where they stand
+/// alone.
+constexpr std::array<std::string_view, 13> operation_names{
+    "x-amz-target", "x-method",      "x-dry",         "x-original-url",  "x-rewrite-url",
+    "x-test-mode",  "x-http-method", "validate-only", "x-validate-only", "x-action",
+    "x-operation",  "action",        "operation"};
 
 constexpr char folded(char c) noexcept { return c == '_' ? '-' : base::ascii_lower(c); }
 
@@ -80,30 +83,65 @@ bool contains(std::string_view text, std::string_view part) noexcept {
   return false;
 }
 
-bool guards_against_forgery(std::string_view name) noexcept {
-  return contains(name, "csrf") || contains(name, "xsrf");
+/// Whatever else its name says, it may be what a caller is known by.
+bool may_be_a_session(std::string_view name) noexcept {
+  return contains(name, "session") || contains(name, "auth") || contains(name, "user");
 }
 
-/// Cookies of balancers (which server), of counters and of protection against robots.
+bool guards_against_forgery(std::string_view name) noexcept {
+  return (contains(name, "csrf") || contains(name, "xsrf")) && !may_be_a_session(name);
+}
+
+/// Whether the text is `prefix` and then at least one character that `fits`.
+template <class Fits>
+bool goes_on(std::string_view text, std::string_view prefix, const Fits& fits) noexcept {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return !text.empty() && std::all_of(text.begin(), text.end(), fits);
+}
+
+constexpr bool is_decimal(char c) noexcept { return c >= '0' && c <= '9'; }
+
+/// Cookies of balancers (which server), of counters and of protection against robots. The whole
+/// name counts: `_gallery_session` only begins like a counter's.
 bool is_passing_cookie(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 14> begins{
-      "AWSALB",       "AWSELB", "BIGipServer", "TS01", "incap_ses_", "visid_incap_", "__cf",
-      "cf_clearance", "_ga",    "_gid",        "_gat", "_gcl_",      "_fbp",         "GCLB"};
-  constexpr std::array<std::string_view, 11> whole{"LB",
+  constexpr std::array<std::string_view, 26> names{"AWSALB",
+                                                   "AWSALBCORS",
+                                                   "AWSALBTG",
+                                                   "AWSALBTGCORS",
+                                                   "AWSELB",
+                                                   "AWSELBCORS",
+                                                   "GCLB",
+                                                   "__cf_bm",
+                                                   "__cflb",
+                                                   "__cfruid",
+                                                   "_cfuvid",
+                                                   "cf_clearance",
+                                                   "_ga",
+                                                   "_gid",
+                                                   "_gat",
+                                                   "_gcl_au",
+                                                   "_fbp",
+                                                   "_fbc",
+                                                   "LB",
                                                    "SERVERID",
-                                                   "SRV",
                                                    "ROUTEID",
                                                    "INGRESSCOOKIE",
-                                                   "sticky",
-                                                   "lb_cookie",
-                                                   "route",
                                                    "ARRAffinity",
                                                    "ARRAffinitySameSite",
-                                                   "ApplicationGatewayAffinity"};
-  return guards_against_forgery(name) ||
-         std::any_of(begins.begin(), begins.end(),
-                     [&](std::string_view one) { return begins_with(name, one); }) ||
-         is_one_of(name, whole);
+                                                   "ApplicationGatewayAffinity",
+                                                   "ApplicationGatewayAffinityCORS"};
+  if (guards_against_forgery(name)) return true;
+  if (may_be_a_session(name)) return false;
+  const auto in_capitals = [](char c) { return is_decimal(c) || (c >= 'A' && c <= 'Z'); };
+  const auto hexadecimal = [](char c) {
+    const char lower = base::ascii_lower(c);
+    return is_decimal(c) || (lower >= 'a' && lower <= 'f');
+  };
+  return std::find(names.begin(), names.end(), name) != names.end() ||
+         goes_on(name, "_ga_", in_capitals) || goes_on(name, "TS01", hexadecimal) ||
+         name.starts_with("BIGipServer") || name.starts_with("incap_ses_") ||
+         name.starts_with("visid_incap_");
 }
 
 /// What browsers say about a fetch is no word of the application.

@@ -39,7 +39,7 @@ std::string_view redirect_host(const answer& made) noexcept {
 }
 
 std::optional<std::string> redirect_target(const answer& made, std::string_view path) {
-  if (made.status < 300 || made.status > 399 || made.status == 303) return std::nullopt;
+  if (made.status != 307 && made.status != 308) return std::nullopt;
   auto rest = location_of(made);
   if (rest.empty()) return std::nullopt;
   const bool with_host = !take_host(rest).empty();

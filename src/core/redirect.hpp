@@ -9,8 +9,9 @@
 namespace onceguard::core {
 
 /// Where a redirect leads, as the target of the next request ("/pay/?a=1"); empty: the answer is
-/// none, or says that the operation is done and its answer stands elsewhere (303). `path` is that
-/// of the request. A host in the Location is left out: proxies rewrite it.
+/// none that asks for the same request elsewhere (RFC 9110 sections 15.4.8 and 15.4.9). After 301
+/// and 302 clients go on with a GET, and services answer both, and 303, once the work is done.
+/// `path` is that of the request. A host in the Location is left out: proxies rewrite it.
 [[nodiscard]] std::optional<std::string> redirect_target(const answer& made, std::string_view path);
 
 /// The host that a Location names, with its port; empty: none.

@@ -18,16 +18,32 @@ constexpr std::size_t digits = 16;
 /// To tell the work of a longer document would cost more than the advice is worth.
 constexpr std::size_t longest_json = 64 * 1024;
 
-/// Fields of a body or query that differ between two tries: the number of the try, and tokens
-/// against forged requests.
-constexpr std::array<std::string_view, 16> marks_of_a_try{
-    "deliveryAttempt",   "delivery_attempt", "attempt",     "attempts",    "retry",
-    "retryCount",        "retry_count",      "redelivered", "csrf",        "_csrf",
-    "csrf_token",        "csrfToken",        "_token",      "_csrf_token", "csrfmiddlewaretoken",
-    "authenticity_token"};
+/// Fields of a body that differ between two tries: the number of the try, tokens against forged
+/// requests, and what a signature is made of.
+constexpr std::array<std::string_view, 21> marks_of_a_try{"deliveryAttempt",
+                                                          "delivery_attempt",
+                                                          "attempt",
+                                                          "attempts",
+                                                          "retry",
+                                                          "retryCount",
+                                                          "retry_count",
+                                                          "redelivered",
+                                                          "csrf",
+                                                          "_csrf",
+                                                          "csrf_token",
+                                                          "csrfToken",
+                                                          "_token",
+                                                          "_csrf_token",
+                                                          "csrfmiddlewaretoken",
+                                                          "authenticity_token",
+                                                          "nonce",
+                                                          "timestamp",
+                                                          "signature",
+                                                          "sign",
+                                                          "ts"};
 
 bool marks_a_try(std::string_view name) noexcept {
-  return base::iequals(name, "__RequestVerificationToken") ||
+  return name.starts_with("oauth_") || base::iequals(name, "__RequestVerificationToken") ||
          std::find(marks_of_a_try.begin(), marks_of_a_try.end(), name) != marks_of_a_try.end();
 }
 
@@ -71,25 +87,38 @@ std::optional<std::string> form_text(std::string_view text) {
   return sorted_text(std::move(entries));
 }
 
-std::string query_text(std::string_view query) {
-  if (query.empty()) return {};
-  return form_text(query).value_or(std::string(query));
-}
-
-/// Decoded, and without a slash at its end.
-std::string path_text(std::string_view path) {
-  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+std::string unescaped(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < path.size(); ++i) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
     std::array<unsigned char, 1> byte{};
-    if (path[i] == '%' && base::from_hex(path.substr(i + 1, 2), byte)) {
+    if (text[i] == '%' && base::from_hex(text.substr(i + 1, 2), byte)) {
       out += static_cast<char>(byte[0]);
       i += 2;
     } else {
-      out += path[i];
+      out += text[i];
     }
   }
   return out;
+}
+
+/// The names between the slashes of the decoded path, without parameters and dot segments. Services
+/// differ in whether these lead elsewhere.
+std::string path_text(std::string_view path) {
+  const auto decoded = unescaped(path);
+  std::vector<std::string_view> names;
+  for (std::string_view rest = decoded; !rest.empty();) {
+    const auto end = std::min(rest.find('/'), rest.size());
+    const auto name = rest.substr(0, std::min(rest.find(';'), end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (name == "..") {
+      if (!names.empty()) names.pop_back();
+    } else if (!name.empty() && name != ".") {
+      names.push_back(name);
+    }
+  }
+  list_text out;
+  for (const auto name : names) out.add(name);
+  return out.text();
 }
 
 std::string operation_text(const fingerprint_rule& rule, std::span<const field> fields) {
@@ -111,6 +140,24 @@ std::string_view name_of_part(std::string_view part) noexcept {
   if (begin == head.npos) return {};
   const auto rest = head.substr(begin + before.size());
   return rest.substr(0, rest.find('"'));
+}
+
+bool claims_multipart(std::string_view type) noexcept {
+  constexpr std::string_view begin = "multipart/";
+  return base::iequals(type.substr(0, begin.size()), begin);
+}
+
+/// Whether a part has parts of its own, whose boundary may be another one at each try. Where its
+/// head says so in another field, nobody can tell either.
+bool has_parts_within(const multipart& parts) noexcept {
+  return std::any_of(parts.pieces.begin(), parts.pieces.end(), [](std::string_view part) {
+    const auto head = part.substr(0, part.find("\r\n\r\n"));
+    for (auto slash = head.find('/'); slash != head.npos; slash = head.find('/', slash + 1)) {
+      const auto begin = slash - std::min(slash, std::string_view("multipart").size());
+      if (claims_multipart(head.substr(begin))) return true;
+    }
+    return false;
+  });
 }
 
 std::string parts_text(const multipart& parts) {
@@ -152,19 +199,24 @@ std::optional<std::string> json_text(const fingerprint_rule& rule, const body_vi
 std::string body_digest(const fingerprint_rule& rule, const fingerprint_input& input,
                         const body_view& body) {
   list_text out;
-  if (rule.kind == fingerprint_kind::none) return "-";
-  if (body.parts) return out.add(parts_text(*body.parts)).digest();
+  if (rule.kind == fingerprint_kind::none || !body.encoding.empty()) return "-";
+  if (body.parts) {
+    return has_parts_within(*body.parts) ? "-" : out.add(parts_text(*body.parts)).digest();
+  }
   const auto type = base::trim(input.content_type.substr(0, input.content_type.find(';')));
   const bool form = base::iequals(type, "application/x-www-form-urlencoded");
   const bool json_in_form = rule.kind != fingerprint_kind::form || !form;
-  if (json_in_form && is_json_text(input.content_type, body.content)) {
+  // A canonical form is the same under any content type.
+  if (!body.canonical && claims_multipart(type)) return "-";
+  if (body.canonical || (json_in_form && is_json_text(input.content_type, body.content))) {
     const auto text = json_text(rule, body);
     return text ? out.add(*text).digest() : "-";
   }
   if (form) {
-    if (const auto text = form_text(body.content)) return out.add(*text).digest();
+    const auto text = form_text(body.content);
+    return text ? out.add(*text).digest() : "-";
   }
-  return out.add(body.encoding).add(body.content).digest();
+  return out.add("").add(body.content).digest();
 }
 
 /// The digests that a method tells; empty: none.
@@ -185,7 +237,7 @@ bool lists_header(const fingerprint_rule& rule, char sign, std::string_view name
 std::string work_text(const fingerprint_rule& rule, const fingerprint_input& input,
                       const body_view& body) {
   list_text position;
-  position.add(input.method).add(path_text(input.path)).add(query_text(input.query));
+  position.add(input.method).add(path_text(input.path));
   position.add(operation_text(rule, input.fields));
   return position.digest() + ':' + body_digest(rule, input, body);
 }

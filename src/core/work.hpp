@@ -9,10 +9,10 @@
 
 namespace onceguard::core {
 
-/// Two digests of 16 hex digits with a colon between them: of method, path, query and the headers
-/// that name the operation, and of the body. Order, spacing and coding don't count, nor do fields
-/// that count attempts or hold tokens against forged requests. A second digest of "-": no telling.
-/// Never differs between requests that have the same fingerprint by the same rule.
+/// Two digests of 16 hex digits with a colon between them: of method, path and the headers that
+/// name the operation, and of the body. The query doesn't count, nor do order, spacing and coding,
+/// nor fields that count attempts, sign, or hold tokens against forged requests. A second digest of
+/// "-": no telling. Never differs between requests that have the same fingerprint by the same rule.
 [[nodiscard]] std::string work_text(const fingerprint_rule& rule, const fingerprint_input& input,
                                     const body_view& body);
 

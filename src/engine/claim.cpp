@@ -22,16 +22,6 @@ namespace {
 
 constexpr int claims_max = 8;  // of one request, before the request is answered as busy
 
-error memory_lost(effect on_store) {
-  return {errc::store_lost, "the store has lost its memory", on_store};
-}
-
-/// Whether twins that wait for the operation may use this outcome as theirs.
-bool concerns_all(outcome_kind kind) noexcept {
-  return kind == outcome_kind::replay || kind == outcome_kind::unknown ||
-         kind == outcome_kind::backoff;
-}
-
 class claim_attempt {
  public:
   claim_attempt(engine::state& engine, lease_home home, operation op)
@@ -59,7 +49,7 @@ class claim_attempt {
   claim_result store_failed(error why) const;
   [[nodiscard]] claim make_claim() const;
   std::optional<claim_result> remake_fingerprint(const std::string& method);
-  asio::awaitable<claim_result> stored_answer(const verdict& verdict) const;
+  asio::awaitable<std::optional<claim_result>> stored_answer(const verdict& verdict);
   asio::awaitable<std::optional<claim_result>> differs(bool other_work);
   bool take_former_marks();
 
@@ -74,6 +64,8 @@ class claim_attempt {
   engine::state& engine_;
   const lease_home home_;
   operation op_;
+  /// Before its fingerprint was made by the method of a record.
+  std::optional<scoped_operation> as_sent_;
 };
 
 /// Reserves memory for the answer before anything is claimed, so that the answer can be kept.
@@ -142,7 +134,6 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     case verdict_kind::run:
       co_return co_await granted(request, reply->lease, before);
     case verdict_kind::replay:
-      engine_.counters.replays.fetch_add(1, std::memory_order_relaxed);
       engine_.remember(op_, reply->answer, reply->kept, reply->retention_left, epoch);
       co_return co_await stored_answer(*reply);
     case verdict_kind::remake_fingerprint: {
@@ -260,12 +251,14 @@ std::optional<claim_result> claim_attempt::remake_fingerprint(const std::string&
     out.outcome.other_work = core::other_work(about->print.method, method);
     return out;
   }
+  if (!as_sent_) as_sent_ = op_;
   op_.about = std::move(about);
   return std::nullopt;
 }
 
 /// The record is of another request. None: it leads to this one.
 asio::awaitable<std::optional<claim_result>> claim_attempt::differs(bool other_work) {
+  if (as_sent_) static_cast<scoped_operation&>(op_) = *std::exchange(as_sent_, std::nullopt);
   if (co_await take_detour(engine_, op_)) co_return std::nullopt;
   engine_.counters.mismatches.fetch_add(1, std::memory_order_relaxed);
   auto out = answer_of(outcome_kind::mismatch);
@@ -273,22 +266,31 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::differs(bool other_w
   co_return out;
 }
 
-asio::awaitable<claim_result> claim_attempt::stored_answer(const verdict& verdict) const {
+/// None: the answer is a redirect that leads back here, and another claim is due.
+asio::awaitable<std::optional<claim_result>> claim_attempt::stored_answer(const verdict& verdict) {
+  kept_reply reply{verdict.answer, verdict.kept};
   if (is_redirect(op_, verdict.answer)) {
     if (auto last = co_await end_of_detour(engine_, op_, verdict.answer)) {
-      co_return replay_of(std::move(last->answer), last->kept);
+      reply = std::move(*last);
+    } else if (co_await take_way_back(engine_, op_)) {
+      co_return std::nullopt;
     }
   }
-  co_return replay_of(verdict.answer, verdict.kept);
+  engine_.counters.replays.fetch_add(1, std::memory_order_relaxed);
+  co_return replay_of(std::move(reply.answer), reply.kept);
 }
 
 /// The record may be one of an earlier version, which took fewer of the request's fields for marks
 /// of its caller. False: that was tried, or there is nothing to try.
 bool claim_attempt::take_former_marks() {
   if (!op_.more_before) return false;
+  const auto sent = as_sent_.value_or(op_);
   op_.input.more = *std::exchange(op_.more_before, std::nullopt);
   const std::string method = op_.about->print.method;
-  return !remake_fingerprint(method);
+  const bool remade = !remake_fingerprint(method);
+  as_sent_ = sent;
+  as_sent_->more_before.reset();
+  return remade;
 }
 
 // ---- a route that had other scopes
@@ -306,6 +308,7 @@ asio::awaitable<result<bool>> claim_attempt::go_to_living_scope() {
     if (!found) co_return found.error();
     if (!*found || (*found)->state == observed_state::released) continue;
     static_cast<scoped_operation&>(op_) = other;
+    as_sent_.reset();
     co_return true;
   }
   co_return false;

@@ -6,6 +6,10 @@
 
 namespace onceguard {
 
+inline error memory_lost(effect on_store) {
+  return {errc::store_lost, "the store has lost its memory", on_store};
+}
+
 inline claim_result answer_of(outcome_kind kind) {
   claim_result out;
   out.outcome.kind = kind;
@@ -17,6 +21,12 @@ inline claim_result replay_of(answer_ptr answer, answer_kept kept) {
   out.outcome.answer = std::move(answer);
   out.outcome.kept = kept;
   return out;
+}
+
+/// Whether twins that wait for the operation may use this outcome as theirs.
+inline bool concerns_all(outcome_kind kind) noexcept {
+  return kind == outcome_kind::replay || kind == outcome_kind::unknown ||
+         kind == outcome_kind::backoff;
 }
 
 }  // namespace onceguard

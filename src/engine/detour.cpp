@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/redirect.hpp"
-#include "core/work.hpp"
 
 namespace onceguard {
 
@@ -44,11 +43,43 @@ bool stands_at(const fingerprint_input& input, std::string_view target) {
   return input.path == path && input.query == query;
 }
 
-/// Whether the operation could be what the record's request becomes at another place.
-bool may_follow(const operation& op, const subject& before) {
-  if (before.method != op.input.method) return false;
+/// Whether the record's request and the operation differ in their places alone. The record does not
+/// say what its query was: a redirect keeps the query or adds one.
+bool is_same_elsewhere(const operation& op, const subject& before) {
   const auto rule = fingerprint_rule::parse(before.print.method);
-  return rule && core::same_body(make_fingerprint(*rule, op.input).method, before.print.method);
+  if (!rule || before.method != op.input.method) return false;
+  auto moved = op.input;
+  moved.path = before.path;
+  for (const auto query : {op.input.query, std::string_view{}}) {
+    moved.query = query;
+    if (make_fingerprint(*rule, moved) == before.print) return true;
+  }
+  return false;
+}
+
+/// Goes along the redirects of the record to the step that stands at the operation's place, behind
+/// at least `steps_least` others.
+asio::awaitable<bool> follow(engine::state& engine, operation& op, int steps_least) {
+  auto id = op.id;
+  for (int i = 0; i < steps_max; ++i) {
+    const auto found = co_await engine.records.find(id, engine.params.store_timeout);
+    if (!found || !*found || (*found)->state != observed_state::completed) co_return false;
+    const auto& stored = (*found)->stored;
+    if (!stored.about || (i == 0 && !is_same_elsewhere(op, *stored.about))) co_return false;
+    auto step = step_behind(op, stored.answer, stored.about->path);
+    if (!step) co_return false;
+    if (i >= steps_least && stands_at(op.input, step->target)) {
+      auto about = std::make_shared<subject>(*op.about);
+      about->scope = step->scope;
+      about->scope_kind = core::redirect_kind;
+      op.about = std::move(about);
+      op.id = step->id;
+      op.scopes.clear();  // the first request has looked there
+      co_return true;
+    }
+    id = step->id;
+  }
+  co_return false;
 }
 
 }  // namespace
@@ -72,26 +103,13 @@ asio::awaitable<std::optional<kept_reply>> end_of_detour(engine::state& engine, 
 }
 
 asio::awaitable<bool> take_detour(engine::state& engine, operation& op) {
-  auto id = op.id;
-  for (int i = 0; i < steps_max; ++i) {
-    const auto found = co_await engine.records.find(id, engine.params.store_timeout);
-    if (!found || !*found || (*found)->state != observed_state::completed) co_return false;
-    const auto& stored = (*found)->stored;
-    if (!stored.about || (i == 0 && !may_follow(op, *stored.about))) co_return false;
-    auto step = step_behind(op, stored.answer, stored.about->path);
-    if (!step) co_return false;
-    if (stands_at(op.input, step->target)) {
-      auto about = std::make_shared<subject>(*op.about);
-      about->scope = step->scope;
-      about->scope_kind = core::redirect_kind;
-      op.about = std::move(about);
-      op.id = step->id;
-      op.scopes.clear();  // the first request has looked there
-      co_return true;
-    }
-    id = step->id;
-  }
-  co_return false;
+  return follow(engine, op, 0);
+}
+
+asio::awaitable<bool> take_way_back(engine::state& engine, operation& op) {
+  if (op.about->scope_kind == core::redirect_kind) co_return false;
+  op.came_back = co_await follow(engine, op, 1);
+  co_return op.came_back;
 }
 
 }  // namespace onceguard

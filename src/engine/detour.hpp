@@ -28,7 +28,12 @@ struct kept_reply {
     engine::state& engine, const operation& op, const answer_ptr& redirect);
 
 /// Of an operation that differs from what the record has: goes on with the record of the step, if
-/// it is the same work at the place to which the record's answer leads. False: it is not.
+/// it is the same request at the place to which the record's answer leads. False: it is not.
 [[nodiscard]] boost::asio::awaitable<bool> take_detour(engine::state& engine, operation& op);
+
+/// Of an operation that the record redirects: goes on with the record of the step that leads back
+/// to where the operation is, by way of another place (a service sets a cookie there, and sends the
+/// client back). Such a step is released where its answer redirects once more.
+[[nodiscard]] boost::asio::awaitable<bool> take_way_back(engine::state& engine, operation& op);
 
 }  // namespace onceguard

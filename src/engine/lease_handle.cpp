@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
+#include "engine/detour.hpp"
 #include "engine/held_lease.hpp"
 #include "engine/one_thread.hpp"
 #include "store/view.hpp"
@@ -156,6 +157,11 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude_here(effect_repor
 
 asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   settled = true;
+  if (op.came_back && terms.kind == settle_kind::complete && is_redirect(op, terms.answer)) {
+    // It did nothing but send the client round once more, which a replay would do for ever.
+    terms.kind = settle_kind::release;
+    terms.answer = nullptr;
+  }
   const auto self = shared_from_this();
   const auto request = settle_lease(id(), lease(), op.about, std::move(terms));
   // While the settle is on its way, the lease stays renewed, so that no other attempt runs the work

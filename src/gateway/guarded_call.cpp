@@ -156,7 +156,15 @@ settle_terms guarded_exchange::terms_after_call(call_result result) {
   if (result.end == call_end::broken || result.end == call_end::not_sent) {
     session_.thread().pool.broke(*up_);
   }
-  if (auto failed = failure_of(result)) return fail_with(std::move(*failed));
+  if (auto failed = failure_of(result)) {
+    // So does one that closes while the end of the chunks lies unread.
+    if (result.end == call_end::broken && sends_empty_chunks()) {
+      failed->why +=
+          "; if it knows no chunks, and no proxy stands before it, give its [[upstream]] "
+          "empty_body = \"length\"";
+    }
+    return fail_with(std::move(*failed));
+  }
   return terms_after_answer(std::move(result));
 }
 
@@ -187,7 +195,8 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   const auto proxy =
       http::sign_of_another(head.status, head.fields, naming.lacks_name(head.fields), body);
   naming.note(head.status, head.fields);
-  http::settle_by_answer(policy_, {head.status, head.fields, body, proxy}, terms);
+  const bool by_rule =
+      http::settle_by_answer(policy_, {head.status, head.fields, body, proxy}, terms);
   log_hints(head.status, proxy, terms);
   auto kept = std::make_shared<answer>();
   kept->status = head.status;
@@ -196,7 +205,7 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   if (result.end == call_end::too_large) {
     terms.kept = base::find_field(head.fields, "content-length") != nullptr ? answer_kept::too_large
                                                                             : answer_kept::streamed;
-    settle_redirect(*kept, terms);
+    settle_redirect(*kept, by_rule, terms);
     if (terms.kind == settle_kind::complete) hint_unkept(head);
     stream_begun_ = std::move(result.body);
     take_room_of(stream_begun_->capacity());
@@ -217,17 +226,18 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   if (kept->body.capacity() - kept->body.size() > small_body) kept->body.shrink_to_fit();
   answer_ = std::move(kept);
   if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = answer_;
-  settle_redirect(*answer_, terms);
+  settle_redirect(*answer_, by_rule, terms);
   take_room_of(bytes_of(*answer_));
   if (result.request_sent) keep_connection();
   return terms;
 }
 
-void guarded_exchange::settle_redirect(const answer& kept, settle_terms& terms) const {
+void guarded_exchange::settle_redirect(const answer& kept, bool by_rule,
+                                       settle_terms& terms) const {
   if (kept.status / 100 != 3) return;
   const auto& head = session_.reader().head();
   const auto* host = base::find_field(head.fields, "host");
-  http::settle_redirect(head.target, host == nullptr ? "" : host->value, kept, terms);
+  http::settle_redirect(head.target, host == nullptr ? "" : host->value, kept, terms, by_rule);
 }
 
 void guarded_exchange::hint_unkept(const http1::head& head) {

@@ -53,7 +53,7 @@ class guarded_exchange {
   settle_terms terms_after_call(call_result result);
   void log_hints(std::uint16_t status, std::string_view proxy, const settle_terms& terms) const;
   settle_terms terms_after_answer(call_result result);
-  void settle_redirect(const answer& kept, settle_terms& terms) const;
+  void settle_redirect(const answer& kept, bool by_rule, settle_terms& terms) const;
   /// Who does the work, for logs and metrics.
   [[nodiscard]] std::string_view upstream_name() const noexcept;
   settle_terms fail_with(call_failure failed);

@@ -7,8 +7,20 @@
 namespace onceguard::gateway {
 namespace {
 
+/// The route of that name to the same service, best for the same methods; null: none.
+const route* find_former(const routing_table& table, const route& wanted) {
+  const route* out = nullptr;
+  for (const auto& each : table.routes()) {
+    const bool same =
+        each.name == wanted.name && each.upstream->identity == wanted.upstream->identity;
+    if (same && (out == nullptr || each.rule.method == wanted.rule.method)) out = &each;
+  }
+  return out;
+}
+
 std::vector<route> ready(std::vector<route_params> rules,
-                         const std::vector<upstream_params>& upstreams) {
+                         const std::vector<upstream_params>& upstreams,
+                         const routing_table* former) {
   std::vector<route> out;
   out.reserve(rules.size());
   for (auto& rule : rules) {
@@ -17,6 +29,8 @@ std::vector<route> ready(std::vector<route_params> rules,
     r.index = out.size();
     r.upstream = &upstreams.at(rule.upstream);
     r.rule = std::move(rule);
+    const auto* before = former == nullptr ? nullptr : find_former(*former, r);
+    if (before != nullptr) r.naming = before->naming;
     out.push_back(std::move(r));
   }
   for (auto& one : out) {
@@ -44,8 +58,8 @@ bool routing_table::leads_around_a_signature(const route& found, std::string_vie
                      });
 }
 
-routing_table::routing_table(routing_params params)
+routing_table::routing_table(routing_params params, const routing_table* former)
     : upstreams_(std::move(params.upstreams)),
-      routes_(ready(std::move(params.routes), upstreams_)) {}
+      routes_(ready(std::move(params.routes), upstreams_, former)) {}
 
 }  // namespace onceguard::gateway

@@ -28,7 +28,9 @@ struct route {
 /// Immutable; a request keeps alive the table that it began with.
 class routing_table {
  public:
-  explicit routing_table(routing_params params);
+  /// `former`: the one whose place it takes; null: none. What its routes have learnt of how their
+  /// services name themselves goes on: a reload must not make a hidden proxy unknown.
+  explicit routing_table(routing_params params, const routing_table* former = nullptr);
   routing_table(const routing_table&) = delete;
   routing_table& operator=(const routing_table&) = delete;
 

@@ -76,8 +76,8 @@ struct server::state {
   state(const gateway_params& params, const routing_params& routing, store& records,
         outcome_source* to_ask, request_observers observers, const trace::tracer* tracer)
       : shared(params, make_engine_params(params, routing), records, std::move(observers), tracer),
-        query(to_ask) {
-    const auto table = std::make_shared<const routing_table>(routing);
+        query(to_ask),
+        table(std::make_shared<const routing_table>(routing)) {
     for (unsigned i = 0; i < thread_count(shared.params.threads); ++i) {
       threads.push_back(std::make_unique<io_thread>(shared, table));
     }
@@ -96,6 +96,7 @@ struct server::state {
 
   gateway_shared shared;
   outcome_source* const query;
+  routing_ptr table;  ///< the latest
   /// Of a thread that reads nothing which anybody sent: it renews the leases, polls the store and
   /// repeats settles, so that no request can make a lease run out.
   asio::io_context engine_io{1};
@@ -299,7 +300,8 @@ void server::reload(routing_params routing) {
   state_->shared.tls.reread();
   const auto expected = make_engine_params(state_->shared.params, routing);
   state_->shared.engine.expect(expected.loss_quiet, expected.longest_retention);
-  const auto table = std::make_shared<const routing_table>(std::move(routing));
+  const auto table = std::make_shared<const routing_table>(std::move(routing), state_->table.get());
+  state_->table = table;
   const auto* first = state_->threads.front().get();
   for (auto& thread : state_->threads) {
     asio::post(thread->io, [&t = *thread, table, first] {

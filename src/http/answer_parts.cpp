@@ -36,11 +36,23 @@ bool field_fits(const answer_part& rule, std::span<const base::field> fields) {
   return fits;
 }
 
+/// As it is written, or in its shortest form: 1.0 is 1. An identifier of 64 bits only has the
+/// first.
+bool number_fits(std::string_view written, std::string_view value) {
+  if (written == value) return true;
+  core::json_cursor cursor{.text = written};
+  double number = 0;
+  if (!core::read_json_number(cursor, number)) return false;
+  std::string shortest;
+  core::append_json_number(shortest, number);
+  return shortest == value;
+}
+
 bool value_fits(const answer_part& rule, const core::json_tree& tree) {
   const auto position = core::find_value(tree, rule.name);
   if (!position) return false;
   const auto& node = tree.nodes[*position];
-  std::string text;
+  std::string_view text;
   switch (node.kind) {
     case json_kind::null:
       text = "null";
@@ -52,8 +64,7 @@ bool value_fits(const answer_part& rule, const core::json_tree& tree) {
       text = "true";
       break;
     case json_kind::number:
-      core::append_json_number(text, node.number);
-      break;
+      return rule.value.empty() || number_fits(tree.text(node.span), rule.value);
     case json_kind::string:
       text = tree.text(node.span);
       break;
@@ -87,8 +98,10 @@ std::optional<outcome_rule> meaning_of_parts(std::span<const answer_part> rules,
   const bool needed =
       std::any_of(rules.begin(), rules.end(), [](const auto& rule) { return rule.json; });
   if (readable && needed) {
-    core::json_cursor cursor{.text = *body};
-    readable = core::read_json(cursor, tree);
+    constexpr std::string_view mark = "\xef\xbb\xbf";  // some frameworks begin UTF-8 with it
+    core::json_cursor cursor{.text = body->substr(body->starts_with(mark) ? mark.size() : 0)};
+    // The rules must not depend on how large a number beside them is.
+    readable = core::read_json(cursor, tree, {.numbers_as_written = true});
   }
   for (const bool with_value : {true, false}) {
     for (const auto& rule : rules) {

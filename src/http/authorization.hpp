@@ -28,7 +28,7 @@ inline constexpr std::string_view bare_scheme = "bare";
 /// A part of the credential, without its quotes: the parameter of this name, whatever its case, or,
 /// if the name is a number, the part at this place between colons (`AWS KEY:SIGNATURE` has KEY at
 /// 1). Of `Credential` of AWS4 and GOOG4 only what is before the date. Empty: it is missing, empty
-/// or there twice.
+/// or there twice, or another reader might find another one, as the parameters are no plain list.
 [[nodiscard]] std::optional<std::string> find_auth_param(std::string_view authorization,
                                                          std::string_view name);
 

@@ -27,12 +27,21 @@ bool is_said_by_proxies(std::uint16_t status) noexcept {
   return status == 503 || status == 501 || status == 408;
 }
 
+/// What the service's word or a rule of the route says; empty: neither says anything.
+std::optional<outcome_rule> meaning_by_rule(const route_policy& policy,
+                                            const settling_answer& answer) {
+  if (const auto word = word_of_service(answer.fields)) return word;
+  if (const auto part = meaning_of_parts(policy.outcome_parts, answer.fields, answer.body)) {
+    return part;
+  }
+  if (has_rule_for(policy, answer.status)) return outcome_of(policy, answer.status);
+  return std::nullopt;
+}
+
+/// What the status means by itself.
 outcome_rule rule_for(const route_policy& policy, const settling_answer& answer) {
   const auto& [status, fields, body, proxy] = answer;
-  if (const auto word = word_of_service(fields)) return *word;
-  if (const auto part = meaning_of_parts(policy.outcome_parts, fields, body)) return *part;
   const auto rule = outcome_of(policy, status);
-  if (has_rule_for(policy, status)) return rule;
   if (rule == outcome_rule::release && !proxy.empty()) {
     return outcome_rule::unknown;
   }
@@ -60,9 +69,10 @@ std::string_view sign_of_another(std::uint16_t status, std::span<const base::fie
   return "no Server, which the service always has";
 }
 
-void settle_by_answer(const route_policy& policy, const settling_answer& answer,
+bool settle_by_answer(const route_policy& policy, const settling_answer& answer,
                       settle_terms& out) {
-  switch (rule_for(policy, answer)) {
+  const auto by_rule = meaning_by_rule(policy, answer);
+  switch (by_rule ? *by_rule : rule_for(policy, answer)) {
     case outcome_rule::complete:
       out.kind = settle_kind::complete;
       break;
@@ -81,10 +91,11 @@ void settle_by_answer(const route_policy& policy, const settling_answer& answer,
   out.retention = policy.retention;
   out.backoff = policy.backoff;
   out.backoff_max = policy.backoff_max;
+  return by_rule.has_value();
 }
 
 void settle_redirect(std::string_view target, std::string_view host, const answer& kept,
-                     settle_terms& out) {
+                     settle_terms& out, bool by_rule) {
   if (out.kind != settle_kind::complete) return;
   const auto parts = split_target(target);
   const auto leads_to = core::redirect_target(kept, parts.path);
@@ -94,7 +105,7 @@ void settle_redirect(std::string_view target, std::string_view host, const answe
   const bool keeps_method = kept.status == 307 || kept.status == 308;
   const auto there = core::redirect_host(kept);
   const bool same_host = there.empty() || base::iequals(without_port(there), without_port(host));
-  if (keeps_method && same_host && *leads_to == requested) {
+  if (!by_rule && keeps_method && same_host && *leads_to == requested) {
     out.kind = settle_kind::release;
     out.answer = nullptr;
   } else if (!out.answer) {

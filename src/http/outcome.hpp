@@ -34,13 +34,15 @@ struct settling_answer {
 
 /// Sets kind, reason and times of the settle after a complete answer. The service's own word comes
 /// first, then the rules on parts of the answer, then those on its status. What would release
-/// without such a rule is unknown if a proxy may have said it.
-void settle_by_answer(const route_policy& policy, const settling_answer& answer, settle_terms& out);
+/// without such a rule is unknown if a proxy may have said it. Returns whether the word or a rule
+/// of the route has said it, rather than what statuses mean by themselves.
+bool settle_by_answer(const route_policy& policy, const settling_answer& answer, settle_terms& out);
 
-/// After settle_by_status, of a redirect. One that leads back to its own request (to the same path
-/// by https) was no operation: it releases. Any other is kept without its body, if that can't be
-/// kept: the step behind it is found by its Location. `kept` is the answer as far as it is kept.
+/// After settle_by_answer, of a redirect. One that leads back to its own request (to the same path
+/// by https) was no operation: it releases, unless that is not what the word or a rule says
+/// (`by_rule`). Any other is kept without its body, if that can't be kept: the step behind it is
+/// found by its Location. `kept` is the answer as far as it is kept.
 void settle_redirect(std::string_view target, std::string_view host, const answer& kept,
-                     settle_terms& out);
+                     settle_terms& out, bool by_rule = false);
 
 }  // namespace onceguard::http

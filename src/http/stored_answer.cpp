@@ -23,12 +23,17 @@ void drop(answer& made, std::string_view name) {
                 [&](const auto& header) { return base::iequals(header.first, name); });
 }
 
-/// Whether a weight is 0: "q=0", "q=0.000".
+/// Whether a weight is 0: ";q=0", "; Q=0.000".
 bool is_refused(std::string_view parameters) noexcept {
-  const auto begin = parameters.find("q=");
-  if (begin == parameters.npos) return false;
-  const auto weight = base::trim(parameters.substr(begin + 2));
-  return weight.find_first_not_of("0.") == weight.npos;
+  while (!parameters.empty()) {
+    const auto end = std::min(parameters.find(';'), parameters.size());
+    const auto one = base::trim(parameters.substr(0, end));
+    if (base::iequals(one.substr(0, 2), "q=")) {
+      return base::trim(one.substr(2)).find_first_not_of("0.") == one.npos;
+    }
+    parameters.remove_prefix(std::min(end + 1, parameters.size()));
+  }
+  return false;
 }
 
 bool depends_on_coding(const answer& stored) {

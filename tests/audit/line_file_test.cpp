@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -104,6 +105,27 @@ TEST_F(line_file_test, a_reader_that_stalls_is_an_error_soon_and_spoils_no_later
   ::close(reader);
   EXPECT_EQ(got.substr(0, line.size() * whole).find_first_not_of("x\n"), got.npos);
   EXPECT_TRUE(got.ends_with("\nthe next one\n"));
+}
+
+TEST_F(line_file_test, a_reader_that_stalls_is_waited_for_once) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  const int reader = ::open(path("fifo").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  line_file file(path("fifo"));
+  ASSERT_TRUE(file.open());
+  const std::string line = std::string(1'000, 'x') + "\n";
+  while (file.append(line)) continue;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 50; ++i) {
+    const auto refused = file.append(line);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().detail.find("does not keep up"), std::string::npos);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));  // not 50 waits
+  std::vector<char> room(1u << 20);
+  EXPECT_GT(::read(reader, room.data(), room.size()), 0);
+  EXPECT_TRUE(file.append("the next one\n"));
+  ::close(reader);
 }
 
 }  // namespace

@@ -82,14 +82,15 @@ TEST(named_fingerprint, host_account_and_operation_count) {
         << name;
     EXPECT_EQ(compare({}, {.fields = {{name, "b"}}}), seen::same_work) << name;
   }
-  for (const auto name : {"SOAPAction", "X-Amz-Target", "X-HTTP-Method-Override", "X-Dry-Run",
-                          "Dry-Run", "x_http_method"}) {
+  for (const auto name :
+       {"SOAPAction", "X-Amz-Target", "X-HTTP-Method-Override", "X-Dry-Run", "Dry-Run",
+        "x_http_method", "X-Action", "x_operation", "Action", "Operation"}) {
     EXPECT_EQ(compare({.fields = {{name, "a"}}}, {.fields = {{name, "b"}}}), seen::other_work)
         << name;
   }
-  for (const auto name :
-       {"User-Agent", "X-Request-Id", "Traceparent", "Sec-Fetch-Site", "Date",
-        "X-Stripe-Client-Telemetry", "X-Storage-Class", "Access-Control-Account"}) {
+  for (const auto name : {"User-Agent", "X-Request-Id", "Traceparent", "Sec-Fetch-Site", "Date",
+                          "X-Stripe-Client-Telemetry", "X-Storage-Class", "Access-Control-Account",
+                          "X-Operation-Id", "X-Action-Id", "Operation-Id", "X-Action-Token"}) {
     EXPECT_EQ(compare({.fields = {{name, "a"}}}, {.fields = {{name, "b"}}}), seen::same) << name;
   }
 }
@@ -113,11 +114,19 @@ TEST(named_fingerprint, a_rule_adds_headers_and_takes_them_out) {
 TEST(named_fingerprint, other_work_shows_and_other_writing_does_not) {
   EXPECT_EQ(compare({}, {.body = R"({"amount":2,"to":"ann"})"}), seen::other_work);
   EXPECT_EQ(compare({}, {.path = "/refund"}), seen::other_work);
-  EXPECT_EQ(compare({}, {.query = "a=1&b=3"}), seen::other_work);
+  EXPECT_EQ(compare({}, {.query = "a=1&b=3"}), seen::same_work);
+  EXPECT_EQ(compare({}, {.query = ""}), seen::same_work);
   EXPECT_EQ(compare({}, {.query = "b=2&a=1"}), seen::same_work);
   EXPECT_EQ(compare({}, {.query = "a=%31&b=2"}), seen::same_work);
-  EXPECT_EQ(compare({}, {.path = "/pay/"}), seen::same_work);
-  EXPECT_EQ(compare({}, {.path = "/%70ay"}), seen::same_work);
+  for (const auto path :
+       {"/pay/", "/%70ay", "//pay", "/./pay", "/x/../pay", "/../pay", "/pay;v=1", "/x/%2e%2E/pay",
+        "/x/..;a/pay", "/x%2f..%2Fpay//", "/pay%3bv=1/.", "pay"}) {
+    EXPECT_EQ(compare({}, {.path = path}), seen::same_work) << path;
+  }
+  for (const auto path : {"/", "/pay/..", "/pay/x", "/pay.", "/...", "/Pay", "/x;/pay", "/pay%"}) {
+    EXPECT_EQ(compare({}, {.path = path}), seen::other_work) << path;
+  }
+  EXPECT_EQ(compare({.path = "/a/bc"}, {.path = "/ab/c"}), seen::other_work);
   EXPECT_EQ(compare({}, {.body = R"( {"to":"ann", "amount":1.0})"}), seen::same_work);
   EXPECT_EQ(compare({}, {.body = R"({"amount":1,"to":"ann","deliveryAttempt":2})"}),
             seen::same_work);
@@ -128,6 +137,19 @@ TEST(named_fingerprint, other_work_shows_and_other_writing_does_not) {
             seen::same_work);
   EXPECT_EQ(compare({.body = "a=1", .type = form}, {.body = "a=2", .type = form}),
             seen::other_work);
+  for (const std::string name : {"oauth_nonce", "oauth_timestamp", "oauth_signature", "nonce",
+                                 "timestamp", "signature", "sign", "ts"}) {
+    const auto one = "a=1&" + name + "=1";
+    const auto other = name + "=2&a=1";
+    EXPECT_EQ(compare({.body = one, .type = form}, {.body = other, .type = form}), seen::same_work)
+        << name;
+    EXPECT_EQ(compare({.body = one, .type = form}, {.body = "a=2", .type = form}), seen::other_work)
+        << name;
+    EXPECT_EQ(compare({.body = R"({"a":1,")" + name + R"(":1})"}, {.body = R"({"a":1})"}),
+              name.starts_with("oauth_") ? seen::other_work : seen::same_work);
+  }
+  EXPECT_EQ(compare({.body = "a=1&b=5%", .type = form}, {.body = "b=5%&a=1", .type = form}),
+            seen::same_work);
   EXPECT_EQ(compare({.body = "not JSON", .type = "application/json"}, {.body = "nor this"}),
             seen::same_work);
 }
@@ -152,6 +174,11 @@ TEST(named_fingerprint, the_work_is_no_finer_than_the_fingerprint) {
                     {.body = "%7B=1", .type = "application/x-www-form-urlencoded"}, form),
             seen::same);
   EXPECT_EQ(compare({.body = "a"}, {.body = "b"}, none), seen::same);
+  for (const auto body : {"1", R"({"amount":1})"}) {
+    for (const auto type : {"text/plain", "multipart/mixed; boundary=x"}) {
+      EXPECT_EQ(compare({.body = body}, {.body = body, .type = type}, by_json), seen::same) << type;
+    }
+  }
 }
 
 TEST(named_fingerprint, a_gzip_body_is_its_contents) {
@@ -165,6 +192,18 @@ TEST(named_fingerprint, a_gzip_body_is_its_contents) {
   EXPECT_EQ(compare({.body = early}, {.body = late}), seen::same_work);  // nobody says what it is
   const auto other = gzip_of(R"({"amount":2,"to":"ann"})", 1);
   EXPECT_EQ(compare({.body = early, .encoding = "gzip"}, {.body = other, .encoding = "gzip"}),
+            seen::other_work);
+}
+
+TEST(named_fingerprint, nobody_knows_the_work_of_a_body_that_is_packed) {
+  for (const auto encoding : {"br", "zstd", "deflate", "gzip, br", "gzip"}) {
+    EXPECT_EQ(compare({.body = "a", .type = "text/plain", .encoding = encoding},
+                      {.body = "b", .type = "text/plain", .encoding = encoding}),
+              seen::same_work)
+        << encoding;
+  }
+  EXPECT_EQ(compare({.body = "a", .type = "text/plain", .encoding = "identity"},
+                    {.body = "b", .type = "text/plain"}),
             seen::other_work);
 }
 
@@ -200,6 +239,97 @@ TEST(named_fingerprint, a_multipart_body_is_its_parts) {
   }
 }
 
+TEST(named_fingerprint, nobody_knows_the_work_of_parts_that_were_not_cut) {
+  const auto within = [](std::string_view head, std::string_view boundary) {
+    return "--x\r\n" + std::string(head) + "\r\n\r\n--" + std::string(boundary) +
+           "\r\n\r\n1\r\n--" + std::string(boundary) + "--\r\n--x--\r\n";
+  };
+  const std::string_view type = "multipart/mixed; boundary=x";
+  for (const auto head :
+       {"Content-Type: multipart/mixed; boundary=", "A: b\r\nCONTENT-TYPE:\r\n Multipart/X"}) {
+    EXPECT_EQ(compare({.body = within(head, "a"), .type = type},
+                      {.body = within(head, "b"), .type = type}),
+              seen::same_work)
+        << head;
+  }
+  EXPECT_EQ(compare({.body = within("Content-Type: text/x", "a"), .type = type},
+                    {.body = within("Content-Type: text/x", "b"), .type = type}),
+            seen::other_work);
+  for (const auto claimed : {"multipart/form-data", "Multipart/mixed; boundary=y"}) {
+    EXPECT_EQ(compare({.body = "--x\r\n\r\n1\r\n--x--\r\n", .type = claimed},
+                      {.body = "--z\r\n\r\n1\r\n--z--\r\n", .type = claimed}),
+              seen::same_work)
+        << claimed;
+    EXPECT_EQ(compare({.body = "{}", .type = claimed}, {.body = "[]", .type = claimed}),
+              seen::same_work)
+        << claimed;
+  }
+}
+
+TEST(named_fingerprint, cookies_of_balancers_and_counters_pass_by_their_whole_names) {
+  for (const std::string name : {"AWSALB",
+                                 "AWSALBCORS",
+                                 "AWSALBTG",
+                                 "AWSALBTGCORS",
+                                 "AWSELB",
+                                 "AWSELBCORS",
+                                 "GCLB",
+                                 "__cf_bm",
+                                 "__cflb",
+                                 "__cfruid",
+                                 "_cfuvid",
+                                 "cf_clearance",
+                                 "_ga",
+                                 "_gid",
+                                 "_gat",
+                                 "_gcl_au",
+                                 "_fbp",
+                                 "_fbc",
+                                 "LB",
+                                 "SERVERID",
+                                 "ROUTEID",
+                                 "INGRESSCOOKIE",
+                                 "ARRAffinity",
+                                 "ARRAffinitySameSite",
+                                 "ApplicationGatewayAffinity",
+                                 "ApplicationGatewayAffinityCORS",
+                                 "_ga_1A2B3C",
+                                 "BIGipServer~pool",
+                                 "incap_ses_1_2",
+                                 "visid_incap_1",
+                                 "TS01a2B3",
+                                 "csrftoken",
+                                 "XSRF-TOKEN"}) {
+    EXPECT_EQ(core::lasting_mark("cookie:" + name + "=1"), "") << name;
+  }
+  for (const std::string name : {"_gallery_session",
+                                 "_gateway_session",
+                                 "AWSELBAuthSessionCookie-0",
+                                 "TS01_session",
+                                 "TS01",
+                                 "TS01xyz",
+                                 "GCLBapp",
+                                 "route",
+                                 "sticky",
+                                 "SRV",
+                                 "my_csrf_session",
+                                 "_ga_",
+                                 "_ga_a",
+                                 "_ga_Session",
+                                 "csrf_user",
+                                 "BIGipServerAuth",
+                                 "visid_incap_USER",
+                                 "lb",
+                                 "__cf_app",
+                                 "xsrf-auth"}) {
+    EXPECT_EQ(core::lasting_mark("cookie:" + name + "=1"), "cookie:" + name + "=1") << name;
+  }
+  EXPECT_EQ(core::lasting_mark("x-xsrf-token:1"), "");
+  for (const auto mark : {"x-csrf-user:1", "x-xsrf-session:1", "x-csrf-authorization:1"}) {
+    EXPECT_EQ(core::lasting_mark(mark), mark);
+  }
+}
+
 TEST(named_fingerprint, marks_that_change_with_each_try_do_not_count) {
   EXPECT_EQ(core::lasting_mark("cookie:sid=1; LB=aaa; AWSALB=x"), "cookie:sid=1");
   EXPECT_EQ(core::lasting_mark("cookie:_ga=1"), "");
@@ -213,7 +343,7 @@ TEST(named_fingerprint, marks_that_change_with_each_try_do_not_count) {
 
 TEST(named_fingerprint, is_the_same_in_every_release) {
   const auto print = made({.fields = {{"Tenant-Id", "a"}}});
-  EXPECT_EQ(print.method, "2 work=1a60a2bc8a3c2f35:cd05b7762bb3ee4f exact");
+  EXPECT_EQ(print.method, "2 work=56f3dd3cd55edeb5:cd05b7762bb3ee4f exact");
   EXPECT_EQ(base::to_hex(print.value),
             "50e4509df33f249e6869a4ccd581875491184d57502f64d429fdb93f7eddd666");
 }

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from support.waiting import wait_until
+
 KEYS = {"keys": [{"kty": "oct", "kid": "a", "alg": "HS256", "k": "a" * 43}]}
 
 
@@ -66,13 +68,31 @@ def test_tokens_in_a_pipe_are_refused_at_the_start(start_gateway, own_upstream, 
     gateway.says("is no regular file")
 
 
+def opened_for_writing(pipe):
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None  # nobody reads it yet
+
+
 def test_a_pipe_without_a_writer_holds_no_configuration_and_one_with_a_writer_does(
         start_gateway, own_upstream, tmp_path):
     gateway = start_gateway(own_upstream, started=False)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    done = gateway.command("check", "--config", str(pipe))
-    assert done.returncode == 3, done
+    for command in ("check", "doctor"):
+        done = gateway.command(command, "--config", str(pipe))
+        assert done.returncode == 3, done
+        assert f"{pipe}" in done.stderr and "nobody writes to it" in done.stderr
+    done = subprocess.run(["bash", "-c", f"{gateway.binary} check --config <(true)"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3 and "gives nothing" in done.stderr, done
+    with subprocess.Popen([gateway.binary, "check", "--config", str(pipe)],
+                          stdout=subprocess.DEVNULL) as waiting:
+        writer = wait_until(lambda: opened_for_writing(pipe), what="the reader of the pipe")
+        os.write(writer, gateway.config_path.read_bytes())
+        os.close(writer)
+        assert waiting.wait(60) == 0, "a writer may come later than the reader"
     # As a shell's <(command) does.
     done = subprocess.run(
         ["bash", "-c", f"{gateway.binary} check --config <(cat {gateway.config_path})"],

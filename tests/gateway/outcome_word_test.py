@@ -6,6 +6,7 @@ import json
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.waiting import wait_until
 
 WORD = "Onceguard-Outcome"
 CONFIG = {"route": [
@@ -44,6 +45,13 @@ def test_the_word_of_the_service_counts_and_goes_no_further(gateway, upstream, k
     for answer in check(gateway, upstream, key, meant, path, status=status,
                         headers=[[WORD, word]]):
         assert answer.get(WORD) is None
+
+
+@pytest.mark.parametrize("word, meant", [("done", COMPLETE), ("none", RELEASE), (None, RELEASE)])
+@pytest.mark.parametrize("status", [307, 308])
+def test_the_word_counts_of_a_redirect_to_itself_too(gateway, upstream, key, status, word, meant):
+    headers = [["Location", "/charges"], *([[WORD, word]] if word else [])]
+    check(gateway, upstream, key, meant, status=status, headers=headers)
 
 
 def test_the_word_of_a_client_reaches_nobody(gateway, upstream, key):
@@ -107,3 +115,18 @@ def test_a_503_without_the_name_that_the_service_always_has(start_gateway, own_u
         key = fresh_key()
         gateway.post(key=key, plan=plan)
         assert gateway.state(key) == meant
+
+
+def test_a_reload_does_not_forget_that_the_service_always_names_itself(start_gateway, own_upstream,
+                                                                       fresh_key):
+    gateway = start_gateway(own_upstream, CONFIG)
+    assert gateway.post(key=fresh_key(), plan={"headers": [["Server", "uvicorn"]]}).status == 201
+    moved = {"upstream": [{"name": "other", "identity": "elsewhere", "url": own_upstream.url}]}
+    for config, meant in ((CONFIG, UNKNOWN), ({}, UNKNOWN), (moved, RELEASE)):
+        before = gateway.log().count('"reloaded"')
+        gateway.reload(config)
+        wait_until(lambda before=before: gateway.log().count('"reloaded"') > before,
+                   what="the reload")
+        key = fresh_key()
+        gateway.post(key=key, plan={"status": 503})
+        assert gateway.state(key) == meant, config

@@ -27,7 +27,7 @@ def post(gateway, target, key, body=b'{"amount":1}', **how):
     return gateway.post(target, key=key, body=body, fields=AUTH, **how)
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("status", [307, 308])
 def test_the_step_behind_a_redirect_is_made_once(guarded, own_upstream, key, status):
     own_upstream.plan("/pay", {"status": status, **AWAY})
     away = assert_first(post(guarded, "/pay", key), status)
@@ -74,6 +74,60 @@ def test_a_302_after_the_work_is_replayed(guarded, own_upstream, key):
     own_upstream.plan("/pay", {"status": 302, "headers": [["Location", "/receipts/1"]]})
     done = assert_first(post(guarded, "/pay", key), 302)
     assert_replay_of(post(guarded, "/pay", key), done)
+    assert own_upstream.effects() == {key: 1}
+
+
+@pytest.mark.parametrize("status", [301, 302])
+def test_clients_go_on_with_a_get_after_others(guarded, own_upstream, key, status):
+    """So whoever sends the key there is another request, also at the place that redirected."""
+    own_upstream.plan("/pay", {"status": status, "headers": [["Location", "/pay"]]})
+    done = assert_first(post(guarded, "/pay", key), status)
+    for fields in ([("X-Tenant", "b")], [("X-Tenant", "c")]):
+        differing = guarded.post("/pay", key=key, body=b'{"amount":1}', fields=AUTH + fields)
+        assert_problem(differing, 422, "key-reused", False)
+    assert_problem(post(guarded, "/pay", key, body=b'{ "amount": 1 }'), 422, "key-reused", False)
+    assert_replay_of(post(guarded, "/pay", key), done)
+    assert own_upstream.effects() == {key: 1}
+
+
+@pytest.mark.parametrize("known", [AUTH + [("X-Tenant", "a")], [("Cookie", "session=ann")],
+                                   [("X-Device-Id", "ann")]], ids=lambda f: f[-1][0])
+def test_only_the_same_caller_follows(guarded, own_upstream, key, known):
+    *head, (name, value) = known
+    stranger = [*head, (name, value.replace("a", "b"))]
+
+    def send(target, fields):
+        return guarded.post(target, key=key, body=b'{"amount":1}', fields=fields)
+    assert send("/pay", known).status == 307
+    assert_problem(send("/pay/", stranger), 422, "key-reused", False)
+    first = assert_first(send("/pay/", known))
+    assert_problem(send("/pay/", stranger), 422, "key-reused", False)
+    assert_replay_of(send("/pay", known), first)
+    assert own_upstream.effects() == {key: 1}
+
+
+@pytest.mark.parametrize("body", [b'{"amount":%d,"id":9007199254740993}',
+                                  b'{"amount":%d,"pad":"' + b"x" * 70_000 + b'"}',
+                                  b'{"attempt":%d}'], ids=["digits", "long", "attempt"])
+def test_a_body_whose_work_nobody_can_tell_does_not_follow(guarded, own_upstream, key, body):
+    assert post(guarded, "/pay", key, body=body % 1).status == 307
+    assert_problem(post(guarded, "/pay/", key, body=body % 999), 422, "key-reused", False)
+    assert_first(post(guarded, "/pay/", key, body=body % 1))
+    assert own_upstream.effects() == {key: 1}
+
+
+def test_a_way_there_and_back_is_gone_until_it_ends(guarded, own_upstream, key):
+    """A service sees whether the client keeps cookies, and sends it back."""
+    check = {"status": 307, "headers": [["Location", "/check"]], "effect": False}
+    own_upstream.plan("/pay", check, check, {})
+    own_upstream.plan("/check", {"status": 307, "headers": [["Location", "/pay"]],
+                                 "effect": False})
+    assert post(guarded, "/pay", key).status == 307
+    assert post(guarded, "/check", key).status == 307
+    assert post(guarded, "/pay", key).status == 307  # has lost its cookie, and is sent once more
+    assert post(guarded, "/check", key).status == 307
+    first = assert_first(post(guarded, "/pay", key))
+    assert_replay_of(post(guarded, "/pay", key), first)
     assert own_upstream.effects() == {key: 1}
 
 

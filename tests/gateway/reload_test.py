@@ -1,6 +1,10 @@
 """What SIGHUP changes, on every thread, and what it says about records that it leaves behind."""
 
 import contextlib
+import os
+import signal
+
+import pytest
 
 from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
@@ -193,3 +197,73 @@ def test_another_place_of_the_key_is_logged(start_gateway, upstream):
     said, = wait_until(lambda: events(gateway, "key-source-changed"), what="a line about it")
     assert (said["route"], said["level"]) == ("/other", "error")
     assert (said["before"], said["key"]) == ("x-one", "x-two")
+
+
+RULES = """
+[[route]]
+path = "/pay"
+required = true
+[[route]]
+path = "/hooks"
+webhook = "github"
+webhook_secret_file = "secret"
+"""
+
+
+@pytest.fixture
+def by_variables(start_gateway, own_upstream):
+    """A gateway whose file needs to say nothing. It has not been started."""
+    made = start_gateway(own_upstream, started=False)
+    made.environment = {"ONCEGUARD_UPSTREAM": own_upstream.url, "ONCEGUARD_STORE": "memory:",
+                        "ONCEGUARD_LISTEN": f"127.0.0.1:{made.port.number}"}
+    secret = made.folder / "secret"
+    secret.write_text("a secret\n")
+    secret.chmod(0o600)
+    return made
+
+
+def emptied(path):
+    path.write_text("")
+
+
+def blanked(path):
+    path.write_text("\n# [[route]]\n\n")
+
+
+def replaced_by_a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("lose, why", [
+    (emptied, "has nothing in it"), (blanked, "has nothing in it"),
+    (replaced_by_a_pipe, "nobody writes to it")])
+def test_a_file_that_lost_all_it_said_takes_no_rule_away(by_variables, own_upstream, key, lose,
+                                                         why):
+    gateway = by_variables
+    gateway.config_path.write_text(RULES)
+    gateway.start()
+
+    def refused():
+        return gateway.post("/pay").status, gateway.post("/hooks").status
+
+    assert refused() == (400, 403)
+    lose(gateway.config_path)
+    gateway.signal(signal.SIGHUP)
+    gateway.logged("reload-refused")
+    assert str(gateway.config_path) in gateway.log() and why in gateway.log()
+    assert refused() == (400, 403)
+    assert own_upstream.requests() == []
+    gateway.config_path.unlink()
+    gateway.config_path.write_text(RULES.replace("/pay", "/buy"))
+    gateway.signal(signal.SIGHUP)
+    gateway.logged("reloaded")
+    assert_first(gateway.post("/pay", key=key))
+
+
+def test_a_file_that_never_said_anything_may_be_read_again(by_variables, key):
+    emptied(by_variables.config_path)
+    by_variables.start()
+    by_variables.signal(signal.SIGHUP)
+    by_variables.logged("reloaded")
+    assert_first(by_variables.post(key=key))

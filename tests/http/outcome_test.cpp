@@ -172,5 +172,53 @@ TEST(outcome, the_json_of_the_answer_counts_before_its_status) {
   EXPECT_FALSE(reads_answers(policy));
 }
 
+TEST(outcome, no_number_and_no_mark_of_the_encoding_switches_rules_on_json_off) {
+  route_policy policy;
+  policy.outcome_parts = {{true, "/errors", "", outcome_rule::release},
+                          {true, "/id", "9007199254740993", outcome_rule::fail},
+                          {true, "/rate", "0.1", outcome_rule::unknown}};
+  const auto says = [&](std::string_view body) { return settled_by(policy, 200, {}, body); };
+  for (const auto* number :
+       {"9007199254740993", "18446744073709551615", "0.12345678901234567890", "1e999", "-0"}) {
+    const auto body = R"({"errors":[{"message":"no"}],"data":)" + std::string(number) + "}";
+    EXPECT_EQ(says(body), settle_kind::release) << number;
+  }
+  EXPECT_EQ(says("\xef\xbb\xbf{\"errors\":[1]}"), settle_kind::release);
+  EXPECT_EQ(says("\xef\xbb\xbf\xef\xbb\xbf{\"errors\":[1]}"), settle_kind::complete);
+  EXPECT_EQ(says("\xef\xbb\xbf"), settle_kind::complete);
+  EXPECT_EQ(says(R"({"errors":12345678901234567890})"), settle_kind::release);
+  EXPECT_EQ(says(R"({"id":9007199254740993})"), settle_kind::fail);
+  EXPECT_EQ(says(R"({"id":9007199254740992})"), settle_kind::complete);
+  EXPECT_EQ(says(R"({"rate":0.1})"), settle_kind::abandon);
+  EXPECT_EQ(says(R"({"rate":1.0e-1})"), settle_kind::abandon);
+  EXPECT_EQ(says(R"({"rate":"0.1"})"), settle_kind::abandon);
+  EXPECT_EQ(says(R"({"rate":0.10000000000000000001})"), settle_kind::complete);
+}
+
+TEST(outcome, a_redirect_to_itself_releases_unless_more_was_said) {
+  route_policy policy;
+  const auto settled = [&](const fields& headers) {
+    settle_terms out;
+    const bool by_rule = settle_by_answer(policy, {307, headers, std::nullopt}, out);
+    answer kept;
+    kept.status = 307;
+    kept.headers = {{"Location", "/pay"}};
+    settle_redirect("/pay", "shop.test", kept, out, by_rule);
+    return out.kind;
+  };
+  EXPECT_EQ(settled({}), settle_kind::release);
+  EXPECT_EQ(settled({{"Onceguard-Outcome", "done"}}), settle_kind::complete);
+  EXPECT_EQ(settled({{"Onceguard-Outcome", "none"}}), settle_kind::release);
+  EXPECT_EQ(settled({{"Onceguard-Outcome", "unknown"}}), settle_kind::abandon);
+  policy.keep = keep_rule::all;
+  EXPECT_EQ(settled({}), settle_kind::release);
+  policy.outcome_class[3] = outcome_rule::complete;
+  EXPECT_EQ(settled({}), settle_kind::complete);
+  policy.outcome_class.clear();
+  policy.outcome_parts = {{false, "x-paid", "", outcome_rule::complete}};
+  EXPECT_EQ(settled({}), settle_kind::release);
+  EXPECT_EQ(settled({{"X-Paid", "yes"}}), settle_kind::complete);
+}
+
 }  // namespace
 }  // namespace onceguard::http

@@ -33,8 +33,10 @@ struct caller {
 
 TEST(scope_of_a_credential, is_made_of_schemes_whose_value_stays) {
   caller one;
-  for (const auto* value : {"Bearer a.b.c", "basic dXNlcjpwYXNz", "Token x",
-                            "ApiKey x==", "Token token=\"x\"", "Bearer nonce"}) {
+  for (const auto* value :
+       {"Bearer a.b.c", "basic dXNlcjpwYXNz", "Token x", "ApiKey x==", "Token token=\"x\"",
+        "Bearer nonce", R"(Token token="abc", email="u@x")", R"(Token token="x"; nonce="")",
+        "Token token=x;nonce=;name=ann", "Bearer date="}) {
     EXPECT_EQ(one.ask(value).scope_kind, "credential") << value;
   }
 }
@@ -53,6 +55,12 @@ TEST(scope_of_a_credential, is_none_of_what_is_signed_anew_for_each_try) {
            "AWS AKID:sig",
            R"(Token token="x", nonce="def")",
            "key:signature",
+           R"(Token token="x"; nonce="1")",
+           "Token token=x\tts=1",
+           "Token token=x mac = 1",
+           R"(Token token="x", request-id="1")",
+           R"(Token token="x", Body_Hash="1")",
+           R"(Bearer id=1,created=2)",
        }) {
     const auto got = one.ask(value);
     EXPECT_EQ(got.refusal, problem::scope_missing) << value;
@@ -76,8 +84,8 @@ TEST(scope_of_a_credential, is_made_of_further_schemes_that_are_listed) {
 }
 
 TEST(part_of_an_authorization, is_found_by_its_name_or_place) {
-  const auto digest = R"(Digest username="a \"b\"", realm=r , uri="/x?a=1,b=2", response="z")";
-  EXPECT_EQ(find_auth_param(digest, "USERNAME"), R"(a "b")");
+  const auto digest = R"(Digest username="A\\b", realm=r , uri="/x?a=1,b=2", response="z")";
+  EXPECT_EQ(find_auth_param(digest, "USERNAME"), R"(A\b)");
   EXPECT_EQ(find_auth_param(digest, "realm"), "r");
   EXPECT_EQ(find_auth_param(digest, "uri"), "/x?a=1,b=2");
   EXPECT_EQ(find_auth_param(digest, "nonce"), std::nullopt);
@@ -90,6 +98,47 @@ TEST(part_of_an_authorization, is_found_by_its_name_or_place) {
   EXPECT_EQ(find_auth_param("AWS AKID:sig", "1"), "AKID");
   EXPECT_EQ(find_auth_param("GCS v1HMAC:5e45:J5", "2"), "5e45");
   EXPECT_EQ(find_auth_param("AWS AKID", "2"), std::nullopt);
+}
+
+TEST(part_of_an_authorization, is_found_in_a_plain_list_alone) {
+  for (const auto* value : {
+           R"(Digest username="alice", realm="r")",
+           R"(Digest ,realm=r,,username=alice,)",
+           "Digest username=\"alice\"\t, \trealm=r",
+           R"(AWS4-HMAC-SHA256 username=alice/2026, SignedHeaders=a;b,Signature=ab+/==)",
+           R"(Digest username="alice", uri="/x?username=1&a=1,b=2")",
+       }) {
+    EXPECT_THAT(find_auth_param(value, "username").value_or("none"), ::testing::StartsWith("alice"))
+        << value;
+  }
+  for (const auto* value : {
+           R"(Digest "a, username="alice", realm="r", z="b, username=mallory, realm="r")",
+           R"(Digest username="alice", z="b)",
+           R"(Digest username="alice" x, realm="r")",
+           R"(Digest username="alice"; realm="r")",
+           R"(Digest username="alice", realm=r x)",
+           R"(Digest username="alice", realm=r"x)",
+           R"(Digest username="alice", realm)",
+           R"(Digest username="alice", =r)",
+           R"(Digest username="alice", "realm"=r)",
+           R"(Digest username="alice", realm =r)",
+           R"(Digest username="alice", a b=r)",
+           R"(Digest username="alice", username*=UTF-8''mallory)",
+           R"(Digest USERNAME*="UTF-8''mallory", username="alice")",
+           // where a backslash is no more than a character
+           R"(Digest z="\",username=mallory,y=", username="alice", realm="r")",
+           R"(Digest username="alice\\", realm="r")",
+           // where quotes are
+           R"(Digest z="b,username=mallory,y=c", username="alice")",
+           R"(Digest z=b;username=mallory, username="alice")",
+       }) {
+    EXPECT_EQ(find_auth_param(value, "username"), std::nullopt) << value;
+  }
+  caller one;
+  one.policy.scope = {scope_source::auth_param, "username"};
+  one.verified = true;
+  EXPECT_EQ(one.ask(R"(Digest username="alice", z="b)").refusal, problem::scope_missing);
+  EXPECT_EQ(one.ask(R"(Digest username="alice", z="b")").kind, admission_kind::guard);
 }
 
 TEST(scope_of_parts_of_an_authorization, stays_while_the_rest_changes) {

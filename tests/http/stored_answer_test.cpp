@@ -44,7 +44,8 @@ TEST(stored_answer, is_unpacked_for_who_does_not_accept_gzip) {
   for (const auto accepted : {"gzip", "br, GZIP;q=0.5", "*", "x-gzip", "identity, *;q=0.1"}) {
     EXPECT_EQ(coding_for(accepted, held), "as it is") << accepted;
   }
-  for (const auto accepted : {"", "br", "identity", "gzip;q=0", "gzip; q=0.0, *", "*;q=0"}) {
+  for (const auto accepted : {"", "br", "identity", "gzip;q=0", "gzip; q=0.0, *", "*;q=0",
+                              "gzip;Q=0", "gzip ; x=1 ;Q=0.00;y", "X-GZIP;Q=0, *"}) {
     EXPECT_EQ(coding_for(accepted, held), "hello") << accepted;
   }
   EXPECT_EQ(answer_for(held, {}, {}, 100), held);
