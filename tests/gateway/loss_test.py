@@ -95,7 +95,8 @@ def test_flag_runs_and_says_so(lost, upstream):
     assert_first(gateway.post(key=key))
     assert upstream.runs(key) == 2
     assert gateway.record(key)["maybe_repeated"] is True
-    assert any(line["level"] in ("warning", "error") for line in gateway.log_lines())
+    wait_until(lambda: any(line["level"] in ("warning", "error") for line in gateway.log_lines()),
+               what="a line about it")
 
 
 def test_runs_are_flagged_no_longer_than_the_longest_retention(start_gateway, upstream, fresh_key):
