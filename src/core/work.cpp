@@ -242,20 +242,14 @@ std::string work_text(const fingerprint_rule& rule, const fingerprint_input& inp
   return position.digest() + ':' + body_digest(rule, input, body);
 }
 
-bool same_body(std::string_view method, std::string_view other_method) noexcept {
-  const auto one = work_of(method);
-  const auto other = work_of(other_method);
-  if (one.size() <= digits || other.size() <= digits) return true;
-  const auto body = one.substr(digits + 1);
-  const auto other_body = other.substr(digits + 1);
-  return body == "-" || other_body == "-" || body == other_body;
-}
-
 bool other_work(std::string_view method, std::string_view other_method) noexcept {
   const auto one = work_of(method);
   const auto other = work_of(other_method);
   if (one.size() <= digits || other.size() <= digits) return false;
-  return one.substr(0, digits) != other.substr(0, digits) || !same_body(method, other_method);
+  if (one.substr(0, digits) != other.substr(0, digits)) return true;
+  const auto body = one.substr(digits + 1);
+  const auto other_body = other.substr(digits + 1);
+  return body != "-" && other_body != "-" && body != other_body;
 }
 
 }  // namespace onceguard::core

@@ -20,10 +20,6 @@ namespace onceguard::core {
 /// the same work, or nobody knows.
 [[nodiscard]] bool other_work(std::string_view method, std::string_view other_method) noexcept;
 
-/// Whether two fingerprints are, by what their methods tell, of the same body. True, if nobody
-/// knows.
-[[nodiscard]] bool same_body(std::string_view method, std::string_view other_method) noexcept;
-
 /// Whether a header of the rule's list is there with this sign: '+' adds it, '-' takes it out.
 [[nodiscard]] bool lists_header(const fingerprint_rule& rule, char sign,
                                 std::string_view name) noexcept;

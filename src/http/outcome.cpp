@@ -102,10 +102,9 @@ void settle_redirect(std::string_view target, std::string_view host, const answe
   if (!leads_to) return;
   auto requested = std::string(parts.path);
   if (parts.query) requested.append("?").append(*parts.query);
-  const bool keeps_method = kept.status == 307 || kept.status == 308;
   const auto there = core::redirect_host(kept);
   const bool same_host = there.empty() || base::iequals(without_port(there), without_port(host));
-  if (!by_rule && keeps_method && same_host && *leads_to == requested) {
+  if (!by_rule && same_host && *leads_to == requested) {
     out.kind = settle_kind::release;
     out.answer = nullptr;
   } else if (!out.answer) {
