@@ -119,6 +119,8 @@ def read(file, errors):
         form = row.get("form", "expression")
         if form not in {*FORMS, "text"}:
             errors.append(f"{label}: there is no form {form}")
+        if form != "text" and "//" in row["was"].splitlines()[-1] + row["is"]:
+            errors.append(f"{label}: a comment would hide the brace that the switch adds")
         suites = row.get("suites", table.get("suites", []))
         for suite in suites:
             problem = problem_of(suite)
