@@ -59,6 +59,9 @@ struct consumer_traits {
   milliseconds hold{0};
   /// give_back observes its delay. False: the message is delivered again at once.
   bool delays = false;
+  /// What is given back counts as a delivery, and the broker may drop a message, or move it to a
+  /// place of its own, after a number of them. Hold a message that waits, and extend its hold.
+  bool counts_returns = false;
   /// dead_letter works: the broker has a destination for dead letters. False: publish the message
   /// to a destination of your own, and acknowledge.
   bool dead_letters = false;
@@ -151,6 +154,8 @@ struct broker_params {
   milliseconds timeout{5'000};
   /// How many deliveries a consumer holds at most.
   std::size_t in_flight = 64;
+  /// How many of them a broker that sends by itself may send before receive asks for more; 0: all.
+  std::size_t prefetch = 0;
   /// What the broker's operators see as the consumer's name, where it has one.
   std::string name = "onceguard";
 };

@@ -74,6 +74,9 @@ struct inbox_outcome {
   milliseconds retry_after{0};             ///< failed, busy: an earlier delivery is in vain
   std::uint32_t attempt = 0;               ///< handled, failed, dead now: which attempt it was
   std::string reason;                      ///< failed, dead, reused, unknown: for people
+  /// failed, unknown: whoever does the work is out of reach, for all messages. A failed attempt of
+  /// this kind does not count.
+  bool away = false;
 };
 
 /// What a consumer tells its broker.

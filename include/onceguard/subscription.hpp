@@ -36,6 +36,11 @@ enum class order_rule : std::uint8_t {
 struct delivered {
   const delivery* source = nullptr;  ///< never null
   std::string id;                    ///< of the message
+  /// Failed attempts that don't count, as far as this subscription knows: whoever does the work was
+  /// away (inbox_outcome::away).
+  std::uint32_t excused = 0;
+  /// Failed attempts of this kind that count, since other messages were handled meanwhile.
+  std::uint32_t blamed = 0;
 };
 
 /// The views that an inbox takes.
@@ -46,14 +51,16 @@ inline constexpr const char* reason_header = "onceguard-reason";
 
 /// What happened to a subscription.
 enum class subscription_event_kind : std::uint8_t {
-  received,       ///< a delivery
-  settled,        ///< the broker got the reply that the outcome asks for
-  dead_lettered,  ///< the same, and the message is stored among the dead letters
-  not_settled,    ///< the broker did not take the reply: it delivers the message again
-  connected,      ///< to the broker
-  backlog,        ///< the broker was asked how many messages wait; each ten seconds
-  broker_away,    ///< the connection broke, or none could be made; `text` says why
-  store_away,     ///< a worker failed with an error; `text` says why
+  received,        ///< a delivery
+  settled,         ///< the broker got the reply that the outcome asks for
+  dead_lettered,   ///< the same, and the message is stored among the dead letters
+  not_settled,     ///< the broker did not take the reply: it delivers the message again
+  connected,       ///< to the broker
+  backlog,         ///< the broker was asked how many messages wait; each ten seconds
+  broker_away,     ///< the connection broke, or none could be made; `text` says why
+  store_away,      ///< a worker failed with an error; `text` says why
+  circuit_open,    ///< what the work needs is away; one message at a time is tried; `text` says why
+  circuit_closed,  ///< it is there again
 };
 
 /// Something happened to a subscription. The views end with the call.
@@ -69,8 +76,11 @@ struct subscription_event {
 
 /// How a subscription works.
 struct subscription_params {
-  /// The queue. `in_flight` bounds what is received and not yet settled.
+  /// The queue. `in_flight` bounds what is received and not yet settled, but for `waiting`.
   broker_params queue;
+  /// So many messages more may be held which wait for another attempt, where the broker counts what
+  /// is given back (consumer_traits::counts_returns).
+  std::size_t waiting = 256;
   /// Where dead letters are published, with their reason in the header `onceguard-reason`. Empty:
   /// the broker's own destination (consumer_traits::dead_letters).
   std::optional<broker_params> dead_letters;
@@ -92,13 +102,16 @@ struct subscription_params {
 };
 
 /// Handles the messages of a batch, in their order, and returns as many outcomes. An error, or
-/// another number of them: none of the messages is known to be handled; each is tried by itself, so
-/// that one bad message does not fail the others, or is given back if it was alone; and the worker
-/// is made anew.
+/// another number of them: none of the messages is known to be handled; each is tried again, by
+/// itself, so that one bad message does not fail the others; and the worker is made anew. After an
+/// error of a store or a broker (errc::store_…, broker_unreachable, overloaded), or an outcome with
+/// `away`, the circuit breaker is open: nothing more is received, and one message at a time is
+/// tried, after pauses that double, until one says that the work is possible again.
 using batch_worker =
     std::function<result<std::vector<inbox_outcome>>(std::span<const delivered> batch)>;
 
 /// Runs until a stop is requested; then waits for the batches that run, and gives back the rest.
+/// Before, what waits is held, or parked at the broker where nothing counts it.
 /// Blocks. An error of the broker ends nothing: the subscription connects again.
 /// `make_worker` is called on each worker's thread; what it throws counts as an error of the store.
 ///

@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "messaging/subscription/worker_pool.hpp"
+
 namespace onceguard::messaging {
+namespace {
+
+using counts = std::unordered_map<std::string, std::size_t>;
+
+void count_down(counts& all, const std::string& name) {
+  const auto found = all.find(name);
+  if (found != all.end() && --found->second == 0) all.erase(found);
+}
+
+}  // namespace
 
 void message_queue::add(delivery message, std::string id, time_point extend_at) {
   const auto tag = message.tag;
@@ -28,23 +40,21 @@ std::vector<const message_queue::held*> message_queue::next_batch(std::size_t mo
                                                                   time_point now) {
   std::vector<const held*> out;
   std::unordered_set<std::string_view> blocked;  // keys whose later messages must not run now
-  std::unordered_map<std::string, std::size_t> taken;
+  counts taken;
   std::deque<std::uint64_t> rest;
   for (const auto tag : order_of_arrival_) {
     auto& one = all_.at(tag);
     const std::string_view key = one.message.received.order_key;
+    const bool twin_runs = !one.id.empty() && running_ids_.contains(one.id);
     const bool free =
-        key.empty() || (!running_keys_.contains(std::string(key)) && !blocked.contains(key));
+        !twin_runs &&
+        (key.empty() || (!running_keys_.contains(std::string(key)) && !blocked.contains(key)));
     // Where a failure stops its key, the next one must know what became of this one.
     const bool follows =
         order_ == order_rule::stop && !key.empty() && taken.contains(std::string(key));
     const bool fits = out.empty() || (!one.alone && !out.front()->alone);
     if (out.size() < most && fits && free && !follows && may_run(one, now)) {
-      one.running = true;
-      if (one.retry_at) {
-        one.retry_at.reset();
-        --waiting_;
-      }
+      begin(one);
       if (!key.empty()) ++taken[std::string(key)];
       out.push_back(&one);
       continue;
@@ -55,7 +65,25 @@ std::vector<const message_queue::held*> message_queue::next_batch(std::size_t mo
   }
   order_of_arrival_ = std::move(rest);
   for (const auto& [key, count] : taken) running_keys_[key] += count;
+  for (const auto* const one : out) ++running_ids_[one->id];
   return out;
+}
+
+void message_queue::begin(held& one) {
+  one.running = true;
+  if (one.retry_at) --waiting_;
+  one.retry_at.reset();
+  if (one.excused_at && successes_ > *one.excused_at) {
+    // Others were handled meanwhile: it was the message's own failure.
+    --one.excused;
+    ++one.blamed;
+  }
+  one.excused_at.reset();
+}
+
+void message_queue::end(const std::string& order_key, const std::string& id) {
+  count_down(running_keys_, order_key);
+  count_down(running_ids_, id);
 }
 
 std::optional<message_queue::held> message_queue::take(std::uint64_t tag) {
@@ -64,8 +92,7 @@ std::optional<message_queue::held> message_queue::take(std::uint64_t tag) {
   auto out = std::move(found->second);
   all_.erase(found);
   if (out.running) {
-    const auto key = running_keys_.find(out.message.received.order_key);
-    if (key != running_keys_.end() && --key->second == 0) running_keys_.erase(key);
+    end(out.message.received.order_key, out.id);
   } else {
     std::erase(order_of_arrival_, tag);
     if (out.retry_at) --waiting_;
@@ -79,19 +106,46 @@ void message_queue::retry(std::uint64_t tag, time_point due, bool alone) {
   taken->running = false;
   taken->retry_at = due;
   taken->alone = taken->alone || alone;
+  put_back(std::move(*taken));
+}
+
+void message_queue::retry_after_error(std::uint64_t tag, time_point now, milliseconds pause,
+                                      bool alone) {
+  auto taken = take(tag);
+  if (!taken) return;
+  constexpr std::uint32_t doublings_max = 20;
+  const auto doublings = std::min(taken->errors, doublings_max);
+  ++taken->errors;
+  taken->running = false;
+  taken->alone = taken->alone || alone;
+  taken->retry_at = now + std::min(pause * (std::int64_t{1} << doublings), retry_max);
+  put_back(std::move(*taken));
+}
+
+void message_queue::excuse(std::uint64_t tag, time_point now) {
+  auto taken = take(tag);
+  if (!taken) return;
+  ++taken->excused;
+  taken->excused_at = successes_;
+  taken->running = false;
+  taken->retry_at = now;
+  put_back(std::move(*taken));
+}
+
+void message_queue::put_back(held one) {
+  const auto tag = one.message.tag;
   ++waiting_;
-  if (keeps_order(*taken)) {
+  if (keeps_order(one)) {
     order_of_arrival_.push_front(tag);  // and so before the later ones of its key
   } else {
     order_of_arrival_.push_back(tag);  // a new message is not to wait for one that fails
   }
-  all_.insert_or_assign(tag, std::move(*taken));
+  all_.insert_or_assign(tag, std::move(one));
 }
 
 void message_queue::clear() {
   all_.clear();
   order_of_arrival_.clear();
-  running_keys_.clear();
   waiting_ = 0;
 }
 
@@ -101,16 +155,6 @@ std::optional<message_queue::time_point> message_queue::first_retry() const {
     if (one.retry_at && (!out || *one.retry_at < *out)) out = one.retry_at;
   }
   return out;
-}
-
-std::optional<std::uint64_t> message_queue::last_retry() const {
-  const held* last = nullptr;
-  for (const auto& [tag, one] : all_) {
-    if (!one.retry_at || keeps_order(one)) continue;
-    if (last == nullptr || *one.retry_at > *last->retry_at) last = &one;
-  }
-  if (last == nullptr) return std::nullopt;
-  return last->message.tag;
 }
 
 std::vector<std::uint64_t> message_queue::to_extend(time_point now, time_point next) {

@@ -27,22 +27,37 @@ class message_queue {
     std::string id;
     time_point extend_at{};
     bool running = false;
-    std::optional<time_point> retry_at{};  ///< waits for another attempt
-    bool alone = false;                    ///< in a batch of its own
+    std::optional<time_point> retry_at{};       ///< waits for another attempt
+    bool alone = false;                         ///< in a batch of its own
+    std::uint32_t errors = 0;                   ///< batches that ended in an error
+    std::uint32_t excused = 0;                  ///< failed attempts that don't count
+    std::uint32_t blamed = 0;                   ///< those that were excused, and count after all
+    std::optional<std::uint64_t> excused_at{};  ///< successes() then: who did the work was away
   };
 
   /// A delivery that was received.
   void add(delivery message, std::string id, time_point extend_at);
   /// The next batch of up to `most` messages, which run from now on; empty: none may run now.
-  /// Messages with the same order key stand in their order, and in one batch at a time.
+  /// Messages with the same order key stand in their order, and in one batch at a time; so do those
+  /// with the same id.
   [[nodiscard]] std::vector<const held*> next_batch(std::size_t most, time_point now);
   /// The message is not held any more.
   void remove(std::uint64_t tag) { static_cast<void>(take(tag)); }
   /// The message that ran waits for another attempt: where order is kept, before all later ones of
   /// its key. `alone`: in a batch of its own, from now on.
   void retry(std::uint64_t tag, time_point due, bool alone = false);
-  /// Forgets everything: the connection is gone.
+  /// As retry, after a batch that ended in an error: after `pause`, doubled for each error before.
+  void retry_after_error(std::uint64_t tag, time_point now, milliseconds pause, bool alone);
+  /// As retry, at once: who does the work was away, and the attempt does not count, unless another
+  /// message succeeds before the next one.
+  void excuse(std::uint64_t tag, time_point now);
+  /// A message was handled.
+  void note_success() noexcept { ++successes_; }
+  /// The connection is gone, and all its deliveries. What runs keeps its key and its id until
+  /// end().
   void clear();
+  /// A message that ran when its connection went does not run any more.
+  void end(const std::string& order_key, const std::string& id);
 
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }
@@ -54,8 +69,6 @@ class message_queue {
   [[nodiscard]] std::optional<time_point> first_retry() const;
   /// Whether later messages wait for this one.
   [[nodiscard]] bool keeps_order(std::uint64_t tag) const;
-  /// The message that waits for longest, of those that no other one waits for; nullopt: none waits.
-  [[nodiscard]] std::optional<std::uint64_t> last_retry() const;
   /// The messages that are to be extended, which are noted as extended until `next`.
   [[nodiscard]] std::vector<std::uint64_t> to_extend(time_point now, time_point next);
   /// The tags of all that do not run.
@@ -64,6 +77,8 @@ class message_queue {
  private:
   /// Nullopt: the message is not held.
   std::optional<held> take(std::uint64_t tag);
+  void put_back(held one);
+  void begin(held& one);
   [[nodiscard]] bool keeps_order(const held& one) const;
   [[nodiscard]] bool may_run(const held& one, time_point now) const;
 
@@ -71,7 +86,9 @@ class message_queue {
   std::unordered_map<std::uint64_t, held> all_;
   std::deque<std::uint64_t> order_of_arrival_;  ///< of those that do not run
   std::unordered_map<std::string, std::size_t> running_keys_;
+  std::unordered_map<std::string, std::size_t> running_ids_;
   std::size_t waiting_ = 0;
+  std::uint64_t successes_ = 0;
 };
 
 }  // namespace onceguard::messaging

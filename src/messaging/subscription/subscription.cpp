@@ -6,8 +6,10 @@
 #include <onceguard/subscription.hpp>
 
 #include "base/clock.hpp"
+#include "messaging/subscription/circuit_breaker.hpp"
 #include "messaging/subscription/dead_letters.hpp"
 #include "messaging/subscription/message_queue.hpp"
+#include "messaging/subscription/parameters.hpp"
 #include "messaging/subscription/worker_pool.hpp"
 
 namespace onceguard::messaging {
@@ -22,11 +24,6 @@ constexpr milliseconds backlog_interval{10'000};
 /// While batches run, their ends are looked for as often.
 constexpr milliseconds busy_wait{20};
 
-std::optional<std::string> message_id_of(const message& received) {
-  const auto* const id = property_of(received, "message_id");
-  return id == nullptr ? std::nullopt : std::optional(*id);
-}
-
 class subscription {
  public:
   subscription(const subscription_params& params, std::stop_token stop,
@@ -36,9 +33,8 @@ class subscription {
         retention_(retention),
         queue_(params.order),
         dead_letters_(params.dead_letters, params.retry),
-        pool_(params.workers, make_worker, params.retry) {
-    if (!params_.id_of) params_.id_of = message_id_of;
-  }
+        circuit_(params.retry),
+        pool_(params.workers, make_worker) {}
 
   result<void> run() {
     bool once_connected = false;
@@ -63,7 +59,7 @@ class subscription {
   // --- the connection
 
   result<void> connect() {
-    auto opened = open_consumer(params_.queue);
+    auto opened = open_consumer(consumer_params(params_));
     if (!opened) return opened.error();
     const auto& traits = (*opened)->traits();
     if (!params_.dead_letters && !params_.drop_dead_letters && !traits.dead_letters) {
@@ -112,12 +108,24 @@ class subscription {
     if (consumer_ == nullptr) return;
     ask_for_backlog();
     if (consumer_ == nullptr) return;
-    const auto room = params_.queue.in_flight - std::min(params_.queue.in_flight, queue_.size());
-    if (room > 0) {
-      receive(room);
+    if (const auto most = room(); most > 0) {
+      receive(most);
     } else {
       for (auto& job : pool_.take_done(wait_for_next())) settle(std::move(job));
     }
+  }
+
+  /// How many messages may be received now.
+  [[nodiscard]] std::size_t room() const {
+    const auto in_flight = params_.queue.in_flight;
+    const auto waiting = queue_.waiting();
+    const auto active = queue_.size() - waiting;
+    auto most = in_flight - std::min(in_flight, active);
+    const auto overdue = waiting - std::min(waiting, params_.waiting);
+    most -= std::min(most, overdue);
+    if (circuit_.is_closed()) return most;
+    // Nothing more comes in, unless no message is there to be tried.
+    return circuit_.may_probe(base::boot_now()) ? std::min<std::size_t>(most, 1) : 0;
   }
 
   void ask_for_backlog() {
@@ -138,6 +146,7 @@ class subscription {
       const auto rest = std::chrono::ceil<milliseconds>(*due - base::boot_now());
       out = std::clamp(rest, milliseconds(1), out);
     }
+    if (!circuit_.is_closed()) out = std::min(out, busy_wait);
     return out;
   }
 
@@ -151,27 +160,24 @@ class subscription {
 
   void take(delivery received) {
     report({.kind = event_kind::received, .message = &received});
-    auto id = id_of(received.received).value_or(std::string());  // without one, it is found dead
+    auto id = id_of(params_, received.received);  // without one, it is found dead
     queue_.add(std::move(received), std::move(id), next_extension());
-  }
-
-  [[nodiscard]] std::optional<std::string> id_of(const message& received) const {
-    try {
-      return params_.id_of(received);
-    } catch (const std::exception&) {
-      return std::nullopt;  // one bad message must not end the subscription
-    }
   }
 
   void dispatch() {
     while (jobs_ < params_.workers) {
-      const auto batch = queue_.next_batch(params_.batch, base::boot_now());
+      const auto now = base::boot_now();
+      const bool probe = !circuit_.is_closed();
+      if (probe && !circuit_.may_probe(now)) return;
+      const auto batch = queue_.next_batch(probe ? 1 : params_.batch, now);
       if (batch.empty()) return;
+      if (probe) circuit_.begin_probe();
       batch_job job;
       job.connection = connection_;
+      job.probe = probe;
       for (const auto* one : batch) {
         job.deliveries.push_back(one->message);
-        job.ids.push_back(one->id);
+        job.views.push_back({nullptr, one->id, one->excused, one->blamed});
       }
       ++jobs_;
       pool_.give(std::move(job));
@@ -203,32 +209,48 @@ class subscription {
 
   void settle(batch_job job) {
     --jobs_;
-    const bool current = is_current(job);
+    note_signs(job);
+    if (!is_current(job)) return forget(job);
     if (!job.outcomes) {
-      report({.kind = event_kind::store_away, .text = job.outcomes.error().detail});
-      if (current) give_back(job);
-      store_pause_ = std::min(2 * store_pause_, retry_max);
-      return;
-    }
-    store_pause_ = params_.retry;
-    if (!current) return;
-    for (std::size_t i = 0; i < job.deliveries.size() && consumer_ != nullptr; ++i) {
-      reply(job.deliveries[i], job.ids[i], (*job.outcomes)[i]);
-    }
-  }
-
-  void give_back(const batch_job& job) {
-    if (job.deliveries.size() > 1) {
-      // One of them may be the cause: each gets an attempt of its own before all are given back.
+      // One of several may be the cause: each gets an attempt of its own.
+      const bool alone = job.deliveries.size() > 1;
       for (const auto& one : job.deliveries) {
-        queue_.retry(one.tag, base::boot_now() + store_pause_, true);
+        queue_.retry_after_error(one.tag, base::boot_now(), params_.retry, alone);
       }
       return;
     }
-    for (const auto& one : job.deliveries) {
-      if (consumer_ == nullptr) return;
-      postpone_or_disconnect(one.tag, store_pause_);
+    for (std::size_t i = 0; i < job.deliveries.size() && consumer_ != nullptr; ++i) {
+      reply(job.deliveries[i], job.views[i].id, (*job.outcomes)[i]);
+      if (consumer_ != nullptr) extend();  // each reply may take as long as the broker likes
     }
+    if (consumer_ == nullptr) forget(job);
+  }
+
+  /// The connection is gone. The deliveries come again, and may run as soon as this batch does not.
+  void forget(const batch_job& job) {
+    for (std::size_t i = 0; i < job.deliveries.size(); ++i) {
+      queue_.end(job.deliveries[i].received.order_key, job.views[i].id);
+    }
+  }
+
+  void note_signs(const batch_job& job) {
+    if (!job.outcomes) {
+      const auto& why = job.outcomes.error();
+      report({.kind = event_kind::store_away, .text = why.detail});
+      // Of a bad message its own pause is enough; the store has answered.
+      note_sign(sign_of(why), job, why.detail);
+      return;
+    }
+    for (const auto& outcome : *job.outcomes) {
+      if (outcome.kind == inbox_result::handled) queue_.note_success();
+      note_sign(sign_of(outcome), job, outcome.reason);
+    }
+  }
+
+  void note_sign(work_sign sign, const batch_job& job, std::string_view why) {
+    if (!circuit_.note(sign, job.probe, base::boot_now())) return;
+    const auto kind = circuit_.is_closed() ? event_kind::circuit_closed : event_kind::circuit_open;
+    report({.kind = kind, .text = why});
   }
 
   void reply(const delivery& message, const std::string& id, const inbox_outcome& outcome) {
@@ -239,7 +261,8 @@ class subscription {
         reply_result = consumer_->acknowledge(message.tag);
         break;
       case broker_reply::give_back:
-        reply_result = postpone(message.tag, outcome.retry_after);
+        reply_result =
+            outcome.away ? excuse(message.tag) : postpone(message.tag, outcome.retry_after);
         break;
       case broker_reply::dead_letter:
         kind = event_kind::dead_lettered;
@@ -261,17 +284,20 @@ class subscription {
     queue_.remove(message.tag);
   }
 
-  /// Brings the message again after the pause, from the broker or from here. An error is one of the
-  /// connection: any other one leaves the message here.
+  /// The message waits here until the circuit breaker lets it try again.
+  result<void> excuse(std::uint64_t tag) {
+    queue_.excuse(tag, base::boot_now());
+    return {};
+  }
+
+  /// Brings the message again after the pause, from here, or from the broker where nothing counts
+  /// that. An error is one of the connection: any other one leaves the message here.
   result<void> postpone(std::uint64_t tag, milliseconds pause) {
-    const bool stays = queue_.keeps_order(tag);
-    if (consumer_->traits().delays && !stays) return return_to(tag, pause);
+    const auto& traits = consumer_->traits();
+    const bool parks = traits.delays && !traits.counts_returns;
+    if (parks && !queue_.keeps_order(tag)) return return_to(tag, pause);
     queue_.retry(tag, base::boot_now() + pause);
-    // Messages that wait here must not keep others from being received.
-    const bool crowded = queue_.waiting() > params_.queue.in_flight / 2;
-    if (!crowded) return {};
-    const auto last = queue_.last_retry();
-    return last ? return_to(*last, milliseconds(0)) : result<void>();
+    return {};
   }
 
   void postpone_or_disconnect(std::uint64_t tag, milliseconds pause) {
@@ -307,7 +333,10 @@ class subscription {
     // A worker that pauses after an error of the store would keep the process from its end.
     for (const auto& job : pool_.take_waiting()) {
       --jobs_;
-      if (!is_current(job)) continue;
+      if (!is_current(job)) {
+        forget(job);
+        continue;
+      }
       for (const auto& one : job.deliveries) queue_.retry(one.tag, base::boot_now());
     }
     give_back_idle();
@@ -341,33 +370,18 @@ class subscription {
   std::size_t jobs_ = 0;  // given to the pool and not taken back
   base::boot_clock::time_point next_backlog_{};
   milliseconds pause_ = params_.retry;
-  milliseconds store_pause_ = params_.retry;
+  circuit_breaker circuit_;
   worker_pool pool_;  // ends first
 };
-
-std::optional<error> complaint(const subscription_params& params) {
-  const auto refuse = [](const char* why) { return error(errc::invalid_argument, why); };
-  if (params.workers == 0) return refuse("subscription_params: workers is not positive");
-  if (params.batch == 0) return refuse("subscription_params: batch is not positive");
-  if (params.queue.in_flight == 0) return refuse("subscription_params: in_flight is not positive");
-  if (params.retry.count() <= 0) return refuse("subscription_params: retry is not positive");
-  return std::nullopt;
-}
 
 }  // namespace
 
 inline namespace v1 {
 
-std::vector<inbox_message> messages_of(std::span<const delivered> batch) {
-  std::vector<inbox_message> out;
-  for (const auto& one : batch) out.push_back({one.id, one.source->received.payload});
-  return out;
-}
-
 result<void> run_subscription(const subscription_params& params, std::stop_token stop,
                               const std::function<batch_worker()>& make_worker,
                               milliseconds retention) {
-  if (auto wrong = complaint(params)) return *wrong;
+  if (auto wrong = fault_of(params)) return *wrong;
   auto bounded = params;
   bounded.retry = std::min(params.retry, retry_max);
   return subscription(bounded, std::move(stop), make_worker, retention).run();

@@ -26,19 +26,14 @@ error wrong_number(std::size_t outcomes, std::size_t messages) {
           effect::unknown};
 }
 
-std::vector<delivered> views_of(const batch_job& job) {
-  std::vector<delivered> out;
-  for (std::size_t i = 0; i < job.deliveries.size(); ++i) {
-    out.push_back({&job.deliveries[i], job.ids[i]});
-  }
-  return out;
+void point_at_deliveries(batch_job& job) {
+  for (std::size_t i = 0; i < job.deliveries.size(); ++i) job.views[i].source = &job.deliveries[i];
 }
 
 }  // namespace
 
-worker_pool::worker_pool(std::size_t workers, const std::function<batch_worker()>& make_worker,
-                         milliseconds retry)
-    : make_worker_(make_worker), retry_(retry) {
+worker_pool::worker_pool(std::size_t workers, const std::function<batch_worker()>& make_worker)
+    : make_worker_(make_worker) {
   for (std::size_t i = 0; i < workers; ++i) {
     threads_.emplace_back([this](std::stop_token stop) { run(std::move(stop)); });
   }
@@ -73,7 +68,6 @@ std::vector<batch_job> worker_pool::take_waiting() {
 
 void worker_pool::run(std::stop_token stop) {
   batch_worker worker;
-  auto pause = retry_;
   while (true) {
     std::unique_lock locked(mutex_);
     if (!work_.wait(locked, stop, [this] { return !waiting_.empty(); })) return;
@@ -82,7 +76,8 @@ void worker_pool::run(std::stop_token stop) {
     locked.unlock();
     try {
       if (!worker) worker = make_worker_();
-      job.outcomes = worker(views_of(job));
+      point_at_deliveries(job);
+      job.outcomes = worker(job.views);
       if (job.outcomes && job.outcomes->size() != job.deliveries.size()) {
         job.outcomes = wrong_number(job.outcomes->size(), job.deliveries.size());
       }
@@ -93,18 +88,9 @@ void worker_pool::run(std::stop_token stop) {
     locked.lock();
     done_.push_back(std::move(job));
     finished_.notify_one();
-    if (good) {
-      pause = retry_;
-      continue;
-    }
-    // Whatever the worker holds may be broken, and its end may block. The others may be luckier
-    // meanwhile.
     locked.unlock();
-    worker = nullptr;
-    locked.lock();
-    std::condition_variable_any never;
-    never.wait_for(locked, stop, pause, [] { return false; });
-    pause = std::min(2 * pause, retry_max);
+    // Whatever the worker holds may be broken, and its end may block.
+    if (!good) worker = nullptr;
   }
 }
 

@@ -18,16 +18,16 @@ inline constexpr milliseconds retry_max{30'000};
 /// A batch on its way to a worker, and back with its outcomes.
 struct batch_job {
   std::vector<delivery> deliveries;
-  std::vector<std::string> ids;
-  std::uint64_t connection = 0;  ///< counts the consumers of the subscription
+  std::vector<delivered> views{};  ///< of the deliveries, one each; `source` is set by the pool
+  std::uint64_t connection = 0;    ///< counts the consumers of the subscription
+  bool probe = false;              ///< begun while the circuit breaker was open
   result<std::vector<inbox_outcome>> outcomes{std::vector<inbox_outcome>()};
 };
 
 /// Thread-safe. The destructor waits for the workers.
 class worker_pool {
  public:
-  worker_pool(std::size_t workers, const std::function<batch_worker()>& make_worker,
-              milliseconds retry);
+  worker_pool(std::size_t workers, const std::function<batch_worker()>& make_worker);
   worker_pool(const worker_pool&) = delete;
   worker_pool& operator=(const worker_pool&) = delete;
   ~worker_pool();
@@ -42,7 +42,6 @@ class worker_pool {
   void run(std::stop_token stop);
 
   const std::function<batch_worker()>& make_worker_;
-  const milliseconds retry_;
   std::mutex mutex_;
   std::condition_variable_any work_;
   std::condition_variable_any finished_;

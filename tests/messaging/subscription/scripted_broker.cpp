@@ -28,7 +28,7 @@ class scripted_consumer final : public consumer {
       : queue_(std::move(queue)), in_flight_(in_flight), traits_(queue_->traits) {}
   ~scripted_consumer() override {
     const std::lock_guard locked(queue_->mutex);
-    for (auto& [tag, one] : queue_->held) queue_->waiting.push_back(one);
+    for (auto& [tag, one] : queue_->held) come_again(std::move(one));
     queue_->held.clear();
   }
 
@@ -66,9 +66,7 @@ class scripted_consumer final : public consumer {
     if (found == queue_->held.end()) return error(errc::not_found, "not held");
     auto again = found->second;
     auto ended = end(tag, queue_->given_back);
-    again.tag = queue_->next_tag++;
-    ++again.count;
-    queue_->waiting.push_back(std::move(again));
+    come_again(std::move(again));
     return ended;
   }
   [[nodiscard]] result<void> dead_letter(std::uint64_t tag) override {
@@ -82,12 +80,22 @@ class scripted_consumer final : public consumer {
   }
 
  private:
+  /// As a broker does that counts: at the limit the message is dropped.
+  void come_again(delivery one) {
+    if (queue_->delivery_limit > 0 && one.count >= queue_->delivery_limit) {
+      queue_->dropped.push_back(one.received.payload);
+      return;
+    }
+    ++one.count;
+    queue_->waiting.push_back(std::move(one));
+  }
   std::vector<delivery> take(std::size_t most) {
     const std::lock_guard locked(queue_->mutex);
     std::vector<delivery> out;
     while (out.size() < most && queue_->held.size() < in_flight_ && !queue_->waiting.empty()) {
       auto one = std::move(queue_->waiting.front());
       queue_->waiting.pop_front();
+      one.tag = next_tag_++;
       queue_->held.emplace(one.tag, one);
       out.push_back(std::move(one));
     }
@@ -105,6 +113,8 @@ class scripted_consumer final : public consumer {
   const queue_ptr queue_;
   const std::size_t in_flight_;
   const messaging::consumer_traits traits_;
+  /// As most brokers' clients number: anew with each connection.
+  std::uint64_t next_tag_ = 1;
 };
 
 class scripted_publisher final : public publisher {
@@ -156,7 +166,6 @@ void scripted_queue::put(const std::string& payload, const std::string& id,
                          const std::string& key) {
   const std::lock_guard locked(mutex);
   delivery one;
-  one.tag = next_tag++;
   one.received.payload = payload;
   one.received.properties.emplace_back("message_id", id);
   one.received.order_key = key;

@@ -27,7 +27,8 @@ struct scripted_queue {
   std::size_t publish_calls = 0;
   std::size_t held_most = 0;
   std::size_t connections = 0;
-  std::uint64_t next_tag = 1;
+  std::uint32_t delivery_limit = 0;  ///< 0: none
+  std::vector<std::string> dropped;  ///< at the limit
   messaging::consumer_traits traits;
   /// Errors of the next calls of receive, extend, acknowledge, give_back, publish and open.
   std::deque<error> refuse_receive;

@@ -1,0 +1,47 @@
+#include "messaging/subscription/parameters.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+
+namespace onceguard::messaging {
+
+std::optional<error> fault_of(const subscription_params& params) {
+  const auto refuse = [](const char* why) { return error(errc::invalid_argument, why); };
+  if (params.workers == 0) return refuse("subscription_params: workers is not positive");
+  if (params.batch == 0) return refuse("subscription_params: batch is not positive");
+  if (params.queue.in_flight == 0) return refuse("subscription_params: in_flight is not positive");
+  if (params.retry.count() <= 0) return refuse("subscription_params: retry is not positive");
+  return std::nullopt;
+}
+
+broker_params consumer_params(const subscription_params& params) {
+  auto out = params.queue;
+  out.prefetch = out.in_flight;
+  out.in_flight +=
+      std::min(params.waiting, std::numeric_limits<std::size_t>::max() - out.in_flight);
+  return out;
+}
+
+std::string id_of(const subscription_params& params, const message& received) {
+  if (!params.id_of) {
+    const auto* const id = property_of(received, "message_id");
+    return id == nullptr ? std::string() : *id;
+  }
+  try {
+    return params.id_of(received).value_or(std::string());  // without one, it is found dead
+  } catch (const std::exception&) {
+    return {};  // one bad message must not end the subscription
+  }
+}
+
+inline namespace v1 {
+
+std::vector<inbox_message> messages_of(std::span<const delivered> batch) {
+  std::vector<inbox_message> out;
+  for (const auto& one : batch) out.push_back({one.id, one.source->received.payload});
+  return out;
+}
+
+}  // namespace v1
+}  // namespace onceguard::messaging
