@@ -20,6 +20,9 @@ std::string metrics_text(const engine& engine, const std::vector<subscriber_numb
                              "Outcomes that the broker did not take: it delivers again.");
   auto backlog = gauge_family("onceguard_messages_backlog", "Messages that wait at the broker.");
   auto connected = gauge_family("onceguard_broker_up", "Whether the queue is connected.");
+  auto circuit =
+      gauge_family("onceguard_circuit_open",
+                   "Whether no messages are taken, as the store or the endpoint is away.");
   auto store = gauge_family("onceguard_store_up", "Whether the store answers, and takes writes.");
   for (const auto& one : all) {
     const std::pair<std::string_view, std::string_view> name{"subscriber", one.subscriber};
@@ -31,10 +34,12 @@ std::string metrics_text(const engine& engine, const std::vector<subscriber_numb
     add_value(lost, static_cast<double>(one.not_settled), {name});
     add_value(backlog, static_cast<double>(one.backlog), {name});
     add_value(connected, one.connected ? 1 : 0, {name});
+    add_value(circuit, one.circuit_open ? 1 : 0, {name});
   }
   add_value(store, engine.health().up ? 1 : 0);
   auto families = process_families();
-  for (auto* family : {&received, &outcomes, &dead, &lost, &backlog, &connected, &store}) {
+  for (auto* family :
+       {&received, &outcomes, &dead, &lost, &backlog, &connected, &circuit, &store}) {
     families.push_back(std::move(*family));
   }
   return prometheus::TextSerializer().Serialize(families);

@@ -21,6 +21,7 @@ struct subscriber_numbers {
   std::uint64_t not_settled = 0;
   std::uint64_t backlog = 0;  ///< messages that wait at the broker
   bool connected = false;
+  bool circuit_open = false;  ///< what the work needs is away
 };
 
 /// Called on the listener's thread.

@@ -202,10 +202,16 @@ constexpr std::array table{
                "The broker did not take what became of the message, and delivers it again; the "
                "inbox knows it then.",
                about_messages},
-    event_info{event::messages_given_back, "messages-given-back", warning, recurring,
-               "subscriber why",
-               "The store failed, so messages are given back to the broker and come again.",
-               about_messages},
+    event_info{event::messages_kept, "messages-kept", warning, recurring, "subscriber why",
+               "The store failed, so messages wait here, and are tried again.", about_messages},
+    event_info{
+        event::consume_circuit_open, "consume-circuit-open", warning, once, "subscriber why",
+        "What the messages need is away: the store, the endpoint or the command. No more are "
+        "taken from the queue, and one at a time is tried, after pauses that double up to 30 "
+        "seconds. Attempts are not counted meanwhile.",
+        about_messages},
+    event_info{event::consume_circuit_closed, "consume-circuit-closed", info, once, "subscriber",
+               "It is there again: messages are taken as before.", about_messages},
     event_info{event::relaying, "relaying", info, once, "relay", "A relay begins.", about_outboxes},
     event_info{event::relay_ended, "relay-ended", info, once, "relay published failed dead",
                "A relay has ended, and what it did since its start.", about_outboxes},
@@ -219,9 +225,15 @@ constexpr std::array table{
                "relay message attempt reason", "Refused, and sent again later.", about_outboxes},
     event_info{event::relay_dead, "relay-dead", error, once, "relay message attempt reason",
                "Refused too often. The row stays, with the reason.", about_outboxes},
-    event_info{event::relay_given_back, "relay-given-back", warning, recurring, "relay why",
-               "The destination is out of reach. Nothing is lost: all is sent again after a pause.",
+    event_info{event::relay_kept, "relay-kept", warning, recurring, "relay why",
+               "A batch found its destination out of reach. Nothing is lost: all is sent again.",
                about_outboxes},
+    event_info{event::relay_circuit_open, "relay-circuit-open", warning, once, "relay why",
+               "The destination is out of reach. No more rows are taken, and one message at a time "
+               "is tried, after pauses that double up to 30 seconds.",
+               about_outboxes},
+    event_info{event::relay_circuit_closed, "relay-circuit-closed", info, once, "relay",
+               "The destination takes messages again.", about_outboxes},
     event_info{event::lease_not_renewed, "lease-not-renewed", warning, recurring, "why",
                "A renewal failed. It is repeated until the lease is over.", about_leases},
     event_info{event::lease_dropped, "lease-dropped", warning, once, "record",

@@ -71,7 +71,9 @@ enum class event : std::uint8_t {
   message_unknown,
   message_dead,
   message_not_settled,
-  messages_given_back,
+  messages_kept,
+  consume_circuit_open,
+  consume_circuit_closed,
   // Outboxes
   relaying,
   relay_ended,
@@ -80,7 +82,9 @@ enum class event : std::uint8_t {
   relayed,
   relay_failed,
   relay_dead,
-  relay_given_back,
+  relay_kept,
+  relay_circuit_open,
+  relay_circuit_closed,
   // Leases and settles
   lease_not_renewed,
   lease_dropped,

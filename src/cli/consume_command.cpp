@@ -98,6 +98,7 @@ class consumers {
       one.not_settled = counters.not_settled;
       one.backlog = counters.backlog;
       one.connected = counters.connected;
+      one.circuit_open = counters.circuit_open;
     }
     return out;
   }

@@ -36,14 +36,14 @@ class command final : public receiver {
   handling take(const handover& given) override {
     const auto end = base::boot_now() + params_.timeout;
     auto input = process::make_input_pipe();
-    if (!input) return not_handled(inbox_result::failed, input.error().detail);
+    if (!input) return not_begun(input.error().detail);
     process::child_params start;
     start.words = params_.command;
     start.environment = environment_for(given);
     // Its output goes where the log goes: standard output belongs to nobody here.
     start.streams = {input->there.get(), STDERR_FILENO, STDERR_FILENO, -1};
     auto running = process::child::start(start);
-    if (!running) return not_handled(inbox_result::failed, running.error().detail);
+    if (!running) return not_begun(running.error().detail);
     input->there.close();
     if (!process::feed(input->here, given.received->payload, end)) return timed_out();
     if (!running->wait(end)) return timed_out();
@@ -67,6 +67,13 @@ class command final : public receiver {
       out.push_back("ONCEGUARD_HEADER_" + variable_name(name) + "=" + (has_form ? *value : ""));
     }
     return process::environment_behind(std::move(out));
+  }
+
+  /// It is no message's fault.
+  static handling not_begun(const std::string& why) {
+    auto out = not_handled(inbox_result::failed, why);
+    out.away = true;
+    return out;
   }
 
   [[nodiscard]] handling timed_out() const {

@@ -64,7 +64,7 @@ class consumption {
       return target_->take({&received, one.id, run.key_for("message"), run.attempt()});
     };
     return messaging::process_guarded(records_, params_.subscriber, {one.id, received.payload},
-                                      params_.inbox, rules_, work);
+                                      params_.inbox, rules_, work, {one.excused, one.blamed});
   }
 
   void note(const subscription_event& happened) {
@@ -97,8 +97,16 @@ class consumption {
         base::log(base::event::broker_away, {{"subscriber", subscriber}, {"why", happened.text}});
         return;
       case store_away:
-        base::log(base::event::messages_given_back,
+        base::log(base::event::messages_kept, {{"subscriber", subscriber}, {"why", happened.text}});
+        return;
+      case circuit_open:
+        counters_.circuit_open = true;
+        base::log(base::event::consume_circuit_open,
                   {{"subscriber", subscriber}, {"why", happened.text}});
+        return;
+      case circuit_closed:
+        counters_.circuit_open = false;
+        base::log(base::event::consume_circuit_closed, {{"subscriber", subscriber}});
         return;
     }
   }

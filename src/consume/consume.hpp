@@ -20,6 +20,7 @@ struct consume_counters {
   std::atomic<std::uint64_t> not_settled{0};  ///< outcomes that the broker did not take
   std::atomic<std::uint64_t> backlog{0};      ///< as the broker said last
   std::atomic<bool> connected{false};
+  std::atomic<bool> circuit_open{false};  ///< what the work needs is away
 };
 
 /// Runs until a stop is requested; blocks. `records` keeps what was handled. Errors as for

@@ -29,25 +29,26 @@ class endpoint final : public receiver {
         http1::exchange(address_, "POST", endpoint_request(form_, given), params_.timeout);
     if (!answer) {
       const auto& why = answer.error();
-      if (why.effect == effect::none) return not_handled(inbox_result::failed, why.detail);
+      if (why.effect == effect::none) return away(not_handled(inbox_result::failed, why.detail));
       return not_handled(inbox_result::unknown, why.detail, unknown_reason::upstream_broken);
     }
     return outcome_of(answer->status);
   }
 
  private:
+  static handling away(handling out) {
+    out.away = true;
+    return out;
+  }
+
   [[nodiscard]] handling outcome_of(std::uint16_t status) const {
+    const auto rule = rule_of(status);
+    if (rule == outcome_rule::complete) return {};
     const auto text = "the endpoint answered " + std::to_string(status);
-    switch (rule_of(status)) {
-      case outcome_rule::complete:
-        return {};
-      case outcome_rule::fail:
-      case outcome_rule::release:
-        return not_handled(inbox_result::failed, text);
-      case outcome_rule::unknown:
-        break;
-    }
-    return not_handled(inbox_result::unknown, text, unknown_reason::upstream_status, status);
+    auto out = rule == outcome_rule::unknown ? not_handled(inbox_result::unknown, text,
+                                                           unknown_reason::upstream_status, status)
+                                             : not_handled(inbox_result::failed, text);
+    return says_away(status) ? away(std::move(out)) : out;
   }
 
   [[nodiscard]] outcome_rule rule_of(std::uint16_t status) const {

@@ -30,9 +30,15 @@ class receiver {
   [[nodiscard]] virtual messaging::handling take(const handover& given) = 0;
 };
 
+/// Statuses that say nothing about the message: whoever answers takes none now.
+[[nodiscard]] constexpr bool says_away(std::uint16_t status) noexcept {
+  return status == 429 || status == 502 || status == 503;
+}
+
 /// POST to the endpoint of the parameters. A 2xx is handled; 3xx, 4xx, 501, 503 and an address that
 /// takes no connection are failed attempts; any other status, a timeout and a broken answer are
-/// unknown. `secret`: the bytes of the key of the signature; empty: none.
+/// unknown. 429, 502, 503 and that address say that it is away. `secret`: the bytes of the key of
+/// the signature; empty: none.
 [[nodiscard]] std::unique_ptr<receiver> make_endpoint(const consume_params& params,
                                                       std::string secret);
 

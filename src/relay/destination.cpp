@@ -31,9 +31,6 @@ class broker final : public destination {
   messaging::batch_publisher publisher_;
 };
 
-/// Statuses that say nothing about the message.
-bool is_away(std::uint16_t status) { return status == 429 || status == 502 || status == 503; }
-
 class endpoint final : public destination {
  public:
   endpoint(const relay_params& params, std::string secret)
@@ -56,7 +53,8 @@ class endpoint final : public destination {
         continue;
       }
       const auto text = "the endpoint answered " + std::to_string(answer->status);
-      if (is_away(answer->status)) return error(errc::broker_unreachable, text, effect::unknown);
+      if (consume::says_away(answer->status))
+        return error(errc::broker_unreachable, text, effect::unknown);
       out.push_back(answer->status / 100 == 2 ? std::string() : text);
     }
     return out;

@@ -12,12 +12,20 @@ namespace {
 
 constexpr milliseconds soon{1'000};
 
-inbox_outcome outcome_of(handling work, std::uint32_t attempt, const inbox_policy& policy) {
-  if (work.kind == inbox_result::failed) {
-    return failure_of(std::move(work.reason), attempt, policy);
+inbox_outcome outcome_of(handling work, std::uint32_t attempt, const inbox_policy& policy,
+                         earlier_attempts earlier) {
+  if (work.kind == inbox_result::failed && !work.away) {
+    const auto counted = attempt > earlier.excused ? attempt - earlier.excused : 1;
+    return failure_of(std::move(work.reason), counted, policy);
   }
   inbox_outcome out;
   out.kind = work.kind;
+  out.away = work.away;
+  if (work.kind == inbox_result::failed && earlier.blamed >= policy.attempts) {
+    // So often others were handled after it failed: it is this message.
+    out.kind = inbox_result::dead;
+    out.away = false;
+  }
   out.attempt = attempt;
   out.reason = std::move(work.reason);
   return out;
@@ -29,7 +37,7 @@ settle_terms terms_of(const inbox_outcome& outcome, const handling& work,
   out.retention = policy.retention;
   switch (outcome.kind) {
     case inbox_result::failed:
-      out.kind = settle_kind::fail;
+      out.kind = outcome.away ? settle_kind::release : settle_kind::fail;
       out.backoff = policy.backoff;
       out.backoff_max = policy.backoff_max;
       break;
@@ -106,7 +114,8 @@ route_policy rules_of(const inbox_policy& policy) {
 
 result<inbox_outcome> process_guarded(guard& records, std::string_view subscriber,
                                       const inbox_message& message, const inbox_policy& policy,
-                                      const route_policy& rules, const message_work& work) {
+                                      const route_policy& rules, const message_work& work,
+                                      earlier_attempts earlier) {
   if (message.id.empty() || message.id.size() > key_size_max) {
     inbox_outcome out;
     out.kind = inbox_result::dead;
@@ -119,7 +128,7 @@ result<inbox_outcome> process_guarded(guard& records, std::string_view subscribe
   running run(held);
   const auto attempt = held.lease().attempt;
   const auto done = work(run);
-  auto out = outcome_of(done, attempt, policy);
+  auto out = outcome_of(done, attempt, policy, earlier);
   const auto ended = records.settle(std::move(held), terms_of(out, done, policy));
   if (ended.kind != outcome_kind::ran) return without_lease(ended);
   return out;

@@ -111,6 +111,7 @@ result<consumer_facts> read_facts(connection& server, const std::string& stream,
   out.traits.hold = hold_of(config);
   out.traits.delays = true;
   out.traits.counts = true;
+  out.traits.counts_returns = true;
   // With more than one at a time, what is delivered again comes behind later messages.
   out.traits.ordered = config.MaxAckPending == 1;
   out.traits.redelivery =

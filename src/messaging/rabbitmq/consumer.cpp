@@ -11,7 +11,7 @@
 namespace onceguard::messaging::rabbitmq {
 namespace {
 
-constexpr std::size_t most_in_flight = 65'535;  // basic.qos has 16 bits for it
+constexpr std::size_t most_prefetch = 65'535;  // basic.qos has 16 bits for it
 
 /// What RabbitMQ does, for consumers of one queue:
 /// - A delivery belongs to the consumer as long as its channel is open. RabbitMQ closes a channel
@@ -22,11 +22,18 @@ constexpr std::size_t most_in_flight = 65'535;  // basic.qos has 16 bits for it
 ///   consumer; only what is delivered again comes late (a quorum queue puts it at its begin or its
 ///   end, a classic queue at the old position if it can). With several consumers on the queue each
 ///   gets a part of the messages, and so of a key, unless the queue has x-single-active-consumer.
-/// - Only quorum queues count deliveries. A classic queue has one mark for "delivered before".
+/// - Only quorum queues count deliveries, returned ones too, and drop a message at x-delivery-limit
+///   (20 from release 4.0 on, unless it is set). A classic queue has one mark for "delivered
+///   before".
+/// - The prefetch of a consumer never changes, and bounds what others on the queue don't get. So
+/// the
+///   channel gets further consumers when all that RabbitMQ may send is held and receive asks for
+///   more, and is rid of them when little is held.
 consumer_traits traits_of(const address& where) {
   consumer_traits out;
   out.dead_letters = where.dead_letters;
   out.counts = true;
+  out.counts_returns = true;
   out.ordered = true;
   return out;
 }
@@ -45,17 +52,7 @@ class queue_consumer final : public messaging::consumer, private channel_listene
     if (auto done = connection_.open(params_.name, until); !done) return done;
     if (auto done = connection_.open_channel(until); !done) return done;
     if (auto done = declare(until); !done) return done;
-    // What receive has not returned yet counts, too: all of it belongs to this consumer.
-    amqp_basic_qos_t qos = prefetch();
-    if (auto done = connection_.call(AMQP_BASIC_QOS_METHOD, &qos, AMQP_BASIC_QOS_OK_METHOD, until);
-        !done) {
-      return done;
-    }
-    amqp_basic_consume_t consume{};
-    consume.queue = bytes_of(where_.queue);
-    consume.consumer_tag = bytes_of(std::string_view(params_.name).substr(0, longest_text));
-    return connection_.call(AMQP_BASIC_CONSUME_METHOD, &consume, AMQP_BASIC_CONSUME_OK_METHOD,
-                            until);
+    return add_consumer(until);
   }
 
   [[nodiscard]] const consumer_traits& traits() const noexcept override { return traits_; }
@@ -64,6 +61,8 @@ class queue_consumer final : public messaging::consumer, private channel_listene
                                                       milliseconds wait) override {
     const auto until = base::boot_now() + wait;
     static_cast<void>(connection_.advance());
+    if (auto usable = check(); !usable) return usable.error();
+    if (auto fitted = fit_prefetch(most); !fitted) return lost(fitted.error());
     for (;;) {
       if (auto usable = check(); !usable) return usable.error();
       if (!arrived_.empty() || base::boot_now() >= until) return take_arrived(most);
@@ -136,9 +135,55 @@ class queue_consumer final : public messaging::consumer, private channel_listene
 
   [[nodiscard]] moment deadline() const { return base::boot_now() + params_.timeout; }
 
+  /// Of one consumer of the channel.
+  [[nodiscard]] std::size_t first_prefetch() const {
+    const auto wanted = params_.prefetch == 0 ? params_.in_flight : params_.prefetch;
+    return std::min({wanted, params_.in_flight, most_prefetch});
+  }
   [[nodiscard]] amqp_basic_qos_t prefetch() const {
-    const auto count = std::min(params_.in_flight, most_in_flight);
-    return {0, static_cast<std::uint16_t>(count), 0};
+    return {0, static_cast<std::uint16_t>(last_prefetch_), 0};
+  }
+  [[nodiscard]] std::string consumer_tag(std::size_t number) const {
+    const auto suffix = number == 0 ? std::string() : " " + std::to_string(number + 1);
+    return params_.name.substr(0, longest_text - suffix.size()) + suffix;
+  }
+
+  [[nodiscard]] result<void> add_consumer(moment until) {
+    // What receive has not returned yet counts, too: all of it belongs to this consumer.
+    const auto more = capacity_ == 0 ? first_prefetch() : capacity_;
+    last_prefetch_ = std::min({more, params_.in_flight - capacity_, most_prefetch});
+    amqp_basic_qos_t qos = prefetch();
+    if (auto done = connection_.call(AMQP_BASIC_QOS_METHOD, &qos, AMQP_BASIC_QOS_OK_METHOD, until);
+        !done) {
+      return done;
+    }
+    const auto tag = consumer_tag(consumers_);
+    amqp_basic_consume_t consume{};
+    consume.queue = bytes_of(where_.queue);
+    consume.consumer_tag = bytes_of(tag);
+    auto done =
+        connection_.call(AMQP_BASIC_CONSUME_METHOD, &consume, AMQP_BASIC_CONSUME_OK_METHOD, until);
+    if (!done) return done;
+    ++consumers_;
+    capacity_ += last_prefetch_;
+    return {};
+  }
+
+  /// Lets RabbitMQ send as many as the caller holds and asks for.
+  [[nodiscard]] result<void> fit_prefetch(std::size_t most) {
+    const auto here = held_.size() + arrived_.size();
+    const bool asks_for_more = most > arrived_.size() && here >= capacity_;
+    if (asks_for_more && capacity_ < params_.in_flight) return add_consumer(deadline());
+    if (here > first_prefetch() / 2) return {};
+    while (consumers_ > 1) {
+      const auto tag = consumer_tag(--consumers_);
+      amqp_basic_cancel_t cancel{bytes_of(tag), 1};
+      if (!append_method(connection_.outgoing(), the_channel, AMQP_BASIC_CANCEL_METHOD, &cancel)) {
+        return connection_.fault(errc::conflict, "AMQP can't carry the request");
+      }
+    }
+    capacity_ = first_prefetch();
+    return {};
   }
 
   /// Asks for the queue without making one.
@@ -238,6 +283,9 @@ class queue_consumer final : public messaging::consumer, private channel_listene
   delivery coming_{};             ///< its content has not arrived yet
   std::deque<delivery> arrived_;  ///< not returned by receive yet
   std::unordered_set<std::uint64_t> held_;
+  std::size_t consumers_ = 0;  ///< of the channel
+  std::size_t capacity_ = 0;   ///< of all of them: so many may RabbitMQ send
+  std::size_t last_prefetch_ = 0;
   std::uint64_t waiting_ = 0;
   bool cancelled_ = false;
   std::optional<moment> probed_;

@@ -27,6 +27,7 @@ consumer_traits traits_of(const sqs_url& url, const queue_facts& facts) {
   out.hold = url.hold.value_or(facts.visibility);
   out.delays = true;
   out.counts = true;
+  out.counts_returns = true;
   out.ordered = url.is_fifo();
   out.redelivery = facts.retention;
   // Zero would mean: as long as the consumer is connected.
