@@ -212,6 +212,17 @@ constexpr std::array table{
         about_messages},
     event_info{event::consume_circuit_closed, "consume-circuit-closed", info, once, "subscriber",
                "It is there again: messages are taken as before.", about_messages},
+    event_info{event::queue_row_unreadable, "queue-row-unreadable", error, recurring,
+               "queue row why",
+               "A row of a queue in PostgreSQL can't be read, and is set aside, so that the others "
+               "go on: it is a dead row (`dead_since`), and a dead one is put off for ever "
+               "(`visible_at`). Look at the row with this `id`.",
+               about_messages},
+    event_info{event::queue_rows_parked, "queue-rows-parked", warning, recurring,
+               "queue rows first",
+               "Rows of a queue in PostgreSQL have the `visible_at` 'infinity': they are never "
+               "delivered. `first` is the lowest `id`. Set `visible_at` to now() or delete them.",
+               about_messages},
     event_info{event::relaying, "relaying", info, once, "relay", "A relay begins.", about_outboxes},
     event_info{event::relay_ended, "relay-ended", info, once, "relay published failed dead",
                "A relay has ended, and what it did since its start.", about_outboxes},

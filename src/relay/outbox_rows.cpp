@@ -9,13 +9,14 @@ namespace queue = messaging::postgres_queue;
 namespace {
 
 constexpr std::string_view note_statement =
-    "UPDATE {t} SET failures = failures + 1, reason = pg_catalog.convert_from($2, 'UTF8')"
+    "UPDATE {t} SET failures = greatest(least(coalesce(failures, 0), 2147483646), 0) + 1, reason = "
+    "pg_catalog.convert_from($2, 'UTF8')"
     " WHERE id = $1 RETURNING failures";
 // Behind the first live row by number, none is much older.
 constexpr std::string_view count_statement =
     "SELECT (SELECT count(*) FROM (SELECT FROM {t} WHERE dead_since IS NOT NULL LIMIT 1000000) d),"
-    " (SELECT greatest(0, ceil(extract(epoch FROM clock_timestamp() - published_at) * "
-    "1000))::bigint"
+    " (SELECT CASE WHEN isfinite(published_at) THEN greatest(0, ceil(extract(epoch FROM"
+    " clock_timestamp() - published_at) * 1000))::bigint ELSE 0 END"
     " FROM {t} WHERE dead_since IS NULL ORDER BY id LIMIT 1)";
 
 /// For a column of text: the reason may have the words of an endpoint or a broker in it.

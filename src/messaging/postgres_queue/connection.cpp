@@ -234,6 +234,11 @@ bool connection::take_notifications() {
   return any;
 }
 
+bool connection::refused_data() const noexcept {
+  return sqlstate_.starts_with("22") || sqlstate_.starts_with("54") || sqlstate_ == "XX001" ||
+         sqlstate_ == "XX002";
+}
+
 error connection::refusal(const PGresult* refused) {
   sqlstate_ = field(refused, PG_DIAG_SQLSTATE);
   auto text = single_line(field(refused, PG_DIAG_MESSAGE_PRIMARY));

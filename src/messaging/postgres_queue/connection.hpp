@@ -37,6 +37,9 @@ class connection {
   bool take_notifications();
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// Whether the last statement was refused for what stands in a row: a text that the encoding does
+  /// not know, a value out of range or too large, a damaged page.
+  [[nodiscard]] bool refused_data() const noexcept;
 
  private:
   using instant = base::boot_clock::time_point;

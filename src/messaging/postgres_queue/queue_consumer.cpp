@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/hash.hpp"
+#include "base/log.hpp"
 #include "messaging/postgres_queue/queue_table.hpp"
 
 namespace onceguard::messaging::postgres_queue {
@@ -123,6 +124,7 @@ result<std::vector<delivery>> queue_consumer::take(std::size_t most) {
   values.int8(count).bytes(holder);
   values.int8(std::min(traits_.hold, duration_max).count()).int8(window_);
   auto taken = server_->run(statements_.take, values, races::with_unique);
+  if (!taken && server_->refused_data()) return take_each(values, holder);
   if (!taken) return taken.error();
   std::vector<std::pair<std::int64_t, int>> order;
   for (int row = 0; row < taken->size(); ++row) order.emplace_back(taken->integer(row, 0), row);
@@ -131,6 +133,37 @@ result<std::vector<delivery>> queue_consumer::take(std::size_t most) {
   for (const auto& [id, row] : order) out.push_back(read(*taken, row, holder));
   short_ = !out.empty() && std::cmp_less(out.size(), count);
   return out;
+}
+
+result<std::vector<delivery>> queue_consumer::take_each(const parameters& values,
+                                                        const std::string& holder) {
+  auto taken = server_->run(statements_.hold, values, races::with_unique);
+  if (!taken) return taken.error();
+  std::vector<std::int64_t> ids;
+  for (int row = 0; row < taken->size(); ++row) ids.push_back(taken->integer(row, 0));
+  std::sort(ids.begin(), ids.end());
+  std::vector<delivery> out;
+  for (const auto id : ids) {
+    const auto got = server_->run(statements_.read, parameters().int8(id).bytes(holder));
+    if (!got && server_->refused_data()) {
+      if (auto done = set_aside(id, holder, got.error()); !done) return done.error();
+    } else if (!got) {
+      return got.error();
+    } else if (got->size() == 1) {
+      out.push_back(read(*got, 0, holder));
+    }
+  }
+  short_ = true;
+  return out;
+}
+
+result<void> queue_consumer::set_aside(std::int64_t id, const std::string& holder,
+                                       const error& why) {
+  auto done = server_->run(statements_.set_aside, parameters().int8(id).bytes(holder));
+  if (!done) return done.error();
+  base::log(base::event::queue_row_unreadable,
+            {{"queue", server_->name()}, {"row", id}, {"why", why.detail}});
+  return {};
 }
 
 delivery queue_consumer::read(const rows& got, int row, const std::string& holder) {
@@ -210,6 +243,12 @@ result<void> queue_consumer::dead_letter(std::uint64_t tag) {
 result<std::optional<std::uint64_t>> queue_consumer::backlog() {
   auto counted = server_->run(statements_.backlog);
   if (!counted) return counted.error();
+  const auto parked = counted->integer(0, 1);
+  if (parked > 0 && parked != parked_rows_) {
+    base::log(base::event::queue_rows_parked,
+              {{"queue", server_->name()}, {"rows", parked}, {"first", counted->integer(0, 2)}});
+  }
+  parked_rows_ = parked;
   return std::optional<std::uint64_t>(static_cast<std::uint64_t>(counted->integer(0, 0)));
 }
 

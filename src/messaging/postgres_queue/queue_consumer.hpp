@@ -40,6 +40,11 @@ class queue_consumer final : public consumer {
                  std::unique_ptr<connection> server);
   [[nodiscard]] result<void> begin(const queue_url& url);
   [[nodiscard]] result<std::vector<delivery>> take(std::size_t most);
+  /// The same with a statement for each row: those that can't be read are set aside.
+  [[nodiscard]] result<std::vector<delivery>> take_each(const parameters& values,
+                                                        const std::string& holder);
+  [[nodiscard]] result<void> set_aside(std::int64_t id, const std::string& holder,
+                                       const error& why);
   [[nodiscard]] result<clearance> clear();
   [[nodiscard]] delivery read(const rows& got, int row, const std::string& holder);
   [[nodiscard]] result<void> wait_full(instant until);
@@ -56,7 +61,8 @@ class queue_consumer final : public consumer {
   std::map<std::uint64_t, held_row> held_;
   std::uint64_t last_tag_ = 0;
   std::int64_t window_;
-  bool short_ = false;  // the last taking got fewer than it wanted
+  bool short_ = false;            // the last taking got fewer than it wanted
+  std::int64_t parked_rows_ = 0;  // those that will never be visible, as they were told last
 };
 
 }  // namespace onceguard::messaging::postgres_queue

@@ -29,7 +29,7 @@ constexpr std::string_view fresh_rows = R"sql(
     AND q.id <= (SELECT max(w.id) FROM (
       SELECT id FROM {t} WHERE in_front AND dead_since IS NULL AND visible_at IS NULL
       ORDER BY id LIMIT {window}) w)
-    AND ((q.order_key <> '') IS NOT TRUE OR ({free})))sql";
+    AND ((q.order_key <> '') IS NOT TRUE OR q.held_by IS NOT NULL OR ({free})))sql";
 
 constexpr std::string_view take_live = R"sql(
 WITH due AS MATERIALIZED (
@@ -48,11 +48,16 @@ WITH taken AS MATERIALIZED (
   ORDER BY q.id LIMIT $1 FOR UPDATE OF q SKIP LOCKED
 ))sql";
 
+// Whatever stands in a row: one that the statement can't count on would stop all.
 constexpr std::string_view hold_taken = R"sql(
-UPDATE {t} m SET held_by = $2, deliveries = m.deliveries + 1,
+UPDATE {t} m SET held_by = $2,
+  deliveries = greatest(least(coalesce(m.deliveries, 0), 2147483646), 0) + 1,
   visible_at = now() + $3 * interval '1 millisecond'
 FROM taken WHERE m.id = taken.id
-RETURNING m.id, m.message_id, m.order_key, m.payload, m.headers, m.deliveries{more})sql";
+RETURNING )sql";
+
+constexpr std::string_view all_of_row =
+    "m.id, m.message_id, m.order_key, m.payload, m.headers, m.deliveries{more}";
 
 constexpr std::string_view nothing_before = R"sql(
   NOT EXISTS (SELECT FROM {t} o WHERE o.order_key = q.order_key AND o.order_key <> ''
@@ -87,23 +92,20 @@ WITH w AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM cleared), (SELECT count(*) FROM w) >= $1,
   (SELECT ceil(extract(epoch FROM min(visible_at) - clock_timestamp()) * 1000)::bigint FROM {t}
-   WHERE in_front AND dead_since IS NULL AND visible_at > now()),
+   WHERE in_front AND dead_since IS NULL AND visible_at > now() AND visible_at < 'infinity'),
   EXISTS (SELECT {due}) OR EXISTS (SELECT {fresh}))sql";
 
 constexpr std::string_view clear_dead = R"sql(
 SELECT 0::bigint, $1::bigint < 0,
   (SELECT ceil(extract(epoch FROM min(visible_at) - clock_timestamp()) * 1000)::bigint FROM {t}
-   WHERE dead_since IS NOT NULL AND visible_at > now()),
+   WHERE dead_since IS NOT NULL AND visible_at > now() AND visible_at < 'infinity'),
   EXISTS (SELECT FROM {t} WHERE dead_since IS NOT NULL
           AND (visible_at IS NULL OR visible_at <= now())))sql";
 
-constexpr std::string_view backlog_live = R"sql(
-SELECT count(*) FROM (SELECT FROM {t} WHERE dead_since IS NULL
-  AND (held_by IS NULL OR visible_at <= now()) LIMIT 1000000) w)sql";
-
-constexpr std::string_view backlog_dead = R"sql(
-SELECT count(*) FROM (SELECT FROM {t} WHERE dead_since IS NOT NULL
-  AND (held_by IS NULL OR visible_at <= now()) LIMIT 1000000) w)sql";
+constexpr std::string_view backlog_rows = R"sql(
+SELECT (SELECT count(*) FROM (SELECT FROM {t} WHERE {kind}
+  AND (held_by IS NULL OR visible_at <= now()) LIMIT 1000000) w), count(p.id), min(p.id)
+FROM (SELECT id FROM {t} WHERE {kind}{front} AND visible_at = 'infinity' LIMIT 1000000) p)sql";
 
 std::string filled(std::string text, std::string_view mark, std::string_view part) {
   for (auto found = text.find(mark); found != text.npos; found = text.find(mark)) {
@@ -127,7 +129,10 @@ std::string complete(std::string text, const queue_url& url, std::string_view wi
 
 consumer_statements::consumer_statements(const queue_url& url) {
   const auto one = [&](std::string_view text) { return complete(std::string(text), url); };
-  take = complete(std::string(url.dead ? take_dead : take_live).append(hold_taken), url, "$4");
+  const auto chosen = std::string(url.dead ? take_dead : take_live).append(hold_taken);
+  take = complete(chosen + std::string(all_of_row), url, "$4");
+  hold = complete(chosen + "m.id", url, "$4");
+  read = one("SELECT " + std::string(all_of_row) + " FROM {t} m WHERE id = $1 AND held_by = $2");
   clear = complete(std::string(url.dead ? clear_dead : clear_live), url, "$1");
   acknowledge = one("DELETE FROM {t} WHERE id = $1 AND held_by = $2");
   extend =
@@ -142,7 +147,13 @@ consumer_statements::consumer_statements(const queue_url& url) {
   };
   give_back = notifying("held_by = NULL, visible_at = now() + $3 * interval '1 millisecond'");
   dead_letter = notifying("held_by = NULL, visible_at = NULL, dead_since = now()");
-  backlog = one(url.dead ? backlog_dead : backlog_live);
+  const std::string reason = url.outbox ? ", reason = 'the row can not be read'" : "";
+  set_aside =
+      notifying(url.dead ? "held_by = NULL, visible_at = 'infinity'"
+                         : "held_by = NULL, visible_at = NULL, dead_since = now()" + reason);
+  auto counted = filled(std::string(backlog_rows), "{kind}",
+                        url.dead ? "dead_since IS NOT NULL" : "dead_since IS NULL");
+  backlog = one(filled(std::move(counted), "{front}", url.dead ? "" : " AND in_front"));
 }
 
 std::string publish_batch_statement(const queue_url& url) {
