@@ -79,6 +79,18 @@ struct consumer_traits {
   /// The longest time for which the broker may still redeliver a message; zero: without end. The
   /// retention of an inbox must exceed it.
   milliseconds redelivery{0};
+  /// So often the broker delivers a message at most: then it drops it, or moves it to a place of
+  /// its own. Zero: there is no such limit, or none that can be read.
+  std::uint64_t deliveries_max = 0;
+  /// False: the broker may have such a limit, and does not tell.
+  bool limit_known = true;
+  /// What its operators call the limit: for people.
+  std::string limit_name{};
+};
+
+/// A message that the broker has given up by itself: its own limit of deliveries was passed.
+struct dropped_message {
+  std::string name;  ///< what the broker calls it, for people
 };
 
 /// A consumer: one connection to one queue of a broker. The calls block, for at most the timeout of
@@ -120,6 +132,8 @@ class consumer {
   [[nodiscard]] virtual result<void> dead_letter(std::uint64_t tag) = 0;
   /// How many messages wait in the queue for a consumer, as the broker tells; nullopt: it does not.
   [[nodiscard]] virtual result<std::optional<std::uint64_t>> backlog() = 0;
+  /// What the broker has given up since the last call, as far as it tells. Does not wait.
+  [[nodiscard]] virtual std::vector<dropped_message> take_dropped() { return {}; }
 };
 
 /// Sends messages to one destination of a broker. The calls block, for at most the timeout of the
@@ -158,6 +172,8 @@ struct broker_params {
   std::size_t prefetch = 0;
   /// What the broker's operators see as the consumer's name, where it has one.
   std::string name = "onceguard";
+  /// A consumer whose queue is missing makes it, where it can and may: a table in PostgreSQL.
+  bool make_queue = false;
 };
 
 /// Connects a consumer; blocks. errc::invalid_argument: the URL, or what it names is not as the

@@ -61,13 +61,16 @@ enum class subscription_event_kind : std::uint8_t {
   store_away,      ///< a worker failed with an error; `text` says why
   circuit_open,    ///< what the work needs is away; one message at a time is tried; `text` says why
   circuit_closed,  ///< it is there again
+  last_delivery,   ///< the broker's own limit allows no other delivery of this message
+  dropped,         ///< the broker has given up a message by itself; `text` says which
 };
 
 /// Something happened to a subscription. The views end with the call.
 struct subscription_event {
   /// Says which members count.
   subscription_event_kind kind = subscription_event_kind::received;
-  const delivery* message = nullptr;       ///< received, settled, dead_lettered, not_settled
+  /// received, last_delivery, settled, dead_lettered, not_settled
+  const delivery* message = nullptr;
   const inbox_outcome* outcome = nullptr;  ///< settled, dead_lettered, not_settled
   std::string_view id{};                   ///< of the message, where it has one
   std::string_view text{};                 ///< for people
@@ -90,6 +93,10 @@ struct subscription_params {
   std::size_t workers = 1;
   /// Messages that a worker gets at once, at most.
   std::size_t batch = 64;
+  /// So many attempts the inbox makes, and so long their back-offs take together: a queue that
+  /// delivers a message less often, or keeps it for no longer, is refused. 0: not checked.
+  std::uint32_t attempts = 0;
+  milliseconds backoffs{0};
   /// For messages with an order key.
   order_rule order = order_rule::skip;
   /// The id of a message; nullopt, or an exception: there is none, and the message is dead.
@@ -116,8 +123,9 @@ using batch_worker =
 /// `make_worker` is called on each worker's thread; what it throws counts as an error of the store.
 ///
 /// Errors: nothing was received yet. errc::invalid_argument, errc::not_found: as for open_consumer;
-/// errc::conflict: there is no destination for dead letters, or `retention` of the inbox (0: not
-/// checked) does not exceed the time for which the broker may redeliver.
+/// errc::conflict: there is no destination for dead letters, `retention` of the inbox (0: not
+/// checked) does not exceed the time for which the broker may redeliver, or the broker gives a
+/// message up before all `attempts` are made.
 [[nodiscard]] result<void> run_subscription(const subscription_params& params, std::stop_token stop,
                                             const std::function<batch_worker()>& make_worker,
                                             milliseconds retention = milliseconds(0));

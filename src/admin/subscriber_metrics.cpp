@@ -18,6 +18,10 @@ std::string metrics_text(const engine& engine, const std::vector<subscriber_numb
                              "Messages that were stored among the dead letters.");
   auto lost = counter_family("onceguard_messages_not_settled_total",
                              "Outcomes that the broker did not take: it delivers again.");
+  auto last = counter_family("onceguard_messages_last_delivery_total",
+                             "Deliveries that are the last one by the broker's own limit.");
+  auto dropped = counter_family("onceguard_messages_dropped_total",
+                                "Messages that the broker gave up by itself, as far as it tells.");
   auto backlog = gauge_family("onceguard_messages_backlog", "Messages that wait at the broker.");
   auto connected = gauge_family("onceguard_broker_up", "Whether the queue is connected.");
   auto circuit =
@@ -32,6 +36,8 @@ std::string metrics_text(const engine& engine, const std::vector<subscriber_numb
     }
     add_value(dead, static_cast<double>(one.dead_lettered), {name});
     add_value(lost, static_cast<double>(one.not_settled), {name});
+    add_value(last, static_cast<double>(one.last_deliveries), {name});
+    add_value(dropped, static_cast<double>(one.dropped), {name});
     add_value(backlog, static_cast<double>(one.backlog), {name});
     add_value(connected, one.connected ? 1 : 0, {name});
     add_value(circuit, one.circuit_open ? 1 : 0, {name});
@@ -39,7 +45,7 @@ std::string metrics_text(const engine& engine, const std::vector<subscriber_numb
   add_value(store, engine.health().up ? 1 : 0);
   auto families = process_families();
   for (auto* family :
-       {&received, &outcomes, &dead, &lost, &backlog, &connected, &circuit, &store}) {
+       {&received, &outcomes, &dead, &lost, &last, &dropped, &backlog, &connected, &circuit, &store}) {
     families.push_back(std::move(*family));
   }
   return prometheus::TextSerializer().Serialize(families);

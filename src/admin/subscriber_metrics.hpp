@@ -19,6 +19,8 @@ struct subscriber_numbers {
   std::vector<std::pair<std::string_view, std::uint64_t>> outcomes;  ///< by name
   std::uint64_t dead_lettered = 0;
   std::uint64_t not_settled = 0;
+  std::uint64_t last_deliveries = 0;
+  std::uint64_t dropped = 0;  ///< by the broker itself
   std::uint64_t backlog = 0;  ///< messages that wait at the broker
   bool connected = false;
   bool circuit_open = false;  ///< what the work needs is away

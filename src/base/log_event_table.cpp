@@ -212,6 +212,18 @@ constexpr std::array table{
         about_messages},
     event_info{event::consume_circuit_closed, "consume-circuit-closed", info, once, "subscriber",
                "It is there again: messages are taken as before.", about_messages},
+    event_info{
+        event::message_last_delivery, "message-last-delivery", warning, recurring,
+        "subscriber message deliveries",
+        "The broker's own limit allows no other delivery of this message: if the process "
+        "ends before the message is settled, the broker drops it or moves it away. Raise the "
+        "limit (`max_deliver`, `delivery-limit`, `maxReceiveCount`).",
+        about_messages},
+    event_info{event::message_dropped, "message-dropped", error, recurring, "subscriber message",
+               "The broker has given up a message by itself, as its own limit of deliveries was "
+               "passed. It is not handled, and no dead letter of Onceguard's. Fetch it by what "
+               "`message` says, and raise the limit.",
+               about_messages},
     event_info{event::queue_row_unreadable, "queue-row-unreadable", error, recurring,
                "queue row why",
                "A row of a queue in PostgreSQL can't be read, and is set aside, so that the others "

@@ -74,6 +74,8 @@ enum class event : std::uint8_t {
   messages_kept,
   consume_circuit_open,
   consume_circuit_closed,
+  message_last_delivery,
+  message_dropped,
   queue_row_unreadable,
   queue_rows_parked,
   // Outboxes

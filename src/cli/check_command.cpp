@@ -22,7 +22,8 @@ int check(const given_flags& given) {
   const auto name = source.file.empty() ? std::string("configuration") : source.file;
   if (faults == 0) {
     std::cout << name << ": ok\n"
-              << "onceguard doctor examines what is outside: the store, the port, the upstreams\n";
+              << "onceguard doctor examines what is outside: the store, the port, the "
+                 "upstreams, the queues\n";
     return exit_ok;
   }
   std::cerr << name << ": " << faults << (faults == 1 ? " fault\n" : " faults\n");

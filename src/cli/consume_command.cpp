@@ -96,6 +96,8 @@ class consumers {
       }
       one.dead_lettered = counters.dead_lettered;
       one.not_settled = counters.not_settled;
+      one.last_deliveries = counters.last_deliveries;
+      one.dropped = counters.dropped;
       one.backlog = counters.backlog;
       one.connected = counters.connected;
       one.circuit_open = counters.circuit_open;

@@ -6,6 +6,7 @@
 
 #include "admin/tokens.hpp"
 #include "cli/command.hpp"
+#include "cli/doctor/queues.hpp"
 #include "cli/doctor/surroundings.hpp"
 #include "cli/doctor/upstream_talk.hpp"
 #include "cli/given_flags.hpp"
@@ -111,6 +112,7 @@ diagnoses examine(const config::loaded& read) {
   if (!settings.gateway.audit_log.empty()) {
     out.push_back(examine_file("audit_log", settings.gateway.audit_log));
   }
+  for (const auto& each : settings.consumers) add(out, examine_consumer(each));
   for (const auto& upstream : settings.routing.upstreams) {
     auto found =
         examine_upstream(upstream, settings.gateway.listen, settings.gateway.connect_timeout);
@@ -175,13 +177,15 @@ int run_doctor(const given_flags& given, bool as_json) {
 
 void add_doctor_command(command app) {
   const auto added = app.add_command(
-      "doctor", "Examine what a gateway needs: the store, the port, files, upstreams");
+      "doctor", "Examine what is needed: the store, the port, files, upstreams, queues");
   const auto as_json = std::make_shared<bool>(false);
   added.add_flag("--json", *as_json, "As one JSON object");
   const auto given = add_all_flags(added);
   added.footer(
-      "Reaches the store and the upstreams (an upstream with one HEAD). Says what is wrong or\n"
-      "weak, and what to do. Exit code 1: there is a fault; 4: the store is out of\n"
+      "Reaches the store, the upstreams (an upstream with one HEAD) and the queues of "
+      "[[consume]],\n"
+      "from which nothing is taken. Says what is wrong or weak, and what to do. Exit code 1: there "
+      "is a fault; 4: the store is out of\n"
       "reach, or takes no writes.\n\n"
       "Example:\n  onceguard doctor --config onceguard.toml");
   added.runs([=] { return run_doctor(*given, *as_json); });

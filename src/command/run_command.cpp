@@ -32,7 +32,8 @@ std::vector<std::string> environment_of(const subject& about, const lease& held)
 }
 
 /// A variable, a word or a name of a directory ends before a NUL.
-std::optional<error> complaint(const request& request, const command& command) {
+std::optional<error> complaint(const request& request, const command& command,
+                               const command_rules& rules) {
   const auto has_nul = [](const std::string& text) { return text.find('\0') != text.npos; };
   const auto refuse = [](const char* why) {
     return error(errc::invalid_argument, std::string("run_command: ") + why);
@@ -45,6 +46,9 @@ std::optional<error> complaint(const request& request, const command& command) {
     if (name.empty() || name.find('=') != name.npos) return refuse("a variable has no name");
   }
   if (nul) return refuse("a NUL stands in the key, the directory, a word or a variable");
+  if (rules.timeout.count() < 0) return refuse("timeout is negative");
+  if (rules.grace.count() < 0) return refuse("grace is negative");
+  if (rules.every.count() < 0) return refuse("every is negative");
   return std::nullopt;
 }
 
@@ -156,7 +160,7 @@ class attempts {
 
 execution<command_result> run_command(guard& guard, const request& request, const command& command,
                                       const command_rules& rules) {
-  if (auto wrong = complaint(request, command)) return refused(std::move(*wrong));
+  if (auto wrong = complaint(request, command, rules)) return refused(std::move(*wrong));
   return attempts(guard, request, command, rules).run();
 }
 
@@ -169,6 +173,11 @@ std::string command_fingerprint(const command& command) {
 std::function<effect_report(const subject&, const lease&)> probe_by_command(command command,
                                                                             milliseconds timeout) {
   return [question = std::move(command), timeout](const subject& about, const lease& held) {
+    effect_report report;
+    if (timeout.count() < 0) {
+      report.why = "probe_by_command: timeout is negative";
+      return report;
+    }
     command_rules rules;
     rules.timeout = timeout;
     rules.grace = 1s;
@@ -182,7 +191,6 @@ std::function<effect_report(const subject&, const lease&)> probe_by_command(comm
     collected_output output(rules, {});
     command_run run(question, rules, output);
     auto made = run.run(environment_of(about, held), {});
-    effect_report report;
     if (made.result.settled != settle_kind::complete) {
       report.why = made.result.why;
     } else if (made.result.exit_code == 1) {

@@ -8,6 +8,7 @@
 #include "config/texts.hpp"
 #include "consume/endpoint_request.hpp"
 #include "messaging/broker_kind.hpp"
+#include "messaging/delivery_limits.hpp"
 
 namespace onceguard::config {
 
@@ -217,20 +218,14 @@ class consume_reader {
     if (!policy.outcome_parts.empty() && draft.origins.at("outcome").of_route()) {
       fault("outcome: only statuses and classes; a message has no parts of an answer");
     }
-    params.outcome_status = policy.outcome_status;
-    params.outcome_class = policy.outcome_class;
-    // A broker may redeliver for longer than a client repeats its request.
-    const auto given = draft.origins.find("retention");
-    const bool is_given = given != draft.origins.end() && given->second.where != layer::fallback;
-    if (is_given && !given->second.of_route() && policy.retention < params.inbox.retention) {
-      say(remark::grade::warning,
-          "retention: [defaults] shortens it from " + duration_text(params.inbox.retention) +
-              " to " + duration_text(policy.retention) +
-              ", and a message that its broker delivers again later is handled again; set "
-              "retention here");
+    // What a status means, and for how long its sender may repeat it, is not the same at a
+    // gateway's routes as at a queue: what [defaults] says of these is said of the routes alone.
+    if (is_own(draft, "outcome")) {
+      params.outcome_status = policy.outcome_status;
+      params.outcome_class = policy.outcome_class;
     }
-    if (is_given) params.inbox.retention = policy.retention;
-    const auto longest = longest_backoff(params.inbox);
+    if (is_own(draft, "retention")) params.inbox.retention = policy.retention;
+    const auto longest = messaging::sum_of_backoffs(params.inbox);
     if (params.inbox.retention <= longest) {
       fault("retention: must exceed " + duration_text(longest) +
             ", the sum of the back-offs of all attempts, or the inbox forgets a message that still "
@@ -238,15 +233,15 @@ class consume_reader {
     }
   }
 
-  static milliseconds longest_backoff(const inbox_policy& policy) {
-    constexpr milliseconds enough{365LL * 24 * 3'600'000};
-    milliseconds sum{0};
-    auto next = policy.backoff;
-    for (std::uint32_t i = 1; i < policy.attempts && sum < enough; ++i) {
-      sum += next;
-      next = std::min(2 * next, policy.backoff_max);
-    }
-    return sum;
+  /// Whether the table says it by itself. A word where [defaults] says it instead.
+  bool is_own(const policy_draft& draft, std::string_view option) {
+    const auto given = draft.origins.find(option);
+    if (given == draft.origins.end() || given->second.where == layer::fallback) return false;
+    if (given->second.of_route()) return true;
+    say(remark::grade::warning, std::string(option) +
+                                    ": [defaults] says it for the routes of a gateway, and not for "
+                                    "messages; set it here if it is meant here too");
+    return false;
   }
 
   const reading& source_;

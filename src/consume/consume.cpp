@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "consume/message_id.hpp"
 #include "consume/receiver.hpp"
+#include "messaging/delivery_limits.hpp"
 #include "messaging/inbox_guard/guarded_message.hpp"
 
 namespace onceguard::consume {
@@ -28,6 +29,9 @@ class consumption {
     messaging::subscription_params wanted;
     wanted.queue.url = params_.queue;
     wanted.queue.name = params_.subscriber;
+    wanted.queue.make_queue = true;
+    wanted.attempts = params_.inbox.attempts;
+    wanted.backoffs = messaging::sum_of_backoffs(params_.inbox);
     wanted.queue.in_flight = 2 * params_.concurrency;
     wanted.workers = params_.concurrency;
     wanted.batch = 1;
@@ -73,6 +77,17 @@ class consumption {
     switch (happened.kind) {
       case received:
         ++counters_.received;
+        return;
+      case last_delivery:
+        ++counters_.last_deliveries;
+        base::log(base::event::message_last_delivery, {{"subscriber", subscriber},
+                                                       {"message", happened.id},
+                                                       {"deliveries", happened.message->count}});
+        return;
+      case dropped:
+        ++counters_.dropped;
+        base::log(base::event::message_dropped,
+                  {{"subscriber", subscriber}, {"message", happened.text}});
         return;
       case dead_lettered:
         ++counters_.dead_lettered;

@@ -63,6 +63,17 @@ broker_params bounded(broker_params params) {
 
 }  // namespace
 
+result<std::optional<queue_report>> examine_queue(const broker_params& params) {
+  if (auto fault = fault_of(params, broker_role::consumer); !fault.empty()) {
+    return error(errc::invalid_argument, std::move(fault));
+  }
+  const auto* const kind = broker_of(params.url);
+  if (kind->examine == nullptr) return std::optional<queue_report>();
+  auto found = kind->examine(bounded(params));
+  if (!found) return found.error();
+  return std::optional(std::move(*found));
+}
+
 inline namespace v1 {
 
 const std::string* header_of(const message& sent, std::string_view name) noexcept {

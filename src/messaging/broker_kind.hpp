@@ -13,6 +13,13 @@ namespace onceguard::messaging {
 
 enum class broker_role : std::uint8_t { consumer, publisher };
 
+/// What is known of a queue without a delivery of its messages.
+struct queue_report {
+  consumer_traits traits{};
+  /// What may cost messages though nothing is wrong: what it is, and what to do.
+  std::vector<std::pair<std::string, std::string>> weaknesses{};
+};
+
 /// What an adapter is. All texts and pointers are constants.
 struct broker_kind {
   std::span<const std::string_view> schemes;  ///< of its URLs, without the colon
@@ -23,6 +30,9 @@ struct broker_kind {
   std::string (*url_fault)(std::string_view url, broker_role role) = nullptr;
   result<std::unique_ptr<consumer>> (*open_consumer)(const broker_params& params) = nullptr;
   result<std::unique_ptr<publisher>> (*open_publisher)(const broker_params& params) = nullptr;
+  /// Looks at the queue of a consumer, and takes nothing from it nor from other consumers. Null:
+  /// that can't be done. Errors as for open_consumer.
+  result<queue_report> (*examine)(const broker_params& params) = nullptr;
 };
 
 class broker_registration {
@@ -36,6 +46,9 @@ class broker_registration {
 
 /// The broker that the URL's scheme names; null: none that this program was linked with.
 [[nodiscard]] const broker_kind* broker_of(std::string_view url) noexcept;
+/// Looks at the queue of a consumer; nullopt: this broker can't be looked at. Errors as for
+/// open_consumer.
+[[nodiscard]] result<std::optional<queue_report>> examine_queue(const broker_params& params);
 /// Why the URL can't be right in this role; empty: it may be.
 [[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
 

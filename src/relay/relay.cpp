@@ -116,6 +116,8 @@ class relaying {
     const std::string_view name = params_.name;
     switch (happened.kind) {
       case received:
+      case last_delivery:  // a table has no limit of its own
+      case dropped:
         return;
       case dead_lettered:
       case settled:

@@ -53,6 +53,38 @@ TEST_F(command_call, a_repeat_gets_the_result_of_the_first_run) {
   EXPECT_EQ(runs(), 1);
 }
 
+TEST_F(command_call, a_negative_length_is_refused_and_the_longest_is_for_ever) {
+  const auto job = shell("exit 0");
+  constexpr milliseconds command_rules::*lengths[] = {&command_rules::timeout,
+                                                      &command_rules::grace, &command_rules::every};
+  for (auto length : lengths) {
+    for (const auto value : {-1ms, milliseconds::min()}) {
+      auto rules = rules_;
+      rules.*length = value;
+      const auto done = run_command(guard_, of(job), job, rules);
+      ASSERT_FALSE(done.has_value());
+      EXPECT_EQ(done.error().cause->code, errc::invalid_argument);
+      EXPECT_NE(done.error().cause->detail.find("is negative"), std::string::npos);
+    }
+  }
+  EXPECT_EQ(runs(), 0);
+  for (auto length : lengths) rules_.*length = milliseconds::max();
+  rules_.retries = std::numeric_limits<std::size_t>::max();
+  rules_.keep_output = std::numeric_limits<std::size_t>::max();
+  rules_.keep_in_file = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_FALSE(run_command(guard_, of(job), job, rules_).value().replayed);
+  EXPECT_TRUE(run_command(guard_, of(job), job, rules_).value().replayed);
+  EXPECT_EQ(runs(), 1);
+}
+
+TEST_F(command_call, a_probe_with_a_negative_timeout_asks_nothing) {
+  const auto asking = probe_by_command(shell("exit 0"), -1ms);
+  const auto report = asking(subject(), lease());
+  EXPECT_EQ(report.status, effect_status::unknown);
+  EXPECT_NE(report.why.find("negative"), std::string::npos);
+  EXPECT_EQ(runs(), 0);
+}
+
 TEST_F(command_call, the_input_and_the_folder_are_those_of_the_command) {
   auto job = shell("cat; pwd");
   job.input = std::string(300'000, 'i');

@@ -118,17 +118,26 @@ TEST(pitfalls, an_address_that_a_caller_chooses_is_warned_of) {
               Not(HasSubstr("chooses its address")));
 }
 
-TEST(pitfalls, a_default_that_shortens_what_an_inbox_remembers_is_warned_of) {
+TEST(pitfalls, what_defaults_say_of_routes_is_not_said_of_messages) {
   const std::string consume =
       "[[consume]]\nsubscriber = \"billing\"\nfrom = \"redis://127.0.0.1/orders?group=a\"\n"
       "id = \"header:X-Id\"\nto = \"http://127.0.0.1:9/events\"\ndead_letter = "
       "\"redis://127.0.0.1/dead\"\n";
-  const auto shortened = read("[defaults]\nretention = \"6h\"\n" + consume);
-  EXPECT_EQ(weight_of(shortened, "shortens it from 7d to 6h"), grade::warning)
-      << texts_of(shortened);
-  EXPECT_THAT(texts_of(read("[defaults]\nretention = \"30d\"\n" + consume)),
-              Not(HasSubstr("shortens")));
-  EXPECT_THAT(texts_of(read(consume + "retention = \"6h\"\n")), Not(HasSubstr("shortens")));
+  const auto read_policy = [](const loaded& got) { return got.values.consumers.at(0); };
+  const auto by_default =
+      read("[defaults]\nretention = \"6h\"\noutcome = {\"5xx\" = \"release\"}\nlease = \"45s\"\n" +
+           consume);
+  for (const auto* option : {"retention: [defaults]", "outcome: [defaults]"}) {
+    EXPECT_EQ(weight_of(by_default, option), grade::warning) << texts_of(by_default);
+  }
+  EXPECT_EQ(read_policy(by_default).inbox.retention, std::chrono::hours(7 * 24));
+  EXPECT_TRUE(read_policy(by_default).outcome_class.empty());
+  EXPECT_EQ(read_policy(by_default).inbox.lease, std::chrono::seconds(45));
+  const auto own = read("[defaults]\nretention = \"30d\"\n" + consume +
+                        "retention = \"6h\"\noutcome = {\"5xx\" = \"release\"}\n");
+  EXPECT_THAT(texts_of(own), Not(HasSubstr("[defaults]")));
+  EXPECT_EQ(read_policy(own).inbox.retention, std::chrono::hours(6));
+  EXPECT_EQ(read_policy(own).outcome_class.at(5), outcome_rule::release);
 }
 
 class shared_queue : public ::testing::Test {

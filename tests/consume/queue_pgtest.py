@@ -1,5 +1,6 @@
 """Queues and outboxes in PostgreSQL: made by `migrate`, filled in others' transactions."""
 
+import signal
 import subprocess
 
 import pytest
@@ -45,10 +46,32 @@ def test_what_a_transaction_published_is_handled_once(onceguard, postgres_server
         assert consumer.stop() == 0
 
 
-def test_a_queue_that_is_missing_ends_the_start(onceguard, postgres_server, tmp_path):
-    url = postgres_server.url(postgres_server.create_store())
-    consumer = consumer_of(onceguard, tmp_path, url, command=["/bin/true"]).start(ready=None)
-    assert consumer.process.wait(30) == 3
+def test_a_queue_that_is_missing_is_made(onceguard, postgres_server, own_upstream, tmp_path):
+    database = postgres_server.create_store()
+    url = postgres_server.url(database)
+    consumer = consumer_of(onceguard, tmp_path, url, to=own_upstream.url).start()
+    try:
+        with postgres_server.connect(database) as connection:
+            connection.execute("INSERT INTO jobs (message_id, payload) VALUES ('m1', 'x')")
+        own_upstream.arrived(1, key="m1")
+    finally:
+        assert consumer.stop() == 0
+
+
+def test_one_that_may_not_be_made_says_who_makes_it(onceguard, postgres_server, tmp_path):
+    database = postgres_server.create_store()
+    with postgres_server.connect(database) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+    url = postgres_server.url(database, "reader")
+    consumer = Consumer(onceguard, tmp_path, [{
+        "subscriber": "billing", "from": url + "?queue=jobs", "dead_letter": "drop",
+        "command": ["/bin/true"]}]).start(ready=None)
+    try:
+        words = "`onceguard migrate --store URL --queue TABLE` makes it"
+        wait_until(lambda: words in (tmp_path / "log").read_text(), 30, "the words")
+        assert "permission denied" in (tmp_path / "log").read_text()
+    finally:
+        consumer.stop(signal.SIGKILL)
 
 
 def test_a_name_that_can_not_be_one_is_refused(onceguard, postgres_server):

@@ -23,11 +23,14 @@ class rabbitmq_server {
   static constexpr const char* programs = "/usr/lib/rabbitmq/bin/";
 
   /// Starts it; `settings` are those of the application `rabbit`, as Erlang writes them.
-  explicit rabbitmq_server(const std::string& settings = {}) {
+  /// `managed`: with its management API.
+  explicit rabbitmq_server(const std::string& settings = {}, bool managed = false) {
     ::chmod(folder_.path().c_str(), 0777);  // the server's user puts its files there
-    std::ofstream(file("plugins")) << "[].\n";
+    std::ofstream(file("plugins")) << (managed ? "[rabbitmq_management].\n" : "[].\n");
     std::ofstream(file("rabbitmq.conf")) << "";
-    std::ofstream(file("advanced.config")) << "[{rabbit, [" << settings << "]}].\n";
+    std::ofstream(file("advanced.config"))
+        << "[{rabbit, [" << settings << "]}, {rabbitmq_management, [{listener, [{port, "
+        << management_port_ << "}, {ip, \"127.0.0.1\"}]}]}].\n";
     // Erlang's list of nodes. If there were none, the server would start one that outlives it.
     names_ = begin_program(
         as_, {"/usr/bin/epmd", "-port", std::to_string(names_port_), "-address", "127.0.0.1"},
@@ -46,6 +49,10 @@ class rabbitmq_server {
     return "amqp://127.0.0.1:" + std::to_string(port_) + "/" + queue;
   }
   [[nodiscard]] int port() const noexcept { return port_; }
+  /// As a parameter of a queue's URL; `login`: "user:password@", or nothing.
+  [[nodiscard]] std::string management(const std::string& login = {}) const {
+    return "management=http://" + login + "127.0.0.1:" + std::to_string(management_port_);
+  }
   [[nodiscard]] rabbitmq_session session() const { return rabbitmq_session(port_); }
 
   /// Starts it with what it had stored, and waits until it takes logins.
@@ -127,6 +134,7 @@ class rabbitmq_server {
   const int names_port_ = free_port();
   const int peers_port_ = free_port();
   const int control_port_ = free_port();
+  const int management_port_ = free_port();
   pid_t names_ = 0;
   std::optional<pid_t> server_;
 };

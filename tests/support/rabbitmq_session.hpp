@@ -14,6 +14,7 @@ namespace onceguard::testing {
 
 class rabbitmq_session {
  public:
+  using numbers = std::vector<std::pair<std::string, std::int32_t>>;
   using texts = std::vector<std::pair<std::string, std::string>>;
 
   /// Throws where the server can't be reached, as all calls do.
@@ -32,13 +33,20 @@ class rabbitmq_session {
   }
 
   /// A durable queue.
-  void declare_queue(const std::string& name, const texts& arguments) {
+  void declare_queue(const std::string& name, const texts& arguments, const numbers& more = {}) {
     std::vector<amqp_table_entry_t> entries;
     for (const auto& [key, value] : arguments) {
       amqp_table_entry_t entry{};
       entry.key = amqp_cstring_bytes(key.c_str());
       entry.value.kind = AMQP_FIELD_KIND_UTF8;
       entry.value.value.bytes = amqp_cstring_bytes(value.c_str());
+      entries.push_back(entry);
+    }
+    for (const auto& [key, value] : more) {
+      amqp_table_entry_t entry{};
+      entry.key = amqp_cstring_bytes(key.c_str());
+      entry.value.kind = AMQP_FIELD_KIND_I32;
+      entry.value.value.i32 = value;
       entries.push_back(entry);
     }
     amqp_queue_declare(state_.get(), 1, amqp_cstring_bytes(name.c_str()), 0, 1, 0, 0,

@@ -89,4 +89,12 @@ std::optional<std::string> stored_headers_in(std::string_view get_answer) {
   return base64_decoded(tree.text(headers->span));
 }
 
+std::optional<std::uint64_t> number_in(std::string_view text, std::string_view name) {
+  constexpr double most = 9'007'199'254'740'992;  // beyond, not every whole number is one
+  json_tree tree;
+  const auto* const found = member(tree, read(text, tree), name, json_kind::number);
+  if (found == nullptr || !(found->number >= 0 && found->number < most)) return std::nullopt;
+  return static_cast<std::uint64_t>(found->number);
+}
+
 }  // namespace onceguard::messaging::nats

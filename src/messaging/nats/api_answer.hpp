@@ -1,5 +1,6 @@
 // The server's answers in JSON, where libnats has no call that reads them.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,5 +17,8 @@ struct refused_publication {
 /// The headers of a stored message as bytes, from the answer to a STREAM.MSG.GET; nullopt: the
 /// answer has none.
 [[nodiscard]] std::optional<std::string> stored_headers_in(std::string_view get_answer);
+
+/// A whole number that is a member of an object; nullopt: there is none.
+[[nodiscard]] std::optional<std::uint64_t> number_in(std::string_view text, std::string_view name);
 
 }  // namespace onceguard::messaging::nats

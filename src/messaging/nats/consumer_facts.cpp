@@ -114,6 +114,13 @@ result<consumer_facts> read_facts(connection& server, const std::string& stream,
   out.traits.counts_returns = true;
   // With more than one at a time, what is delivered again comes behind later messages.
   out.traits.ordered = config.MaxAckPending == 1;
+  if (config.MaxDeliver > 0) {
+    out.traits.deliveries_max = static_cast<std::uint64_t>(config.MaxDeliver);
+    out.traits.limit_name = "max_deliver of the consumer " + consumer + ", which -1 takes away";
+  }
+  const auto& kept = *(*found_stream)->Config;
+  const bool bounded = kept.MaxMsgs > 0 || kept.MaxBytes > 0 || kept.MaxMsgsPerSubject > 0;
+  out.discards_old = bounded && kept.Discard == js_DiscardOld;
   out.traits.redelivery =
       milliseconds_of(std::max<std::int64_t>((*found_stream)->Config->MaxAge, 0));
   return out;

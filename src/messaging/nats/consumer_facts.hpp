@@ -16,6 +16,8 @@ struct consumer_facts {
   std::size_t pending_max = 0;  ///< held by all of its clients together; zero: any number
   std::size_t batch_max = 0;    ///< of one request; zero: any
   milliseconds expires_max{0};  ///< of one request; zero: any
+  /// Of what the stream has room for, messages that nobody has handled yet are dropped as well.
+  bool discards_old = false;
 };
 
 /// errc::not_found: there is no such stream, or no such consumer. errc::invalid_argument says what

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "messaging/nats/advisories.hpp"
 #include "messaging/nats/api_answer.hpp"
 #include "messaging/nats/nats_url.hpp"
 #include "messaging/nats/pull.hpp"
@@ -24,7 +25,9 @@ struct held_delivery {
 class nats_consumer final : public consumer {
  public:
   nats_consumer(std::unique_ptr<connection> server, consumer_facts facts, std::size_t in_flight)
-      : server_(std::move(server)), facts_(std::move(facts)), in_flight_(in_flight) {}
+      : server_(std::move(server)), facts_(std::move(facts)), in_flight_(in_flight) {
+    if (facts_.traits.deliveries_max > 0) given_up_.subscribe(*server_, facts_);
+  }
 
   [[nodiscard]] const consumer_traits& traits() const noexcept override { return facts_.traits; }
   [[nodiscard]] result<std::vector<delivery>> receive(std::size_t most, milliseconds wait) override;
@@ -38,6 +41,7 @@ class nats_consumer final : public consumer {
                             "JetStream has no destination for dead letters");
   }
   [[nodiscard]] result<std::optional<std::uint64_t>> backlog() override;
+  [[nodiscard]] std::vector<dropped_message> take_dropped() override { return given_up_.take(); }
 
  private:
   using held_deliveries = std::map<std::uint64_t, held_delivery>;
@@ -60,6 +64,7 @@ class nats_consumer final : public consumer {
   const consumer_facts facts_;
   const std::size_t in_flight_;
   puller puller_{*server_, facts_};
+  advisories given_up_;
   held_deliveries held_;
   std::uint64_t last_tag_ = 0;
 };
@@ -196,9 +201,12 @@ result<std::optional<std::uint64_t>> nats_consumer::backlog() {
   return std::optional(*counted);
 }
 
-}  // namespace
+struct place {
+  std::unique_ptr<connection> server;
+  consumer_facts facts;
+};
 
-result<std::unique_ptr<consumer>> open_nats_consumer(const broker_params& params) {
+result<place> look_at(const broker_params& params) {
   const auto url = parse_consumer_url(params.url);
   if (!url) return url.error();
   const auto until = base::boot_now() + params.timeout;
@@ -206,8 +214,31 @@ result<std::unique_ptr<consumer>> open_nats_consumer(const broker_params& params
   if (!server) return server.error();
   auto facts = read_facts(**server, url->segments[0], url->segments[1], until);
   if (!facts) return facts.error();
+  return place{std::move(*server), std::move(*facts)};
+}
+
+}  // namespace
+
+result<std::unique_ptr<consumer>> open_nats_consumer(const broker_params& params) {
+  auto found = look_at(params);
+  if (!found) return found.error();
   return std::unique_ptr<consumer>(
-      new nats_consumer(*std::move(server), *std::move(facts), params.in_flight));
+      new nats_consumer(std::move(found->server), std::move(found->facts), params.in_flight));
+}
+
+result<queue_report> examine_nats_queue(const broker_params& params) {
+  auto found = look_at(params);
+  if (!found) return found.error();
+  queue_report out;
+  out.traits = std::move(found->facts.traits);
+  if (found->facts.discards_old) {
+    out.weaknesses.emplace_back(
+        "the stream has a limit, and beyond it drops its oldest messages (discard old), handled or "
+        "not",
+        "set its discard policy to new, so that a publisher is refused instead, or its retention "
+        "to workqueue with room for what may wait");
+  }
+  return out;
 }
 
 }  // namespace onceguard::messaging::nats

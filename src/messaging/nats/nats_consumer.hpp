@@ -8,10 +8,13 @@
 #pragma once
 #include <memory>
 
-#include <onceguard/broker.hpp>
+#include "messaging/broker_kind.hpp"
 
 namespace onceguard::messaging::nats {
 
 [[nodiscard]] result<std::unique_ptr<consumer>> open_nats_consumer(const broker_params& params);
+
+/// What the server tells of the stream and the consumer. Errors as for open_consumer.
+[[nodiscard]] result<queue_report> examine_nats_queue(const broker_params& params);
 
 }  // namespace onceguard::messaging::nats

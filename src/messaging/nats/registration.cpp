@@ -23,8 +23,9 @@ std::string nats_url_fault(std::string_view url, broker_role role) {
   return parsed ? std::string{} : parsed.error().detail;
 }
 
-const broker_kind nats_kind{schemes,        consumer_example,   publisher_example,
-                            nats_url_fault, open_nats_consumer, open_nats_publisher};
+const broker_kind nats_kind{schemes,           consumer_example,   publisher_example,
+                            nats_url_fault,    open_nats_consumer, open_nats_publisher,
+                            examine_nats_queue};
 const broker_registration registration(nats_kind);
 
 }  // namespace

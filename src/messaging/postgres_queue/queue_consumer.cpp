@@ -62,12 +62,29 @@ result<std::unique_ptr<consumer>> queue_consumer::open(const broker_params& para
   auto server = connection::open(*url, params.timeout, params.name);
   if (!server) return server.error();
   std::unique_ptr<queue_consumer> out(new queue_consumer(*url, params, std::move(*server)));
-  if (auto begun = out->begin(*url); !begun) return begun.error();
+  if (auto begun = out->begin(*url, params); !begun) return begun.error();
   return std::unique_ptr<consumer>(std::move(out));
 }
 
-result<void> queue_consumer::begin(const queue_url& url) {
+result<void> queue_consumer::make(const queue_url& url, const broker_params& params,
+                                  const error& missing) {
+  const auto advice = std::string("; `onceguard migrate --store URL ") +
+                      (url.outbox ? "--outbox" : "--queue") + " TABLE` makes it";
+  auto out = error(missing.code, missing.detail + advice);
+  // An outbox is filled by a program, which would have made it.
+  if (!params.make_queue || url.outbox || url.dead) return out;
+  auto made = create_queue(params.url, params.timeout);
+  if (made || made.error().code == errc::broker_unreachable) return made;
+  out.detail = missing.detail + ", and it can't be made: " + made.error().detail + advice;
+  return out;
+}
+
+result<void> queue_consumer::begin(const queue_url& url, const broker_params& params) {
   auto checked = server_->run(check_statement(url));
+  if (!checked && checked.error().code == errc::not_found) {
+    if (auto done = make(url, params, checked.error()); !done) return done.error();
+    checked = server_->run(check_statement(url));
+  }
   if (!checked) return checked.error();
   if (!checked->boolean(0, 0)) {
     return error(errc::conflict, server_->name() + ": the table is no queue of this version");

@@ -38,7 +38,9 @@ class queue_consumer final : public consumer {
 
   queue_consumer(const queue_url& url, const broker_params& params,
                  std::unique_ptr<connection> server);
-  [[nodiscard]] result<void> begin(const queue_url& url);
+  [[nodiscard]] result<void> begin(const queue_url& url, const broker_params& params);
+  [[nodiscard]] static result<void> make(const queue_url& url, const broker_params& params,
+                                         const error& missing);
   [[nodiscard]] result<std::vector<delivery>> take(std::size_t most);
   /// The same with a statement for each row: those that can't be read are set aside.
   [[nodiscard]] result<std::vector<delivery>> take_each(const parameters& values,

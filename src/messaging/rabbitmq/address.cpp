@@ -10,7 +10,8 @@ namespace onceguard::messaging::rabbitmq {
 namespace {
 
 constexpr std::uint16_t default_port = 5672;
-constexpr std::array<std::string_view, 2> consumer_parameters{"dead_letters", "heartbeat"};
+constexpr std::array<std::string_view, 3> consumer_parameters{"dead_letters", "heartbeat",
+                                                              "management"};
 constexpr std::array<std::string_view, 2> publisher_parameters{"exchange", "key"};
 constexpr broker_url_form consumer_form{default_port, 1, 2, consumer_parameters, consumer_example};
 constexpr broker_url_form publisher_form{default_port, 1, 2, publisher_parameters,
@@ -36,6 +37,13 @@ result<void> read_consumer(address& out) {
   const auto dead_letters = flag_of(out.url, "dead_letters", false);
   if (!dead_letters) return dead_letters.error();
   out.dead_letters = *dead_letters;
+  if (const auto* const management = out.url.parameter("management")) {
+    if (!management->starts_with("http://") && !management->starts_with("https://")) {
+      return fault("management takes the URL of the management API, such as http://host:15672");
+    }
+    out.management = *management;
+    while (out.management.ends_with('/')) out.management.pop_back();
+  }
   const auto heartbeat = duration_of(out.url, "heartbeat", default_heartbeat);
   if (!heartbeat) return heartbeat.error();
   if (*heartbeat > longest_heartbeat) return fault("the heartbeat is longer than 65535 seconds");

@@ -10,7 +10,7 @@
 namespace onceguard::messaging::rabbitmq {
 
 inline constexpr std::string_view consumer_example =
-    "amqp://user:password@host/queue?dead_letters=yes";
+    "amqp://user:password@host/queue?dead_letters=yes&management=http://host:15672";
 inline constexpr std::string_view publisher_example = "amqp://user:password@host/queue";
 
 struct address {
@@ -24,6 +24,8 @@ struct address {
   bool dead_letters = false;
   /// Of consumers: the interval that is agreed with the broker.
   std::chrono::seconds heartbeat{0};
+  /// Of consumers: the management API's URL, which tells what AMQP does not; empty: not known.
+  std::string management;
   /// Of publishers. Empty: the default exchange, whose routing keys are names of queues.
   std::string exchange;
   std::string key;

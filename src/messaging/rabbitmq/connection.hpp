@@ -78,6 +78,8 @@ class connection {
   [[nodiscard]] error fault(errc code, std::string_view why) const;
 
   [[nodiscard]] std::size_t frame_max() const;
+  /// The broker's, as it says: "4.1.2"; empty: it does not.
+  [[nodiscard]] const std::string& version() const noexcept { return version_; }
   [[nodiscard]] moment last_arrival() const noexcept { return last_arrival_; }
   /// When the broker wants to get a sign of life; far away where none was agreed.
   [[nodiscard]] moment next_heartbeat() const noexcept;
@@ -119,6 +121,7 @@ class connection {
   bool login_sent_ = false;
   bool logged_in_ = false;
   bool closing_ = false;
+  std::string version_;
   std::string blocked_;  ///< why the broker takes no messages now; empty: it does
   std::string outgoing_;
   std::size_t written_ = 0;  ///< of outgoing_

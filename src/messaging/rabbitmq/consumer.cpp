@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "messaging/rabbitmq/connection.hpp"
+#include "messaging/rabbitmq/management.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 namespace {
@@ -35,6 +36,7 @@ consumer_traits traits_of(const address& where) {
   out.counts = true;
   out.counts_returns = true;
   out.ordered = true;
+  out.limit_known = !where.management.empty();
   return out;
 }
 
@@ -47,11 +49,17 @@ class queue_consumer final : public messaging::consumer, private channel_listene
         connection_(where_, *this) {}
   ~queue_consumer() override { connection_.close(deadline()); }
 
-  [[nodiscard]] result<void> open() {
-    const auto until = deadline();
+  /// Connects, and reads what the queue is.
+  [[nodiscard]] result<void> look(moment until) {
     if (auto done = connection_.open(params_.name, until); !done) return done;
     if (auto done = connection_.open_channel(until); !done) return done;
     if (auto done = declare(until); !done) return done;
+    return where_.management.empty() ? result<void>() : read_limits(until);
+  }
+
+  [[nodiscard]] result<void> open() {
+    const auto until = deadline();
+    if (auto done = look(until); !done) return done;
     return add_consumer(until);
   }
 
@@ -195,6 +203,22 @@ class queue_consumer final : public messaging::consumer, private channel_listene
                             until);
   }
 
+  /// Of the queue's arguments and policies, which AMQP does not tell.
+  [[nodiscard]] result<void> read_limits(moment until) {
+    const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
+    const auto found = ask_management(where_, connection_.version(), left);
+    if (!found) return found.error();
+    if (where_.dead_letters && !found->has_dead_letters) {
+      return connection_.fault(errc::invalid_argument,
+                               "the URL says dead_letters=yes, and the queue has no dead-letter "
+                               "exchange: RabbitMQ drops what is rejected");
+    }
+    if (!found->redeliveries_max) return {};
+    traits_.deliveries_max = *found->redeliveries_max + 1;
+    traits_.limit_name = "the queue's delivery-limit " + std::to_string(*found->redeliveries_max);
+    return {};
+  }
+
   /// Whoever closed the channel of a consumer that worked before: everything is delivered again,
   /// and another consumer may go on.
   [[nodiscard]] static error lost(error why) {
@@ -278,7 +302,7 @@ class queue_consumer final : public messaging::consumer, private channel_listene
 
   const broker_params params_;
   const address where_;
-  const consumer_traits traits_;
+  consumer_traits traits_;  // the same once it is open
   connection connection_;
   delivery coming_{};             ///< its content has not arrived yet
   std::deque<delivery> arrived_;  ///< not returned by receive yet
@@ -293,6 +317,23 @@ class queue_consumer final : public messaging::consumer, private channel_listene
 };
 
 }  // namespace
+
+result<queue_report> examine_queue(const broker_params& params) {
+  auto where = read_address(params.url, broker_role::consumer);
+  if (!where) return where.error();
+  const auto until = base::boot_now() + params.timeout;
+  queue_consumer looking(params, std::move(*where));
+  if (auto done = looking.look(until); !done) return done.error();
+  queue_report out;
+  out.traits = looking.traits();
+  if (!out.traits.limit_known) {
+    out.weaknesses.emplace_back(
+        "AMQP does not tell the queue's delivery limit, beyond which RabbitMQ drops messages or "
+        "moves them away; release 4 gives a quorum queue a limit of 20",
+        "give `from` the management API: &management=http://HOST:15672");
+  }
+  return out;
+}
 
 result<std::unique_ptr<messaging::consumer>> open_consumer(const broker_params& params) {
   auto where = read_address(params.url, broker_role::consumer);

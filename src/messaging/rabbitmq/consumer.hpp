@@ -2,11 +2,14 @@
 #pragma once
 #include <memory>
 
-#include <onceguard/broker.hpp>
+#include "messaging/broker_kind.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 
 [[nodiscard]] result<std::unique_ptr<messaging::consumer>> open_consumer(
     const broker_params& params);
+
+/// What the broker tells of the queue, without a delivery.
+[[nodiscard]] result<queue_report> examine_queue(const broker_params& params);
 
 }  // namespace onceguard::messaging::rabbitmq

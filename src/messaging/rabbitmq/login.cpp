@@ -91,6 +91,12 @@ void connection::take_start(const amqp_connection_start_t& start) {
   } else if (!holds_word(text_of(start.mechanisms), "PLAIN")) {
     end(fault(errc::conflict, "the broker takes no login by a password (PLAIN)"));
   }
+  const auto& properties = start.server_properties;
+  for (int i = 0; i < properties.num_entries; ++i) {
+    const auto& [key, value] = properties.entries[i];
+    const bool is_text = value.kind == AMQP_FIELD_KIND_UTF8;
+    if (is_text && text_of(key) == "version") version_ = text_of(value.value.bytes);
+  }
 }
 
 void connection::take_tune(const amqp_connection_tune_t& tune) {

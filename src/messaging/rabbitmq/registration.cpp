@@ -22,7 +22,8 @@ std::string address_fault(std::string_view url, broker_role role) {
 
 constexpr std::array<std::string_view, 1> schemes{"amqp"};
 constexpr broker_kind rabbitmq_kind{schemes,       consumer_example, publisher_example,
-                                    address_fault, open_consumer,    open_publisher};
+                                    address_fault, open_consumer,    open_publisher,
+                                    examine_queue};
 const broker_registration registration(rabbitmq_kind);
 
 }  // namespace

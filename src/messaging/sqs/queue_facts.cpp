@@ -29,6 +29,17 @@ std::uint64_t number(const connection& server, const json& attributes, const cha
   throw failed{error(errc::conflict, server.name() + ": the queue's " + name + " is no number")};
 }
 
+/// Of a redrive policy, which is JSON in a string; as a number, or as a text.
+std::uint64_t receives_in(const connection& server, const json& attributes) {
+  if (!attributes.is_object() || !attributes.contains("RedrivePolicy")) return 0;
+  const auto& text = attributes["RedrivePolicy"];
+  const auto policy =
+      text.is_string() ? json::parse(text.get<std::string>(), nullptr, false) : json();
+  const auto& count = member(server, policy, "maxReceiveCount");
+  if (count.is_number_unsigned()) return count.get<std::uint64_t>();
+  return number(server, policy, "maxReceiveCount");
+}
+
 json attributes_of(connection& server, const std::string& queue_url, const json& names) {
   const json request{{"QueueUrl", queue_url}, {"AttributeNames", names}};
   const auto answer = json::parse(server.ask("GetQueueAttributes", request.dump()), nullptr, false);
@@ -43,15 +54,16 @@ queue_facts find_queue(connection& server, const sqs_url& url) {
   const auto& found = member(server, answer, "QueueUrl");
   queue_facts out;
   out.queue_url = found.is_string() ? found.get<std::string>() : std::string();
-  const auto attributes = attributes_of(
-      server, out.queue_url,
-      json::array({"VisibilityTimeout", "MessageRetentionPeriod", "MaximumMessageSize"}));
+  const auto attributes = attributes_of(server, out.queue_url,
+                                        json::array({"VisibilityTimeout", "MessageRetentionPeriod",
+                                                     "MaximumMessageSize", "RedrivePolicy"}));
   const auto seconds = [&](const char* name) {
     return milliseconds(1'000 * static_cast<std::int64_t>(number(server, attributes, name)));
   };
   out.visibility = seconds("VisibilityTimeout");
   out.retention = seconds("MessageRetentionPeriod");
   out.largest_message = number(server, attributes, "MaximumMessageSize");
+  out.receives_max = receives_in(server, attributes);
   return out;
 }
 

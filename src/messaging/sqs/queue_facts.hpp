@@ -15,6 +15,7 @@ struct queue_facts {
   milliseconds visibility{0};
   milliseconds retention{0};
   std::size_t largest_message = 0;
+  std::uint64_t receives_max = 0;  ///< of the redrive policy; zero: there is none
 };
 
 /// Throws `failed`: errc::not_found: there is no such queue.

@@ -32,8 +32,15 @@ result<std::unique_ptr<publisher>> open_sqs_publisher(const broker_params& param
   });
 }
 
+result<queue_report> examine(const broker_params& params) {
+  const auto url = read_sqs_url(params.url, broker_role::consumer);
+  if (!url) return url.error();
+  return caught([&] { return examine_sqs_queue(*url, params); });
+}
+
 constexpr broker_kind kind{schemes,   consumer_example,  publisher_example,
-                           url_fault, open_sqs_consumer, open_sqs_publisher};
+                           url_fault, open_sqs_consumer, open_sqs_publisher,
+                           examine};
 const broker_registration registration(kind);
 
 }  // namespace

@@ -30,6 +30,8 @@ consumer_traits traits_of(const sqs_url& url, const queue_facts& facts) {
   out.counts_returns = true;
   out.ordered = url.is_fifo();
   out.redelivery = facts.retention;
+  out.deliveries_max = facts.receives_max;
+  if (out.deliveries_max > 0) out.limit_name = "maxReceiveCount of the queue's redrive policy";
   // Zero would mean: as long as the consumer is connected.
   if (out.hold.count() <= 0) {
     throw failed{error(errc::invalid_argument,
@@ -52,6 +54,13 @@ sqs_consumer::sqs_consumer(const sqs_url& url, const broker_params& params)
       server_(url, params.timeout),
       facts_(find_queue(server_, url)),
       traits_(traits_of(url, facts_)) {}
+
+queue_report examine_sqs_queue(const sqs_url& url, const broker_params& params) {
+  connection server(url, params.timeout);
+  queue_report out;
+  out.traits = traits_of(url, find_queue(server, url));
+  return out;
+}
 
 sqs_consumer::~sqs_consumer() {
   if (!server_.usable()) return;

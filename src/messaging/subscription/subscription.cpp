@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "messaging/subscription/circuit_breaker.hpp"
+#include "messaging/delivery_limits.hpp"
 #include "messaging/subscription/dead_letters.hpp"
 #include "messaging/subscription/message_queue.hpp"
 #include "messaging/subscription/parameters.hpp"
@@ -72,6 +73,9 @@ class subscription {
                                        std::to_string(traits.redelivery.count() / 1'000) +
                                        " seconds for which the broker may deliver a message again");
     }
+    if (auto fault = limit_fault(traits, params_.attempts, params_.backoffs); !fault.empty()) {
+      return error(errc::conflict, "subscription: " + fault);
+    }
     consumer_ = std::move(*opened);
     ++connection_;
     report({.kind = event_kind::connected});
@@ -131,6 +135,9 @@ class subscription {
   void ask_for_backlog() {
     if (base::boot_now() < next_backlog_) return;
     next_backlog_ = base::boot_now() + backlog_interval;
+    for (const auto& lost : consumer_->take_dropped()) {
+      report({.kind = event_kind::dropped, .text = lost.name});
+    }
     const auto waiting = consumer_->backlog();
     if (!waiting) {
       static_cast<void>(still_connected(waiting.error()));
@@ -161,6 +168,10 @@ class subscription {
   void take(delivery received) {
     report({.kind = event_kind::received, .message = &received});
     auto id = id_of(params_, received.received);  // without one, it is found dead
+    const auto most = consumer_->traits().deliveries_max;
+    if (most > 0 && received.count >= most) {
+      report({.kind = event_kind::last_delivery, .message = &received, .id = id});
+    }
     queue_.add(std::move(received), std::move(id), next_extension());
   }
 

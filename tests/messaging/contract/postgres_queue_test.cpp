@@ -128,6 +128,29 @@ TEST_F(postgres_queue, a_table_that_is_missing_is_not_found) {
   EXPECT_EQ(publisher->publish(std::vector<message>{text("x")}).error().code, errc::not_found);
 }
 
+TEST_F(postgres_queue, a_table_that_is_missing_is_made_where_that_is_asked_for_and_allowed) {
+  auto where = params(server().url() + "?queue=made_here");
+  const auto unasked = messaging::open_consumer(where).error();
+  EXPECT_NE(unasked.detail.find("onceguard migrate --store URL --queue TABLE"), std::string::npos)
+      << unasked.detail;
+  where.make_queue = true;
+  const auto receiver = checked(messaging::open_consumer(where));
+  done(checked(messaging::open_publisher(where))->publish(std::vector<message>{text("x")}));
+  EXPECT_EQ(take_one(*receiver).received.payload, "x");
+  sql_session(server().url()).run("CREATE ROLE reader LOGIN");
+  where.url = server().url("postgres", "reader") + "?queue=not_made";
+  const auto refused = messaging::open_consumer(where).error();
+  EXPECT_EQ(refused.code, errc::not_found);
+  for (const auto* words : {"can't be made", "permission denied", "migrate --store URL --queue"}) {
+    EXPECT_NE(refused.detail.find(words), std::string::npos) << words << ": " << refused.detail;
+  }
+  // An outbox belongs to the program that fills it, dead letters to the queue.
+  for (const auto* other : {"?outbox=nothing", "?queue=nothing&dead=yes"}) {
+    where.url = server().url() + other;
+    EXPECT_EQ(messaging::open_consumer(where).error().code, errc::not_found) << other;
+  }
+}
+
 TEST_F(postgres_queue, another_table_is_refused) {
   sql_session(server().url()).run("CREATE TABLE IF NOT EXISTS orders (id int)");
   const auto where = server().url() + "?queue=orders";

@@ -110,6 +110,19 @@ TEST_F(sqs_test, a_batch_of_more_than_ten_arrives_in_one_receive) {
   EXPECT_EQ(receiver->receive(100, patience).value().size(), 25u);
 }
 
+TEST_F(sqs_test, the_limit_of_a_redrive_policy_is_read) {
+  const auto policy = [](const std::string& count) {
+    return R"("RedrivePolicy":"{\\"deadLetterTargetArn\\":\\"arn:aws:sqs:us-east-1:000000000000:d\\",)"
+           R"(\\"maxReceiveCount\\":)" +
+           count + "}\"";
+  };
+  EXPECT_EQ(open(standard_)->traits().deliveries_max, 0u);
+  EXPECT_EQ(open(broker().new_queue(policy("3"), ""))->traits().deliveries_max, 3u);
+  const auto as_text = open(broker().new_queue(policy(R"(\"4\")"), ""));
+  EXPECT_EQ(as_text->traits().deliveries_max, 4u);
+  EXPECT_NE(as_text->traits().limit_name.find("maxReceiveCount"), std::string::npos);
+}
+
 TEST_F(sqs_test, what_other_programs_send_arrives) {
   server().ask("SendMessage", R"({"QueueUrl":")" + server().queue_url(standard_) +
                                   R"(","MessageBody":"plain","MessageAttributes":{)"

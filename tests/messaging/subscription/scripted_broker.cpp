@@ -46,6 +46,10 @@ class scripted_consumer final : public consumer {
     ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(wait.count(), 5)));
     return take(most);
   }
+  [[nodiscard]] std::vector<messaging::dropped_message> take_dropped() override {
+    const std::lock_guard locked(queue_->mutex);
+    return std::exchange(queue_->dropped, {});
+  }
   [[nodiscard]] result<void> extend(std::uint64_t tag) override {
     const std::lock_guard locked(queue_->mutex);
     if (auto refused = next_of(queue_->refuse_extend)) return *refused;
