@@ -136,6 +136,14 @@ class consumer {
   [[nodiscard]] virtual std::vector<dropped_message> take_dropped() { return {}; }
 };
 
+/// What a publisher knows of a message after a publish that failed.
+enum class publication : std::uint8_t {
+  unknown,     ///< it may be stored
+  stored,      ///< the broker has confirmed it all the same
+  on_its_way,  ///< written, and not answered yet: see publisher::await_answers
+  not_stored,  ///< it was not written, or the broker has refused it
+};
+
 /// Sends messages to one destination of a broker. The calls block, for at most the timeout of the
 /// parameters. One thread at a time.
 class publisher {
@@ -150,8 +158,15 @@ class publisher {
   /// them again, with the same message ids, on another publisher. errc::conflict and
   /// errc::invalid_argument: the broker can't take one of them (it is too large, a header is none
   /// of the broker's). errc::not_found: no queue takes messages from there. errc::store_full: the
-  /// broker has no room. After each of these, earlier ones may be stored.
+  /// broker has no room, or takes nothing for now; the publisher may be used on. After each of
+  /// these, some of the messages may be stored: progress() says which, as far as that is known.
   [[nodiscard]] virtual result<void> publish(std::span<const message> batch) = 0;
+  /// After publish or await_answers failed: what became of each message of that batch. Empty: that
+  /// is not known of any of them.
+  [[nodiscard]] virtual std::vector<publication> progress() const { return {}; }
+  /// Waits on for the messages that are on their way, which keeps them from being sent twice.
+  /// Errors as for publish.
+  [[nodiscard]] virtual result<void> await_answers() { return {}; }
 };
 
 /// Whether an error of publisher::publish is about one of the messages, so that publishing the same

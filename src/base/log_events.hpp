@@ -89,6 +89,7 @@ enum class event : std::uint8_t {
   relay_kept,
   relay_circuit_open,
   relay_circuit_closed,
+  relay_waits,
   // Leases and settles
   lease_not_renewed,
   lease_dropped,

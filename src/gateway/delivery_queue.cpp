@@ -103,8 +103,10 @@ void delivery_queue::run() {
       result<void> outcome;
       if (!done) {
         outcome = done.error();
+      } else if ((*done)[i].for_now) {
+        outcome = error(errc::store_full, (*done)[i].text, effect::unknown);
       } else if (!(*done)[i].empty()) {
-        outcome = refused((*done)[i]);
+        outcome = refused((*done)[i].text);
       }
       const auto executor = batch[i]->timer.get_executor();
       asio::post(executor, [one = std::move(batch[i]), outcome = std::move(outcome)]() mutable {

@@ -13,13 +13,26 @@ class broker final : public destination {
  public:
   explicit broker(const relay_params& params) : publisher_(params_for(params)) {}
 
-  result<refusals> send(std::span<const outgoing> batch) override {
+  result<refusals> send(std::span<const outgoing> batch, const waiting& rules) override {
     std::vector<messaging::message> all;
     for (const auto& one : batch) all.push_back(one.sent);
-    return publisher_.publish(all);
+    auto sent = publisher_.publish(all);
+    // What lies at a broker that takes nothing for now would be stored once more by each attempt.
+    while (publisher_.waits() && !rules.stop.stop_requested()) {
+      if (rules.on_wait) rules.on_wait(sent ? first_reason(*sent) : sent.error().detail);
+      sent = publisher_.wait_on(all);
+    }
+    return sent;
   }
 
  private:
+  static std::string first_reason(const refusals& of_batch) {
+    for (const auto& one : of_batch) {
+      if (!one.empty()) return one.text;
+    }
+    return {};
+  }
+
   static messaging::broker_params params_for(const relay_params& params) {
     messaging::broker_params out;
     out.url = params.broker;
@@ -39,7 +52,7 @@ class endpoint final : public destination {
             *params.endpoint, {"Onceguard-Relay", params.name}, std::move(secret), params.headers},
         timeout_(params.timeout) {}
 
-  result<refusals> send(std::span<const outgoing> batch) override {
+  result<refusals> send(std::span<const outgoing> batch, const waiting& /*rules*/) override {
     refusals out;
     for (const auto& one : batch) {
       const consume::handover given{&one.sent, one.id, base::to_hex(base::sha256_of(one.id)),
@@ -49,13 +62,14 @@ class endpoint final : public destination {
       if (!answer) {
         const auto why = answer.error();
         if (why.effect == effect::none) return why;
-        out.push_back(why.detail);  // it may be this message that breaks the endpoint
+        out.emplace_back(why.detail);  // it may be this message that breaks the endpoint
         continue;
       }
       const auto text = "the endpoint answered " + std::to_string(answer->status);
-      if (consume::says_away(answer->status))
+      if (consume::says_away(answer->status)) {
         return error(errc::broker_unreachable, text, effect::unknown);
-      out.push_back(answer->status / 100 == 2 ? std::string() : text);
+      }
+      out.emplace_back(answer->status / 100 == 2 ? std::string() : text);
     }
     return out;
   }

@@ -1,8 +1,10 @@
 // Where a relay sends messages to.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,13 @@ struct outgoing {
 
 using messaging::refusals;
 
+/// How long a destination may wait for a broker that has messages of the batch and does not confirm
+/// them for now, as it does while it is low on memory or disk.
+struct waiting {
+  std::stop_token stop{};  ///< until then; what lies there then may be sent twice
+  std::function<void(const std::string& why)> on_wait{};  ///< each time when the timeout is over
+};
+
 /// One connection; one thread at a time.
 class destination {
  public:
@@ -29,10 +38,12 @@ class destination {
   destination(const destination&) = delete;
   destination& operator=(const destination&) = delete;
   virtual ~destination() = default;
-  /// Blocks, for at most the timeout and once more for each message that is sent by itself. The
+  /// Blocks, for at most the timeout and once more for each message that is sent by itself; with
+  /// messages on their way to a broker that takes nothing for now, until it does again. The
   /// batch has one message of each order key at most. An error: the destination is out of reach;
   /// any of the messages may have arrived, and all of them are sent again.
-  [[nodiscard]] virtual result<refusals> send(std::span<const outgoing> batch) = 0;
+  [[nodiscard]] virtual result<refusals> send(std::span<const outgoing> batch,
+                                                const waiting& rules) = 0;
 };
 
 /// Connects at the first message. `secret`: the bytes of the key of the signature; empty: none.

@@ -40,13 +40,20 @@ std::int64_t take_row(messaging::message& sent) {
 class sender {
  public:
   sender(const relay_params& params, relay_counters& counters, const queue::queue_url& outbox,
-         const std::string& secret)
-      : counters_(counters),
+         const std::string& secret, std::stop_token stop)
+      : name_(params.name),
+        counters_(counters),
         target_(make_destination(params, secret)),
         rows_(outbox, params.timeout, params.name) {
     policy_.attempts = params.attempts;
     policy_.backoff = params.backoff;
     policy_.backoff_max = params.backoff_max;
+    waiting_.stop = std::move(stop);
+    waiting_.on_wait = [this](const std::string& why) {
+      counters_.destination_up = false;
+      base::log(base::event::relay_waits,
+                {{"relay", std::string_view(name_)}, {"why", std::string_view(why)}});
+    };
   }
 
   result<std::vector<inbox_outcome>> send(std::span<const delivered> batch) {
@@ -56,7 +63,7 @@ class sender {
       all.push_back({one.source->received, one.id, one.source->count});
       numbers.push_back(take_row(all.back().sent));
     }
-    const auto answers = target_->send(all);
+    const auto answers = target_->send(all, waiting_);
     counters_.destination_up = answers.has_value();
     if (!answers) return answers.error();
     std::vector<inbox_outcome> out;
@@ -68,16 +75,26 @@ class sender {
         done.attempt = all[i].attempt;
         continue;
       }
+      if (refusal.for_now) {
+        auto& later = out.emplace_back();
+        later.kind = inbox_result::failed;
+        later.attempt = all[i].attempt;
+        later.retry_after = policy_.backoff;
+        later.reason = refusal.text;
+        continue;
+      }
       // Noted before it is given back: the count must not be lost with this process.
-      const auto failures = rows_.note_refusal(numbers[i], refusal);
+      const auto failures = rows_.note_refusal(numbers[i], refusal.text);
       if (!failures) return failures.error();
-      out.push_back(messaging::failure_of(refusal, *failures, policy_));
+      out.push_back(messaging::failure_of(refusal.text, *failures, policy_));
     }
     return out;
   }
 
  private:
+  const std::string name_;
   relay_counters& counters_;
+  waiting waiting_;
   const std::unique_ptr<destination> target_;
   outbox_rows rows_;
   inbox_policy policy_;
@@ -102,8 +119,8 @@ class relaying {
     wanted.queue.in_flight = 2 * wanted.batch * wanted.workers;
     wanted.order = messaging::order_rule::skip;
     wanted.on_event = [this](const subscription_event& happened) { note(happened); };
-    const auto worker = [this]() -> batch_worker {
-      const auto mine = std::make_shared<sender>(params_, counters_, outbox_, secret_);
+    const auto worker = [this, stop]() -> batch_worker {
+      const auto mine = std::make_shared<sender>(params_, counters_, outbox_, secret_, stop);
       return [mine](std::span<const delivered> batch) { return mine->send(batch); };
     };
     return messaging::run_subscription(wanted, std::move(stop), worker);

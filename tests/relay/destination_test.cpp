@@ -34,9 +34,15 @@ class relay_destination : public ::testing::Test {
 
 using words = std::vector<std::string>;
 
+words texts_of(const result<relay::refusals>& sent) {
+  words out;
+  for (const auto& one : sent.value()) out.push_back(one.text);
+  return out;
+}
+
 TEST_F(relay_destination, confirms_a_whole_batch) {
   const auto target = relay::make_destination(params_, {});
-  EXPECT_EQ(target->send(batch_).value(), words(3));
+  EXPECT_EQ(texts_of(target->send(batch_, {})), words(3));
   EXPECT_EQ(published(), (words{"a", "b", "c"}));
   EXPECT_EQ(queue_->publish_calls, 1u);
 }
@@ -44,12 +50,12 @@ TEST_F(relay_destination, confirms_a_whole_batch) {
 TEST_F(relay_destination, finds_the_message_that_is_refused) {
   queue_->refuse_publish = {error(errc::conflict, "one of them")};
   const auto target = relay::make_destination(params_, {});
-  EXPECT_EQ(target->send(batch_).value(), words(3)) << "by itself, none is refused";
+  EXPECT_EQ(texts_of(target->send(batch_, {})), words(3)) << "by itself, none is refused";
   EXPECT_EQ(published(), (words{"a", "b", "c"}));
 
   for (const auto code : {errc::conflict, errc::invalid_argument}) {
     queue_->refuse_publish = {error(code, "too large")};
-    EXPECT_EQ(target->send(std::span(batch_).first(1)).value(), (words{"too large"}));
+    EXPECT_EQ(texts_of(target->send(std::span(batch_).first(1), {})), (words{"too large"}));
   }
 }
 
@@ -57,20 +63,20 @@ TEST_F(relay_destination, is_away_where_the_message_is_not_at_fault) {
   const auto target = relay::make_destination(params_, {});
   for (const auto code : {errc::broker_unreachable, errc::not_found, errc::store_full}) {
     queue_->refuse_publish = {error(code, "no room")};
-    EXPECT_EQ(target->send(batch_).error().code, code);
+    EXPECT_EQ(target->send(batch_, {}).error().code, code);
   }
   // Amid the search for the refused one, too.
   queue_->refuse_publish = {error(errc::conflict, "one of them"),
                             error(errc::not_found, "the queue is gone")};
-  EXPECT_EQ(target->send(batch_).error().code, errc::not_found);
-  EXPECT_EQ(target->send(batch_).value(), words(3)) << "it connects again";
+  EXPECT_EQ(target->send(batch_, {}).error().code, errc::not_found);
+  EXPECT_EQ(texts_of(target->send(batch_, {})), words(3)) << "it connects again";
 }
 
 TEST_F(relay_destination, is_away_while_nobody_can_connect) {
   queue_->refuse_open = {error(errc::not_found, "no such queue")};
   const auto target = relay::make_destination(params_, {});
-  EXPECT_EQ(target->send(batch_).error().detail, "no such queue");
-  EXPECT_EQ(target->send(batch_).value(), words(3));
+  EXPECT_EQ(target->send(batch_, {}).error().detail, "no such queue");
+  EXPECT_EQ(texts_of(target->send(batch_, {})), words(3));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <amqp.h>
 #include <amqp_framing.h>
 #include <amqp_tcp_socket.h>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -49,6 +50,19 @@ class rabbitmq_session {
       entry.value.value.i32 = value;
       entries.push_back(entry);
     }
+    amqp_queue_declare(state_.get(), 1, amqp_cstring_bytes(name.c_str()), 0, 1, 0, 0,
+                       {static_cast<int>(entries.size()), entries.data()});
+    check();
+  }
+  /// A durable queue that refuses what is beyond `most` messages.
+  void declare_full_queue(const std::string& name, std::int32_t most) {
+    std::array<amqp_table_entry_t, 2> entries{};
+    entries[0].key = amqp_cstring_bytes("x-max-length");
+    entries[0].value.kind = AMQP_FIELD_KIND_I32;
+    entries[0].value.value.i32 = most;
+    entries[1].key = amqp_cstring_bytes("x-overflow");
+    entries[1].value.kind = AMQP_FIELD_KIND_UTF8;
+    entries[1].value.value.bytes = amqp_cstring_bytes("reject-publish");
     amqp_queue_declare(state_.get(), 1, amqp_cstring_bytes(name.c_str()), 0, 1, 0, 0,
                        {static_cast<int>(entries.size()), entries.data()});
     check();

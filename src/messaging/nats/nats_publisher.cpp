@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <set>
+#include <vector>
 
 #include "messaging/nats/api_answer.hpp"
 #include "messaging/nats/connection.hpp"
@@ -21,10 +22,11 @@ class nats_publisher final : public publisher {
 
   [[nodiscard]] natsStatus prepare() { return answers_.subscribe(*server_, ".*"); }
   [[nodiscard]] result<void> publish(std::span<const message> batch) override;
+  [[nodiscard]] std::vector<publication> progress() const override { return progress_; }
 
  private:
   /// Of one call of publish.
-  struct publication {
+  struct round {
     time_point until;
     std::set<std::uint64_t> unanswered;
     std::set<std::string_view> keys;  ///< of the messages on their way
@@ -32,21 +34,25 @@ class nats_publisher final : public publisher {
   };
 
   [[nodiscard]] result<void> check(std::span<const message> batch) const;
-  [[nodiscard]] result<void> send(const message& next, publication& running);
+  [[nodiscard]] result<void> send(const message& next, round& running);
   /// Waits for all answers that are to come.
-  [[nodiscard]] result<void> settle(publication& running);
-  void read_answer(const natsMsg* answer, publication& running);
+  [[nodiscard]] result<void> settle(round& running);
+  void read_answer(const natsMsg* answer, round& running);
 
   const std::unique_ptr<connection> server_;
   const std::string subject_;
   inbox answers_;
   std::uint64_t last_ = 0;
+  std::uint64_t before_ = 0;           ///< the number of the last message of the batch before
+  std::vector<publication> progress_;  ///< of the batch
 };
 
 result<void> nats_publisher::publish(std::span<const message> batch) {
   if (auto why = server_->broken()) return *std::move(why);
   if (auto checked = check(batch); !checked) return checked;
-  publication running{server_->deadline(), {}, {}, {}};
+  before_ = last_;
+  progress_.assign(batch.size(), publication::not_stored);
+  round running{server_->deadline(), {}, {}, {}};
   for (const auto& next : batch) {
     // A message is not sent before an earlier one of its key is stored: that one may be refused,
     // and come behind this one when the batch is published again.
@@ -72,10 +78,11 @@ result<void> nats_publisher::check(std::span<const message> batch) const {
   return {};
 }
 
-result<void> nats_publisher::send(const message& next, publication& running) {
+result<void> nats_publisher::send(const message& next, round& running) {
   const auto number = ++last_;
   const auto made = to_wire(next, subject_, answers_.subject() + '.' + std::to_string(number));
   if (!made) return server_->failure(NATS_NO_MEMORY, "publish", effect::unknown);
+  progress_[number - before_ - 1] = publication::unknown;  // until its answer comes
   const auto status = natsConnection_PublishMsg(server_->raw(), made.get());
   if (status != NATS_OK) return server_->failure(status, "publish", effect::unknown);
   running.unanswered.insert(number);
@@ -83,7 +90,7 @@ result<void> nats_publisher::send(const message& next, publication& running) {
   return {};
 }
 
-result<void> nats_publisher::settle(publication& running) {
+result<void> nats_publisher::settle(round& running) {
   while (!running.unanswered.empty()) {
     message_handle answer;
     const auto status = answers_.next(running.until, answer);
@@ -102,7 +109,7 @@ result<void> nats_publisher::settle(publication& running) {
   return {};
 }
 
-void nats_publisher::read_answer(const natsMsg* answer, publication& running) {
+void nats_publisher::read_answer(const natsMsg* answer, round& running) {
   const std::string_view target = natsMsg_GetSubject(answer);
   std::uint64_t number = 0;
   const auto digits = target.substr(target.rfind('.') + 1);
@@ -110,6 +117,7 @@ void nats_publisher::read_answer(const natsMsg* answer, publication& running) {
   if (running.unanswered.erase(number) == 0) return;
   const auto why = refusal_in(
       {natsMsg_GetData(answer), static_cast<std::size_t>(natsMsg_GetDataLength(answer))});
+  progress_[number - before_ - 1] = why ? publication::not_stored : publication::stored;
   if (why && !running.refused) {
     running.refused = server_->refusal(why->full ? errc::store_full : errc::conflict,
                                        "a message was refused: " + why->why);

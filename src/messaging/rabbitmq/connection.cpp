@@ -31,9 +31,7 @@ void connection::end(error why) {
 
 error connection::give_up() {
   if (!broken_) {
-    const auto why =
-        blocked_.empty() ? "no answer in time" : "the broker takes no messages now: " + blocked_;
-    end(fault(errc::broker_unreachable, why));
+    end(fault(errc::broker_unreachable, "no answer in time"));
   }
   return *broken_;
 }
@@ -66,6 +64,7 @@ result<void> connection::open_channel(moment until) {
 
 void connection::close(moment until) {
   if (broken_ || !logged_in_) return;
+  if (!blocked_.empty()) return;  // the broker does not read what would be said
   closing_ = true;
   amqp_connection_close_t fields{AMQP_REPLY_SUCCESS, bytes_of("done"), 0, 0};
   if (!append_method(outgoing_, 0, AMQP_CONNECTION_CLOSE_METHOD, &fields)) return;
@@ -112,11 +111,12 @@ result<void> connection::advance() {
 
 result<void> connection::wait(moment until) {
   write_outgoing();
-  if (!broken_) socket_.wait(!outgoing_.empty(), until);
+  if (!broken_) socket_.wait(!outgoing_.empty() && blocked_.empty(), until);
   return advance();
 }
 
 void connection::write_outgoing() {
+  if (!blocked_.empty()) return;
   while (!broken_ && written_ < outgoing_.size()) {
     const auto count = socket_.write(std::string_view(outgoing_).substr(written_));
     if (!count) {
@@ -242,6 +242,7 @@ void connection::take_connection_method(const amqp_method_t& method) {
       return;
     case AMQP_CONNECTION_UNBLOCKED_METHOD:
       blocked_.clear();
+      unblocked_at_ = base::boot_now();
       return;
     default:
       return;

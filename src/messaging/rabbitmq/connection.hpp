@@ -74,6 +74,12 @@ class connection {
   [[nodiscard]] result<void> wait(moment until);
   /// Ends the connection since the broker does not answer in time; returns the error.
   error give_up();
+  /// Why the broker takes no messages now (an alarm of its memory or its disk); empty: it does.
+  /// Meanwhile nothing is written: what lies in the buffers of the system would be stored when the
+  /// alarm is over, whether or not this connection still exists.
+  [[nodiscard]] const std::string& blocked() const noexcept { return blocked_; }
+  /// When the last alarm was over; long ago where there was none.
+  [[nodiscard]] moment unblocked_at() const noexcept { return unblocked_at_; }
   /// What is wrong, and where.
   [[nodiscard]] error fault(errc code, std::string_view why) const;
 
@@ -123,6 +129,7 @@ class connection {
   bool closing_ = false;
   std::string version_;
   std::string blocked_;  ///< why the broker takes no messages now; empty: it does
+  moment unblocked_at_{};
   std::string outgoing_;
   std::size_t written_ = 0;  ///< of outgoing_
   amqp_method_number_t awaited_ = 0;

@@ -1,8 +1,11 @@
 #include "messaging/rabbitmq/publisher.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "messaging/rabbitmq/connection.hpp"
 
@@ -11,6 +14,8 @@ namespace {
 
 /// What may wait in memory to be sent.
 constexpr std::size_t most_outgoing = 1'048'576;
+/// The place of a message whose caller has given it up.
+constexpr auto of_former_batch = std::numeric_limits<std::size_t>::max();
 
 /// Agrees on no heartbeats with the broker: a publisher may send nothing for hours, and holds
 /// nothing at the broker in the meantime.
@@ -37,15 +42,19 @@ class queue_publisher final : public messaging::publisher, private channel_liste
     if (auto usable = connection_.state(); !usable) return usable;
     auto heads = encode(batch);
     if (!heads) return heads.error();
+    for (auto& [tag, index] : unconfirmed_) index = of_former_batch;
     refused_.reset();
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      unconfirmed_.insert(++last_);
-      connection_.outgoing() += (*heads)[i];
-      append_body(connection_.outgoing(), the_channel, batch[i].payload, connection_.frame_max());
-      if (connection_.outgoing().size() < most_outgoing) continue;
-      if (auto sent = connection_.flush(until); !sent) return failed(sent.error());
-    }
-    return wait_for_confirms(until);
+    progress_.assign(batch.size(), publication::not_stored);
+    const auto busy = [this] { return !unconfirmed_.empty() || !connection_.blocked().empty(); };
+    if (auto free = wait_while(busy, until); !free) return free;
+    return send_all(batch, *heads, until);
+  }
+
+  [[nodiscard]] std::vector<publication> progress() const override { return progress_; }
+
+  [[nodiscard]] result<void> await_answers() override {
+    refused_.reset();
+    return wait_for_confirms(deadline());
   }
 
  private:
@@ -53,15 +62,16 @@ class queue_publisher final : public messaging::publisher, private channel_liste
     switch (method.id) {
       case AMQP_BASIC_ACK_METHOD: {
         const auto& fields = *static_cast<const amqp_basic_ack_t*>(method.decoded);
-        return confirm(fields.delivery_tag, fields.multiple != 0);
+        return answer(fields.delivery_tag, fields.multiple != 0, publication::stored);
       }
       case AMQP_BASIC_NACK_METHOD: {
         const auto& fields = *static_cast<const amqp_basic_nack_t*>(method.decoded);
         refuse(errc::store_full, "the broker could not store a message (basic.nack)");
-        return confirm(fields.delivery_tag, fields.multiple != 0);
+        return answer(fields.delivery_tag, fields.multiple != 0, publication::not_stored);
       }
       case AMQP_BASIC_RETURN_METHOD: {
-        // Its confirm follows all the same.
+        // Its confirm follows all the same, and does not say that it is the one of this message.
+        returned_ = true;
         const auto& fields = *static_cast<const amqp_basic_return_t*>(method.decoded);
         return refuse(errc::not_found,
                       "no queue takes a message: " + std::string(text_of(fields.reply_text)));
@@ -76,12 +86,14 @@ class queue_publisher final : public messaging::publisher, private channel_liste
     if (!refused_) refused_ = connection_.fault(code, why);
   }
 
-  void confirm(std::uint64_t tag, bool and_all_before) {
-    if (and_all_before) {
-      unconfirmed_.erase(unconfirmed_.begin(), unconfirmed_.upper_bound(tag));
-    } else {
-      unconfirmed_.erase(tag);
+  void answer(std::uint64_t tag, bool and_all_before, publication what) {
+    const auto begin = and_all_before ? unconfirmed_.begin() : unconfirmed_.find(tag);
+    const auto end = unconfirmed_.upper_bound(tag);
+    if (begin == unconfirmed_.end()) return;
+    for (auto one = begin; one != end; ++one) {
+      if (one->second != of_former_batch) progress_[one->second] = what;
     }
+    unconfirmed_.erase(begin, end);
   }
 
   [[nodiscard]] moment deadline() const { return base::boot_now() + params_.timeout; }
@@ -91,6 +103,7 @@ class queue_publisher final : public messaging::publisher, private channel_liste
     if (auto done = connection_.open_channel(until); !done) return done;
     last_ = 0;  // the broker numbers from here
     unconfirmed_.clear();
+    proven_ = false;
     amqp_confirm_select_t fields{};
     return connection_.call(AMQP_CONFIRM_SELECT_METHOD, &fields, AMQP_CONFIRM_SELECT_OK_METHOD,
                             until);
@@ -133,28 +146,86 @@ class queue_publisher final : public messaging::publisher, private channel_liste
     return out;
   }
 
-  [[nodiscard]] result<void> wait_for_confirms(moment until) {
-    if (auto sent = connection_.flush(until); !sent) return failed(sent.error());
-    while (!unconfirmed_.empty()) {
-      if (base::boot_now() >= until) return failed(connection_.give_up());
-      if (auto usable = connection_.wait(until); !usable) return failed(usable.error());
+  [[nodiscard]] result<void> send_all(std::span<const message> batch,
+                                      const std::vector<std::string>& heads, moment until) {
+    returned_ = false;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (!connection_.blocked().empty()) return not_now();
+      unconfirmed_.emplace(++last_, i);
+      progress_[i] = publication::on_its_way;
+      connection_.outgoing() += heads[i];
+      append_body(connection_.outgoing(), the_channel, batch[i].payload, connection_.frame_max());
+      const bool full = connection_.outgoing().size() >= most_outgoing;
+      // A broker with an alarm takes one message of a connection and only then says that it takes
+      // no more: one that waits there with the rest of its batch would be stored whenever.
+      const bool first = !std::exchange(proven_, true);
+      if (first && batch.size() > 1) {
+        if (auto one = wait_for_confirms(until); !one) return one;
+      } else if (full) {
+        if (auto sent = flush(until); !sent) return sent;
+      }
     }
+    return wait_for_confirms(until);
+  }
+
+  [[nodiscard]] result<void> flush(moment until) {
+    return wait_while([this] { return !connection_.outgoing().empty(); }, until);
+  }
+
+  [[nodiscard]] result<void> wait_for_confirms(moment until) {
+    const auto busy = [this] { return !unconfirmed_.empty(); };
+    if (auto done = wait_while(busy, until); !done) return done;
+    if (returned_) progress_.assign(progress_.size(), publication::unknown);
     if (refused_) return failed(*refused_);
     return {};
   }
 
-  /// Amid a batch.
-  [[nodiscard]] static error failed(error why) {
+  /// After an alarm the broker gets its whole time for what waits there.
+  template <class Condition>
+  [[nodiscard]] result<void> wait_while(Condition condition, moment until) {
+    static_cast<void>(connection_.advance());
+    while (condition()) {
+      const auto end = std::max(until, connection_.unblocked_at() + params_.timeout);
+      if (base::boot_now() >= end) {
+        return connection_.blocked().empty() ? failed(connection_.give_up()) : not_now();
+      }
+      if (auto usable = connection_.wait(end); !usable) return failed(usable.error());
+    }
+    return {};
+  }
+
+  /// Amid a batch, without its connection or its channel.
+  [[nodiscard]] error failed(error why) {
     why.effect = effect::unknown;
+    if (!connection_.state()) {
+      // What was confirmed is stored. Of what was refused, nothing follows.
+      std::replace(progress_.begin(), progress_.end(), publication::on_its_way,
+                   publication::unknown);
+      unconfirmed_.clear();
+    }
     return why;
+  }
+
+  /// The connection stays: what lies at the broker is stored when its alarm is over.
+  [[nodiscard]] error not_now() const {
+    auto out = connection_.fault(
+        errc::store_full, "the broker takes no messages now: " + connection_.blocked());
+    const bool untouched =
+        std::all_of(progress_.begin(), progress_.end(),
+                    [](publication one) { return one == publication::not_stored; });
+    if (!untouched) out.effect = effect::unknown;
+    return out;
   }
 
   const broker_params params_;
   const address where_;
   connection connection_;
   std::uint64_t last_ = 0;  ///< the number of the last message on the channel
-  std::set<std::uint64_t> unconfirmed_;
+  std::map<std::uint64_t, std::size_t> unconfirmed_;  ///< its place in the batch, by number
+  std::vector<publication> progress_;                 ///< of the batch
   std::optional<error> refused_;
+  bool returned_ = false;  ///< one of the batch has no queue
+  bool proven_ = false;    ///< the broker takes messages of this channel
 };
 
 }  // namespace

@@ -9,6 +9,8 @@ namespace {
 constexpr std::array<std::string_view, 10> unreachable{
     "NOAUTH",      "WRONGPASS", "LOADING", "READONLY", "MASTERDOWN",
     "CLUSTERDOWN", "TRYAGAIN",  "BUSY",    "ERR AUTH", "ERR max number of clients reached"};
+// No memory, no disk, too few replicas: of every message, and until somebody makes room.
+constexpr std::array<std::string_view, 3> full{"OOM", "MISCONF", "NOREPLICAS"};
 // UNBLOCKED: the stream was deleted while a consumer waited.
 constexpr std::array<std::string_view, 3> missing{"NOGROUP", "UNBLOCKED", "ERR no such key"};
 
@@ -25,6 +27,7 @@ error refusal(const std::string& name, std::string_view reply) {
   // A script's error ends with where in the script it was, which is nothing for people.
   const auto detail = name + ": " + std::string(reply.substr(0, reply.find(" script: ")));
   if (begins_with_one(reply, unreachable)) return {errc::broker_unreachable, detail};
+  if (begins_with_one(reply, full)) return {errc::store_full, detail};
   if (begins_with_one(reply, missing)) return {errc::not_found, detail};
   return {errc::conflict, detail};
 }

@@ -53,11 +53,12 @@ sqs_publisher::sqs_publisher(const sqs_url& url, const broker_params& params)
 
 result<void> sqs_publisher::publish(std::span<const message> batch) {
   const auto until = base::boot_now() + server_.timeout();
+  progress_.assign(batch.size(), publication::not_stored);
   return caught([&] {
     const auto all = outgoing(batch);
     for (outgoing_list rest = all; !rest.empty();) {
       const auto request = one_request(rest);
-      send(request, until);
+      send(request, all.size() - rest.size(), until);
       rest = rest.subspan(request.size());
     }
   });
@@ -86,7 +87,7 @@ sqs_publisher::outgoing_list sqs_publisher::one_request(outgoing_list rest) cons
   return rest.first(count);
 }
 
-void sqs_publisher::send(outgoing_list request, time_point until) {
+void sqs_publisher::send(outgoing_list request, std::size_t first, time_point until) {
   backoff pause(until);
   std::vector<const outgoing_message*> missing;
   for (const auto& each : request) missing.push_back(&each);
@@ -94,11 +95,19 @@ void sqs_publisher::send(outgoing_list request, time_point until) {
     std::string text = R"({"QueueUrl":)" + json(facts_.queue_url).dump() + R"(,"Entries":[)";
     for (const auto* each : missing) text += (each == missing.front() ? "" : ",") + each->entry;
     text += "]}";
+    const auto place = [&](const outgoing_message* each) {
+      return first + static_cast<std::size_t>(each - request.data());
+    };
+    for (const auto* each : missing) progress_[place(each)] = publication::unknown;
     const auto refusals = refusals_of(server_.name(), server_.ask("SendMessageBatch", text, until));
-    if (refusals.empty()) return;
     std::set<std::string> refused;
+    for (const auto& each : refusals) refused.insert(each.id);
+    for (const auto* each : missing) {
+      progress_[place(each)] =
+          refused.contains(each->id) ? publication::not_stored : publication::stored;
+    }
+    if (refusals.empty()) return;
     for (const auto& each : refusals) {
-      refused.insert(each.id);
       const auto passing = aws::is_passing(0, each.code) || !each.sender_fault;
       if (passing) continue;
       // Of what it refuses for good, it says so with the status of a bad request.

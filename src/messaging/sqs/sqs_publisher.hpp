@@ -21,6 +21,7 @@ class sqs_publisher final : public publisher {
   sqs_publisher(const sqs_url& url, const broker_params& params);
 
   [[nodiscard]] result<void> publish(std::span<const message> batch) override;
+  [[nodiscard]] std::vector<publication> progress() const override { return progress_; }
 
  private:
   using time_point = connection::time_point;
@@ -29,11 +30,13 @@ class sqs_publisher final : public publisher {
   [[nodiscard]] std::vector<outgoing_message> outgoing(std::span<const message> batch) const;
   /// The begin of `rest` that fits into one request.
   [[nodiscard]] outgoing_list one_request(outgoing_list rest) const;
-  void send(outgoing_list request, time_point until);
+  /// `first`: the place of its first message in the batch.
+  void send(outgoing_list request, std::size_t first, time_point until);
 
   const bool fifo_;
   connection server_;
   const queue_facts facts_;
+  std::vector<publication> progress_;  ///< of the batch
 };
 
 }  // namespace onceguard::messaging::sqs

@@ -10,6 +10,8 @@ namespace onceguard::messaging {
 namespace {
 
 constexpr std::size_t reason_size_max = 1'024;
+/// One is on its way at a time, and comes again within the pause of a subscription.
+constexpr std::size_t remembered_most = 64;
 
 /// A reason as every broker takes it in a header: a handler may throw anything, and a dead letter
 /// that is refused would come again without end.
@@ -64,8 +66,11 @@ result<void> dead_letters::publish(const message& received, const inbox_outcome&
     pause_ = retry_;
     return {};
   }
-  publisher_.reset();
-  if (done.error().code == errc::broker_unreachable) {
+  // One that takes nothing for now goes on to say so, where a new connection would have to send a
+  // message to learn it.
+  const bool full = done.error().code == errc::store_full;
+  if (!full) publisher_.reset();
+  if (full || done.error().code == errc::broker_unreachable) {
     away_ = done.error().detail;
     again_at_ = base::boot_now() + pause_;
     pause_ = std::min(2 * pause_, retry_max);
@@ -73,13 +78,45 @@ result<void> dead_letters::publish(const message& received, const inbox_outcome&
   return not_published(done.error().detail);
 }
 
+/// A message that lies at a broker which takes nothing for now would be stored twice.
+result<void> dead_letters::wait_for_former() {
+  const auto done = publisher_->await_answers();
+  const auto progress = publisher_->progress();
+  if (progress == std::vector{publication::on_its_way}) return done;
+  const bool stored = progress == std::vector{publication::stored};
+  if (stored && property_of(*on_its_way_, "message_id") != nullptr) {
+    if (stored_.size() == remembered_most) stored_.erase(stored_.begin());
+    stored_.push_back(std::move(*on_its_way_));
+  }
+  on_its_way_.reset();
+  return {};
+}
+
+bool dead_letters::was_stored(const message& dead) {
+  const auto same = [&](const message& one) {
+    return one.payload == dead.payload && one.headers == dead.headers &&
+           one.properties == dead.properties;
+  };
+  const auto found = std::find_if(stored_.begin(), stored_.end(), same);
+  if (found == stored_.end()) return false;
+  stored_.erase(found);
+  return true;
+}
+
 result<void> dead_letters::try_to_publish(const message& dead) {
+  if (publisher_ == nullptr) on_its_way_.reset();
+  if (on_its_way_) {
+    if (auto answered = wait_for_former(); !answered) return answered;
+  }
+  if (was_stored(dead)) return {};
   if (publisher_ == nullptr) {
     auto opened = open_publisher(*destination_);
     if (!opened) return opened.error();
     publisher_ = std::move(*opened);
   }
-  return publisher_->publish(std::span(&dead, 1));
+  auto sent = publisher_->publish(std::span(&dead, 1));
+  if (!sent && publisher_->progress() == std::vector{publication::on_its_way}) on_its_way_ = dead;
+  return sent;
 }
 
 }  // namespace onceguard::messaging

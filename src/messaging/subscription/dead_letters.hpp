@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <onceguard/subscription.hpp>
 
@@ -27,11 +28,15 @@ class dead_letters {
 
  private:
   result<void> try_to_publish(const message& dead);
+  result<void> wait_for_former();
+  [[nodiscard]] bool was_stored(const message& dead);
 
   const std::optional<broker_params> destination_;
   const milliseconds retry_;
   milliseconds pause_ = retry_;
   std::unique_ptr<publisher> publisher_;
+  std::optional<message> on_its_way_;  ///< to a broker that takes nothing for now
+  std::vector<message> stored_;        ///< after such a wait; they come here once more
   std::string away_;  ///< why the last attempt failed, if the connection did
   base::boot_clock::time_point again_at_{};
 };

@@ -143,7 +143,7 @@ TEST(rabbitmq, a_memory_alarm_blocks_no_publisher_for_ever) {
   const auto took = base::boot_now() - begin;
   broker().server().control({"set_vm_memory_high_watermark", "0.4"});
   ASSERT_FALSE(sent.has_value());
-  EXPECT_EQ(sent.error().code, errc::broker_unreachable);
+  EXPECT_EQ(sent.error().code, errc::store_full);
   EXPECT_EQ(sent.error().effect, effect::unknown);
   EXPECT_TRUE(mentions(sent.error(), "takes no messages now: low on memory"))
       << sent.error().detail;
