@@ -71,9 +71,9 @@ asio::awaitable<result<void>> delivery_queue::publish(messaging::message sent,
   co_await one->timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
   if (one->outcome) co_return *one->outcome;
   const std::lock_guard lock(mutex_);
-  std::erase(waiting_, one);
+  const bool was_taken = std::erase(waiting_, one) == 0;
   co_return error(errc::broker_unreachable, "the queue did not confirm the delivery in time",
-                  effect::unknown);
+                  was_taken ? effect::unknown : effect::none);
 }
 
 std::deque<delivery_queue::waiting_ptr> delivery_queue::take_batch() {

@@ -25,8 +25,8 @@ class delivery_queue {
   /// have stopped, and must still exist.
   ~delivery_queue();
 
-  /// Success: the broker has confirmed that the message is stored. Any error: it may be stored; it
-  /// shall be published again under its id. errc::conflict: the broker refuses the message;
+  /// Success: the broker has confirmed that the message is stored. An error with
+  /// effect::unknown: it may be stored. It shall be published again under its id. errc::conflict: the broker refuses the message;
   /// errc::broker_unreachable, errc::store_full: its queue can't be reached, or takes nothing now.
   boost::asio::awaitable<result<void>> publish(messaging::message sent, milliseconds timeout);
 

@@ -2,6 +2,7 @@
 // once.
 #include <memory>
 
+#include "base/clock.hpp"
 #include "gateway/delivery.hpp"
 #include "gateway/guarded_exchange.hpp"
 #include "webhook/verifier.hpp"
@@ -9,6 +10,16 @@
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
+
+namespace {
+
+/// "Nothing was sent" is said only where that is known.
+http::problem problem_of(const error& why, bool late) {
+  if (why.effect == effect::none) return http::problem::upstream_unreachable;
+  return late ? http::problem::upstream_timeout : http::problem::upstream_broken;
+}
+
+}  // namespace
 
 /// The sender checks the address, and delivers nothing.
 asio::awaitable<bool> guarded_exchange::answer_challenge(std::string challenge) {
@@ -33,9 +44,11 @@ asio::awaitable<settle_terms> guarded_exchange::hand_over(lease_handle* lease) {
   auto message =
       message_of(rule.webhook->about(), session_.reader().head(), std::move(body_), admitted_.key);
   auto& queue = session_.thread().shared.queues.of(rule.webhook_queue);
+  const auto end = base::boot_now() + policy_.upstream_timeout;
   const auto done = co_await queue.publish(std::move(message), policy_.upstream_timeout);
   if (!done) {
-    co_return fail_with(failed(done.error().detail, http::problem::upstream_unreachable));
+    const auto problem = problem_of(done.error(), base::boot_now() >= end);
+    co_return fail_with(failed(done.error().detail, problem));
   }
   answer_ = std::make_shared<answer>(accepted_answer(rule.webhook->about(), {}));
   settle_terms terms;

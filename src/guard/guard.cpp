@@ -93,6 +93,14 @@ struct guard::state {
     const auto until = base::boot_now() + params.engine.settle_wait;
     retry_pause pause;
     while (engine.pending() != 0 && base::boot_now() < until) co_await pause.sleep();
+    if (!params.engine.state_dir.empty()) co_await testify();
+  }
+
+  /// The witness shall know of the last settle: a process may end right after it. A failure is
+  /// logged.
+  asio::awaitable<void> testify() {
+    // The first poll may be one that was sent before that settle.
+    if (co_await engine.poll_store()) static_cast<void>(co_await engine.poll_store());
   }
 
   /// Answers what needs no store; otherwise fills in the operation to claim.

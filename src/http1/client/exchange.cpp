@@ -113,7 +113,9 @@ class connection {
       if (received.body.size() > answer_size_max)
         co_return fail(errc::conflict, "a long answer came");
       if (step != progress::end) continue;
-      if (received.status >= 200 || received.status == 101) break;
+      // Nobody asked for another protocol: what follows is none of HTTP, and no answer.
+      if (received.status == 101) co_return fail(errc::conflict, "101 came, and no answer");
+      if (received.status >= 200) break;
       reader.reset();
     }
     outcome = std::move(received);
