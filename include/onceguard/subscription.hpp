@@ -46,8 +46,16 @@ struct delivered {
 /// The views that an inbox takes.
 [[nodiscard]] std::vector<inbox_message> messages_of(std::span<const delivered> batch);
 
-/// The header of a dead letter that says why the message is dead.
+/// The header of a dead letter that says why the message is dead, or its outcome unknown.
 inline constexpr const char* reason_header = "onceguard-reason";
+/// The headers that say which record it has, and since when it lies there: the name of the
+/// inbox_result ("dead", "reused", "unknown"), broker_params::name of the queue, the id of the
+/// message, and a time such as "2026-01-31T12:00:00.250Z". An id that is no printable ASCII is left
+/// out.
+inline constexpr const char* outcome_header = "onceguard-outcome";
+inline constexpr const char* subscriber_header = "onceguard-subscriber";
+inline constexpr const char* key_header = "onceguard-key";
+inline constexpr const char* since_header = "onceguard-since";
 
 /// What happened to a subscription.
 enum class subscription_event_kind : std::uint8_t {
@@ -84,8 +92,9 @@ struct subscription_params {
   /// So many messages more may be held which wait for another attempt, where the broker counts what
   /// is given back (consumer_traits::counts_returns).
   std::size_t waiting = 256;
-  /// Where dead letters are published, with their reason in the header `onceguard-reason`. Empty:
-  /// the broker's own destination (consumer_traits::dead_letters).
+  /// Where dead letters and messages of unknown outcome are published, with their reason in the
+  /// header `onceguard-reason`. Empty: the broker's own destination
+  /// (consumer_traits::dead_letters).
   std::optional<broker_params> dead_letters;
   /// Without a destination for dead letters: acknowledge them, which drops their payload.
   bool drop_dead_letters = false;

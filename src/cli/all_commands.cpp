@@ -13,7 +13,7 @@ struct entry {
   void (*add)(command);
 };
 
-constexpr std::array<entry, 21> entries{{
+constexpr std::array<entry, 22> entries{{
     {"gateway", add_gateway_command},
     {"consume", add_consume_command},
     {"relay", add_relay_command},
@@ -28,6 +28,7 @@ constexpr std::array<entry, 21> entries{{
     {"advise", add_advise_command},
     {"conformance", add_conformance_command},
     {"keys", add_keys_command},
+    {"messages", add_messages_command},
     {"stats", add_stats_command},
     {"report", add_report_command},
     {"reconcile", add_reconcile_command},

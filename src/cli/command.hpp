@@ -117,6 +117,7 @@ void add_explain_command(command app);
 void add_advise_command(command app);
 void add_conformance_command(command app);
 void add_keys_command(command app);
+void add_messages_command(command app);
 void add_stats_command(command app);
 void add_report_command(command app);
 void add_reconcile_command(command app);
@@ -132,5 +133,10 @@ void add_keys_release_command(command keys);
 void add_keys_complete_command(command keys);
 void add_keys_export_command(command keys);
 void add_keys_import_command(command keys);
+
+
+// The subcommands of `onceguard messages` that change something.
+void add_messages_retry_command(command messages);
+void add_messages_drop_command(command messages);
 
 }  // namespace onceguard::cli

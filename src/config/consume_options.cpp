@@ -27,6 +27,9 @@ std::string source_complaint(std::string_view url) {
 std::string dead_letter_complaint(std::string_view url) {
   return url == dropped ? std::string() : messaging::url_fault(url, broker_role::publisher);
 }
+std::string queue_complaint(std::string_view url) {
+  return url.empty() ? std::string() : source_complaint(url);
+}
 constexpr std::array<std::string_view, 2> order_words{"skip", "stop"};
 
 const std::array consume_table{
@@ -37,6 +40,16 @@ const std::array consume_table{
                  "handles each message once. Never rename it: the inbox would know no message.",
          .complaint = name_complaint},
         [](consume_draft& d, const option_value& v) { d.params.subscriber = text(v); }},
+    row<consume_draft>{
+        {.name = "shares_subscriber",
+         .kind = value_kind::boolean,
+         .fallback = "false",
+         .text = "Several `[[consume]]` with this subscriber take messages from different queues. "
+                 "They know each other's ids: of two messages with the same id in two queues one "
+                 "is handled. Without `true` in each of them that is refused."},
+        [](consume_draft& d, const option_value& v) {
+          d.params.shares_subscriber = std::get<bool>(v);
+        }},
     row<consume_draft>{{.name = "from",
                         .example = "amqp://127.0.0.1/orders?dead_letters=yes",
                         .text = "The queue. docs/messages.md has the URLs of each broker.",
@@ -47,10 +60,13 @@ const std::array consume_table{
         {.name = "id",
          .fallback = "property:message_id",
          .example = "json:/event/id",
-         .text = "Where the id of a message stands: `property:NAME` of the broker's protocol, "
-                 "`header:NAME`, `json:/pointer` into the payload (RFC 6901), or `body-hash`, the "
-                 "hash of the payload: two honest messages with the same content are then one. A "
-                 "message without an id is dead.",
+         .text =
+             "Where the id of a message stands: `property:NAME` of the broker's protocol, "
+             "`header:NAME`, `json:/pointer` into the payload (RFC 6901), `cloudevents` (source "
+             "and id of a CloudEvent, in its headers or its payload), or `body-hash`, the hash "
+             "of the payload: two honest messages with the same content are then one. Several "
+             "of them in one text make one id, as in `{header:tenant}|{json:/id}`. A message "
+             "without an id, or with two of them, is dead.",
          .complaint = refusal_of<consume::parse_id_rule>},
         [](consume_draft& d, const option_value& v) {
           d.params.id = *consume::parse_id_rule(text(v));
@@ -124,10 +140,10 @@ const std::array consume_table{
     row<consume_draft>{
         {.name = "dead_letter",
          .example = "amqp://127.0.0.1/orders.dead",
-         .text = "Where dead messages are published, with the reason in the header "
-                 "`onceguard-reason`. Empty: to the broker's own destination, which `from` must "
-                 "have then. `drop`: nowhere; the inbox keeps id and reason, and the payload is "
-                 "gone.",
+         .text = "Where dead messages, and those whose outcome is unknown, are published, with the "
+                 "reason in the header `onceguard-reason`. Empty: to the broker's own destination, "
+                 "which `from` must have then. `drop`: nowhere; the inbox keeps id and reason, and "
+                 "the payload is gone.",
          .may_be_empty = true,
          .complaint = dead_letter_complaint,
          .secret = true},
@@ -135,6 +151,16 @@ const std::array consume_table{
           d.params.drop_dead_letters = text(v) == dropped;
           if (!d.params.drop_dead_letters) d.params.dead_letter = text(v);
         }},
+    row<consume_draft>{
+        {.name = "dead_letter_queue",
+         .example = "nats://127.0.0.1/DEAD/operators",
+         .text = "Where `onceguard messages` takes the dead letters from: a queue, in the form of "
+                 "`from`. Only where `dead_letter` does not name it: with NATS and MQTT, with an "
+                 "exchange of RabbitMQ, and with the own dead letters of RabbitMQ and SQS.",
+         .may_be_empty = true,
+         .complaint = queue_complaint,
+         .secret = true},
+        [](consume_draft& d, const option_value& v) { d.params.dead_letter_queue = text(v); }},
     row<consume_draft>{
         {.name = "secret_file",
          .example = "/etc/onceguard/webhook.secret",
@@ -180,6 +206,20 @@ class consume_reader {
     return std::move(draft.params);
   }
 
+  /// The table that was read last, with those before it.
+  void compare(const consume::consume_params& read,
+               const std::vector<consume::consume_params>& before) {
+    for (const auto& other : before) {
+      if (other.subscriber != read.subscriber || other.queue == read.queue) continue;
+      if (other.shares_subscriber && read.shares_subscriber) continue;
+      return fault(
+          "subscriber: another [[consume]] with another queue is " + quoted(read.subscriber) +
+          ", too; of two messages with the same id, one in each queue, the second would be "
+          "acknowledged unseen. Give them different names, or say shares_subscriber = true "
+          "in both if their ids are the same");
+    }
+  }
+
  private:
   [[nodiscard]] std::ptrdiff_t faults() const {
     return std::count_if(out_.begin(), out_.end(),
@@ -200,13 +240,18 @@ class consume_reader {
     if (!params.secret_file.empty() && !params.endpoint) {
       say(remark::grade::warning, "secret_file: not used without to");
     }
-    if (params.id.source == consume::id_rule::location::body_hash) {
+    const auto is_hash = [](const consume::id_part& part) {
+      return part.source == consume::id_part::location::body_hash;
+    };
+    if (std::all_of(params.id.begin(), params.id.end(), is_hash)) {
       say(remark::grade::warning,
           "id: two honest messages with the same payload are handled as one; a sender's id is "
           "better");
     }
     if (params.drop_dead_letters) {
-      say(remark::grade::warning, "dead_letter: the payload of a dead message is lost");
+      say(remark::grade::warning,
+          "dead_letter: the payload of a dead message is lost, and of one whose outcome is "
+          "unknown");
     }
   }
 
@@ -274,7 +319,10 @@ std::vector<consume::consume_params> read_consumers(const reading& source, const
   if (tables == nullptr) return all;
   consume_reader reader(source, defaults, out);
   for (const auto& table : tables->items) {
-    if (auto made = reader.read(table)) all.push_back(std::move(*made));
+    auto made = reader.read(table);
+    if (!made) continue;
+    reader.compare(*made, all);
+    all.push_back(std::move(*made));
   }
   return all;
 }

@@ -3,10 +3,9 @@
 #include <memory>
 
 #include "base/log.hpp"
+#include "consume/handover.hpp"
 #include "consume/message_id.hpp"
-#include "consume/receiver.hpp"
 #include "messaging/delivery_limits.hpp"
-#include "messaging/inbox_guard/guarded_message.hpp"
 
 namespace onceguard::consume {
 namespace {
@@ -17,13 +16,8 @@ using messaging::subscription_event;
 
 class consumption {
  public:
-  consumption(const consume_params& params, guard& records, consume_counters& counters,
-              std::unique_ptr<receiver> target)
-      : params_(params),
-        records_(records),
-        counters_(counters),
-        target_(std::move(target)),
-        rules_(messaging::rules_of(params.inbox)) {}
+  consumption(const consume_params& params, consume_counters& counters, message_handler handler)
+      : params_(params), counters_(counters), handler_(std::move(handler)) {}
 
   result<void> run(std::stop_token stop) {
     messaging::subscription_params wanted;
@@ -42,7 +36,8 @@ class consumption {
       wanted.dead_letters->url = params_.dead_letter;
     }
     wanted.id_of = [this](const messaging::message& received) {
-      return id_of(params_.id, received);
+      auto id = id_of(params_.id, received);
+      return id ? std::optional(*std::move(id)) : std::nullopt;
     };
     wanted.on_event = [this](const subscription_event& happened) { note(happened); };
     const auto worker = [this]() -> batch_worker {
@@ -55,20 +50,11 @@ class consumption {
   result<std::vector<inbox_outcome>> process(std::span<const delivered> batch) {
     std::vector<inbox_outcome> out;
     for (const auto& one : batch) {
-      auto done = process(one);
+      auto done = handler_.handle(one.source->received, one.id, {one.excused, one.blamed});
       if (!done) return done.error();
       out.push_back(std::move(*done));
     }
     return out;
-  }
-
-  result<inbox_outcome> process(const delivered& one) {
-    const auto& received = one.source->received;
-    const auto work = [&](running& run) {
-      return target_->take({&received, one.id, run.key_for("message"), run.attempt()});
-    };
-    return messaging::process_guarded(records_, params_.subscriber, {one.id, received.payload},
-                                      params_.inbox, rules_, work, {one.excused, one.blamed});
   }
 
   void note(const subscription_event& happened) {
@@ -141,30 +127,17 @@ class consumption {
   }
 
   const consume_params& params_;
-  guard& records_;
   consume_counters& counters_;
-  const std::unique_ptr<receiver> target_;
-  const route_policy rules_;
+  message_handler handler_;
 };
-
-result<std::unique_ptr<receiver>> target_of(const consume_params& params) {
-  if (!params.endpoint) return make_command(params);
-  std::string secret;
-  if (!params.secret_file.empty()) {
-    auto read = read_secret(params.secret_file);
-    if (!read) return read.error();
-    secret = std::move(*read);
-  }
-  return make_endpoint(params, std::move(secret));
-}
 
 }  // namespace
 
 result<void> run(const consume_params& params, guard& records, consume_counters& counters,
                  std::stop_token stop) {
-  auto target = target_of(params);
-  if (!target) return target.error();
-  return consumption(params, records, counters, std::move(*target)).run(std::move(stop));
+  auto handler = message_handler::make(params, records);
+  if (!handler) return handler.error();
+  return consumption(params, counters, std::move(*handler)).run(std::move(stop));
 }
 
 }  // namespace onceguard::consume

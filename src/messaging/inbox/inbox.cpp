@@ -175,13 +175,13 @@ broker_reply reply_to(const inbox_outcome& outcome) noexcept {
   switch (outcome.kind) {
     case inbox_result::handled:
     case inbox_result::duplicate:
-    case inbox_result::unknown:
       return broker_reply::acknowledge;
     case inbox_result::failed:
     case inbox_result::busy:
       return broker_reply::give_back;
     case inbox_result::dead:
     case inbox_result::reused:
+    case inbox_result::unknown:
       return broker_reply::dead_letter;
   }
   return broker_reply::give_back;

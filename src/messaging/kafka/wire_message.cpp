@@ -16,8 +16,7 @@ void read_headers(const rd_kafka_message_t& record, message& out) {
   for (std::size_t i = 0;
        rd_kafka_header_get_all(all, i, &name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR; ++i) {
     std::string text(value == nullptr ? "" : static_cast<const char*>(value), size);
-    // The sender's own id stands first; a copy that somebody added behind it is a header.
-    if (name == id_header && property_of(out, id_header) == nullptr) {
+    if (name == id_header) {  // two are no id: whoever looks shall see both
       out.properties.emplace_back(id_header, std::move(text));
     } else {
       out.headers.emplace_back(name, std::move(text));

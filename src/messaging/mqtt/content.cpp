@@ -93,12 +93,10 @@ result<properties> properties_of(const message& sent) {
 message message_of(const publication& arrived) {
   message out;
   out.payload = arrived.payload;
-  bool has_id = false;
   for (const auto& one : arrived.details.all()) {
     if (one.id == property_id::user_property) {
-      if (one.text == message_id && !has_id) {
-        out.properties.emplace_back(message_id, one.value);
-        has_id = true;
+      if (one.text == message_id) {
+        out.properties.emplace_back(message_id, one.value);  // two are no id: both shall be seen
       } else if (one.text == order_key && out.order_key.empty()) {
         out.order_key = one.value;
       } else {

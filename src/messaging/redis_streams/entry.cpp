@@ -53,20 +53,18 @@ std::string json_object_of(const reply& fields) {
 message message_of(std::string_view entry_id, const reply& fields) {
   message out;
   std::optional<std::string_view> payload;
-  std::optional<std::string_view> id;
   for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
     const auto name = fields.at(i).text();
     const auto value = fields.at(i + 1).text();
     if (name == payload_field && !payload) {
       payload = value;
-    } else if (name == id_field && !id) {
-      id = value;
+    } else if (name == id_field) {
+      out.properties.emplace_back(id_field, value);  // two are no id: whoever looks shall see both
     } else {
       out.headers.emplace_back(name, value);
     }
   }
   out.payload = payload ? std::string(*payload) : json_object_of(fields);
-  if (id) out.properties.emplace_back(id_field, *id);
   out.properties.emplace_back("entry_id", entry_id);
   return out;
 }

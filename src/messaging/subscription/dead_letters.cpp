@@ -1,9 +1,13 @@
 #include "messaging/subscription/dead_letters.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <span>
 
+#include "base/clock.hpp"
 #include "base/field.hpp"
+#include "base/time_text.hpp"
 #include "messaging/subscription/worker_pool.hpp"
 
 namespace onceguard::messaging {
@@ -23,10 +27,41 @@ std::string header_text(std::string_view reason) {
   return text.empty() ? "no reason was given" : std::string(text);
 }
 
-message dead_letter_of(const message& received, const inbox_outcome& outcome) {
+constexpr std::array own_headers{reason_header, outcome_header, subscriber_header, key_header,
+                                 since_header};
+
+bool is_own(std::string_view name) {
+  return std::any_of(own_headers.begin(), own_headers.end(),
+                     [&](const char* own) { return base::iequals(name, own); });
+}
+
+/// As every broker takes it in a header, unchanged.
+bool is_printable(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+message without_own_headers(const message& received) {
   auto out = received;
-  std::erase_if(out.headers,
-                [](const auto& header) { return base::iequals(header.first, reason_header); });
+  std::erase_if(out.headers, [](const auto& header) { return is_own(header.first); });
+  return out;
+}
+
+message dead_letter_of(const message& received, const inbox_outcome& outcome,
+                       std::string_view subscriber, std::string_view id) {
+  auto out = without_own_headers(received);
+  out.headers.emplace_back(reason_header, header_text(outcome.reason));
+  out.headers.emplace_back(outcome_header, name_of(outcome.kind));
+  out.headers.emplace_back(subscriber_header, header_text(subscriber));
+  if (is_printable(id)) out.headers.emplace_back(key_header, id);
+  out.headers.emplace_back(since_header, base::time_text(base::system_clock().wall_ms()));
+  return out;
+}
+
+/// A destination may take so many headers only (SQS: ten): those of the sender count for more, as
+/// with them the record is found.
+message with_reason_alone(const message& dead, const inbox_outcome& outcome) {
+  auto out = without_own_headers(dead);
   out.headers.emplace_back(reason_header, header_text(outcome.reason));
   return out;
 }
@@ -35,6 +70,10 @@ message dead_letter_of(const message& received, const inbox_outcome& outcome) {
 message bare(const message& dead, const inbox_outcome& outcome, const std::string& refusal) {
   message out;
   out.payload = dead.payload;
+  std::copy_if(dead.headers.begin(), dead.headers.end(), std::back_inserter(out.headers),
+               [](const auto& header) { return is_own(header.first); });
+  std::erase_if(out.headers,
+                [](const auto& header) { return base::iequals(header.first, reason_header); });
   if (const auto* const id = property_of(dead, "message_id")) {
     out.properties.emplace_back("message_id", *id);
   }
@@ -52,15 +91,13 @@ error not_published(const std::string& why) {
 
 }  // namespace
 
-result<void> dead_letters::publish(const message& received, const inbox_outcome& outcome) {
+result<void> dead_letters::publish(const message& received, std::string_view id,
+                                   const inbox_outcome& outcome) {
   if (base::boot_now() < again_at_) return not_published(away_);
-  const auto whole = dead_letter_of(received, outcome);
+  auto whole = dead_letter_of(received, outcome, subscriber_, id);
   auto done = try_to_publish(whole);
   if (!done && publisher_ != nullptr && refuses_message(done.error())) {
-    // The destination would refuse this message again and again, and it would come back without
-    // end. Better a dead letter without its headers.
-    publisher_.reset();  // a refusal may have ended the connection
-    if (try_to_publish(bare(whole, outcome, done.error().detail))) done = {};
+    done = publish_less(std::move(whole), outcome, done.error());
   }
   if (done) {
     pause_ = retry_;
@@ -76,6 +113,17 @@ result<void> dead_letters::publish(const message& received, const inbox_outcome&
     pause_ = std::min(2 * pause_, retry_max);
   }
   return not_published(done.error().detail);
+}
+
+result<void> dead_letters::publish_less(message dead, const inbox_outcome& outcome, error refusal) {
+  // The destination would refuse this message again and again, and it would come back without
+  // end. Better a dead letter without its headers. A refusal may have ended the connection.
+  for (const auto& less : {with_reason_alone(dead, outcome), bare(dead, outcome, refusal.detail)}) {
+    publisher_.reset();
+    auto done = try_to_publish(less);
+    if (done || publisher_ == nullptr || !refuses_message(done.error())) return done;
+  }
+  return refusal;
 }
 
 /// A message that lies at a broker which takes nothing for now would be stored twice.

@@ -33,7 +33,7 @@ class subscription {
         stop_(std::move(stop)),
         retention_(retention),
         queue_(params.order),
-        dead_letters_(params.dead_letters, params.retry),
+        dead_letters_(params.dead_letters, params.queue.name, params.retry),
         circuit_(params.retry),
         pool_(params.workers, make_worker) {}
 
@@ -277,7 +277,7 @@ class subscription {
         break;
       case broker_reply::dead_letter:
         kind = event_kind::dead_lettered;
-        reply_result = bury(message, outcome);
+        reply_result = bury(message, id, outcome);
         break;
     }
     event happened{.kind = kind, .message = &message, .outcome = &outcome, .id = id};
@@ -327,12 +327,12 @@ class subscription {
     return {};
   }
 
-  result<void> bury(const delivery& message, const inbox_outcome& outcome) {
+  result<void> bury(const delivery& message, const std::string& id, const inbox_outcome& outcome) {
     if (!dead_letters_.given()) {
       return consumer_->traits().dead_letters ? consumer_->dead_letter(message.tag)
                                               : consumer_->acknowledge(message.tag);
     }
-    if (auto published = dead_letters_.publish(message.received, outcome); !published) {
+    if (auto published = dead_letters_.publish(message.received, id, outcome); !published) {
       return published;
     }
     return consumer_->acknowledge(message.tag);

@@ -266,7 +266,7 @@ TEST_F(subscription_faults, the_reason_of_a_dead_letter_fits_a_header) {
 TEST_F(subscription_faults, a_dead_letter_whose_headers_are_refused_goes_without_them) {
   queue_->put("bad", "b");
   queue_->waiting.back().received.headers = {{"of another", "broker"}};
-  dead_->refuse_publish.emplace_back(errc::invalid_argument, "a space in a header's name");
+  dead_->refuse_publish.assign(2, error(errc::invalid_argument, "a space in a header's name"));
   run(answering([](const delivered&) {
         auto out = one_of(inbox_result::dead);
         out.reason = "poison";
@@ -278,9 +278,23 @@ TEST_F(subscription_faults, a_dead_letter_whose_headers_are_refused_goes_without
   EXPECT_EQ(sent.payload, "bad");
   EXPECT_EQ(*messaging::property_of(sent, "message_id"), "b");
   EXPECT_EQ(messaging::header_of(sent, "of another"), nullptr);
+  EXPECT_EQ(*messaging::header_of(sent, messaging::key_header), "b");
   EXPECT_EQ(*messaging::header_of(sent, messaging::reason_header),
             "poison (without its headers and key, as they were refused: a space in a header's "
             "name)");
+}
+
+TEST_F(subscription_faults, a_dead_letter_with_too_many_headers_keeps_those_of_its_sender) {
+  queue_->put("full", "b");
+  queue_->waiting.back().received.headers = {{"tenant", "ada"}};
+  dead_->refuse_publish.emplace_back(errc::conflict, "ten attributes at most");
+  run(answering([](const delivered&) { return one_of(inbox_result::dead); }), [&] {
+    return queue_->settled() == 1;
+  }).value();
+  const auto& sent = dead_->published.at(0);
+  EXPECT_EQ(*messaging::header_of(sent, "tenant"), "ada");
+  EXPECT_EQ(*messaging::header_of(sent, messaging::reason_header), "because");
+  EXPECT_EQ(sent.headers.size(), 2u);
 }
 
 TEST_F(subscription_faults, a_message_that_fails_without_a_reason_has_a_dead_letter) {

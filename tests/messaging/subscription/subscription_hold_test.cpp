@@ -174,8 +174,7 @@ TEST_F(subscription_hold, a_dead_letter_that_nobody_wants_is_dropped) {
 
 TEST_F(subscription_hold, a_dead_letter_that_is_refused_also_without_its_headers_is_not_lost) {
   queue_->traits.delays = true;
-  dead_->refuse_publish = {error(errc::invalid_argument, "a header"),
-                           error(errc::invalid_argument, "the payload")};
+  dead_->refuse_publish.assign(3, error(errc::invalid_argument, "a header, the payload"));
   queue_->put("bad", "1");
   run(answering([](const delivered&) { return one_of(inbox_result::dead); }), [&] {
     return queue_->settled() == 1;
@@ -185,10 +184,10 @@ TEST_F(subscription_hold, a_dead_letter_that_is_refused_also_without_its_headers
 }
 
 TEST_F(subscription_hold, a_dead_letter_that_is_published_ends_the_long_pauses) {
-  messaging::dead_letters letters(params_.dead_letters, milliseconds(10));
+  messaging::dead_letters letters(params_.dead_letters, "billing", milliseconds(10));
   const messaging::message received{.payload = "a"};
   const auto outcome = one_of(inbox_result::dead);
-  const auto publish = [&] { return letters.publish(received, outcome).has_value(); };
+  const auto publish = [&] { return letters.publish(received, "1", outcome).has_value(); };
   const auto fail = [&](std::size_t times) {
     for (std::size_t i = 0; i < times; ++i) {
       dead_->refuse_publish.emplace_back(errc::broker_unreachable, "away");

@@ -1,0 +1,214 @@
+#include "cli/messages/letters.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "base/value_text.hpp"
+#include "cli/given_flags.hpp"
+#include "core/request.hpp"
+#include "messaging/inbox/inbox.hpp"
+#include "text/json_text.hpp"
+
+namespace onceguard::cli {
+
+using boost::asio::awaitable;
+
+namespace {
+
+constexpr std::array<std::string_view, 9> state_names{
+    "unknown", "dead", "handled", "reused", "running", "waiting", "free", "keyless", "unreadable"};
+
+letter_state state_of(const record_view& seen, const fingerprint& own) {
+  if (seen.state == observed_state::released) return letter_state::free;
+  if (!(seen.stored.about->print == own)) return letter_state::reused;
+  switch (seen.state) {
+    case observed_state::unknown:
+      return letter_state::unknown;
+    case observed_state::failed:
+      return letter_state::waiting;
+    case observed_state::completed:
+      return messaging::remembered(seen.stored.answer).kind == inbox_result::dead
+                 ? letter_state::dead
+                 : letter_state::handled;
+    default:
+      return letter_state::running;
+  }
+}
+
+/// 0: not known.
+std::int64_t since(const known_letter& one) {
+  if (one.letter.since != 0 || !one.record) return one.letter.since;
+  const auto& stored = one.record->stored;
+  return stored.settled_at_wall != 0 ? stored.settled_at_wall : stored.claimed_at_wall;
+}
+
+/// The reason that the letter or its record tells.
+std::string reason(const known_letter& one) {
+  if (!one.letter.reason.empty()) return one.letter.reason;
+  if (one.state == letter_state::keyless) return one.letter.keyless;
+  if (!one.record) return {};
+  if (one.state == letter_state::unknown) return std::string(name_of(one.record->stored.why));
+  if (one.state != letter_state::dead) return {};
+  return messaging::remembered(one.record->stored.answer).reason;
+}
+
+std::string key_text(const known_letter& one) {
+  return one.letter.key.empty() ? "-" : plain_text(one.letter.key);
+}
+
+nlohmann::ordered_json list_json(const std::vector<messaging::attribute>& all) {
+  auto out = nlohmann::ordered_json::array();
+  for (const auto& [name, value] : all) out.push_back({name, value});
+  return out;
+}
+
+std::string checked_duration(const std::string& text) { return period_fault(text); }
+
+}  // namespace
+
+std::string_view name_of(letter_state state) noexcept {
+  return state_names[static_cast<std::size_t>(state)];
+}
+
+bool letter_choice::any() const {
+  return all || !key.empty() || !states.empty() || !why.empty() || !text.empty() ||
+         !older.empty() || !younger.empty();
+}
+
+bool letter_choice::fits(const known_letter& one) const {
+  const auto has = [](const std::string& whole, const std::string& part) {
+    return whole.find(part) != whole.npos;
+  };
+  if (!key.empty() && one.letter.key != key) return false;
+  if (!states.empty() && std::ranges::find(states, name_of(one.state)) == states.end()) {
+    return false;
+  }
+  if (!has(reason(one), why) || !has(one.letter.key, text)) return false;
+  if (older.empty() && younger.empty()) return true;
+  const auto begin = since(one);
+  if (begin == 0) return false;
+  const milliseconds age(base::system_clock().wall_ms() - begin);
+  return (older.empty() || age >= *base::parse_duration(older)) &&
+         (younger.empty() || age < *base::parse_duration(younger));
+}
+
+void add_letter_choice(const command& command, letter_choice& choice) {
+  command.add_option("KEY", choice.key, "The id of a message").type("");
+  command
+      .add_option("--subscriber", choice.subscriber,
+                  "Of this [[consume]], where the configuration has several")
+      .type("NAME");
+  std::vector<std::string> states(state_names.begin(), state_names.end());
+  command
+      .add_option("--state", choice.states,
+                  "Only those whose record is in this state now; may be given several times")
+      .one_of(states)
+      .one_at_a_time()
+      .type("STATE");
+  command.add_option("--why", choice.why, "Only those whose reason has this part").type("TEXT");
+  command.add_option("--text", choice.text, "Only those whose id has this part").type("TEXT");
+  command.add_option("--older", choice.older, "Only those that lie there for at least so long")
+      .check(checked_duration)
+      .type("DURATION");
+  command.add_option("--younger", choice.younger, "Only those that lie there for less long")
+      .check(checked_duration)
+      .type("DURATION");
+  command.add_number("--limit", choice.limit, "Look at so many at most", 1, 100'000);
+  choice.wait = "2s";
+  command
+      .add_option("--wait", choice.wait,
+                  "How long the broker may send nothing before that is all there is")
+      .check(checked_duration)
+      .type("DURATION");
+}
+
+awaitable<result<known_letter>> look_up(record_access& records,
+                                        const consume::consume_params& params,
+                                        consume::dead_letter letter, milliseconds timeout) {
+  known_letter out;
+  out.letter = std::move(letter);
+  const auto& one = out.letter;
+  if (one.key.empty() || one.key.size() > key_size_max) {
+    out.state = letter_state::keyless;
+    co_return out;
+  }
+  const inbox_message view{one.key, one.content.payload};
+  const auto wanted = messaging::request_of(params.subscriber, view, params.inbox);
+  const auto digests = digests_of(wanted);
+  auto found = co_await records.find(digests.id, timeout);
+  if (!found) {
+    if (found.error().code != errc::record_unreadable) co_return found.error();
+    out.state = letter_state::unreadable;
+  } else if (*found) {
+    out.record = std::move(**found);
+    out.state = state_of(*out.record, digests.print);
+  }
+  co_return out;
+}
+
+std::string letter_line(const std::string& subscriber, const known_letter& one) {
+  std::string state(name_of(one.state));
+  state.resize(std::max<std::size_t>(state.size(), 10), ' ');
+  const auto time = since(one);
+  std::string out = state + "  " + (time == 0 ? "-" : time_text(time)) + "  " +
+                    plain_text(subscriber) + "  " + key_text(one) + "  " +
+                    std::to_string(one.letter.content.payload.size()) + " bytes";
+  if (const auto why = reason(one); !why.empty()) out += "  (" + plain_text(why) + ")";
+  return out;
+}
+
+std::string letter_page(const std::string& subscriber, const known_letter& one) {
+  std::string out;
+  const auto line = [&out](std::string name, const std::string& value) {
+    name.resize(std::max<std::size_t>(name.size() + 1, 14), ' ');
+    out += name + value + "\n";
+  };
+  const auto& content = one.letter.content;
+  line("key", key_text(one));
+  line("subscriber", plain_text(subscriber));
+  line("state", std::string(name_of(one.state)));
+  if (!one.letter.outcome.empty()) line("outcome", plain_text(one.letter.outcome));
+  if (const auto why = reason(one); !why.empty()) line("reason", plain_text(why));
+  if (const auto time = since(one); time != 0) line("since", time_text(time));
+  if (one.record) line("record", base::to_hex(one.record->id));
+  if (!content.order_key.empty()) line("order key", plain_text(content.order_key));
+  for (const auto& [name, value] : content.properties) {
+    line("property", plain_text(name) + ": " + plain_text(value));
+  }
+  for (const auto& [name, value] : content.headers) {
+    line("header", plain_text(name) + ": " + plain_text(value));
+  }
+  line("payload", std::to_string(content.payload.size()) + " bytes" +
+                      (is_utf8(content.payload) ? "" : ", no text; --payload writes it as it is"));
+  if (content.payload.empty() || !is_utf8(content.payload)) return out;
+  return out + "\n" + terminal_text(content.payload) +
+         (content.payload.ends_with('\n') ? "" : "\n");
+}
+
+nlohmann::ordered_json letter_json(const std::string& subscriber, const known_letter& one,
+                                   bool whole) {
+  const auto& content = one.letter.content;
+  nlohmann::ordered_json out{{"subscriber", subscriber}, {"state", name_of(one.state)}};
+  if (!one.letter.key.empty()) out["key"] = one.letter.key;
+  if (!one.letter.outcome.empty()) out["outcome"] = one.letter.outcome;
+  if (const auto why = reason(one); !why.empty()) out["reason"] = why;
+  if (const auto time = since(one); time != 0) out["since"] = time_text(time);
+  if (one.record) out["record"] = base::to_hex(one.record->id);
+  out["payload_size"] = content.payload.size();
+  if (!whole) return out;
+  if (!content.order_key.empty()) out["order_key"] = content.order_key;
+  out["properties"] = list_json(content.properties);
+  out["headers"] = list_json(content.headers);
+  if (is_utf8(content.payload)) {
+    out["payload"] = content.payload;
+  } else {
+    out["payload_base64"] = base64(content.payload);
+  }
+  return out;
+}
+
+}  // namespace onceguard::cli

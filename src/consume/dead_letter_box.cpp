@@ -1,0 +1,240 @@
+#include "consume/dead_letter_box.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include <onceguard/subscription.hpp>
+
+#include "base/field.hpp"
+#include "base/time_text.hpp"
+#include "base/url.hpp"
+#include "consume/message_id.hpp"
+#include "messaging/broker_kind.hpp"
+
+namespace onceguard::consume {
+namespace {
+
+/// The consumers' group of those brokers that have groups: what it has acknowledged is gone for it.
+constexpr std::string_view own_group = "onceguard-messages";
+/// RabbitMQ drops a message of a quorum queue that is given back too often (release 4: 20 times,
+/// unless the queue says otherwise).
+constexpr std::uint32_t deliveries_max = 3;
+
+/// A URL in parts that can be changed.
+struct changed_url {
+  std::string begin;  ///< up to the query
+  std::vector<std::pair<std::string, std::string>> query;
+
+  explicit changed_url(std::string_view url) {
+    const auto mark = url.find('?');
+    begin = url.substr(0, mark);
+    while (mark != url.npos && !url.empty()) {
+      url.remove_prefix(std::min(url.find_first_of("?&") + 1, url.size()));
+      const auto pair = url.substr(0, url.find('&'));
+      const auto equals = std::min(pair.find('='), pair.size());
+      if (!pair.empty()) {
+        query.emplace_back(pair.substr(0, equals), pair.substr(std::min(equals + 1, pair.size())));
+      }
+      if (url.find('&') == url.npos) break;
+    }
+  }
+  std::string take(std::string_view name) {
+    std::string out;
+    std::erase_if(query, [&](const auto& one) {
+      if (one.first == name) out = one.second;
+      return one.first == name;
+    });
+    return out;
+  }
+  [[nodiscard]] std::string text() const {
+    auto out = begin;
+    for (const auto& [name, value] : query) {
+      out.append(out.size() == begin.size() ? "?" : "&").append(name).append("=").append(value);
+    }
+    return out;
+  }
+};
+
+error no_box(const std::string& why) { return {errc::invalid_argument, why}; }
+
+std::string_view family_of(std::string_view url) {
+  const auto scheme = base::scheme_of(url);
+  for (const std::string_view family : {"amqp", "nats", "redis", "kafka", "postgres", "mqtt"}) {
+    if (scheme.starts_with(family)) return family;
+  }
+  return scheme;
+}
+
+/// Of a destination that dead letters are published to.
+std::string box_of_destination(const std::string& destination) {
+  changed_url url(destination);
+  const auto family = family_of(destination);
+  if (family == "redis") {
+    url.take("max_length");
+    url.query.emplace_back("group", own_group);
+    url.query.emplace_back("create", "yes");
+  }
+  if (family == "kafka") url.query.emplace_back("group", own_group);
+  return url.text();
+}
+
+/// Of the queue's own dead letters; empty: its URL does not name them.
+std::string box_of_queue(const std::string& queue) {
+  changed_url url(queue);
+  const auto family = family_of(queue);
+  if (family == "postgres") {
+    url.query.emplace_back("dead", "yes");
+    return url.text();
+  }
+  if (family != "kafka") return {};
+  const auto topic = url.take("dead_letters");
+  if (topic.empty()) return {};
+  for (const auto* name : {"group", "start", "hold"}) url.take(name);
+  url.begin = url.begin.substr(0, url.begin.rfind('/') + 1) + topic;
+  url.query.emplace_back("group", own_group);
+  return url.text();
+}
+
+std::string header_or_empty(const messaging::message& from, const char* name) {
+  const auto* const value = messaging::header_of(from, name);
+  return value == nullptr ? std::string() : *value;
+}
+
+dead_letter letter_of(const messaging::delivery& taken, const id_rule& rule) {
+  dead_letter out;
+  out.tag = taken.tag;
+  out.content = taken.received;
+  out.key = header_or_empty(out.content, messaging::key_header);
+  out.reason = header_or_empty(out.content, messaging::reason_header);
+  out.outcome = header_or_empty(out.content, messaging::outcome_header);
+  out.since = base::parse_time(header_or_empty(out.content, messaging::since_header)).value_or(0);
+  constexpr std::array own{messaging::reason_header, messaging::outcome_header,
+                           messaging::subscriber_header, messaging::key_header,
+                           messaging::since_header};
+  std::erase_if(out.content.headers, [&](const auto& header) {
+    return std::any_of(own.begin(), own.end(),
+                       [&](const char* name) { return base::iequals(header.first, name); });
+  });
+  if (!out.key.empty()) return out;
+  auto id = id_of(rule, out.content);
+  if (id) {
+    out.key = *std::move(id);
+  } else {
+    out.keyless = id.error().detail;
+  }
+  return out;
+}
+
+}  // namespace
+
+result<std::string> dead_letter_box_url(const consume_params& params) {
+  const auto named = "[[consume]] " + params.subscriber + ": ";
+  if (!params.dead_letter_queue.empty()) return params.dead_letter_queue;
+  if (params.drop_dead_letters) {
+    return no_box(named + "there are no dead letters: dead_letter = \"drop\" drops their payload");
+  }
+  const bool own = params.dead_letter.empty();
+  const auto out = own ? box_of_queue(params.queue) : box_of_destination(params.dead_letter);
+  // An MQTT session of its own gets what is published while it exists: it has to be there first.
+  const bool usable = !out.empty() && family_of(out) != "mqtt" &&
+                      messaging::url_fault(out, messaging::broker_role::consumer).empty();
+  if (usable) return out;
+  return no_box(named +
+                "dead_letter_queue is missing: the queue from which its dead letters can be taken, "
+                "in the form of `from`; " +
+                (own ? "`from`" : "dead_letter") + " does not say where they lie");
+}
+
+result<dead_letter_box> dead_letter_box::open(const consume_params& params, std::size_t most) {
+  auto url = dead_letter_box_url(params);
+  if (!url) return url.error();
+  dead_letter_box out(params, *std::move(url), most);
+  if (auto connected = out.connect(); !connected) return connected.error();
+  return out;
+}
+
+result<void> dead_letter_box::connect() {
+  messaging::broker_params wanted;
+  wanted.url = url_;
+  wanted.in_flight = most_;
+  wanted.name = own_group;
+  auto opened = messaging::open_consumer(wanted);
+  if (!opened) return opened.error();
+  consumer_ = std::move(*opened);
+  return {};
+}
+
+result<std::vector<dead_letter>> dead_letter_box::read(milliseconds wait) {
+  std::vector<dead_letter> out;
+  hold_at_ = base::boot_now() + consumer_->traits().hold / 3;
+  while (taken_.size() < most_) {
+    auto got = consumer_->receive(most_ - taken_.size(), wait);
+    if (!got) return got.error();
+    if (got->empty()) break;
+    for (auto& one : *got) {
+      const auto whose = header_or_empty(one.received, messaging::subscriber_header);
+      if (whose.empty() || whose == params_->subscriber) {
+        out.push_back(letter_of(one, params_->id));
+      }
+      order_.push_back(one.tag);
+      taken_.emplace(one.tag, std::move(one));
+    }
+    hold();
+  }
+  return out;
+}
+
+void dead_letter_box::hold() {
+  const auto span = consumer_->traits().hold;
+  if (span.count() == 0 || base::boot_now() < hold_at_) return;
+  hold_at_ = base::boot_now() + span / 3;
+  // One that is lost meanwhile can't be removed, and its record says what became of it.
+  for (const auto& [tag, taken] : taken_) static_cast<void>(consumer_->extend(tag));
+}
+
+result<void> dead_letter_box::remove(std::uint64_t tag) {
+  auto done = consumer_->acknowledge(tag);
+  if (done) taken_.erase(tag);
+  return done;
+}
+
+result<void> dead_letter_box::put_back() {
+  result<void> out;
+  for (const auto tag : order_) {
+    const auto found = taken_.find(tag);
+    if (found == taken_.end()) continue;
+    auto done = put_back(tag, found->second);
+    if (!done && done.error().code != errc::not_found) out = std::move(done);
+    if (!out && out.error().code == errc::broker_unreachable) return out;
+  }
+  taken_.clear();
+  order_.clear();
+  return out;
+}
+
+result<void> dead_letter_box::put_back(std::uint64_t tag, const messaging::delivery& taken) {
+  const bool counted = family_of(url_) == "amqp" && taken.count >= deliveries_max;
+  if (!counted || !connect_copies()) return consumer_->give_back(tag, milliseconds(0));
+  // A copy, which is counted anew, at the end of the queue. After a crash in between there are two:
+  // what is sent again is judged by its record, and not twice.
+  if (!copies_->publish(std::span(&taken.received, 1))) {
+    copies_.reset();
+    return consumer_->give_back(tag, milliseconds(0));
+  }
+  return consumer_->acknowledge(tag);
+}
+
+bool dead_letter_box::connect_copies() {
+  if (copies_ != nullptr) return true;
+  changed_url url(url_);
+  for (const auto* name : {"dead_letters", "heartbeat"}) url.take(name);
+  messaging::broker_params wanted;
+  wanted.url = url.text();
+  auto opened = messaging::open_publisher(wanted);
+  if (opened) copies_ = std::move(*opened);
+  return copies_ != nullptr;
+}
+
+}  // namespace onceguard::consume
