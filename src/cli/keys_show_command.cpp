@@ -4,6 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/find_records.hpp"
+#include "cli/messages/payload_place.hpp"
 #include "cli/record_source.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
@@ -19,8 +20,21 @@ struct show_request {
   bool body = false;
 };
 
+void print_record(const record_view& seen, const config::settings& settings, bool json) {
+  const auto payload = payload_place(seen, settings);
+  if (!json) {
+    std::cout << record_page(seen);
+    if (!payload.empty()) std::cout << "payload       " << payload << "\n";
+    return;
+  }
+  auto object = record_json(seen, true);
+  if (!payload.empty()) object["payload"] = payload;
+  std::cout << json_line(object) << "\n";
+}
+
 awaitable<int> show_record(record_access& records, const show_request& request,
-                           milliseconds timeout) {
+                           const config::settings& settings) {
+  const auto timeout = settings.store.timeout;
   const auto found = co_await find_one(records, request.choice, true, timeout);
   if (!found.any()) co_return found.exit_code;
   if (found.unreadable) {
@@ -31,7 +45,7 @@ awaitable<int> show_record(record_access& records, const show_request& request,
   }
   const auto& seen = *found.record;
   if (!request.body) {
-    std::cout << (request.json ? json_line(record_json(seen, true)) + "\n" : record_page(seen));
+    print_record(seen, settings, request.json);
     co_return exit_ok;
   }
   if (!seen.stored.answer) {
@@ -49,7 +63,7 @@ awaitable<int> show_record(record_access& records, const show_request& request,
 
 int run_keys_show(const record_source& source, const show_request& request) {
   return with_records(source, [&](record_access& records, const config::settings& settings) {
-    return show_record(records, request, settings.store.timeout);
+    return show_record(records, request, settings);
   });
 }
 

@@ -1,4 +1,5 @@
 // `messages retry` and `messages drop`.
+#include <csignal>
 #include <iostream>
 
 #include "base/value_text.hpp"
@@ -181,6 +182,7 @@ int run_change(const given_flags& given, const change_request& request, const st
 }
 
 int run_retry(const given_flags& given, const change_request& request) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not end an attempt
   const auto work = [](chosen_letters& chosen) -> awaitable<int> {
     auto handler = consume::message_handler::make(chosen.params, chosen.records);
     if (!handler) co_return complain(handler.error());

@@ -168,11 +168,15 @@ result<void> dead_letter_box::connect() {
 
 result<std::vector<dead_letter>> dead_letter_box::read(milliseconds wait) {
   std::vector<dead_letter> out;
-  hold_at_ = base::boot_now() + consumer_->traits().hold / 3;
-  while (taken_.size() < most_) {
-    auto got = consumer_->receive(most_ - taken_.size(), wait);
+  const auto span = consumer_->traits().hold;
+  const auto slice = span.count() == 0 ? wait : std::clamp(span / 4, milliseconds(1), wait);
+  hold_at_ = base::boot_now() + span / 3;
+  auto until = base::boot_now() + wait;
+  while (taken_.size() < most_ && base::boot_now() < until) {
+    auto got = consumer_->receive(most_ - taken_.size(), slice);
     if (!got) return got.error();
-    if (got->empty()) break;
+    hold();
+    if (!got->empty()) until = base::boot_now() + wait;
     for (auto& one : *got) {
       const auto whose = header_or_empty(one.received, messaging::subscriber_header);
       if (whose.empty() || whose == params_->subscriber) {
@@ -181,7 +185,6 @@ result<std::vector<dead_letter>> dead_letter_box::read(milliseconds wait) {
       order_.push_back(one.tag);
       taken_.emplace(one.tag, std::move(one));
     }
-    hold();
   }
   return out;
 }
