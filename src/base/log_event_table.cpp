@@ -188,9 +188,9 @@ constexpr std::array table{
                about_messages},
     event_info{event::message_unknown, "message-unknown", warning, once,
                "subscriber message outcome attempt reason",
-               "It is unknown whether the message took effect. It is acknowledged, and never "
-               "handled again by itself. Find out, and then `onceguard keys complete` or "
-               "`onceguard keys release`; a released message has to be sent again.",
+               "It is unknown whether the message took effect. It lies among the dead letters, and is "
+               "never handled again by itself. Find out, and then `onceguard messages retry`, or "
+               "`onceguard keys complete` and `onceguard messages drop`.",
                about_messages},
     event_info{event::message_dead, "message-dead", error, once,
                "subscriber message outcome attempt reason",

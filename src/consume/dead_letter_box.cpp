@@ -22,6 +22,8 @@ constexpr std::string_view own_group = "onceguard-messages";
 /// unless the queue says otherwise).
 constexpr std::uint32_t deliveries_max = 3;
 
+constexpr milliseconds dealing_max{15'000};
+
 /// A URL in parts that can be changed.
 struct changed_url {
   std::string begin;  ///< up to the query
@@ -171,7 +173,9 @@ result<std::vector<dead_letter>> dead_letter_box::read(milliseconds wait) {
   const auto span = consumer_->traits().hold;
   const auto slice = span.count() == 0 ? wait : std::clamp(span / 4, milliseconds(1), wait);
   hold_at_ = base::boot_now() + span / 3;
-  auto until = base::boot_now() + wait;
+  // The broker deals out the parts of the queue first, which takes seconds.
+  const bool dealt = consumer_->traits().partitioned;
+  auto until = base::boot_now() + (dealt ? std::max(wait, dealing_max) : wait);
   while (taken_.size() < most_ && base::boot_now() < until) {
     auto got = consumer_->receive(most_ - taken_.size(), slice);
     if (!got) return got.error();
