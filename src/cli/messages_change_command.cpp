@@ -134,7 +134,8 @@ awaitable<bool> retry_letter(consume::message_handler& handler, chosen_letters& 
   say(one, text);
   const bool done = outcome && (outcome->kind == inbox_result::handled ||
                                 outcome->kind == inbox_result::duplicate);
-  co_return done&& remove(chosen, one) && written;
+  const bool over = done && remove(chosen, one) && written;
+  co_return over;
 }
 
 // --- drop
@@ -145,7 +146,8 @@ awaitable<bool> drop_letter(chosen_letters& chosen, const known_letter& one) {
   const bool gone = remove(chosen, one);
   const bool written = conclude(chosen, change, gone ? "done" : "not known");
   if (gone) say(one, "dropped");
-  co_return gone&& written;
+  const bool over = gone && written;
+  co_return over;
 }
 
 // --- both

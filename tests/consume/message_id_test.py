@@ -69,3 +69,27 @@ def test_an_id_that_is_there_twice_is_none(broker, begin, own_upstream):
     listed = consumer.command("messages", "list", "--json", "--wait", "500ms").stdout
     (letter,) = [json.loads(line) for line in listed.splitlines()]
     assert letter["state"] == "keyless" and "twice" in letter["reason"]
+
+
+def two_queues(onceguard, folder, broker, own_upstream, **table):
+    queues = [broker(), broker()]
+    for one in queues:
+        one.send("x", "m1")
+    return Consumer(onceguard, folder, [
+        {"subscriber": "billing", "to": own_upstream.url, **one.tables, **table}
+        for one in queues])
+
+
+def test_one_subscriber_of_two_queues_is_refused_unless_said(broker, onceguard, tmp_path,
+                                                             own_upstream):
+    consumer = two_queues(onceguard, tmp_path, broker, own_upstream)
+    refused = consumer.command("check")
+    assert refused.returncode == 3 and "shares_subscriber" in refused.stdout + refused.stderr
+    assert consumer.command("consume").returncode == 3
+    consumer = two_queues(onceguard, tmp_path, broker, own_upstream, shares_subscriber=True)
+    try:
+        consumer.start()
+        settled(consumer, 2)
+        assert sorted(outcomes(consumer)) == ["duplicate", "handled"]
+    finally:
+        consumer.stop(signal.SIGKILL)
