@@ -66,6 +66,13 @@ message with_reason_alone(const message& dead, const inbox_outcome& outcome) {
   return out;
 }
 
+/// The headers that a second try to publish has in common with the first.
+auto without_time(const message& dead) {
+  auto out = dead.headers;
+  std::erase_if(out, [](const auto& header) { return header.first == since_header; });
+  return out;
+}
+
 /// Without what the destination may not be able to carry: another broker's headers and properties.
 message bare(const message& dead, const inbox_outcome& outcome, const std::string& refusal) {
   message out;
@@ -141,9 +148,10 @@ result<void> dead_letters::wait_for_former() {
 }
 
 bool dead_letters::was_stored(const message& dead) {
+  const auto wanted = without_time(dead);
   const auto same = [&](const message& one) {
-    return one.payload == dead.payload && one.headers == dead.headers &&
-           one.properties == dead.properties;
+    return one.payload == dead.payload && one.properties == dead.properties &&
+           without_time(one) == wanted;
   };
   const auto found = std::find_if(stored_.begin(), stored_.end(), same);
   if (found == stored_.end()) return false;
