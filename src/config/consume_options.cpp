@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "config/consume.hpp"
+#include "config/endpoint_tls.hpp"
 #include "config/options.hpp"
 #include "config/policy/option.hpp"
 #include "config/policy/policy_check.hpp"
@@ -22,10 +23,10 @@ constexpr std::string_view dropped = "drop";
 
 // A broker's URL may hold a password: messages never repeat the URL.
 std::string source_complaint(std::string_view url) {
-  return messaging::url_fault(url, broker_role::consumer);
+  return messaging::setup_fault(url, broker_role::consumer);
 }
 std::string dead_letter_complaint(std::string_view url) {
-  return url == dropped ? std::string() : messaging::url_fault(url, broker_role::publisher);
+  return url == dropped ? std::string() : messaging::setup_fault(url, broker_role::publisher);
 }
 std::string queue_complaint(std::string_view url) {
   return url.empty() ? std::string() : source_complaint(url);
@@ -74,13 +75,24 @@ const std::array consume_table{
     row<consume_draft>{
         {.name = "to",
          .example = "http://127.0.0.1:9000/events",
-         .text = "Each message is POSTed there, with `Idempotency-Key`. 2xx is done; 3xx, 4xx, 501 "
-                 "and 503 are failed attempts; any other 5xx, a timeout and a broken answer are "
-                 "unknown. `outcome` may say otherwise for a status.",
-         .complaint = refusal_of<parse_http_url>},
+         .text =
+             "Each message is POSTed there, with `Idempotency-Key`; by `https://` its certificate "
+             "is verified. 2xx is done; 3xx, 4xx, 501 and 503 are failed attempts; any other 5xx, "
+             "a timeout and a broken answer are "
+             "unknown. `outcome` may say otherwise for a status.",
+         .complaint = refusal_of<parse_web_url>},
         [](consume_draft& d, const option_value& v) {
-          d.params.endpoint = *parse_http_url(text(v));
+          d.params.endpoint = *parse_web_url(text(v));
         }},
+    row<consume_draft>{tls_ca_option,
+                       [](consume_draft& d, const option_value& v) { d.params.tls.ca = text(v); }},
+    row<consume_draft>{
+        tls_certificate_option,
+        [](consume_draft& d, const option_value& v) { d.params.tls.certificate = text(v); }},
+    row<consume_draft>{tls_key_option,
+                       [](consume_draft& d, const option_value& v) { d.params.tls.key = text(v); }},
+    row<consume_draft>{tls_name_option, [](consume_draft& d,
+                                           const option_value& v) { d.params.tls.name = text(v); }},
     row<consume_draft>{
         {.name = "command",
          .kind = value_kind::list,
@@ -166,7 +178,8 @@ const std::array consume_table{
          .example = "/etc/onceguard/webhook.secret",
          .text = "A file with the key by which requests to `to` are signed as Standard Webhooks "
                  "has it (`webhook-id`, `webhook-timestamp`, `webhook-signature`): `whsec_` and "
-                 "base64, or any other bytes. Empty: no signature.",
+                 "base64, or any other bytes. Several lines `whsec_…` make a signature each, while "
+                 "one key replaces another. Empty: no signature.",
          .may_be_empty = true},
         [](consume_draft& d, const option_value& v) { d.params.secret_file = text(v); }},
     row<consume_draft>{
@@ -237,6 +250,9 @@ class consume_reader {
     if (params.queue.empty()) fault("from: missing");
     if (params.endpoint && !params.command.empty()) fault("has both to and command; choose one");
     if (!params.endpoint && params.command.empty()) fault("needs to, or command");
+    check_endpoint_files(
+        {params.endpoint && params.endpoint->address.secure, params.tls, params.secret_file},
+        {layer::route, source_.file, table_->line, table_->column}, "[[consume]]", out_);
     if (!params.secret_file.empty() && !params.endpoint) {
       say(remark::grade::warning, "secret_file: not used without to");
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "config/consume.hpp"
+#include "config/endpoint_tls.hpp"
 #include "config/options.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/relay.hpp"
@@ -17,7 +18,9 @@ namespace {
 
 using relay::relay_params;
 
-bool is_endpoint(std::string_view url) { return url.starts_with("http://"); }
+bool is_endpoint(std::string_view url) {
+  return url.starts_with("http://") || url.starts_with("https://");
+}
 
 // A URL may hold a password: messages never repeat it.
 std::string outbox_complaint(std::string_view url) {
@@ -27,8 +30,8 @@ std::string outbox_complaint(std::string_view url) {
   return "expected " + std::string(messaging::postgres_queue::outbox_example);
 }
 std::string target_complaint(std::string_view url) {
-  return is_endpoint(url) ? refusal_of<parse_http_url>(url)
-                          : messaging::url_fault(url, messaging::broker_role::publisher);
+  return is_endpoint(url) ? refusal_of<parse_web_url>(url)
+                          : messaging::setup_fault(url, messaging::broker_role::publisher);
 }
 
 const std::array relay_table{
@@ -49,7 +52,8 @@ const std::array relay_table{
     row<relay_params>{
         {.name = "to",
          .example = "amqp://127.0.0.1/orders",
-         .text = "A broker: docs/messages.md has the URLs. Or `http://…`: each message is POSTed "
+         .text = "A broker: docs/messages.md has the URLs. Or `http://…`, or `https://…`: each "
+                 "message is POSTed "
                  "there, with `Idempotency-Key`. 2xx is done. No connection, 429, 502 and 503 say "
                  "that the endpoint is away; anything else is a refusal.",
          .complaint = target_complaint,
@@ -57,11 +61,19 @@ const std::array relay_table{
         [](relay_params& p, const option_value& v) {
           const auto url = text(v);
           if (is_endpoint(url)) {
-            p.endpoint = *parse_http_url(url);
+            p.endpoint = *parse_web_url(url);
           } else {
             p.broker = url;
           }
         }},
+    row<relay_params>{tls_ca_option,
+                      [](relay_params& p, const option_value& v) { p.tls.ca = text(v); }},
+    row<relay_params>{tls_certificate_option,
+                      [](relay_params& p, const option_value& v) { p.tls.certificate = text(v); }},
+    row<relay_params>{tls_key_option,
+                      [](relay_params& p, const option_value& v) { p.tls.key = text(v); }},
+    row<relay_params>{tls_name_option,
+                      [](relay_params& p, const option_value& v) { p.tls.name = text(v); }},
     row<relay_params>{{.name = "headers",
                        .kind = value_kind::list,
                        .example = "X-Tenant",
@@ -151,6 +163,9 @@ std::vector<relay_params> read_relays(const reading& source, const node* tables,
     if (!has("name")) say(remark::grade::fault, "name: missing");
     if (!has("outbox")) say(remark::grade::fault, "outbox: missing");
     if (!has("to")) say(remark::grade::fault, "to: missing");
+    check_endpoint_files(
+        {params.endpoint && params.endpoint->address.secure, params.tls, params.secret_file},
+        {layer::route, source.file, table.line, table.column}, "[[relay]]", out);
     if (!params.secret_file.empty() && !params.broker.empty()) {
       say(remark::grade::warning, "secret_file: not used with a broker");
     }

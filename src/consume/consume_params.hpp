@@ -14,6 +14,7 @@
 #include <onceguard/subscription.hpp>
 
 #include "gateway/params/http_url.hpp"
+#include "tls/context.hpp"
 
 namespace onceguard::consume {
 
@@ -40,6 +41,7 @@ struct consume_params {
   bool shares_subscriber = false;  ///< other queues with this subscriber have the same ids
   std::optional<gateway::http_url> endpoint;  ///< or:
   std::vector<std::string> command;
+  tls::client_files tls;             ///< of an endpoint by https://
   std::vector<std::string> headers;  ///< of a message, which the endpoint or the command gets
   std::size_t concurrency = 16;
   std::string dead_letter;  ///< a URL; empty: the broker's own destination

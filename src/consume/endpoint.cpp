@@ -1,6 +1,6 @@
+#include "consume/endpoint_link.hpp"
 #include "consume/endpoint_request.hpp"
 #include "consume/receiver.hpp"
-#include "http1/client/exchange.hpp"
 
 namespace onceguard::consume {
 namespace {
@@ -16,17 +16,16 @@ outcome_rule usual_rule(std::uint16_t status) {
 
 class endpoint final : public receiver {
  public:
-  endpoint(const consume_params& params, std::string secret)
+  endpoint(const consume_params& params, std::vector<std::string> secrets)
       : params_(params),
-        address_{params.endpoint->address, {}},
+        link_(params.endpoint->address, params.tls),
         form_{*params.endpoint,
               {"Onceguard-Subscriber", params.subscriber},
-              std::move(secret),
+              std::move(secrets),
               params.headers} {}
 
   handling take(const handover& given) override {
-    const auto answer =
-        http1::exchange(address_, "POST", endpoint_request(form_, given), params_.timeout);
+    const auto answer = link_.post(endpoint_request(form_, given), params_.timeout);
     if (!answer) {
       const auto& why = answer.error();
       if (why.effect == effect::none) return away(not_handled(inbox_result::failed, why.detail));
@@ -60,14 +59,15 @@ class endpoint final : public receiver {
   }
 
   const consume_params params_;
-  const gateway::admin_address address_;
+  endpoint_link link_;
   const endpoint_form form_;
 };
 
 }  // namespace
 
-std::unique_ptr<receiver> make_endpoint(const consume_params& params, std::string secret) {
-  return std::make_unique<endpoint>(params, std::move(secret));
+std::unique_ptr<receiver> make_endpoint(const consume_params& params,
+                                        std::vector<std::string> secrets) {
+  return std::make_unique<endpoint>(params, std::move(secrets));
 }
 
 }  // namespace onceguard::consume

@@ -42,7 +42,6 @@ std::string endpoint_request(const endpoint_form& form, const handover& given) {
   std::string out;
   http1::append_request_line(out, "POST", form.url.path.empty() ? "/" : form.url.path);
   http1::append_field(out, "Host", gateway::authority_of(form.url.address));
-  http1::append_field(out, "Connection", "close");
   http1::append_field(out, "Content-Type", good_type ? *type : "application/octet-stream");
   http1::append_field(out, "Idempotency-Key", id);
   http1::append_field(out, "Onceguard-Attempt", std::to_string(given.attempt));
@@ -51,12 +50,12 @@ std::string endpoint_request(const endpoint_form& form, const handover& given) {
     const auto* value = messaging::header_of(received, name);
     if (value != nullptr && base::is_field_value(*value)) http1::append_field(out, name, *value);
   }
-  if (!form.secret.empty()) {
+  if (!form.secrets.empty()) {
     const auto now = base::wall_microseconds() / 1'000'000;
     http1::append_field(out, "webhook-id", id);
     http1::append_field(out, "webhook-timestamp", std::to_string(now));
     http1::append_field(out, "webhook-signature",
-                        signature_of(form.secret, id, now, received.payload));
+                        signatures_of(form.secrets, id, now, received.payload));
   }
   http1::append_content_length(out, received.payload.size());
   http1::append_end_of_head(out);

@@ -12,12 +12,12 @@ namespace onceguard::consume {
 struct endpoint_form {
   gateway::http_url url;
   messaging::attribute sender;         ///< the field that says who sends
-  std::string secret;                  ///< the bytes of the key of the signature; empty: none
+  std::vector<std::string> secrets;    ///< the bytes of the keys of signatures; empty: none
   std::vector<std::string> headers{};  ///< of a message: those that the request has, too
 };
 
 /// POST with `Idempotency-Key`, `Onceguard-Attempt`, the field that says who sends, those headers
-/// of the message that have a form in HTTP, and, with a secret, the signature of Standard Webhooks.
+/// of the message that have a form in HTTP, and, with secrets, the signatures of Standard Webhooks.
 [[nodiscard]] std::string endpoint_request(const endpoint_form& form, const handover& given);
 
 /// Why a message's header can't be a field of the request; empty: it can.

@@ -1,6 +1,8 @@
 #include "consume/handover.hpp"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "consume/message_id.hpp"
 
@@ -9,13 +11,13 @@ namespace {
 
 result<std::unique_ptr<receiver>> target_of(const consume_params& params) {
   if (!params.endpoint) return make_command(params);
-  std::string secret;
+  std::vector<std::string> secrets;
   if (!params.secret_file.empty()) {
-    auto read = read_secret(params.secret_file);
+    auto read = read_signing_secrets(params.secret_file);
     if (!read) return read.error();
-    secret = std::move(*read);
+    secrets = std::move(*read);
   }
-  return make_endpoint(params, std::move(secret));
+  return make_endpoint(params, std::move(secrets));
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <onceguard/broker.hpp>
 
@@ -37,22 +40,24 @@ class receiver {
 
 /// POST to the endpoint of the parameters. A 2xx is handled; 3xx, 4xx, 501, 503 and an address that
 /// takes no connection are failed attempts; any other status, a timeout and a broken answer are
-/// unknown. 429, 502, 503 and that address say that it is away. `secret`: the bytes of the key of
-/// the signature; empty: none.
+/// unknown. 429, 502, 503 and that address say that it is away. `secrets`: the bytes of the keys of
+/// signatures; empty: no signature.
 [[nodiscard]] std::unique_ptr<receiver> make_endpoint(const consume_params& params,
-                                                      std::string secret);
+                                                      std::vector<std::string> secrets);
 
 /// The command of the parameters, with the payload on its standard input. Exit code 0 is handled;
 /// 75 (EX_TEMPFAIL) and a command that can't be started are failed attempts; 65 (EX_DATAERR) says
 /// that the message is dead; any other end, and a timeout, is unknown.
 [[nodiscard]] std::unique_ptr<receiver> make_command(const consume_params& params);
 
-/// The key in a file as Standard Webhooks writes it, `whsec_` and base64, or any other bytes, less
-/// a final newline.
-[[nodiscard]] result<std::string> read_secret(const std::string& path);
+/// The keys of signatures in a file: a line each as Standard Webhooks writes it, `whsec_` and
+/// base64, several while one replaces another; or any other bytes, less a final newline, which are
+/// one key.
+[[nodiscard]] result<std::vector<std::string>> read_signing_secrets(const std::string& path);
 
-/// "v1," and the HMAC-SHA256 of "ID.TIMESTAMP.PAYLOAD" in base64 (standardwebhooks.com).
-[[nodiscard]] std::string signature_of(std::string_view secret, std::string_view id,
-                                       std::int64_t timestamp, std::string_view payload);
+/// By each key "v1," and the HMAC-SHA256 of "ID.TIMESTAMP.PAYLOAD" in base64, with spaces between
+/// them (standardwebhooks.com).
+[[nodiscard]] std::string signatures_of(std::span<const std::string> secrets, std::string_view id,
+                                        std::int64_t timestamp, std::string_view payload);
 
 }  // namespace onceguard::consume

@@ -6,26 +6,27 @@
 
 namespace onceguard::consume {
 
-result<std::string> read_secret(const std::string& path) {
+result<std::vector<std::string>> read_signing_secrets(const std::string& path) {
   constexpr std::size_t size_max = 64u << 10;
   auto held = base::read_file(path, size_max);
   if (!held) return error(errc::invalid_argument, path + ": " + held.error().detail);
+  if (held->starts_with("whsec_")) return webhook::read_secrets(path, webhook::secret_form::whsec);
   auto& text = *held;
   while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
   if (base::trim(text).empty()) return error(errc::invalid_argument, path + ": holds no secret");
-  using webhook::secret_form;
-  const auto form = text.starts_with("whsec_") ? secret_form::whsec : secret_form::raw;
-  auto secret = webhook::decode_secret(text, form);
-  if (!secret) return error(errc::invalid_argument, path + ": " + secret.error().detail);
-  if (secret->empty()) return error(errc::invalid_argument, path + ": holds no secret");
-  return secret;
+  return std::vector<std::string>{std::move(text)};
 }
 
-std::string signature_of(std::string_view secret, std::string_view id, std::int64_t timestamp,
-                         std::string_view payload) {
+std::string signatures_of(std::span<const std::string> secrets, std::string_view id,
+                          std::int64_t timestamp, std::string_view payload) {
   std::string content(id);
   content.append(".").append(std::to_string(timestamp)).append(".").append(payload);
-  return "v1," + base64(webhook::hmac_of(webhook::hmac_hash::sha256, secret, content));
+  std::string out;
+  for (const auto& secret : secrets) {
+    if (!out.empty()) out += ' ';
+    out += "v1," + base64(webhook::hmac_of(webhook::hmac_hash::sha256, secret, content));
+  }
+  return out;
 }
 
 }  // namespace onceguard::consume

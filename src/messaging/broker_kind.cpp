@@ -46,6 +46,13 @@ std::string url_fault(std::string_view url, broker_role role) {
   return "no broker has the scheme " + std::string(scheme) + "; " + examples(role);
 }
 
+std::string setup_fault(std::string_view url, broker_role role) {
+  auto fault = url_fault(url, role);
+  if (!fault.empty()) return fault;
+  const auto* kind = broker_of(url);
+  return kind->files_fault == nullptr ? std::string() : kind->files_fault(url, role);
+}
+
 namespace {
 
 /// The clients of the brokers count a call's milliseconds in an int, some of them several times.

@@ -33,6 +33,9 @@ struct broker_kind {
   /// Looks at the queue of a consumer, and takes nothing from it nor from other consumers. Null:
   /// that can't be done. Errors as for open_consumer.
   result<queue_report> (*examine)(const broker_params& params) = nullptr;
+  /// Why a file that the URL names can't be used; empty: all can, or `url_fault` says more. Null:
+  /// it names none.
+  std::string (*files_fault)(std::string_view url, broker_role role) = nullptr;
 };
 
 class broker_registration {
@@ -51,5 +54,7 @@ class broker_registration {
 [[nodiscard]] result<std::optional<queue_report>> examine_queue(const broker_params& params);
 /// Why the URL can't be right in this role; empty: it may be.
 [[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
+/// The same, and whether the files that the URL names can be used.
+[[nodiscard]] std::string setup_fault(std::string_view url, broker_role role);
 
 }  // namespace onceguard::messaging

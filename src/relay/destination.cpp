@@ -1,8 +1,8 @@
 #include "relay/destination.hpp"
 
 #include "base/hash.hpp"
+#include "consume/endpoint_link.hpp"
 #include "consume/endpoint_request.hpp"
-#include "http1/client/exchange.hpp"
 #include "messaging/batch_publisher.hpp"
 
 namespace onceguard::relay {
@@ -46,10 +46,10 @@ class broker final : public destination {
 
 class endpoint final : public destination {
  public:
-  endpoint(const relay_params& params, std::string secret)
-      : address_{params.endpoint->address, {}},
+  endpoint(const relay_params& params, std::vector<std::string> secrets)
+      : link_(params.endpoint->address, params.tls),
         form_{
-            *params.endpoint, {"Onceguard-Relay", params.name}, std::move(secret), params.headers},
+            *params.endpoint, {"Onceguard-Relay", params.name}, std::move(secrets), params.headers},
         timeout_(params.timeout) {}
 
   result<refusals> send(std::span<const outgoing> batch, const waiting& /*rules*/) override {
@@ -57,8 +57,7 @@ class endpoint final : public destination {
     for (const auto& one : batch) {
       const consume::handover given{&one.sent, one.id, base::to_hex(base::sha256_of(one.id)),
                                     one.attempt};
-      const auto answer =
-          http1::exchange(address_, "POST", consume::endpoint_request(form_, given), timeout_);
+      const auto answer = link_.post(consume::endpoint_request(form_, given), timeout_);
       if (!answer) {
         const auto why = answer.error();
         if (why.effect == effect::none) return why;
@@ -75,7 +74,7 @@ class endpoint final : public destination {
   }
 
  private:
-  const gateway::admin_address address_;
+  consume::endpoint_link link_;
   const consume::endpoint_form form_;
   const milliseconds timeout_;
 };
@@ -83,8 +82,8 @@ class endpoint final : public destination {
 }  // namespace
 
 std::unique_ptr<destination> make_destination(const relay_params& params,
-                                              const std::string& secret) {
-  if (params.endpoint) return std::make_unique<endpoint>(params, secret);
+                                              const std::vector<std::string>& secrets) {
+  if (params.endpoint) return std::make_unique<endpoint>(params, secrets);
   return std::make_unique<broker>(params);
 }
 

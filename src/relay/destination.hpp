@@ -46,8 +46,9 @@ class destination {
                                                 const waiting& rules) = 0;
 };
 
-/// Connects at the first message. `secret`: the bytes of the key of the signature; empty: none.
-[[nodiscard]] std::unique_ptr<destination> make_destination(const relay_params& params,
-                                                            const std::string& secret);
+/// Connects at the first message. `secrets`: the bytes of the keys of signatures; empty: no
+/// signature.
+[[nodiscard]] std::unique_ptr<destination> make_destination(
+    const relay_params& params, const std::vector<std::string>& secrets);
 
 }  // namespace onceguard::relay

@@ -40,10 +40,10 @@ std::int64_t take_row(messaging::message& sent) {
 class sender {
  public:
   sender(const relay_params& params, relay_counters& counters, const queue::queue_url& outbox,
-         const std::string& secret, std::stop_token stop)
+         const std::vector<std::string>& secrets, std::stop_token stop)
       : name_(params.name),
         counters_(counters),
-        target_(make_destination(params, secret)),
+        target_(make_destination(params, secrets)),
         rows_(outbox, params.timeout, params.name) {
     policy_.attempts = params.attempts;
     policy_.backoff = params.backoff;
@@ -103,11 +103,11 @@ class sender {
 class relaying {
  public:
   relaying(const relay_params& params, relay_counters& counters, queue::queue_url outbox,
-           std::string secret)
+           std::vector<std::string> secrets)
       : params_(params),
         counters_(counters),
         outbox_(std::move(outbox)),
-        secret_(std::move(secret)),
+        secrets_(std::move(secrets)),
         rows_(outbox_, params.timeout, params.name) {}
 
   result<void> run(std::stop_token stop) {
@@ -120,7 +120,7 @@ class relaying {
     wanted.order = messaging::order_rule::skip;
     wanted.on_event = [this](const subscription_event& happened) { note(happened); };
     const auto worker = [this, stop]() -> batch_worker {
-      const auto mine = std::make_shared<sender>(params_, counters_, outbox_, secret_, stop);
+      const auto mine = std::make_shared<sender>(params_, counters_, outbox_, secrets_, stop);
       return [mine](std::span<const delivered> batch) { return mine->send(batch); };
     };
     return messaging::run_subscription(wanted, std::move(stop), worker);
@@ -197,7 +197,7 @@ class relaying {
   const relay_params& params_;
   relay_counters& counters_;
   const queue::queue_url outbox_;
-  const std::string secret_;
+  const std::vector<std::string> secrets_;
   outbox_rows rows_;
 };
 
@@ -206,13 +206,13 @@ class relaying {
 result<void> run(const relay_params& params, relay_counters& counters, std::stop_token stop) {
   auto outbox = queue::parse_queue_url(params.outbox);
   if (!outbox) return outbox.error();
-  std::string secret;
+  std::vector<std::string> secrets;
   if (!params.secret_file.empty()) {
-    auto read = consume::read_secret(params.secret_file);
+    auto read = consume::read_signing_secrets(params.secret_file);
     if (!read) return read.error();
-    secret = std::move(*read);
+    secrets = std::move(*read);
   }
-  return relaying(params, counters, std::move(*outbox), std::move(secret)).run(std::move(stop));
+  return relaying(params, counters, std::move(*outbox), std::move(secrets)).run(std::move(stop));
 }
 
 }  // namespace onceguard::relay

@@ -10,6 +10,7 @@
 #include <onceguard/record.hpp>
 
 #include "gateway/params/http_url.hpp"
+#include "tls/context.hpp"
 
 namespace onceguard::relay {
 
@@ -18,6 +19,7 @@ struct relay_params {
   std::string outbox;                           ///< a URL; may hold a password
   std::string broker;                           ///< a publisher's URL; may hold a password; or:
   std::optional<gateway::http_url> endpoint{};  ///< each message is POSTed there
+  tls::client_files tls{};                      ///< of an endpoint by https://
   std::vector<std::string> headers{};           ///< of a message, which an endpoint gets, too
   std::string secret_file;                      ///< the key of the signature; empty: no signature
   std::size_t concurrency = 4;                  ///< batches, or requests, at the same time

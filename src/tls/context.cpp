@@ -181,12 +181,14 @@ result<context> make_server_context(const server_files& files) {
   return made;
 }
 
-result<context> make_client_context(const client_files& files) {
+result<context> make_client_context(const client_files& files, protocol spoken) {
   ERR_clear_error();
   auto made = with_common_settings(TLS_client_method());
   if (!made) return error(errc::invalid_argument, "no memory for TLS");
-  SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
-  SSL_CTX_set_alpn_protos(made.get(), http11.data(), http11.size());
+  SSL_CTX_set_verify(made.get(), files.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  if (spoken == protocol::http) {
+    SSL_CTX_set_alpn_protos(made.get(), http11.data(), http11.size());
+  }
   if (files.ca.empty()) {
     SSL_CTX_set_default_verify_paths(made.get());
   } else if (auto taken = take_authorities(made.get(), files.ca, nullptr); !taken) {

@@ -1,5 +1,6 @@
 // The settings of TLS for all connections of one kind: certificates, keys, versions, ciphers.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -27,7 +28,8 @@ struct client_files {
   std::string ca;           ///< empty: the system's
   std::string certificate;  ///< empty: none
   std::string key;
-  std::string name;  ///< that the server's certificate must have; empty: the host's
+  std::string name;    ///< that the server's certificate must have; empty: the host's
+  bool verify = true;  ///< false: anybody may be the server
   friend bool operator==(const client_files&, const client_files&) = default;
 };
 
@@ -41,8 +43,14 @@ struct client_settings {
 /// TLS 1.2 and 1.3 with forward secrecy and authenticated encryption alone; HTTP/1.1 by ALPN; no
 /// early data, compression or renegotiation. The error names the file and what is wrong with it.
 [[nodiscard]] result<context> make_server_context(const server_files& files);
-/// The same for a client, which always verifies the server's certificate.
-[[nodiscard]] result<context> make_client_context(const client_files& files);
+/// What a client says that it speaks (ALPN).
+enum class protocol : std::uint8_t {
+  http,   ///< HTTP/1.1
+  other,  ///< nothing: the protocols of brokers have no such name
+};
+/// The same for a client.
+[[nodiscard]] result<context> make_client_context(const client_files& files,
+                                                  protocol spoken = protocol::http);
 
 /// When the first certificate of the PEM file ends, in seconds since 1970. The error says why the
 /// file can't be used.

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <sys/socket.h>
 #include <system_error>
 
 #include <climits>
+#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -42,6 +45,63 @@ bool refuses_certificate(int reason) noexcept {
                      [&](int alert) { return reason == SSL_AD_REASON_OFFSET + alert; });
 }
 
+// OpenSSL's own way to a socket writes with write(2), which raises SIGPIPE where the peer has gone:
+// a program that uses the library may not have it ignored.
+
+int socket_of(BIO* one) {
+  return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(one)));
+}
+
+bool again(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
+
+int write_socket(BIO* one, const char* bytes, int size) {
+  BIO_clear_retry_flags(one);
+  const auto count = ::send(socket_of(one), bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL);
+  if (count < 0 && again(errno)) BIO_set_retry_write(one);
+  return static_cast<int>(count);
+}
+
+int read_socket(BIO* one, char* bytes, int size) {
+  BIO_clear_retry_flags(one);
+  const auto count = ::recv(socket_of(one), bytes, static_cast<std::size_t>(size), 0);
+  if (count < 0 && again(errno)) BIO_set_retry_read(one);
+  if (count == 0) BIO_set_flags(one, BIO_FLAGS_IN_EOF);
+  return static_cast<int>(count);
+}
+
+long control_socket(BIO* one, int command, long, void*) {
+  if (command == BIO_CTRL_EOF) return BIO_test_flags(one, BIO_FLAGS_IN_EOF) != 0;
+  return command == BIO_CTRL_FLUSH || command == BIO_CTRL_DUP;
+}
+
+int make_socket(BIO* one) {
+  BIO_set_init(one, 1);
+  return 1;
+}
+
+/// Made once, and kept until the program ends.
+BIO_METHOD* socket_method() {
+  static BIO_METHOD* const made = [] {
+    auto* const out = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
+    if (out == nullptr) return out;
+    BIO_meth_set_write(out, write_socket);
+    BIO_meth_set_read(out, read_socket);
+    BIO_meth_set_ctrl(out, control_socket);
+    BIO_meth_set_create(out, make_socket);
+    return out;
+  }();
+  return made;
+}
+
+bool set_socket(SSL* made, int socket) {
+  auto* const method = socket_method();
+  auto* const way = method == nullptr ? nullptr : BIO_new(method);
+  if (way == nullptr) return false;
+  BIO_set_data(way, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
+  SSL_set_bio(made, way, way);  // which owns it now
+  return true;
+}
+
 }  // namespace
 
 void session::deleter::operator()(SSL* one) const noexcept { SSL_free(one); }
@@ -50,7 +110,7 @@ std::unique_ptr<session> session::accept(const context& settings, int socket) {
   auto* const made = SSL_new(settings.get());
   if (made == nullptr) return nullptr;
   std::unique_ptr<session> out(new session(made));
-  if (SSL_set_fd(made, socket) != 1) return nullptr;
+  if (!set_socket(made, socket)) return nullptr;
   SSL_set_accept_state(made);
   return out;
 }
@@ -60,7 +120,7 @@ std::unique_ptr<session> session::connect(const context& settings, int socket,
   auto* const made = SSL_new(settings.get());
   if (made == nullptr) return nullptr;
   std::unique_ptr<session> out(new session(made));
-  if (SSL_set_fd(made, socket) != 1 || !set_name(made, name)) return nullptr;
+  if (!set_socket(made, socket) || !set_name(made, name)) return nullptr;
   SSL_set_connect_state(made);
   return out;
 }

@@ -15,10 +15,10 @@ namespace {
 constexpr std::uint16_t plain_port = 1883;
 constexpr std::uint16_t tls_port = 8883;
 constexpr std::size_t most_levels = 1'000;
-constexpr std::array<std::string_view, 9> consumer_parameters{
-    "client_id", "group", "session_expiry", "keep_alive", "create", "ca", "cert", "key", "verify"};
-constexpr std::array<std::string_view, 5> publisher_parameters{"client_id", "ca", "cert", "key",
-                                                               "verify"};
+constexpr auto consumer_parameters = with_tls(std::array<std::string_view, 9>{
+    "client_id", "group", "session_expiry", "keep_alive", "create", "ca", "cert", "key", "verify"});
+constexpr auto publisher_parameters =
+    with_tls(std::array<std::string_view, 5>{"client_id", "ca", "cert", "key", "verify"});
 
 constexpr milliseconds default_session_expiry{std::chrono::hours(7 * 24)};
 constexpr milliseconds longest_session_expiry{std::chrono::seconds(0xffff'fffe)};
@@ -116,25 +116,6 @@ void read_consumer(address& out) {
   out.create = value_of(flag_of(out.url, "create", true));
 }
 
-void read_tls(address& out) {
-  constexpr std::array<std::string_view, 4> all{"ca", "cert", "key", "verify"};
-  if (!out.tls) {
-    for (const auto name : all) {
-      if (out.url.parameter(name) == nullptr) continue;
-      refuse_url("the parameter " + std::string(name) + " is one of mqtts://");
-    }
-    return;
-  }
-  auto& tls = *out.tls;
-  if (out.url.parameter("ca") != nullptr) tls.ca = text_parameter(out.url, "ca");
-  tls.certificate = text_parameter(out.url, "cert");
-  tls.key = text_parameter(out.url, "key");
-  if (tls.certificate.empty() != tls.key.empty()) {
-    refuse_url("the parameters cert and key go together");
-  }
-  tls.verify = value_of(flag_of(out.url, "verify", true));
-}
-
 address address_of(std::string_view text, broker_role role) {
   const bool consumes = role == broker_role::consumer;
   const bool encrypted = base::scheme_of(text) == "mqtts";
@@ -153,10 +134,9 @@ address address_of(std::string_view text, broker_role role) {
       (!is_mqtt_text(out.url.login->first) || out.url.login->second.size() > longest_text)) {
     refuse_url("the user is no UTF-8, or the user or the password is longer than 65535 bytes");
   }
-  if (encrypted) out.tls.emplace();
   read_topic(out, role);
   out.client_id = client_id_of(out.url);
-  read_tls(out);
+  out.tls = value_of(read_tls(out.url, encrypted, true));
   if (consumes) read_consumer(out);
   return out;
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "messaging/broker_kind.hpp"
-#include "messaging/broker_url.hpp"
+#include "messaging/broker_tls.hpp"
 
 namespace onceguard::messaging::mqtt {
 
@@ -15,20 +15,12 @@ inline constexpr std::string_view consumer_example =
     "mqtt://user:password@host/topic?client_id=billing-1";
 inline constexpr std::string_view publisher_example = "mqtt://user:password@host/topic";
 
-/// Of `mqtts`.
-struct tls_settings {
-  std::optional<std::string> ca;  ///< a file of certificates; none: those of the system
-  std::string certificate;        ///< the client's, a file; empty: none
-  std::string key;
-  bool verify = true;
-};
-
 /// `mqtt[s]://[user:password@]HOST[:PORT]/TOPIC` with the parameters of docs/messages.md.
 struct address {
   broker_url url;
   std::string topic;      ///< of consumers: a topic filter
   std::string client_id;  ///< of publishers: empty unless given
-  std::optional<tls_settings> tls;
+  std::optional<tls::client_files> tls;
 
   // Of consumers:
   std::string group;  ///< of a shared subscription; empty: not shared

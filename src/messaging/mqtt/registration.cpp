@@ -20,9 +20,14 @@ std::string mqtt_url_fault(std::string_view url, broker_role role) {
   return read ? std::string() : read.error().detail;
 }
 
+std::string address_files_fault(std::string_view url, broker_role role) {
+  const auto read = read_address(url, role);
+  return read ? files_fault(read->tls) : std::string();
+}
+
 constexpr std::array<std::string_view, 2> schemes{"mqtt", "mqtts"};
-constexpr broker_kind mqtt_kind{schemes,        consumer_example, publisher_example,
-                                mqtt_url_fault, open_consumer,    open_publisher};
+constexpr broker_kind mqtt_kind{schemes,       consumer_example, publisher_example,  mqtt_url_fault,
+                                open_consumer, open_publisher,   address_files_fault};
 const broker_registration registration(mqtt_kind);
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <netdb.h>
 
+#include "messaging/nats/nkey.hpp"
+
 namespace onceguard::messaging::nats {
 namespace {
 
@@ -59,17 +61,46 @@ std::string address_of(const broker_url& url) {
   return "nats://" + (v6 ? "[" + url.host + "]" : url.host) + ':' + std::to_string(url.port);
 }
 
-natsStatus set_options(natsOptions* options, const broker_url& url, const broker_params& params) {
+natsStatus set_tls(natsOptions* options, const nats_url& where) {
+  // Also in the clear: libnats goes over to TLS where the server asks for it.
+  const auto& name = where.tls && !where.tls->name.empty() ? where.tls->name : where.url.host;
+  auto status = natsOptions_SetExpectedHostname(options, name.c_str());
+  if (!where.tls) return status;
+  const auto set = [&status](natsStatus next) {
+    if (status == NATS_OK) status = next;
+  };
+  const auto& files = *where.tls;
+  set(natsOptions_SetSecure(options, true));
+  if (!files.ca.empty()) set(natsOptions_LoadCATrustedCertificates(options, files.ca.c_str()));
+  if (!files.certificate.empty()) {
+    set(natsOptions_LoadCertificatesChain(options, files.certificate.c_str(), files.key.c_str()));
+  }
+  return status;
+}
+
+natsStatus set_login(natsOptions* options, const nats_url& where, const std::string& nkey) {
+  if (!where.credentials.empty()) {
+    return natsOptions_SetUserCredentialsFromFiles(options, where.credentials.c_str(), nullptr);
+  }
+  if (!nkey.empty()) {
+    return natsOptions_SetNKeyFromSeed(options, nkey.c_str(), where.nkey.c_str());
+  }
+  if (!where.url.login) return NATS_OK;
+  const auto& [user, password] = *where.url.login;
+  return natsOptions_SetUserInfo(options, user.c_str(), password.c_str());
+}
+
+natsStatus set_options(natsOptions* options, const nats_url& where, const std::string& nkey,
+                       const broker_params& params) {
   const auto timeout = params.timeout.count();
   auto status = NATS_OK;
   const auto set = [&status](natsStatus next) {
     if (status == NATS_OK) status = next;
   };
-  const auto address = address_of(url);
+  const auto address = address_of(where.url);
   set(natsOptions_SetURL(options, address.c_str()));
-  if (url.login) {
-    set(natsOptions_SetUserInfo(options, url.login->first.c_str(), url.login->second.c_str()));
-  }
+  set(set_login(options, where, nkey));
+  set(set_tls(options, where));
   set(natsOptions_SetName(options, params.name.c_str()));
   set(natsOptions_SetTimeout(options, timeout));
   set(natsOptions_SetWriteDeadline(options, timeout));
@@ -91,12 +122,22 @@ std::int64_t remaining(time_point until) noexcept {
   return std::max<std::int64_t>(left, 1);
 }
 
-result<std::unique_ptr<connection>> connection::open(const broker_url& url,
+result<std::unique_ptr<connection>> connection::open(const nats_url& where,
                                                      const broker_params& params) {
+  const auto& url = where.url;
+  std::string nkey;
+  if (auto fault = where.files_fault(); !fault.empty()) {
+    return error(errc::invalid_argument, url.name() + ": " + fault);
+  }
+  if (!where.nkey.empty()) {
+    const auto read = public_nkey_of(where.nkey);
+    if (!read) return read.error();
+    nkey = *read;
+  }
   natsOptions* made = nullptr;
   auto status = natsOptions_Create(&made);
   const options_handle options(made);
-  if (status == NATS_OK) status = set_options(options.get(), url, params);
+  if (status == NATS_OK) status = set_options(options.get(), where, nkey, params);
   if (status != NATS_OK) {
     return error(errc::invalid_argument, url.name() + ": " + words_of(status));
   }

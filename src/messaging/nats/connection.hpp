@@ -9,8 +9,8 @@
 #include <onceguard/broker.hpp>
 
 #include "base/clock.hpp"
-#include "messaging/broker_url.hpp"
 #include "messaging/nats/handles.hpp"
+#include "messaging/nats/nats_url.hpp"
 
 namespace onceguard::messaging::nats {
 
@@ -21,7 +21,7 @@ using time_point = base::boot_clock::time_point;
 
 class connection {
  public:
-  [[nodiscard]] static result<std::unique_ptr<connection>> open(const broker_url& url,
+  [[nodiscard]] static result<std::unique_ptr<connection>> open(const nats_url& where,
                                                                 const broker_params& params);
 
   [[nodiscard]] natsConnection* raw() const noexcept { return raw_.get(); }

@@ -207,12 +207,12 @@ struct place {
 };
 
 result<place> look_at(const broker_params& params) {
-  const auto url = parse_consumer_url(params.url);
+  const auto url = read_nats_url(params.url, broker_role::consumer);
   if (!url) return url.error();
   const auto until = base::boot_now() + params.timeout;
   auto server = connection::open(*url, params);
   if (!server) return server.error();
-  auto facts = read_facts(**server, url->segments[0], url->segments[1], until);
+  auto facts = read_facts(**server, url->url.segments[0], url->url.segments[1], until);
   if (!facts) return facts.error();
   return place{std::move(*server), std::move(*facts)};
 }

@@ -127,12 +127,12 @@ void nats_publisher::read_answer(const natsMsg* answer, round& running) {
 }  // namespace
 
 result<std::unique_ptr<publisher>> open_nats_publisher(const broker_params& params) {
-  const auto url = parse_publisher_url(params.url);
+  const auto url = read_nats_url(params.url, broker_role::publisher);
   if (!url) return url.error();
   auto server = connection::open(*url, params);
   if (!server) return server.error();
   auto& opened = **server;
-  auto out = std::make_unique<nats_publisher>(*std::move(server), url->segments[0]);
+  auto out = std::make_unique<nats_publisher>(*std::move(server), url->url.segments[0]);
   if (const auto status = out->prepare(); status != NATS_OK) {
     return opened.failure(status, "wait for answers");
   }

@@ -15,17 +15,21 @@ const char onceguard_nats_registration = 1;
 namespace onceguard::messaging::nats {
 namespace {
 
-constexpr std::array<std::string_view, 1> schemes{"nats"};
+constexpr std::array<std::string_view, 2> schemes{"nats", "nats+tls"};
 
 std::string nats_url_fault(std::string_view url, broker_role role) {
-  const auto parsed =
-      role == broker_role::consumer ? parse_consumer_url(url) : parse_publisher_url(url);
+  const auto parsed = read_nats_url(url, role);
   return parsed ? std::string{} : parsed.error().detail;
+}
+
+std::string nats_files_fault(std::string_view url, broker_role role) {
+  const auto parsed = read_nats_url(url, role);
+  return parsed ? parsed->files_fault() : std::string{};
 }
 
 const broker_kind nats_kind{schemes,           consumer_example,   publisher_example,
                             nats_url_fault,    open_nats_consumer, open_nats_publisher,
-                            examine_nats_queue};
+                            examine_nats_queue, nats_files_fault};
 const broker_registration registration(nats_kind);
 
 }  // namespace

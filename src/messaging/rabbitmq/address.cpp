@@ -4,18 +4,18 @@
 #include <tuple>
 #include <utility>
 
+#include "base/url.hpp"
 #include "messaging/rabbitmq/frames.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 namespace {
 
-constexpr std::uint16_t default_port = 5672;
-constexpr std::array<std::string_view, 3> consumer_parameters{"dead_letters", "heartbeat",
-                                                              "management"};
-constexpr std::array<std::string_view, 2> publisher_parameters{"exchange", "key"};
-constexpr broker_url_form consumer_form{default_port, 1, 2, consumer_parameters, consumer_example};
-constexpr broker_url_form publisher_form{default_port, 1, 2, publisher_parameters,
-                                         publisher_example};
+constexpr std::uint16_t plain_port = 5672;
+constexpr std::uint16_t tls_port = 5671;
+constexpr auto consumer_parameters = with_tls(
+    std::array<std::string_view, 4>{"sasl", "dead_letters", "heartbeat", "management"});
+constexpr auto publisher_parameters =
+    with_tls(std::array<std::string_view, 3>{"sasl", "exchange", "key"});
 
 /// RabbitMQ closes the connection of a consumer from which nothing came for two to three
 /// intervals, and only calls of the consumer send something. So the interval decides how long the
@@ -51,6 +51,19 @@ result<void> read_consumer(address& out) {
   return {};
 }
 
+result<void> read_login(address& out) {
+  const auto* const sasl = out.url.parameter("sasl");
+  if (out.url.login) std::tie(out.user, out.password) = *out.url.login;
+  if (sasl == nullptr || *sasl == "plain") return {};
+  if (*sasl != "external") return fault("the parameter sasl takes plain or external");
+  if (!out.tls || out.tls->certificate.empty()) {
+    return fault("sasl=external is a login by a certificate: amqps:// with tls_certificate");
+  }
+  if (out.url.login) return fault("sasl=external takes no user and password");
+  out.external = true;
+  return {};
+}
+
 result<void> read_publisher(address& out) {
   out.key = out.queue;
   if (const auto* const exchange = out.url.parameter("exchange")) out.exchange = *exchange;
@@ -63,11 +76,21 @@ result<void> read_publisher(address& out) {
 
 result<address> read_address(std::string_view url, broker_role role) {
   const bool consumes = role == broker_role::consumer;
-  auto parsed = parse_broker_url(url, consumes ? consumer_form : publisher_form);
+  const bool encrypted = base::scheme_of(url) == "amqps";
+  broker_url_form form{encrypted ? tls_port : plain_port, 1, 2, consumer_parameters,
+                       consumer_example};
+  if (!consumes) {
+    form.parameters = publisher_parameters;
+    form.example = publisher_example;
+  }
+  auto parsed = parse_broker_url(url, form);
   if (!parsed) return parsed.error();
   address out;
   out.url = std::move(*parsed);
-  if (out.url.login) std::tie(out.user, out.password) = *out.url.login;
+  auto tls = read_tls(out.url, encrypted);
+  if (!tls) return tls.error();
+  out.tls = std::move(*tls);
+  if (auto login = read_login(out); !login) return login.error();
   out.queue = out.url.segments.back();
   if (out.url.segments.size() > 1) out.vhost = out.url.segments.front();
   if (auto named = check_name("virtual host", out.vhost); !named) return named.error();

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "messaging/broker_kind.hpp"
+#include "messaging/broker_tls.hpp"
 #include "messaging/broker_url.hpp"
 
 namespace onceguard::messaging::rabbitmq {
@@ -13,8 +14,12 @@ inline constexpr std::string_view consumer_example =
     "amqp://user:password@host/queue?dead_letters=yes&management=http://host:15672";
 inline constexpr std::string_view publisher_example = "amqp://user:password@host/queue";
 
+/// `amqp[s]://[user:password@]HOST[:PORT]/[VHOST/]QUEUE` with the parameters of docs/messages.md.
 struct address {
   broker_url url;
+  std::optional<tls::client_files> tls;  ///< of `amqps`
+  /// The login is the certificate's name (SASL EXTERNAL), and there is neither user nor password.
+  bool external = false;
   std::string user{"guest"};
   std::string password{"guest"};
   std::string vhost{"/"};

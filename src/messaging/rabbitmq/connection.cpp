@@ -49,7 +49,7 @@ std::size_t connection::frame_max() const {
 result<void> connection::open(const std::string& name, moment until) {
   if (!decoder_) return fault(errc::broker_unreachable, "no memory");
   last_arrival_ = last_sent_ = base::boot_now();
-  if (auto done = socket_.connect(where_.url.host, where_.url.port, until); !done) {
+  if (auto done = socket_.connect(where_.url.host, where_.url.port, where_.tls, until); !done) {
     end(fault(done.error().code, done.error().detail));
     return state();
   }
@@ -140,7 +140,11 @@ void connection::read_arrived() {
     if (!count) {
       const bool refused = login_sent_ && !logged_in_;
       end(fault(errc::broker_unreachable,
-                count.error().detail + (refused ? " amid the login: wrong password?" : "")));
+                count.error().detail +
+                    (refused ? where_.external
+                                   ? " amid the login: has it a user of the certificate's name?"
+                                   : " amid the login: wrong password?"
+                             : "")));
       return;
     }
     if (*count == 0) return;
@@ -258,7 +262,9 @@ void connection::take_connection_close(const amqp_connection_close_t& closed) {
   auto code = errc::broker_unreachable;
   std::string why = "the broker closed the connection: " + broker_words(closed.reply_text);
   if (!logged_in_ && closed.reply_code == AMQP_ACCESS_REFUSED) {
-    why = "the broker refuses the user or the password: " + broker_words(closed.reply_text);
+    why = std::string("the broker refuses the ") +
+          (where_.external ? "name in the certificate: " : "user or the password: ") +
+          broker_words(closed.reply_text);
   } else if (!logged_in_ && closed.reply_code != AMQP_CONNECTION_FORCED) {
     code = errc::conflict;  // such as a virtual host that is missing
   }

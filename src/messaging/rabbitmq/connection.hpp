@@ -103,6 +103,7 @@ class connection {
   void end(error why);
   [[nodiscard]] result<void> await(amqp_method_number_t answer, moment until);
   [[nodiscard]] result<void> log_in(const std::string& name, moment until);
+  [[nodiscard]] std::string_view mechanism() const;
   [[nodiscard]] bool append_start_ok(const std::string& name);
   void read_arrived();
   void write_outgoing();

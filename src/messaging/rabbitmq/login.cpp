@@ -58,6 +58,8 @@ result<void> connection::log_in(const std::string& name, moment until) {
   return await(AMQP_CONNECTION_OPEN_OK_METHOD, until);
 }
 
+std::string_view connection::mechanism() const { return where_.external ? "EXTERNAL" : "PLAIN"; }
+
 bool connection::append_start_ok(const std::string& name) {
   // Without the first, a wrong password would look like a connection that broke.
   std::array abilities{ability("authentication_failure_close"), ability("consumer_cancel_notify"),
@@ -71,13 +73,15 @@ bool connection::append_start_ok(const std::string& name) {
       text_entry("product", "Onceguard"),
       text_entry("connection_name", std::string_view(name).substr(0, longest_text)), capabilities};
   std::string login;
-  login += '\0';
-  login += where_.user;
-  login += '\0';
-  login += where_.password;
+  if (!where_.external) {
+    login += '\0';
+    login += where_.user;
+    login += '\0';
+    login += where_.password;
+  }
   amqp_connection_start_ok_t fields{};
   fields.client_properties = {static_cast<int>(properties.size()), properties.data()};
-  fields.mechanism = bytes_of("PLAIN");
+  fields.mechanism = bytes_of(mechanism());
   fields.response = bytes_of(login);
   fields.locale = bytes_of("en_US");
   return append_method(outgoing_, 0, AMQP_CONNECTION_START_OK_METHOD, &fields,
@@ -88,8 +92,11 @@ void connection::take_start(const amqp_connection_start_t& start) {
   if (start.version_major != AMQP_PROTOCOL_VERSION_MAJOR ||
       start.version_minor != AMQP_PROTOCOL_VERSION_MINOR) {
     end(fault(errc::broker_unreachable, "the broker's protocol is not AMQP 0-9-1"));
-  } else if (!holds_word(text_of(start.mechanisms), "PLAIN")) {
-    end(fault(errc::conflict, "the broker takes no login by a password (PLAIN)"));
+  } else if (!holds_word(text_of(start.mechanisms), mechanism())) {
+    end(fault(errc::conflict, std::string("the broker takes no login by a ") +
+                                  (where_.external ? "certificate (EXTERNAL): is the plugin "
+                                                     "rabbitmq_auth_mechanism_ssl enabled?"
+                                                   : "password (PLAIN)")));
   }
   const auto& properties = start.server_properties;
   for (int i = 0; i < properties.num_entries; ++i) {

@@ -20,10 +20,15 @@ std::string address_fault(std::string_view url, broker_role role) {
   return read ? std::string() : read.error().detail;
 }
 
-constexpr std::array<std::string_view, 1> schemes{"amqp"};
+std::string address_files_fault(std::string_view url, broker_role role) {
+  const auto read = read_address(url, role);
+  return read ? files_fault(read->tls) : std::string();
+}
+
+constexpr std::array<std::string_view, 2> schemes{"amqp", "amqps"};
 constexpr broker_kind rabbitmq_kind{schemes,       consumer_example, publisher_example,
                                     address_fault, open_consumer,    open_publisher,
-                                    examine_queue};
+                                    examine_queue, address_files_fault};
 const broker_registration registration(rabbitmq_kind);
 
 }  // namespace

@@ -14,6 +14,8 @@
 
 #include <onceguard/record.hpp>
 
+#include "tls/session.hpp"
+
 namespace onceguard::messaging {
 namespace {
 
@@ -57,7 +59,12 @@ int connection_state(int descriptor) {
 
 }  // namespace
 
+tcp_socket::tcp_socket() = default;
+tcp_socket::~tcp_socket() { close(); }
+
 void tcp_socket::close() noexcept {
+  session_.reset();
+  unread_ = write_wanted_ = false;
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
 }
@@ -95,16 +102,91 @@ result<void> tcp_socket::connect(const std::string& host, std::uint16_t port, mo
   return out;
 }
 
+result<void> tcp_socket::secure(const tls::context& settings, const std::string& name,
+                                moment until) {
+  settings_ = settings;
+  session_ = tls::session::connect(settings, descriptor_, name);
+  if (!session_) return error(errc::broker_unreachable, "TLS can't begin");
+  while (true) {
+    const auto step = session_->shake_hands();
+    if (step == tls::step::done) return {};
+    if (step != tls::step::want_read && step != tls::step::want_write) {
+      return tls_failure(step == tls::step::cut_off);
+    }
+    if (base::boot_now() >= until) {
+      return error(errc::broker_unreachable,
+                   "no answer in time amid the TLS handshake: does the peer speak TLS?");
+    }
+    wait_for(descriptor_, step == tls::step::want_read ? POLLIN : POLLOUT, until);
+  }
+}
+
+result<void> tcp_socket::connect(const std::string& host, std::uint16_t port,
+                                 const std::optional<tls::client_files>& files, moment until) {
+  tls::context made;
+  if (files) {
+    auto settings = tls::make_client_context(*files, tls::protocol::other);
+    if (!settings) return settings.error();
+    made = *std::move(settings);
+  }
+  auto done = connect(host, port, until);
+  if (!done || !made) return done;
+  return secure(made, files->name.empty() ? host : files->name, until);
+}
+
+error tcp_socket::tls_failure(bool cut_off) const {
+  const std::string begin = cut_off ? "the connection broke amid TLS: " : "TLS failed: ";
+  const std::string refused = was_refused() ? "the peer refuses our certificate: " : "";
+  return {errc::broker_unreachable, begin + refused + session_->failure()};
+}
+
+bool tcp_socket::was_refused() const noexcept { return session_ && session_->was_refused(); }
+
+result<std::size_t> tcp_socket::read_secure(std::span<char> buffer) {
+  std::size_t all = 0;
+  unread_ = write_wanted_ = false;
+  while (all < buffer.size()) {
+    const auto got = session_->read(buffer.subspan(all));
+    all += got.bytes;
+    if (got.state == tls::step::done) continue;
+    write_wanted_ = got.state == tls::step::want_write;
+    if (write_wanted_ || got.state == tls::step::want_read) return all;
+    if (got.state == tls::step::ended) {
+      if (all == 0) return error(errc::broker_unreachable, "the peer closed the connection");
+    } else if (all == 0) {
+      return tls_failure(got.state == tls::step::cut_off);
+    }
+    break;  // the next call says so
+  }
+  unread_ = true;
+  return all;
+}
+
 result<std::size_t> tcp_socket::read(std::span<char> buffer) {
+  if (session_) return read_secure(buffer);
   const auto count = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
   if (count > 0) return static_cast<std::size_t>(count);
-  if (count == 0) return error(errc::broker_unreachable, "the broker closed the connection");
+  if (count == 0) return error(errc::broker_unreachable, "the peer closed the connection");
   const int code = errno;
   if (again(code)) return std::size_t{0};
   return unreachable("the connection broke", code);
 }
 
 result<std::size_t> tcp_socket::write(std::string_view bytes) {
+  if (session_) {
+    const auto sent = session_->write(bytes);
+    if (sent.bytes > 0) return sent.bytes;  // an error comes again at the next call
+    switch (sent.state) {
+      case tls::step::done:
+      case tls::step::want_read:
+      case tls::step::want_write:
+        return std::size_t{0};
+      case tls::step::ended:
+      case tls::step::cut_off:
+      case tls::step::failed:
+        return tls_failure(sent.state != tls::step::failed);
+    }
+  }
   const auto count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (count >= 0) return static_cast<std::size_t>(count);
   const int code = errno;
@@ -113,6 +195,8 @@ result<std::size_t> tcp_socket::write(std::string_view bytes) {
 }
 
 void tcp_socket::wait(bool writable, moment until) const {
+  if (unread_) return;
+  writable = writable || write_wanted_;
   wait_for(descriptor_, static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), until);
 }
 

@@ -1,0 +1,146 @@
+"""Endpoints of `onceguard consume` by HTTPS: certificates, names, and connections that are kept."""
+
+import pytest
+
+from support.certificates import Authority
+from support.consumer import outcomes, settled
+from support.https_endpoint import HttpsEndpoint
+from support.waiting import wait_until
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(tmp_path / "authority")
+
+
+@pytest.fixture
+def endpoint(authority):
+    made = []
+
+    def begin(**settings):
+        made.append(HttpsEndpoint(**{"authority": authority, **settings}))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.close()
+
+
+def failures(consumer):
+    return [event["reason"] for event in consumer.events("message-failed")]
+
+
+def is_refused(consume, stream, text, **table):
+    """The message waits for another attempt, for that reason, and is not lost."""
+    stream.add("x", "m1")
+    consumer = consume(attempts=1000, **table)
+    wait_until(lambda: failures(consumer), 30, "a failed attempt")
+    assert text in failures(consumer)[0]
+    assert outcomes(consumer) == [], "nothing is dead, and nothing unknown"
+    return consumer
+
+
+def test_messages_go_by_https_over_connections_that_are_kept(consume, stream, endpoint, authority):
+    at = endpoint()
+    for number in range(20):
+        stream.add(f"payload {number}", f"m{number}")
+    consumer = consume(to=at.url + "/events", tls_ca=authority.file, concurrency=1)
+    settled(consumer, 20)
+    assert sorted(at.keys()) == sorted(f"m{number}" for number in range(20))
+    assert len(at.connections()) == 1
+    assert {request["body"] for request in at.requests} == {
+        f"payload {number}".encode() for number in range(20)}
+
+
+def test_a_client_is_known_by_its_certificate(consume, stream, endpoint, authority):
+    at = endpoint(client_ca=authority)
+    certificate, key = authority.issue("billing", hosts=(), subject="billing of the shop")
+    stream.add("x", "m1")
+    consumer = consume(to=at.url, tls_ca=authority.file, tls_certificate=certificate, tls_key=key)
+    settled(consumer, 1)
+    (request,) = at.requests
+    assert ((("commonName", "billing of the shop"),),) == request["peer"]["subject"]
+
+
+def test_without_the_certificate_that_is_asked_for_nothing_has_run(consume, stream, endpoint,
+                                                                  authority):
+    at = endpoint(client_ca=authority)
+    is_refused(consume, stream, "certificate required", to=at.url, tls_ca=authority.file)
+    assert at.keys() == []
+
+
+def test_an_authority_that_is_not_ours_is_refused(consume, stream, endpoint, tmp_path):
+    other = Authority(tmp_path / "other", "others")
+    at = endpoint()
+    is_refused(consume, stream, "certificate", to=at.url, tls_ca=other.file)
+    assert at.keys() == []
+
+
+def test_the_name_of_the_host_must_be_in_the_certificate(consume, stream, endpoint, authority):
+    at = endpoint(hosts=("events.internal",))
+    consumer = is_refused(consume, stream, "IP address mismatch", to=at.url, tls_ca=authority.file)
+    assert f"127.0.0.1:{at.port}" in failures(consumer)[0], "the peer is named"
+    assert at.keys() == []
+
+
+def test_another_name_may_be_asked_for(consume, stream, endpoint, authority):
+    at = endpoint(hosts=("events.internal",))
+    stream.add("x", "m1")
+    consumer = consume(to=at.url, tls_ca=authority.file, tls_name="events.internal")
+    settled(consumer, 1)
+    assert at.keys() == ["m1"]
+
+
+def test_an_expired_certificate_is_refused_until_it_is_renewed(consume, stream, endpoint,
+                                                               authority):
+    at = endpoint(expired=True)
+    consumer = is_refused(consume, stream, "certificate has expired", to=at.url,
+                          tls_ca=authority.file)
+    at.settings.load_cert_chain(*authority.issue("endpoint"))
+    settled(consumer, 1)
+    assert outcomes(consumer) == ["handled"]
+    assert at.keys() == ["m1"]
+
+
+def test_a_renewed_authority_is_read_again(consume, stream, endpoint, authority, tmp_path):
+    other = Authority(tmp_path / "other", "others")
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_text(open(other.file).read())
+    at = endpoint()
+    consumer = is_refused(consume, stream, "certificate", to=at.url, tls_ca=str(trusted))
+    trusted.write_text(open(authority.file).read())
+    settled(consumer, 1)
+    assert at.keys() == ["m1"]
+
+
+def test_a_server_without_tls_is_told_from_one_that_refuses(consume, stream, endpoint):
+    at = endpoint(authority=None)
+    is_refused(consume, stream, "TLS", to=f"https://127.0.0.1:{at.port}")
+    assert at.keys() == []
+
+
+@pytest.mark.parametrize("closing", ["announced", "silent"])
+def test_a_connection_that_the_endpoint_closes_costs_no_message(consume, stream, endpoint, closing):
+    at = endpoint(authority=None)
+    at.closing = closing
+    consumer = consume(to=at.url, concurrency=1)
+    for number in range(10):
+        stream.add("x", f"m{number}")
+        settled(consumer, number + 1)
+    assert outcomes(consumer) == ["handled"] * 10
+    assert len(at.connections()) == 10
+
+
+@pytest.mark.parametrize("table,text", [
+    ({"tls_ca": "/missing.pem"}, "/missing.pem"),
+    ({"tls_certificate": "/missing.pem", "tls_key": "/missing.key"}, "/missing.pem"),
+    ({"tls_certificate": "/missing.pem"}, "both or neither"),
+    ({"secret_file": "/missing.secret"}, "/missing.secret"),
+    ({"to": "http://127.0.0.1:9", "tls_name": "x"}, "only with https://"),
+])
+def test_check_finds_files_that_are_missing(consume, table, text):
+    consumer = consume(started=False, **{"to": "https://127.0.0.1:9", **table})
+    checked = consumer.command("check")
+    assert checked.returncode == 3
+    assert text in checked.stdout + checked.stderr
+    assert "onceguard.toml:" in checked.stdout + checked.stderr
