@@ -128,6 +128,27 @@ result<broker_url> parse_broker_url(std::string_view text, const broker_url_form
   return out;
 }
 
+std::vector<std::string> urls_of_servers(std::string_view text) {
+  const auto parts = base::split_url(text);
+  if (!parts.authority) return {std::string(text)};  // it is refused as it is
+  const auto authority = *parts.authority;
+  const auto begin = static_cast<std::size_t>(authority.data() - text.data());
+  const auto last_at = authority.rfind('@');
+  const auto login = last_at == authority.npos ? 0 : last_at + 1;
+  std::vector<std::string> out;
+  std::optional<std::string_view> rest = authority.substr(login);
+  while (rest) {
+    const auto comma = rest->find(',');
+    const auto server = rest->substr(0, comma);
+    std::string url(text.substr(0, begin + (out.empty() ? login : 0)));
+    url += server;
+    url += text.substr(begin + authority.size());
+    out.push_back(std::move(url));
+    rest = comma == rest->npos ? std::nullopt : std::optional(rest->substr(comma + 1));
+  }
+  return out;
+}
+
 result<bool> flag_of(const broker_url& url, std::string_view name, bool otherwise) {
   const auto* const value = url.parameter(name);
   if (value == nullptr) return otherwise;

@@ -43,6 +43,10 @@ struct broker_url {
 [[nodiscard]] result<broker_url> parse_broker_url(std::string_view text,
                                                   const broker_url_form& form);
 
+/// A URL for each server of one that names several with commas between them. The login stands
+/// before the first.
+[[nodiscard]] std::vector<std::string> urls_of_servers(std::string_view text);
+
 /// `yes` or `no`; `otherwise` where the parameter is not given.
 [[nodiscard]] result<bool> flag_of(const broker_url& url, std::string_view name, bool otherwise);
 /// A duration such as `30s`; `otherwise` where the parameter is not given.

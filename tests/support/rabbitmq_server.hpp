@@ -22,11 +22,11 @@ class rabbitmq_server {
  public:
   static constexpr const char* programs = "/usr/lib/rabbitmq/bin/";
 
-  /// Starts it; `settings` are those of the application `rabbit`, as Erlang writes them.
-  /// `managed`: with its management API.
-  explicit rabbitmq_server(const std::string& settings = {}, bool managed = false) {
+  /// Starts it; `settings` are those of the application `rabbit`, as Erlang writes them; `plugins`:
+  /// names with commas between them.
+  explicit rabbitmq_server(const std::string& settings = {}, const std::string& plugins = {}) {
     ::chmod(folder_.path().c_str(), 0777);  // the server's user puts its files there
-    std::ofstream(file("plugins")) << (managed ? "[rabbitmq_management].\n" : "[].\n");
+    std::ofstream(file("plugins")) << "[" << plugins << "].\n";
     std::ofstream(file("rabbitmq.conf")) << "";
     std::ofstream(file("advanced.config"))
         << "[{rabbit, [" << settings << "]}, {rabbitmq_management, [{listener, [{port, "

@@ -41,28 +41,6 @@ std::string address_of(const broker_url& url) {
   return (v6 ? '[' + url.host + ']' : url.host) + ':' + std::to_string(url.port);
 }
 
-/// A URL for each server, as the common form has one host. The login stands before the first.
-std::vector<std::string> urls_of_servers(std::string_view text) {
-  const auto parts = base::split_url(text);
-  if (!parts.authority) return {std::string(text)};  // it is refused as it is
-  const auto authority = *parts.authority;
-  const auto begin = static_cast<std::size_t>(authority.data() - text.data());
-  const auto last_at = authority.rfind('@');
-  const auto login = last_at == authority.npos ? 0 : last_at + 1;
-  std::vector<std::string> out;
-  std::optional<std::string_view> rest = authority.substr(login);
-  while (rest) {
-    const auto comma = rest->find(',');
-    const auto server = rest->substr(0, comma);
-    std::string url(text.substr(0, begin + (out.empty() ? login : 0)));
-    url += server;
-    url += text.substr(begin + authority.size());
-    out.push_back(std::move(url));
-    rest = comma == rest->npos ? std::nullopt : std::optional(rest->substr(comma + 1));
-  }
-  return out;
-}
-
 bool is_topic(std::string_view name) {
   const auto known = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||

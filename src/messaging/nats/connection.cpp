@@ -28,10 +28,18 @@ std::string words_of(natsStatus status) {
 }
 
 /// Why there is no connection. libnats tells no two reasons apart but a refused login.
-std::string why_unreachable(natsStatus status, const std::string& host) {
+std::string why_unreachable(natsStatus status, const nats_url& where) {
   if (status == NATS_CONNECTION_AUTH_FAILED) {
+    if (!where.nkey.empty()) return "the server refuses the nkey: " + words_of(status);
+    if (!where.credentials.empty())
+      return "the server refuses the credentials: " + words_of(status);
     return "the user or the password is wrong: " + words_of(status);
   }
+  // libnats tells no alert of TLS that comes behind the handshake, as this refusal does.
+  if (status == NATS_PROTOCOL_ERROR && where.tls && where.tls->certificate.empty()) {
+    return words_of(status) + ": does the server ask for a certificate (tls_certificate)?";
+  }
+  const auto& host = where.url.host;
   if (status != NATS_NO_SERVER) return words_of(status);
   addrinfo* found = nullptr;
   const int failed = ::getaddrinfo(host.c_str(), nullptr, nullptr, &found);
@@ -145,7 +153,7 @@ result<std::unique_ptr<connection>> connection::open(const nats_url& where,
   status = natsConnection_Connect(&opened, options.get());
   if (status != NATS_OK) {
     return error(errc::broker_unreachable,
-                 url.name() + ": can't connect: " + why_unreachable(status, url.host));
+                 url.name() + ": can't connect: " + why_unreachable(status, where));
   }
   return std::unique_ptr<connection>(
       new connection(connection_handle(opened), url.name(), params.timeout));

@@ -1,27 +1,21 @@
-// One connection to a Redis server, with hiredis. Blocks, for at most its timeout a call. (The
-// look-up of the host's name is the system's, which has a time limit of its own.)
+// A connection to the Redis server that has a stream. Blocks, for at most its timeout a call.
 #pragma once
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <onceguard/record.hpp>
-
-#include "base/clock.hpp"
-#include "messaging/broker_url.hpp"
-#include "messaging/redis_streams/command.hpp"
-#include "messaging/redis_streams/reply.hpp"
+#include "messaging/redis_streams/link.hpp"
 
 namespace onceguard::messaging::redis_streams {
 
 /// All calls throw `failed`. Once the connection has failed, each call does so.
 class connection {
  public:
-  using time_point = base::boot_clock::time_point;
+  using time_point = moment;
 
-  /// Connects and logs in.
-  connection(const broker_url& url, milliseconds timeout);
+  /// Finds the server, connects and logs in.
+  connection(const stream_address& where, milliseconds timeout);
 
   /// The reply, which is no error. errc::not_found, errc::conflict: the server refused, and the
   /// connection is as good as before.
@@ -33,27 +27,19 @@ class connection {
   /// Throws if the reply is an error.
   void check(const redisReply& got);
 
-  [[nodiscard]] bool usable() const noexcept { return context_ != nullptr; }
+  [[nodiscard]] bool usable() const noexcept { return link_ != nullptr; }
   [[nodiscard]] milliseconds timeout() const noexcept { return timeout_; }
   /// For people.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
-  struct free_context {
-    void operator()(redisContext* context) const noexcept { redisFree(context); }
-  };
-
-  void log_in(const std::pair<std::string, std::string>& login);
-  void send(const std::string& bytes, time_point until);
-  [[nodiscard]] reply_ptr read(time_point until);
-  /// False: the time is over.
-  [[nodiscard]] bool ready(short events, time_point until) const;
-  [[noreturn]] void give_up(const std::string& why, effect known);
-  [[noreturn]] void give_up_late(effect known);
+  /// What the work with the link returns; if that fails, the connection has.
+  template <class Work>
+  auto with_link(Work work);
 
   std::string name_;
   milliseconds timeout_;
-  std::unique_ptr<redisContext, free_context> context_;  ///< null: the connection has failed
+  std::unique_ptr<link> link_;  ///< null: the connection has failed
 };
 
 }  // namespace onceguard::messaging::redis_streams

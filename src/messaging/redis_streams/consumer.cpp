@@ -47,11 +47,11 @@ std::uint32_t count_of(std::int64_t counter) {
 
 stream_consumer::stream_consumer(const consumer_settings& settings, const broker_params& params)
     : settings_(settings),
-      stream_(settings_.url.segments.front()),
+      stream_(settings_.where.stream),
       consumer_(settings.consumer.value_or(unique_name(params))),
       in_flight_(params.in_flight),
       traits_(traits_of(settings)),
-      connection_(settings.url, params.timeout) {
+      connection_(settings.where, params.timeout) {
   if (consumer_.starts_with(reserved_prefix)) {
     throw failed{error(errc::invalid_argument, "names of consumers that begin with " +
                                                    std::string(reserved_prefix) + " are reserved")};

@@ -6,9 +6,11 @@
 namespace onceguard::messaging::redis_streams {
 namespace {
 
-constexpr std::array<std::string_view, 10> unreachable{
-    "NOAUTH",      "WRONGPASS", "LOADING", "READONLY", "MASTERDOWN",
-    "CLUSTERDOWN", "TRYAGAIN",  "BUSY",    "ERR AUTH", "ERR max number of clients reached"};
+// MOVED, ASK: the stream is at another server, which a new connection finds.
+constexpr std::array<std::string_view, 12> unreachable{
+    "MOVED",    "ASK",      "NOAUTH",     "WRONGPASS",
+    "LOADING",  "READONLY", "MASTERDOWN", "CLUSTERDOWN",
+    "TRYAGAIN", "BUSY",     "ERR AUTH",   "ERR max number of clients reached"};
 // No memory, no disk, too few replicas: of every message, and until somebody makes room.
 constexpr std::array<std::string_view, 3> full{"OOM", "MISCONF", "NOREPLICAS"};
 // UNBLOCKED: the stream was deleted while a consumer waited.

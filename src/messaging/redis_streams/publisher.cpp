@@ -5,7 +5,7 @@
 namespace onceguard::messaging::redis_streams {
 
 stream_publisher::stream_publisher(const publisher_settings& settings, const broker_params& params)
-    : settings_(settings), connection_(settings.url, params.timeout) {
+    : settings_(settings), connection_(settings.where, params.timeout) {
   // A server that wants a password, or is still loading its file, shall say so at once.
   static_cast<void>(connection_.ask({"PING"}));
 }
@@ -15,7 +15,7 @@ result<void> stream_publisher::publish(std::span<const message> batch) {
 }
 
 command stream_publisher::addition_of(const message& sent) const {
-  command out{"XADD", settings_.url.segments.front()};
+  command out{"XADD", settings_.where.stream};
   if (settings_.max_length) out.add("MAXLEN").add("~").add(*settings_.max_length);
   out.add("*");
   append_fields(out, sent);

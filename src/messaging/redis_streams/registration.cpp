@@ -15,7 +15,8 @@ const char onceguard_redis_streams_registration = 1;
 namespace onceguard::messaging::redis_streams {
 namespace {
 
-constexpr std::array<std::string_view, 1> schemes{"redis"};
+constexpr std::array<std::string_view, 6> schemes{"redis",  "redis+sentinel",  "redis+cluster",
+                                                  "rediss", "rediss+sentinel", "rediss+cluster"};
 
 result<std::unique_ptr<consumer>> open_stream_consumer(const broker_params& params) {
   const auto settings = read_consumer_url(params.url);
@@ -33,8 +34,9 @@ result<std::unique_ptr<publisher>> open_stream_publisher(const broker_params& pa
   });
 }
 
-constexpr broker_kind kind{schemes,   consumer_example,     publisher_example,
-                           url_fault, open_stream_consumer, open_stream_publisher};
+constexpr broker_kind kind{schemes,        consumer_example,     publisher_example,
+                           url_fault,      open_stream_consumer, open_stream_publisher,
+                           url_files_fault};
 const broker_registration registration(kind);
 
 }  // namespace

@@ -3,16 +3,18 @@
 #include <array>
 #include <charconv>
 
+#include "base/url.hpp"
 #include "messaging/redis_streams/failure.hpp"
 
 namespace onceguard::messaging::redis_streams {
 namespace {
 
-constexpr std::array<std::string_view, 4> consumer_parameters{"group", "hold", "consumer",
-                                                              "create"};
-constexpr std::array<std::string_view, 1> publisher_parameters{"max_length"};
-constexpr broker_url_form consumer_form{6379, 1, 1, consumer_parameters, consumer_example};
-constexpr broker_url_form publisher_form{6379, 1, 1, publisher_parameters, publisher_example};
+constexpr std::uint16_t server_port = 6379;
+constexpr std::uint16_t sentinel_port = 26379;
+constexpr auto consumer_parameters = with_tls(std::array<std::string_view, 6>{
+    "sentinel_user", "sentinel_password", "group", "hold", "consumer", "create"});
+constexpr auto publisher_parameters =
+    with_tls(std::array<std::string_view, 3>{"sentinel_user", "sentinel_password", "max_length"});
 constexpr milliseconds longest_hold{std::chrono::hours(24 * 365)};
 
 [[noreturn]] void refuse_url(const std::string& fault) {
@@ -25,17 +27,56 @@ T value_of(result<T> read) {
   return *std::move(read);
 }
 
+void read_sentinel_login(stream_address& out) {
+  const auto* const user = out.url.parameter("sentinel_user");
+  const auto* const password = out.url.parameter("sentinel_password");
+  if (user == nullptr && password == nullptr) return;
+  if (out.servers != deployment::sentinel) {
+    refuse_url("sentinel_user and sentinel_password are of redis+sentinel://");
+  }
+  if (password == nullptr) refuse_url("the parameter sentinel_user needs sentinel_password");
+  out.sentinel_login.emplace(user == nullptr ? "default" : *user, *password);
+}
+
+stream_address address_of(std::string_view text, broker_role role) {
+  const auto scheme = base::scheme_of(text);
+  stream_address out;
+  if (scheme.ends_with("+sentinel")) out.servers = deployment::sentinel;
+  if (scheme.ends_with("+cluster")) out.servers = deployment::cluster;
+  const std::size_t parts = out.servers == deployment::sentinel ? 2 : 1;
+  const bool consumes = role == broker_role::consumer;
+  broker_url_form form{out.servers == deployment::sentinel ? sentinel_port : server_port, parts,
+                       parts, publisher_parameters, publisher_example};
+  if (consumes) {
+    form.parameters = consumer_parameters;
+    form.example = consumer_example;
+  }
+  const auto urls = out.servers == deployment::single ? std::vector<std::string>{std::string(text)}
+                                                      : urls_of_servers(text);
+  for (const auto& one : urls) {
+    auto url = value_of(parse_broker_url(one, form));
+    out.seeds.push_back({url.host, url.port});
+    if (out.seeds.size() == 1) out.url = std::move(url);
+  }
+  out.stream = out.url.segments.back();
+  if (parts > 1) out.master = out.url.segments.front();
+  out.tls = value_of(read_tls(out.url, scheme.starts_with("rediss")));
+  read_sentinel_login(out);
+  return out;
+}
+
 consumer_settings consumer_settings_of(std::string_view text) {
   consumer_settings out;
-  out.url = value_of(parse_broker_url(text, consumer_form));
-  const auto* const group = out.url.parameter("group");
+  out.where = address_of(text, broker_role::consumer);
+  const auto& url = out.where.url;
+  const auto* const group = url.parameter("group");
   if (group == nullptr || group->empty()) {
     refuse_url("the parameter group is missing; expected " + std::string(consumer_example));
   }
   out.group = *group;
-  out.hold = value_of(duration_of(out.url, "hold", out.hold));
+  out.hold = value_of(duration_of(url, "hold", out.hold));
   if (out.hold > longest_hold) refuse_url("the parameter hold is longer than a year");
-  if (const auto* const name = out.url.parameter("consumer")) {
+  if (const auto* const name = url.parameter("consumer")) {
     if (name->empty()) refuse_url("the parameter consumer is empty");
     if (name->starts_with(reserved_prefix)) {
       refuse_url("names of consumers that begin with " + std::string(reserved_prefix) +
@@ -43,14 +84,14 @@ consumer_settings consumer_settings_of(std::string_view text) {
     }
     out.consumer = *name;
   }
-  out.create = value_of(flag_of(out.url, "create", false));
+  out.create = value_of(flag_of(url, "create", false));
   return out;
 }
 
 publisher_settings publisher_settings_of(std::string_view text) {
   publisher_settings out;
-  out.url = value_of(parse_broker_url(text, publisher_form));
-  if (const auto* const length = out.url.parameter("max_length")) {
+  out.where = address_of(text, broker_role::publisher);
+  if (const auto* const length = out.where.url.parameter("max_length")) {
     std::uint64_t most = 0;
     const auto* const end = length->data() + length->size();
     const auto read = std::from_chars(length->data(), end, most);
@@ -78,6 +119,11 @@ std::string url_fault(std::string_view url, broker_role role) {
   }
   const auto read = read_publisher_url(url);
   return read ? std::string() : read.error().detail;
+}
+
+std::string url_files_fault(std::string_view url, broker_role role) {
+  const auto read = caught([&] { return address_of(url, role); });
+  return read ? files_fault(read->tls) : std::string();
 }
 
 }  // namespace onceguard::messaging::redis_streams

@@ -4,8 +4,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "messaging/broker_kind.hpp"
+#include "messaging/broker_tls.hpp"
 #include "messaging/broker_url.hpp"
 
 namespace onceguard::messaging::redis_streams {
@@ -17,9 +20,39 @@ inline constexpr std::string_view publisher_example = "redis://localhost:6379/or
 /// Names of consumers that begin with it are the room's own: see scripts.hpp.
 inline constexpr std::string_view reserved_prefix = "onceguard:";
 
-/// `redis://[user:password@]HOST[:PORT]/STREAM?group=GROUP[&hold=30s][&consumer=NAME][&create=yes]`
+/// How the servers are deployed.
+enum class deployment : std::uint8_t {
+  single,    ///< one server
+  sentinel,  ///< a master and its replicas; sentinels say which one that is
+  cluster,   ///< several masters, each with a part of the streams
+};
+
+struct server_address {
+  std::string host;
+  std::uint16_t port = 0;
+
+  [[nodiscard]] std::string text() const {
+    const bool v6 = host.find(':') != std::string::npos;
+    return (v6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
+  }
+};
+
+/// `redis[s]://[user:password@]HOST[:PORT]/STREAM`,
+/// `redis[s]+sentinel://[user:password@]HOST[:PORT][,…]/MASTER_NAME/STREAM`,
+/// `redis[s]+cluster://[user:password@]HOST[:PORT][,…]/STREAM`.
+struct stream_address {
+  broker_url url;  ///< of the first server
+  deployment servers = deployment::single;
+  std::vector<server_address> seeds;  ///< the server, some of the sentinels, some of the nodes
+  std::optional<tls::client_files> tls;
+  std::string master;  ///< its name among the sentinels
+  std::optional<std::pair<std::string, std::string>> sentinel_login;
+  std::string stream;
+};
+
+/// `?group=GROUP[&hold=30s][&consumer=NAME][&create=yes]`
 struct consumer_settings {
-  broker_url url;
+  stream_address where;
   std::string group;
   /// All consumers of a group should have the same.
   milliseconds hold{30'000};
@@ -27,9 +60,9 @@ struct consumer_settings {
   bool create = false;                  ///< makes the stream and the group where there are none
 };
 
-/// `redis://[user:password@]HOST[:PORT]/STREAM[?max_length=N]`
+/// `[?max_length=N]`
 struct publisher_settings {
-  broker_url url;
+  stream_address where;
   /// The stream is trimmed to about so many entries. Whatever is trimmed is lost, also where no
   /// consumer has seen it, or one holds it.
   std::optional<std::uint64_t> max_length;
@@ -41,5 +74,7 @@ struct publisher_settings {
 
 /// Why the URL can't be right in this role; empty: it may be.
 [[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
+/// Why a file that the URL names can't be used; empty: all can.
+[[nodiscard]] std::string url_files_fault(std::string_view url, broker_role role);
 
 }  // namespace onceguard::messaging::redis_streams

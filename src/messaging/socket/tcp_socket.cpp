@@ -184,6 +184,8 @@ result<std::size_t> tcp_socket::write(std::string_view bytes) {
       case tls::step::ended:
       case tls::step::cut_off:
       case tls::step::failed:
+        // Why the peer has closed it may be there to be read.
+        if (session_->find_data() == tls::step::failed) return tls_failure(false);
         return tls_failure(sent.state != tls::step::failed);
     }
   }

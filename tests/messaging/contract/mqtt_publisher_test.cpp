@@ -106,7 +106,7 @@ TEST_F(mqtt_publisher, tls_checks_the_certificate_of_the_server) {
   EXPECT_EQ(consumer("", "mqtt").error().code, errc::broker_unreachable);
   const auto missing = consumer("&ca=/nowhere.pem").error();
   EXPECT_EQ(missing.code, errc::invalid_argument);
-  EXPECT_TRUE(mentions(missing, "the parameter ca can't be used")) << missing.detail;
+  EXPECT_TRUE(mentions(missing, "/nowhere.pem: ")) << missing.detail;
 }
 
 TEST_F(mqtt_publisher, tls_shows_the_certificate_of_the_client) {

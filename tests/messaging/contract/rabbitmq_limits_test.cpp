@@ -42,7 +42,7 @@ TEST(rabbitmq_limits, a_queue_that_does_not_count_has_none) {
 class rabbitmq_managed : public ::testing::Test {
  protected:
   static const rabbitmq_server& server() {
-    static const rabbitmq_server one({}, true);
+    static const rabbitmq_server one({}, "rabbitmq_management");
     return one;
   }
   static std::string quorum(const std::string& name, const rabbitmq_session::numbers& more = {}) {

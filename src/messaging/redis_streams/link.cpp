@@ -1,0 +1,89 @@
+#include "messaging/redis_streams/link.hpp"
+
+#include <array>
+
+namespace onceguard::messaging::redis_streams {
+namespace {
+
+constexpr std::size_t read_size = 16'384;
+
+[[noreturn]] void break_off(const std::string& why, effect known) {
+  throw failed{error(errc::broker_unreachable, why, known)};
+}
+
+}  // namespace
+
+std::string_view fault_in(const redisReply& got) noexcept {
+  if (got.type != REDIS_REPLY_ERROR) return {};
+  return {got.str, static_cast<std::size_t>(got.len)};
+}
+
+link::link(const server_address& server, const std::optional<tls::client_files>& tls,
+           const login& who, moment until)
+    : reader_(redisReaderCreate()) {
+  if (!reader_) break_off("no memory for a connection", effect::none);
+  if (auto done = socket_.connect(server.host, server.port, tls, until); !done) {
+    throw failed{error(done.error().code, "no connection: " + done.error().detail)};
+  }
+  if (!who) return;
+  const auto got = ask({"AUTH", who->first, who->second}, until);
+  const auto refused = fault_in(*got);
+  if (!refused.empty()) break_off("the login is refused: " + std::string(refused), effect::none);
+}
+
+std::vector<reply_ptr> link::ask_all(std::span<const command> questions, moment until) {
+  std::string bytes;
+  if (asking_) command{"ASKING"}.append_to(bytes);
+  for (const auto& question : questions) question.append_to(bytes);
+  send(bytes, until);
+  if (asking_) static_cast<void>(read(until));
+  std::vector<reply_ptr> out;
+  while (out.size() < questions.size()) out.push_back(read(until));
+  return out;
+}
+
+void link::wait(moment until) {
+  // Nothing was asked: what can be read is the end, or the server's reason for it.
+  while (!take_arrived()) {
+    if (base::boot_now() >= until) return;
+    socket_.wait(false, until);
+  }
+  break_off("the server closed the connection", effect::none);
+}
+
+void link::send(const std::string& bytes, moment until) {
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const auto count = socket_.write(rest);
+    if (!count) break_off(count.error().detail, effect::unknown);
+    rest.remove_prefix(*count);
+    if (*count > 0) continue;
+    if (base::boot_now() >= until) break_off("no answer in time", effect::unknown);
+    socket_.wait(true, until);
+  }
+}
+
+bool link::take_arrived() {
+  std::array<char, read_size> buffer;
+  const auto count = socket_.read(buffer);
+  if (!count) break_off(count.error().detail, effect::unknown);
+  if (*count == 0) return false;
+  if (redisReaderFeed(reader_.get(), buffer.data(), *count) == REDIS_OK) return true;
+  break_off("the server's reply can't be read: " + std::string(reader_->errstr), effect::unknown);
+}
+
+reply_ptr link::read(moment until) {
+  while (true) {
+    void* got = nullptr;
+    if (redisReaderGetReply(reader_.get(), &got) != REDIS_OK) {
+      break_off("the server's reply can't be read: " + std::string(reader_->errstr),
+                effect::unknown);
+    }
+    if (got != nullptr) return reply_ptr(static_cast<redisReply*>(got));
+    if (take_arrived()) continue;
+    if (base::boot_now() >= until) break_off("no answer in time", effect::unknown);
+    socket_.wait(false, until);
+  }
+}
+
+}  // namespace onceguard::messaging::redis_streams

@@ -1,0 +1,55 @@
+// One connection to one Redis server, in the clear or by TLS. hiredis reads the replies; what
+// waits, and for how long, is decided here.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "messaging/redis_streams/command.hpp"
+#include "messaging/redis_streams/reply.hpp"
+#include "messaging/redis_streams/settings.hpp"
+#include "messaging/socket/tcp_socket.hpp"
+
+namespace onceguard::messaging::redis_streams {
+
+/// All calls throw `failed`, whose text does not name the stream. After that the link is of no use.
+class link {
+ public:
+  using login = std::optional<std::pair<std::string, std::string>>;
+
+  /// Connects and logs in. errc::invalid_argument: a file can't be used.
+  link(const server_address& server, const std::optional<tls::client_files>& tls, const login& who,
+       moment until);
+
+  /// Sends all at once. The replies may be errors.
+  [[nodiscard]] std::vector<reply_ptr> ask_all(std::span<const command> questions, moment until);
+  [[nodiscard]] reply_ptr ask(const command& question, moment until) {
+    return std::move(ask_all({&question, 1}, until).front());
+  }
+  /// Waits, and notices when the server closes the connection.
+  void wait(moment until);
+  /// From now on each call tells the server that the slot is on its way to it (ASK).
+  void follow_migration() noexcept { asking_ = true; }
+
+ private:
+  struct free_reader {
+    void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
+  };
+
+  void send(const std::string& bytes, moment until);
+  [[nodiscard]] reply_ptr read(moment until);
+  /// False: nothing is there.
+  bool take_arrived();
+
+  tcp_socket socket_;
+  std::unique_ptr<redisReader, free_reader> reader_;
+  bool asking_ = false;
+};
+
+/// What an error reply says; empty: it is none.
+[[nodiscard]] std::string_view fault_in(const redisReply& got) noexcept;
+
+}  // namespace onceguard::messaging::redis_streams
