@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "messaging/kafka/bearer_token.hpp"
 #include "messaging/kafka/failure.hpp"
 
 namespace onceguard::messaging::kafka {
@@ -47,18 +48,21 @@ setting_list common_settings(const kafka_url& url, const broker_params& params) 
       {"reconnect.backoff.max.ms", "1000"},
       {"allow.auto.create.topics", "false"},
       {"security.protocol",
-       url.tls ? (url.login ? "sasl_ssl" : "ssl") : (url.login ? "sasl_plaintext" : "plaintext")},
+       std::string(url.mechanism.empty() ? "" : "sasl_") + (url.tls ? "ssl" : "plaintext")},
   };
+  if (!url.mechanism.empty()) out.emplace_back("sasl.mechanism", url.mechanism);
   if (url.login) {
-    out.emplace_back("sasl.mechanism", url.mechanism);
     out.emplace_back("sasl.username", url.login->first);
     out.emplace_back("sasl.password", url.login->second);
   }
-  if (url.tls) out.emplace_back("ssl.endpoint.identification.algorithm", "https");
-  if (!url.ca.empty()) out.emplace_back("ssl.ca.location", url.ca);
-  if (!url.certificate.empty()) {
-    out.emplace_back("ssl.certificate.location", url.certificate);
-    out.emplace_back("ssl.key.location", url.key);
+  // What the callback gets.
+  if (!url.token_file.empty()) out.emplace_back("sasl.oauthbearer.config", url.token_file);
+  if (!url.tls) return out;
+  out.emplace_back("ssl.endpoint.identification.algorithm", "https");
+  if (!url.tls->ca.empty()) out.emplace_back("ssl.ca.location", url.tls->ca);
+  if (!url.tls->certificate.empty()) {
+    out.emplace_back("ssl.certificate.location", url.tls->certificate);
+    out.emplace_back("ssl.key.location", url.tls->key);
   }
   return out;
 }
@@ -66,6 +70,10 @@ setting_list common_settings(const kafka_url& url, const broker_params& params) 
 connection::connection(rd_kafka_type_t type, const kafka_url& url, const broker_params& params,
                        const setting_list& settings, const conf_setter& set)
     : name_(url.name()), timeout_(params.timeout) {
+  // librdkafka's words about files name none of them.
+  if (auto fault = url.files_fault(); !fault.empty()) {
+    throw failed{refusal(errc::invalid_argument, fault)};
+  }
   conf_handle conf(rd_kafka_conf_new());
   char why[512]{};
   for (const auto& [setting, value] : settings) {
@@ -76,12 +84,20 @@ connection::connection(rd_kafka_type_t type, const kafka_url& url, const broker_
     }
   }
   rd_kafka_conf_set_log_cb(conf.get(), keep_silent);
+  if (!url.token_file.empty()) {
+    rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf.get(), renew_token);
+    rd_kafka_conf_enable_sasl_queue(conf.get(), 1);
+  }
   if (set) set(conf.get());
   raw_ = rd_kafka_new(type, conf.get(), why, sizeof why);
   if (raw_ == nullptr) {
     throw failed{refusal(errc::invalid_argument, "can't begin a client: " + std::string(why))};
   }
   static_cast<void>(conf.release());  // the client's
+  // By a thread of librdkafka's: tokens are renewed however long nobody calls.
+  if (!url.token_file.empty()) {
+    rd_kafka_error_destroy(rd_kafka_sasl_background_callbacks_enable(raw_));
+  }
 }
 
 connection::~connection() {

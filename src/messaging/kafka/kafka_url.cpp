@@ -7,6 +7,7 @@
 #include "base/url.hpp"
 #include "messaging/broker_url.hpp"
 #include "messaging/failed_call.hpp"
+#include "messaging/kafka/bearer_token.hpp"
 
 namespace onceguard::messaging::kafka {
 namespace {
@@ -17,10 +18,12 @@ constexpr std::size_t longest_topic = 249;
 constexpr milliseconds shortest_hold{1'000};
 constexpr milliseconds longest_hold{std::chrono::minutes(30)};
 
-/// The first four are the publisher's too.
-constexpr std::array<std::string_view, 8> known_parameters{
-    "ca", "certificate", "key", "sasl", "group", "hold", "start", "dead_letters"};
-constexpr std::size_t common_parameters = 4;
+/// The publisher's stand first. librdkafka compares the name of the host alone: there is no
+/// tls_name.
+constexpr std::array<std::string_view, 12> known_parameters{
+    "tls_ca", "tls_certificate", "tls_key", "ca",   "certificate", "key",
+    "sasl",   "token_file",      "group",   "hold", "start",       "dead_letters"};
+constexpr std::size_t common_parameters = 8;
 
 [[noreturn]] void refuse_url(const std::string& fault) {
   throw failed{error(errc::invalid_argument, "the broker's URL: " + fault)};
@@ -64,29 +67,39 @@ std::string topic_of(std::string name, std::string_view where) {
   return name;
 }
 
+void read_sasl(kafka_url& out, const broker_url& url) {
+  struct mechanism {
+    std::string_view word;
+    std::string_view name;
+  };
+  constexpr std::array<mechanism, 4> all{{{"plain", "PLAIN"},
+                                          {"scram-sha-256", "SCRAM-SHA-256"},
+                                          {"scram-sha-512", "SCRAM-SHA-512"},
+                                          {"oauthbearer", "OAUTHBEARER"}}};
+  const bool asked = url.parameter("sasl") != nullptr;
+  out.token_file = text_of(url, "token_file");
+  if (!asked && !out.login && out.token_file.empty()) return;
+  const auto word = text_of(url, "sasl", out.token_file.empty() ? "plain" : "oauthbearer");
+  const auto* const found =
+      std::find_if(all.begin(), all.end(), [&](const mechanism& one) { return one.word == word; });
+  if (found == all.end()) {
+    refuse_url("the parameter sasl takes plain, scram-sha-256, scram-sha-512 or oauthbearer");
+  }
+  out.mechanism = found->name;
+  const bool bearer = word == "oauthbearer";
+  if (bearer && (out.login || out.token_file.empty())) {
+    refuse_url("sasl=oauthbearer is a login by token_file=FILE, without user and password");
+  }
+  if (!bearer && !out.token_file.empty()) refuse_url("token_file is of sasl=oauthbearer");
+  if (!bearer && !out.login) refuse_url("sasl needs user:password@");
+}
+
 void read_security(kafka_url& out, const broker_url& url) {
-  out.tls = url.scheme == tls_scheme;
+  auto tls = read_tls(url, url.scheme == tls_scheme, true);
+  if (!tls) throw failed{tls.error()};
+  out.tls = *std::move(tls);
   out.login = url.login;
-  out.ca = text_of(url, "ca");
-  out.certificate = text_of(url, "certificate");
-  out.key = text_of(url, "key");
-  if (!out.tls && !(out.ca + out.certificate + out.key).empty()) {
-    refuse_url("ca, certificate and key are of TLS: kafka+ssl://");
-  }
-  if (out.certificate.empty() != out.key.empty()) {
-    refuse_url("a certificate needs its key, and a key its certificate");
-  }
-  const auto mechanism = text_of(url, "sasl", "plain");
-  if (url.parameter("sasl") != nullptr && !out.login) refuse_url("sasl needs user:password@");
-  if (mechanism == "plain") {
-    out.mechanism = "PLAIN";
-  } else if (mechanism == "scram-sha-256") {
-    out.mechanism = "SCRAM-SHA-256";
-  } else if (mechanism == "scram-sha-512") {
-    out.mechanism = "SCRAM-SHA-512";
-  } else {
-    refuse_url("the parameter sasl takes plain, scram-sha-256 or scram-sha-512");
-  }
+  read_sasl(out, url);
 }
 
 void read_group(kafka_url& out, const broker_url& url) {
@@ -129,6 +142,18 @@ kafka_url kafka_url_of(std::string_view text, broker_role role) {
 
 result<kafka_url> read_kafka_url(std::string_view text, broker_role role) {
   return caught([&] { return kafka_url_of(text, role); });
+}
+
+std::string kafka_url::files_fault() const {
+  auto fault = messaging::files_fault(tls);
+  if (!fault.empty() || token_file.empty()) return fault;
+  const auto read = read_token_file(token_file);
+  return read ? fault : read.error().detail;
+}
+
+std::string url_files_fault(std::string_view url, broker_role role) {
+  const auto read = read_kafka_url(url, role);
+  return read ? read->files_fault() : std::string();
 }
 
 std::string url_fault(std::string_view url, broker_role role) {

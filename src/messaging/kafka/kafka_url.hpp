@@ -9,6 +9,7 @@
 #include <onceguard/record.hpp>
 
 #include "messaging/broker_kind.hpp"
+#include "messaging/broker_tls.hpp"
 
 namespace onceguard::messaging::kafka {
 
@@ -19,19 +20,19 @@ inline constexpr std::string_view publisher_example = "kafka://127.0.0.1:9092/or
 /// consumer, with `?group=GROUP[&hold=30s][&start=latest][&dead_letters=TOPIC]`.
 struct kafka_url {
   std::string scheme;
-  std::string servers;  ///< "host:port,host:port", as librdkafka takes them
-  bool tls = false;
+  std::string servers;                   ///< "host:port,host:port", as librdkafka takes them
+  std::optional<tls::client_files> tls;  ///< of `kafka+ssl`
   std::optional<std::pair<std::string, std::string>> login;
-  std::string mechanism = "PLAIN";  ///< of SASL, where there is a login
-  std::string ca;                   ///< files; empty: the system's certificates
-  std::string certificate;          ///< of the client; empty: none
-  std::string key;                  ///< the certificate's
+  std::string mechanism;   ///< of SASL; empty: no login
+  std::string token_file;  ///< of OAUTHBEARER
   std::string topic;
   std::string group;          ///< of consumers only, as all that follows
   std::string dead_letters;   ///< a topic; empty: none
   std::string start;          ///< of a group that has committed nothing: earliest, latest
   milliseconds hold{30'000};  ///< a consumer that is silent for longer loses its partitions
 
+  /// Why one of the files can't be used; empty: all can.
+  [[nodiscard]] std::string files_fault() const;
   /// For people, without user and password.
   [[nodiscard]] std::string name() const { return scheme + "://" + servers + '/' + topic; }
 };
@@ -41,5 +42,7 @@ struct kafka_url {
 
 /// Why the URL can't be right in this role; empty: it may be.
 [[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
+/// Why a file that the URL names can't be used; empty: all can.
+[[nodiscard]] std::string url_files_fault(std::string_view url, broker_role role);
 
 }  // namespace onceguard::messaging::kafka

@@ -53,6 +53,9 @@ stream_address address_of(std::string_view text, broker_role role) {
   }
   const auto urls = out.servers == deployment::single ? std::vector<std::string>{std::string(text)}
                                                       : urls_of_servers(text);
+  if (out.servers == deployment::single && urls_of_servers(text).size() > 1) {
+    refuse_url("one server is meant here, not several; expected " + std::string(form.example));
+  }
   for (const auto& one : urls) {
     auto url = value_of(parse_broker_url(one, form));
     out.seeds.push_back({url.host, url.port});

@@ -70,7 +70,7 @@ TEST(kafka_url, a_login_is_one_of_sasl) {
 TEST(kafka_url, tls_checks_the_name_of_the_broker) {
   const auto url =
       publisher_url("kafka+ssl://me:x@one/orders?ca=/ca.pem&certificate=/c.pem&key=/k.pem");
-  EXPECT_TRUE(url.tls);
+  EXPECT_TRUE(url.tls.has_value());
   EXPECT_EQ(setting(url, "security.protocol"), "sasl_ssl");
   EXPECT_EQ(setting(url, "ssl.endpoint.identification.algorithm"), "https");
   EXPECT_EQ(setting(url, "ssl.ca.location"), "/ca.pem");
