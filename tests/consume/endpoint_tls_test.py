@@ -119,7 +119,7 @@ def test_a_server_without_tls_is_told_from_one_that_refuses(consume, stream, end
     assert at.keys() == []
 
 
-@pytest.mark.parametrize("closing", ["announced", "silent"])
+@pytest.mark.parametrize("closing", ["announced", "silent", "promised"])
 def test_a_connection_that_the_endpoint_closes_costs_no_message(consume, stream, endpoint, closing):
     at = endpoint(authority=None)
     at.closing = closing
@@ -129,6 +129,22 @@ def test_a_connection_that_the_endpoint_closes_costs_no_message(consume, stream,
         settled(consumer, number + 1)
     assert outcomes(consumer) == ["handled"] * 10
     assert len(at.connections()) == 10
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_request_that_broke_off_on_a_kept_connection_is_sent_once(consume, stream, endpoint,
+                                                                    authority, secure):
+    at = endpoint() if secure else endpoint(authority=None)
+    at.cut = "m1"
+    stream.add("x", "m0")
+    stream.add("x", "m1")
+    stream.add("x", "m2")
+    consumer = consume(to=at.url, concurrency=1, **({"tls_ca": authority.file} if secure else {}))
+    settled(consumer, 3)
+    assert sorted(outcomes(consumer)) == ["handled", "handled", "unknown"]
+    assert at.keys() == ["m0", "m1", "m2"]
+    connections = [request["connection"] for request in at.requests]
+    assert connections[0] == connections[1] != connections[2]
 
 
 @pytest.mark.parametrize("table,text", [

@@ -17,14 +17,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 "key": self.headers["Idempotency-Key"], "target": self.path, "body": body,
                 "fields": {name.lower(): value for name, value in self.headers.items()},
                 "connection": self.client_address, "peer": peer})
+        if at.cut == self.headers["Idempotency-Key"]:
+            self.close_connection = True
+            return
         self.send_response(at.status)
         self.send_header("Content-Length", "2")
-        if at.closing == "announced":
+        if at.closing in ("announced", "promised"):
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(b"ok")
-        if at.closing:
-            self.close_connection = True
+        self.close_connection = at.closing in ("announced", "silent")
 
     def log_message(self, *_):
         pass
@@ -52,7 +54,8 @@ class HttpsEndpoint:
     def __init__(self, authority=None, client_ca=None, hosts=("127.0.0.1", "localhost"),
                  expired=False):
         self.requests, self.errors, self.status = [], 0, 200
-        self.closing = None  # or "announced", or "silent": after each answer
+        self.closing = None  # or "announced", "silent", "promised" (and not done): at each answer
+        self.cut = None  # the key of a request that is read, and has no answer
         self.lock = threading.Lock()
         self.settings = None
         if authority:

@@ -151,7 +151,8 @@ result<std::size_t> tcp_socket::read_secure(std::span<char> buffer) {
     if (got.state == tls::step::done) continue;
     write_wanted_ = got.state == tls::step::want_write;
     if (write_wanted_ || got.state == tls::step::want_read) return all;
-    if (got.state == tls::step::ended) {
+    // A peer that has refused us has closed the connection as well.
+    if (got.state == tls::step::ended && !was_refused()) {
       if (all == 0) return error(errc::broker_unreachable, "the peer closed the connection");
     } else if (all == 0) {
       return tls_failure(got.state == tls::step::cut_off);
