@@ -88,7 +88,7 @@ class running_command {
   running_command(const running_command&) = delete;
   running_command& operator=(const running_command&) = delete;
   virtual ~running_command() = default;
-  /// Sends a signal to the command; where the streams are captured, to its process group.
+  /// Sends a signal to the command's process group.
   virtual void signal(int number) const noexcept = 0;
   /// Tells the command that the terminal of this process has another size.
   virtual void resize_terminal() const noexcept = 0;
@@ -113,8 +113,9 @@ struct command_rules {
   std::size_t retries = 0;
   /// Longer than that, the command is ended, and its outcome is unknown. 0: as long as it takes.
   milliseconds timeout{0};
-  /// A command whose lease is lost gets SIGTERM, and after this time SIGKILL with all that it
-  /// started; so does one that runs into its timeout.
+  /// A command that runs into its timeout, or whose lease is lost, gets SIGTERM, and after this
+  /// time SIGKILL with all that it started. Nothing of it outlives the time of its lease, even if
+  /// this process is stopped: then, SIGTERM comes a tenth of the lease before its end.
   milliseconds grace{10'000};
   /// False: a command whose lease is lost runs on. Another attempt may then run beside it.
   bool end_when_lost = true;
@@ -132,11 +133,13 @@ struct command_rules {
   /// The mask of blocked signals that the command gets, if not an empty one.
   const sigset_t* signal_mask = nullptr;
   /// Called with the output as it comes, and with that of the first run in a repeat. On the
-  /// caller's thread. An exception ends the command, with its outcome unknown.
+  /// caller's thread. However long it takes, timeout and lease are kept, and a command that has
+  /// ended is settled meanwhile: `keep_in_file` bytes may wait for it, and then the command waits.
+  /// An exception ends the command if it runs, with its outcome unknown.
   std::function<void(output_stream, std::string_view)> on_output;
-  /// Called on the caller's thread when an attempt begins. The object lives until `on_end`.
+  /// Called on a thread of the attempt when it begins. The object lives until `on_end`.
   std::function<void(running_command&)> on_start;
-  /// Called on the caller's thread when no command runs any more.
+  /// Called on that thread when no command runs any more.
   std::function<void()> on_end;
   /// A stop request ends the wait for a running twin, and for the next attempt. Whoever wants to
   /// end a running command sends it a signal.

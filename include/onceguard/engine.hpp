@@ -188,6 +188,9 @@ class lease_handle {
   /// Call this before each further piece, in particular the last one. False: the lease ran out by
   /// the boot clock, was superseded or was given up, and another attempt may run by now.
   [[nodiscard]] bool may_go_on() const noexcept;
+  /// How much of the lease is left by the boot clock, counted from before it was claimed or last
+  /// renewed; 0: it ran out or was superseded.
+  [[nodiscard]] milliseconds left() const noexcept;
   /// The store reported that the lease was superseded.
   [[nodiscard]] bool lost() const noexcept;
   /// Requests a stop when the lease is lost: it was superseded, or ran out by the boot clock. Only

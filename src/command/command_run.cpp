@@ -5,100 +5,95 @@
 #include <cerrno>
 #include <csignal>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/clock.hpp"
 
 namespace onceguard {
 namespace {
 
 using process::time_point;
 
-constexpr int control_number = 3;
 constexpr int exit_temporary = 75;       // EX_TEMPFAIL of sysexits.h
 constexpr int exit_not_found = 127;      // as shells and env have it
 constexpr int exit_not_startable = 126;  // the same
-constexpr std::size_t read_size = 64u << 10;
-constexpr std::size_t longest_report = 256;
-/// What a command has left running may hold its output open: so long after its end, what it writes
-/// is waited for.
-constexpr milliseconds longest_drain{1'000};
+/// So often the guardian is told of a renewed lease.
+constexpr milliseconds longest_look{1'000};
+constexpr milliseconds shortest_look{10};
+
+milliseconds pause_between_looks(const attempt_lease& held) {
+  return std::clamp(held.length / 12, shortest_look, longest_look);
+}
+
+attempt_result not_started(const process::start_failure& why) {
+  attempt_result out;
+  out.result.exit_code = why.number == ENOENT ? exit_not_found : exit_not_startable;
+  out.result.why = why.detail;
+  out.terms.kind = out.result.settled = settle_kind::release;
+  return out;
+}
 
 }  // namespace
 
 command_run::command_run(const command& command, const command_rules& rules,
-                         collected_output& output)
-    : command_(command), rules_(rules), output_(output), input_(command.input) {}
+                         collected_output& output, output_queue* queue)
+    : command_(command),
+      rules_(rules),
+      streams_(command, rules, output, queue),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (queue != nullptr) queue->on_room([this] { wake(); });
+}
+
+void command_run::wake() const noexcept {
+  const std::uint64_t one = 1;
+  static_cast<void>(::write(wake_.get(), &one, sizeof one));
+}
+
+void command_run::give_up() noexcept {
+  given_up_ = true;
+  wake();
+}
 
 void command_run::signal(int number) const noexcept {
   if (child_) child_->signal(number);
 }
 
 void command_run::resize_terminal() const noexcept {
-  const std::lock_guard lock(mutex_);
-  if (out_is_terminal_ && stdout_.here.is_open()) {
-    process::copy_terminal_size(STDOUT_FILENO, stdout_.here.get());
-  }
-  if (err_is_terminal_ && stderr_.here.is_open()) {
-    process::copy_terminal_size(STDERR_FILENO, stderr_.here.get());
-  }
+  // The kernel tells those in the foreground of the command's terminal.
+  if (!streams_.resize()) signal(SIGWINCH);
 }
 
-void command_run::close(process::channel& output) {
-  const std::lock_guard lock(mutex_);
-  output.here.close();
-}
-
-result<process::channel> command_run::make_output(int stream) {
-  const bool terminal = rules_.streams == command_streams::shared && ::isatty(stream) == 1;
-  if (stream == STDOUT_FILENO) out_is_terminal_ = terminal;
-  if (stream == STDERR_FILENO) err_is_terminal_ = terminal;
-  return terminal ? process::make_output_terminal(stream) : process::make_output_pipe();
-}
-
-result<void> command_run::make_channels() {
-  auto out = make_output(STDOUT_FILENO);
-  if (!out) return out.error();
-  auto err = make_output(STDERR_FILENO);
-  if (!err) return err.error();
-  auto control = process::make_output_pipe();
-  if (!control) return control.error();
-  stdout_ = std::move(*out);
-  stderr_ = std::move(*err);
-  control_ = std::move(*control);
-  if (rules_.streams == command_streams::shared) return {};
-  auto input = process::make_input_pipe();
-  if (!input) return input.error();
-  stdin_ = std::move(*input);
-  if (input_.empty()) stdin_.here.close();
-  return {};
-}
-
-attempt_result command_run::run(std::vector<std::string> environment, std::stop_token lost) {
-  if (const auto made = make_channels(); !made) return not_started({EMFILE, made.error().detail});
-  environment.push_back("ONCEGUARD_CONTROL_FD=" + std::to_string(control_number));
+attempt_result command_run::run(std::vector<std::string> environment, attempt_lease held) {
+  if (const auto made = streams_.open(); !made) return not_started({EMFILE, made.error().detail});
   process::child_params params;
   params.words = command_.words;
-  for (const auto& [name, value] : command_.environment) environment.push_back(name + '=' + value);
-  params.environment = process::environment_behind(std::move(environment));
+  params.environment = std::move(environment);
+  for (const auto& [name, value] : command_.environment) {
+    params.environment.push_back(name + '=' + value);
+  }
+  streams_.give(params);
+  params.environment = process::environment_behind(std::move(params.environment));
   params.folder = command_.folder;
-  params.streams = {stdin_.there.get(), stdout_.there.get(), stderr_.there.get(),
-                    control_.there.get()};
-  params.new_group = rules_.streams == command_streams::captured;
   if (rules_.signal_mask != nullptr) params.mask = *rules_.signal_mask;
+  params.limit = limit_ = limit_of(held);
   auto started = process::child::start(params);
   if (!started) return not_started(started.error());
   child_.emplace(std::move(*started));
-  for (auto* each : {&stdin_, &stdout_, &stderr_, &control_}) each->there.close();
+  streams_.started();
   if (rules_.on_start) rules_.on_start(*this);
   try {
-    follow(std::move(lost));
+    follow(held);
   } catch (...) {
+    streams_.end();
     if (rules_.on_end) rules_.on_end();
     throw;
   }
+  streams_.end();
   if (rules_.on_end) rules_.on_end();
-  if (child_->ended() && why_ended_ == ended_by::itself) {
+  if (child_->ended() && why_ended_ == ended_by::itself && !child_->time_is_over() && !given_up_) {
     child_->leave();
   } else {
     child_->kill_all();
@@ -106,39 +101,71 @@ attempt_result command_run::run(std::vector<std::string> environment, std::stop_
   return conclude();
 }
 
-void command_run::follow(std::stop_token lost) {
-  const process::descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const std::stop_callback on_lost(lost, [&wake] {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(wake.get(), &one, sizeof one));
-  });
-  const auto end =
-      rules_.timeout.count() > 0 ? base::boot_now() + rules_.timeout : time_point::max();
-  while (!child_->ended()) {
-    const auto now = base::boot_now();
-    const bool ending = why_ended_ != ended_by::itself;
-    if (!ending && lost.stop_requested() && rules_.end_when_lost) end_command(ended_by::lost_lease);
-    if (!ending && now >= end) end_command(ended_by::timeout);
-    if (now >= kill_at_) return;
-    std::array<pollfd, 6> waiting{{{child_->events(), POLLIN, 0},
-                                   {ending ? -1 : wake.get(), POLLIN, 0},
-                                   {stdout_.here.get(), POLLIN, 0},
-                                   {stderr_.here.get(), POLLIN, 0},
-                                   {control_.here.get(), POLLIN, 0},
-                                   {stdin_.here.get(), POLLOUT, 0}}};
-    const auto until = std::min(kill_at_, why_ended_ == ended_by::itself ? end : time_point::max());
+process::run_limit command_run::limit_of(const attempt_lease& held) const {
+  process::run_limit out;
+  if (!held.left || !rules_.end_when_lost) return out;
+  // Read before: whatever time passes between the two, the limit comes too early, not too late.
+  const auto now = base::boot_now();
+  out.end = now + held.left();
+  // Another attempt may run once the lease is over. So the grace lies before that, and is short:
+  // what can't be renewed for a while may be renewed in time after all.
+  out.warning = out.end - std::min(rules_.grace, held.length / 10);
+  return out;
+}
+
+void command_run::renew_limit(const attempt_lease& held) {
+  const auto now = limit_of(held);
+  if (now.end <= limit_.end) return;
+  limit_ = now;
+  child_->limit(now);
+}
+
+void command_run::follow(const attempt_lease& held) {
+  const std::stop_callback on_lost(held.lost, [this] { wake(); });
+  if (rules_.timeout.count() > 0) end_ = base::boot_now() + rules_.timeout;
+  while (look(held)) {
+    auto until = std::min(kill_at_, why_ended_ == ended_by::itself ? end_ : time_point::max());
+    if (held.left || streams_.terminal() != nullptr) {
+      const auto soon = held.left ? pause_between_looks(held) : longest_look;
+      until = std::min(until, base::boot_now() + soon);
+    }
+    const auto streams = streams_.wanted();
+    std::array<pollfd, std::tuple_size_v<command_streams_here::poll_set> + 2> waiting{
+        {{child_->events(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+    std::ranges::copy(streams, waiting.begin() + 2);
     const int most = until == time_point::max() ? -1 : process::poll_time(until);
     if (::poll(waiting.data(), waiting.size(), most) < 0) continue;
-    if (waiting[1].revents != 0 && !rules_.end_when_lost) {
+    if (waiting[1].revents != 0) {
       std::uint64_t taken = 0;
-      static_cast<void>(::read(wake.get(), &taken, sizeof taken));
+      static_cast<void>(::read(wake_.get(), &taken, sizeof taken));
     }
-    if (waiting[2].revents != 0 && !read_output(stdout_.here, output_stream::out)) close(stdout_);
-    if (waiting[3].revents != 0 && !read_output(stderr_.here, output_stream::err)) close(stderr_);
-    if (waiting[4].revents != 0 && !read_control()) control_.here.close();
-    if (waiting[5].revents != 0) feed_input();
+    auto ready = streams;
+    std::copy(waiting.begin() + 2, waiting.end(), ready.begin());
+    streams_.move(ready);
   }
-  drain();
+  if (child_->ended()) streams_.drain();
+}
+
+bool command_run::look(const attempt_lease& held) {
+  const bool ended = child_->ended();
+  if (child_->time_is_over() && why_ended_ == ended_by::itself) {
+    // The guardian saw it first, and has sent the signals.
+    why_ended_ = ended_by::lost_lease;
+    kill_at_ = base::boot_now() + rules_.grace;
+  }
+  if (ended || given_up_) return false;
+  const auto now = base::boot_now();
+  if (why_ended_ == ended_by::itself) {
+    if (held.lost.stop_requested() && rules_.end_when_lost) {
+      end_command(ended_by::lost_lease);
+    } else if (now >= end_) {
+      end_command(ended_by::timeout);
+    }
+  }
+  if (now >= kill_at_) return false;
+  if (const int number = child_->take_stop(); number != 0) stop_with_command(number);
+  renew_limit(held);
+  return true;
 }
 
 void command_run::end_command(ended_by why) {
@@ -148,59 +175,30 @@ void command_run::end_command(ended_by why) {
   child_->signal(SIGCONT);  // a stopped process would not take the other
 }
 
-bool command_run::read_output(process::descriptor& source, output_stream stream) {
-  std::array<char, read_size> bytes;
-  const auto got = ::read(source.get(), bytes.data(), bytes.size());
-  // A terminal whose other end is closed is an error of input.
-  if (got <= 0) return got < 0 && (errno == EINTR || errno == EAGAIN);
-  const std::string_view piece(bytes.data(), static_cast<std::size_t>(got));
-  output_.add(stream, piece);
-  if (rules_.on_output) rules_.on_output(stream, piece);
-  return true;
-}
-
-bool command_run::read_control() {
-  std::array<char, longest_report> bytes;
-  const auto got = ::read(control_.here.get(), bytes.data(), bytes.size());
-  if (got <= 0) return got < 0 && errno == EINTR;
-  reported_.append(bytes.data(), static_cast<std::size_t>(got));
-  // The last line counts.
-  if (reported_.size() > longest_report) reported_.erase(0, reported_.size() - longest_report);
-  return true;
-}
-
-void command_run::feed_input() {
-  const auto written = process::write_quietly(stdin_.here.get(), input_);
-  if (written > 0) input_.remove_prefix(static_cast<std::size_t>(written));
-  const bool broken = written < 0 && errno != EAGAIN && errno != EINTR;
-  if (broken || input_.empty()) stdin_.here.close();
-}
-
-void command_run::drain() {
-  const auto end = base::boot_now() + longest_drain;
-  // Of the control descriptor only what is there: a daemon holds it open for ever.
-  pollfd control{control_.here.get(), POLLIN, 0};
-  while (::poll(&control, 1, 0) > 0 && (control.revents & POLLIN) != 0 && read_control()) {
+void command_run::stop_with_command(int number) {
+  auto* const shown = streams_.terminal();
+  const bool for_keys = number == SIGTTIN || number == SIGTTOU;
+  if (shown == nullptr || (number != SIGTSTP && !for_keys)) return;
+  if (for_keys) streams_.want_keys();
+  if (!for_keys || !shown->take()) {
+    shown->give_back();
+    // The others of the pipeline: the real terminal has sent them nothing.
+    if (!for_keys) ::kill(0, SIGTSTP);
+    // In an orphaned process group nothing stops, as nobody would make it go on.
+    sigset_t one;
+    ::sigemptyset(&one);
+    ::sigaddset(&one, number);
+    sigset_t former;
+    ::pthread_kill(::pthread_self(), number);
+    ::pthread_sigmask(SIG_UNBLOCK, &one, &former);
+    ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
   }
-  while (stdout_.here.is_open() || stderr_.here.is_open()) {
-    const int left = process::poll_time(end);
-    std::array<pollfd, 2> waiting{
-        {{stdout_.here.get(), POLLIN, 0}, {stderr_.here.get(), POLLIN, 0}}};
-    const int ready = ::poll(waiting.data(), waiting.size(), left);
-    if (ready == 0 || (ready < 0 && errno != EINTR)) return;
-    if (ready < 0) continue;
-    if (waiting[0].revents != 0 && !read_output(stdout_.here, output_stream::out)) close(stdout_);
-    if (waiting[1].revents != 0 && !read_output(stderr_.here, output_stream::err)) close(stderr_);
-    if (left == 0) return;  // what is left running writes without an end
+  if (streams_.wants_keys()) {
+    shown->take();
+    child_->to_foreground();
+  } else {
+    child_->signal(SIGCONT);
   }
-}
-
-attempt_result command_run::not_started(const process::start_failure& why) const {
-  attempt_result out;
-  out.result.exit_code = why.number == ENOENT ? exit_not_found : exit_not_startable;
-  out.result.why = why.detail;
-  out.terms.kind = out.result.settled = settle_kind::release;
-  return out;
 }
 
 attempt_result command_run::conclude() {
@@ -218,7 +216,7 @@ attempt_result command_run::conclude() {
     out.result.why = "the lease was lost, and the command was ended";
   } else {
     conclude_by_code(out);
-    if (by_signal != 0 && reported_.empty()) {
+    if (by_signal != 0 && streams_.reported().empty()) {
       out.terms.kind = settle_kind::abandon;
       out.terms.why = unknown_reason::upstream_broken;
       out.result.why = "signal " + std::to_string(by_signal) + " ended the command";
@@ -230,7 +228,7 @@ attempt_result command_run::conclude() {
 
 void command_run::conclude_by_code(attempt_result& out) const {
   const int code = out.result.exit_code;
-  auto report = std::string_view(reported_);
+  auto report = std::string_view(streams_.reported());
   while (report.ends_with('\n')) report.remove_suffix(1);
   report = report.substr(report.rfind('\n') + 1);
   const auto ended = "the command ended with " + std::to_string(code);

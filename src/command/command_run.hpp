@@ -1,12 +1,13 @@
 // One attempt of a command, under a lease.
 #pragma once
-#include <mutex>
+#include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include <onceguard/command.hpp>
 
-#include "command/output.hpp"
+#include "command/command_streams.hpp"
 #include "process/child.hpp"
 
 namespace onceguard {
@@ -17,12 +18,26 @@ struct attempt_result {
   settle_terms terms;
 };
 
+/// The lease of an attempt.
+struct attempt_lease {
+  std::stop_token lost;
+  milliseconds length{0};
+  /// How much of it is left. Null: the attempt has none.
+  std::function<milliseconds()> left;
+};
+
 class command_run final : public running_command {
  public:
-  command_run(const command& command, const command_rules& rules, collected_output& output);
+  /// `queue`: what is to be shown; null: nothing is.
+  command_run(const command& command, const command_rules& rules, collected_output& output,
+              output_queue* queue);
 
-  /// Runs the command; blocks. `environment` goes in front of that of this process.
-  [[nodiscard]] attempt_result run(std::vector<std::string> environment, std::stop_token lost);
+  /// Runs the command; blocks, but never for a reader of its output. `environment` goes in front of
+  /// that of this process.
+  [[nodiscard]] attempt_result run(std::vector<std::string> environment, attempt_lease held);
+  /// Ends it from another thread: nobody wants to know its result.
+  void give_up() noexcept;
+  [[nodiscard]] bool given_up() const noexcept { return given_up_; }
 
   void signal(int number) const noexcept override;
   void resize_terminal() const noexcept override;
@@ -30,36 +45,30 @@ class command_run final : public running_command {
  private:
   enum class ended_by : std::uint8_t { itself, lost_lease, timeout };
 
-  [[nodiscard]] result<void> make_channels();
-  [[nodiscard]] result<process::channel> make_output(int stream);
-  void follow(std::stop_token lost);
-  /// Reads what there is. False: the other end is closed.
-  bool read_output(process::descriptor& source, output_stream stream);
-  bool read_control();
-  void close(process::channel& output);
-  void feed_input();
-  void drain();
+  void follow(const attempt_lease& held);
+  /// Looks at all that may end the command. False: it may not go on.
+  bool look(const attempt_lease& held);
+  /// Once more: the lease was renewed meanwhile.
+  void renew_limit(const attempt_lease& held);
+  [[nodiscard]] process::run_limit limit_of(const attempt_lease& held) const;
+  void wake() const noexcept;
   void end_command(ended_by why);
-  [[nodiscard]] attempt_result not_started(const process::start_failure& why) const;
+  /// What stopped the command stops this process as well, as its shell expects.
+  void stop_with_command(int number);
   [[nodiscard]] attempt_result conclude();
   /// What the command reported on its control descriptor, or its exit code says.
   void conclude_by_code(attempt_result& out) const;
 
   const command& command_;
   const command_rules& rules_;
-  collected_output& output_;
-  mutable std::mutex mutex_;  ///< of the ends here of the output, for resize_terminal
-  process::channel stdin_;
-  process::channel stdout_;
-  process::channel stderr_;
-  process::channel control_;
-  bool out_is_terminal_ = false;
-  bool err_is_terminal_ = false;
-  std::string_view input_;  // what the command has not read yet
-  std::string reported_;    // by the command, on its control descriptor
+  command_streams_here streams_;
+  process::descriptor wake_;
   std::optional<process::child> child_;
-  ended_by why_ended_ = ended_by::itself;
+  process::run_limit limit_;
+  process::time_point end_ = process::time_point::max();
   process::time_point kill_at_ = process::time_point::max();
+  ended_by why_ended_ = ended_by::itself;
+  std::atomic<bool> given_up_{false};
 };
 
 }  // namespace onceguard

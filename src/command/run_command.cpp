@@ -2,8 +2,9 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
+#include <future>
 #include <mutex>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "base/hash.hpp"
 #include "command/command_run.hpp"
 #include "command/output.hpp"
+#include "command/output_queue.hpp"
 #include "process/child.hpp"
 
 namespace onceguard {
@@ -68,6 +70,25 @@ bool pause(milliseconds time, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
+/// They are for the thread of the caller.
+void block_signals() noexcept {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
+/// Closes a queue at the end of its block.
+class closing {
+ public:
+  explicit closing(output_queue& queue) noexcept : queue_(queue) {}
+  closing(const closing&) = delete;
+  closing& operator=(const closing&) = delete;
+  ~closing() { queue_.close(); }
+
+ private:
+  output_queue& queue_;
+};
+
 /// All attempts of one call.
 class attempts {
  public:
@@ -121,11 +142,43 @@ class attempts {
                           ? std::string()
                           : rules_.output_folder + '/' + base::to_hex(held.id()) + '-' +
                                 std::to_string(held.lease().token) + ".output";
+    output_queue queue(rules_.output_folder, rules_.keep_in_file);
     collected_output output(rules_, file);
-    command_run run(command_, rules_, output);
+    command_run run(command_, rules_, output, rules_.on_output ? &queue : nullptr);
+    // The command, its lease and its settle are not held up by whoever is shown the output.
+    auto attempt = std::async(std::launch::async, [&, mine = std::move(held)]() mutable {
+      block_signals();
+      const closing at_the_end(queue);
+      return attempt_once(std::move(mine), begin, run, output);
+    });
+    try {
+      while (auto piece = queue.take()) rules_.on_output(piece->stream, piece->bytes);
+    } catch (...) {
+      run.give_up();
+      attempt.wait();
+      throw;
+    }
+    auto done = attempt.get();
+    if (done.settled.kind != outcome_kind::ran) return replay(done.settled);
+    return settled_value<command_result>(done.settled, std::move(done.result));
+  }
+
+  struct settled_attempt {
+    outcome settled;
+    command_result result;
+  };
+
+  settled_attempt attempt_once(lease_handle held, process::time_point begin, command_run& run,
+                               collected_output& output) {
     auto environment = environment_of(held.about(), held.lease());
     environment.push_back("ONCEGUARD_RECORD_LEASE=" + held.text());
-    auto ended = run.run(std::move(environment), held.stop_when_lost());
+    attempt_lease lease{held.stop_when_lost(), policy_.lease, [&held] { return held.left(); }};
+    auto ended = run.run(std::move(environment), std::move(lease));
+    if (run.given_up()) {
+      ended.terms = {};
+      ended.terms.kind = settle_kind::abandon;
+      ended.terms.why = unknown_reason::abandoned;
+    }
     ended.terms.retention = retention_since(begin);
     ended.terms.backoff = policy_.backoff;
     ended.terms.backoff_max = policy_.backoff_max;
@@ -136,9 +189,8 @@ class attempts {
     if (complete) {
       ended.terms.answer = std::make_shared<const answer>(codec<command_result>::encode(result));
     }
-    const auto settled = guard_.settle(std::move(held), std::move(ended.terms));
-    if (settled.kind != outcome_kind::ran) return replay(settled);
-    return settled_value<command_result>(settled, std::move(result));
+    auto settled = guard_.settle(std::move(held), std::move(ended.terms));
+    return {std::move(settled), std::move(result)};
   }
 
   /// A period counts from the claim, however long the command takes.
@@ -183,21 +235,20 @@ std::function<effect_report(const subject&, const lease&)> probe_by_command(comm
     rules.grace = 1s;
     rules.success = {0, 1};
     rules.failure = settle_kind::abandon;
-    rules.on_output = [](output_stream stream, std::string_view bytes) {
-      if (stream == output_stream::err) {
-        static_cast<void>(::write(STDERR_FILENO, bytes.data(), bytes.size()));
-      }
-    };
     collected_output output(rules, {});
-    command_run run(question, rules, output);
+    command_run run(question, rules, output, nullptr);
     auto made = run.run(environment_of(about, held), {});
+    output.move_to(made.result);
+    for (const auto& piece : made.result.output) {
+      if (piece.stream != output_stream::err) continue;
+      static_cast<void>(::write(STDERR_FILENO, piece.bytes.data(), piece.bytes.size()));
+    }
     if (made.result.settled != settle_kind::complete) {
       report.why = made.result.why;
     } else if (made.result.exit_code == 1) {
       report.status = effect_status::not_done;
     } else {
       report.status = effect_status::done;
-      output.move_to(made.result);
       std::erase_if(made.result.output,
                     [](const output_piece& piece) { return piece.stream == output_stream::err; });
       made.result.output_size = 0;

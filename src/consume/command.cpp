@@ -41,7 +41,9 @@ class command final : public receiver {
     start.words = params_.command;
     start.environment = environment_for(given);
     // Its output goes where the log goes: standard output belongs to nobody here.
-    start.streams = {input->there.get(), STDERR_FILENO, STDERR_FILENO, -1};
+    start.streams = {input->there.get(), STDERR_FILENO, STDERR_FILENO};
+    // Also while this process is stopped; otherwise it is ended here, just before.
+    start.limit.end = end + milliseconds(1'000);
     auto running = process::child::start(start);
     if (!running) return not_begun(running.error().detail);
     input->there.close();

@@ -54,6 +54,13 @@ bool held_lease::may_go_on() const noexcept {
          base::boot_now() - counted_from_.load() < length_;
 }
 
+milliseconds held_lease::left() const noexcept {
+  if (superseded_ || stage_ == stage::given_up) return milliseconds(0);
+  const auto end = counted_from_.load() + length_;
+  const auto rest = std::chrono::floor<milliseconds>(end - base::boot_now());
+  return std::max(rest, milliseconds(0));
+}
+
 bool held_lease::give_up() noexcept { return stage_.exchange(stage::given_up) != stage::sending; }
 
 void held_lease::keep_renewing() {

@@ -64,6 +64,8 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   /// this process's own clock, was superseded or was given up, and another attempt may run by now.
   /// The request that was partly sent must then stay incomplete.
   [[nodiscard]] bool may_go_on() const noexcept;
+  /// How much of the lease is left, by the same clock.
+  [[nodiscard]] milliseconds left() const noexcept;
   /// From now on, nothing may be sent. Returns true if nothing was sent before.
   bool give_up() noexcept;
   [[nodiscard]] bool superseded() const noexcept { return superseded_; }

@@ -90,6 +90,7 @@ std::string lease_handle::text() const { return state_->text(); }
 bool lease_handle::must_probe() const noexcept { return state_->lease().probe; }
 bool lease_handle::begin_sending() noexcept { return state_->begin_sending(); }
 bool lease_handle::may_go_on() const noexcept { return state_->may_go_on(); }
+milliseconds lease_handle::left() const noexcept { return state_->left(); }
 bool lease_handle::lost() const noexcept { return state_->superseded(); }
 std::stop_token lease_handle::stop_when_lost() { return state_->stop_when_lost(); }
 void lease_handle::watch(std::function<void(lease_event)> watcher) {

@@ -31,7 +31,7 @@ result<int> stdio_session::run() {
   process::child_params params;
   params.words = command_;
   params.environment = process::environment_behind({});
-  params.streams = {input->there.get(), output->there.get(), -1, -1};
+  params.streams = {input->there.get(), output->there.get(), -1};
   auto started = process::child::start(params);
   if (!started) {
     return error(started.error().number == ENOENT ? errc::not_found : errc::invalid_argument,

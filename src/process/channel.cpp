@@ -80,7 +80,7 @@ result<channel> make_input_pipe() {
   return channel{std::move((*ends)[1]), std::move((*ends)[0])};
 }
 
-result<channel> make_output_terminal(int terminal) {
+result<channel> make_terminal(int model) {
   channel out{descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), descriptor()};
   std::array<char, 128> name{};
   const bool made = out.here.is_open() && ::grantpt(out.here.get()) == 0 &&
@@ -88,13 +88,19 @@ result<channel> make_output_terminal(int terminal) {
                     ::ptsname_r(out.here.get(), name.data(), name.size()) == 0;
   if (made) out.there = descriptor(::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!out.there.is_open()) return refusal("a terminal can't be made");
+  copy_terminal_size(model, out.here.get());
+  return out;
+}
+
+result<channel> make_output_terminal(int model) {
+  auto out = make_terminal(model);
+  if (!out) return out;
   termios settings{};
   // The real terminal edits and translates; this one must not do so before.
-  if (::tcgetattr(out.there.get(), &settings) == 0) {
+  if (::tcgetattr(out->there.get(), &settings) == 0) {
     ::cfmakeraw(&settings);
-    ::tcsetattr(out.there.get(), TCSANOW, &settings);
+    ::tcsetattr(out->there.get(), TCSANOW, &settings);
   }
-  copy_terminal_size(terminal, out.here.get());
   return out;
 }
 

@@ -25,8 +25,10 @@ struct channel {
 [[nodiscard]] result<channel> make_output_pipe();
 /// A pipe to the command. The end here does not block.
 [[nodiscard]] result<channel> make_input_pipe();
-/// A terminal from the command, which passes bytes on as they are, of the size of `terminal`.
-[[nodiscard]] result<channel> make_output_terminal(int terminal);
+/// A terminal of the size of another one.
+[[nodiscard]] result<channel> make_terminal(int model);
+/// The same for output alone: it passes bytes on as they are.
+[[nodiscard]] result<channel> make_output_terminal(int model);
 /// As write(2), but a pipe without a reader raises no SIGPIPE, whatever this process does with it.
 [[nodiscard]] std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept;
 /// Writes all bytes to a pipe to the command, which may end without reading all of them. False: the

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
+#include <mutex>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -28,10 +30,61 @@ start_failure failure(const std::string& program, int number) {
   return {number, program + " can't be started: " + std::strerror(number)};
 }
 
+std::int64_t nanoseconds_of(time_point at) noexcept {
+  return at == time_point::max() ? 0 : std::max<std::int64_t>(1, at.time_since_epoch().count());
+}
+
+time_limit limit_of(const run_limit& until) noexcept {
+  // Without a warning, SIGTERM comes just before the end.
+  return {nanoseconds_of(std::min(until.warning, until.end)), nanoseconds_of(until.end)};
+}
+
+void send_order(int control, const order& given, int how) noexcept {
+  // A guardian that is gone has taken the command along.
+  while (::send(control, &given, sizeof given, MSG_NOSIGNAL | how) < 0 && errno == EINTR) {
+  }
+}
+
+// Guardians of what was left running, which this process has to take when they end.
+std::mutex left_mutex;
+std::vector<pid_t> left_guardians;
+
+void take_left_guardians(pid_t added) {
+  const std::lock_guard lock(left_mutex);
+  if (added > 0) left_guardians.push_back(added);
+  std::erase_if(left_guardians, [](pid_t one) { return ::waitpid(one, nullptr, WNOHANG) != 0; });
+}
+
+guardian_task task_of(const child_params& params, int control) noexcept {
+  guardian_task task{};
+  task.folder = params.folder.empty() ? nullptr : params.folder.c_str();
+  std::ranges::copy(params.streams, task.streams);
+  task.report_end = params.report_end;
+  task.report_number = params.report_number;
+  task.control = control;
+  task.terminal = task.caller_terminal = -1;
+  if (params.shown_on != nullptr) {
+    task.terminal = params.shown_on->there();
+    task.caller_terminal = params.shown_on->callers();
+    task.settings = params.shown_on->callers_settings();
+  }
+  task.foreground = params.foreground;
+  for (std::size_t i = 0; i < std::size(task.held); ++i) {
+    task.held[i] = i < params.held.size() ? params.held[i] : -1;
+  }
+  task.limit = limit_of(params.limit);
+  ::sigemptyset(&task.mask);
+  if (params.mask) task.mask = *params.mask;
+  task.defaults = usual_signals.data();
+  task.default_count = static_cast<int>(usual_signals.size());
+  return task;
+}
+
 }  // namespace
 
 boost::system::result<child, start_failure> child::start(const child_params& params) {
   if (params.words.empty()) return start_failure{ENOENT, "there is no command"};
+  take_left_guardians(0);
   const auto& program = params.words.front();
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -41,17 +94,9 @@ boost::system::result<child, start_failure> child::start(const child_params& par
   const descriptor there(ends[1]);
   const auto words = pointers_to(params.words);
   const auto variables = pointers_to(params.environment);
-  guardian_task task{};
+  auto task = task_of(params, there.get());
   task.words = words.data();
   task.variables = variables.data();
-  task.folder = params.folder.empty() ? nullptr : params.folder.c_str();
-  std::ranges::copy(params.streams, task.streams);
-  task.control = there.get();
-  task.new_group = params.new_group;
-  ::sigemptyset(&task.mask);
-  if (params.mask) task.mask = *params.mask;
-  task.defaults = usual_signals.data();
-  task.default_count = static_cast<int>(usual_signals.size());
   const pid_t guardian = ::fork();
   if (guardian < 0) return failure(program, errno);
   if (guardian == 0) run_guardian(task);
@@ -74,9 +119,15 @@ bool child::ended() {
     const auto size = ::recv(control_.get(), &got, sizeof got, MSG_DONTWAIT);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return false;
-    ended_ = true;  // also where the guardian is gone
-    if (size == static_cast<ssize_t>(sizeof got) && got.event == report::kind::ended) {
+    if (size != static_cast<ssize_t>(sizeof got)) {  // the guardian is gone
+      ended_ = true;
+    } else if (got.event == report::kind::ended) {
+      ended_ = true;
       status_ = got.value;
+    } else if (got.event == report::kind::stopped) {
+      stopped_by_ = got.value;
+    } else if (got.event == report::kind::time_over) {
+      time_is_over_ = true;
     }
   }
   return true;
@@ -92,29 +143,43 @@ bool child::wait(time_point until) {
   return true;
 }
 
-void child::order(std::int32_t number) const noexcept {
-  // A guardian that is gone has taken the command along.
-  static_cast<void>(::send(control_.get(), &number, sizeof number, MSG_NOSIGNAL | MSG_DONTWAIT));
-}
-
 void child::signal(int number) const noexcept {
-  if (number > 0) order(number);
+  if (number > 0) send_order(control_.get(), {order::kind::signal, number, {}}, MSG_DONTWAIT);
 }
 
-void child::kill_all() noexcept { finish(order_kill); }
-void child::leave() noexcept { finish(order_leave); }
+void child::limit(const run_limit& until) const noexcept {
+  send_order(control_.get(), {order::kind::limit, 0, limit_of(until)}, MSG_DONTWAIT);
+}
 
-void child::finish(std::int32_t number) noexcept {
+void child::to_foreground() const noexcept {
+  send_order(control_.get(), {order::kind::foreground, 0, {}}, MSG_DONTWAIT);
+}
+
+void child::kill_all() noexcept { finish(true); }
+void child::leave() noexcept { finish(false); }
+
+void child::finish(bool kill) noexcept {
   if (guardian_ <= 0 || !control_.is_open()) return;
   // Unlike a signal, this order must arrive, or the guardian would live on.
-  while (::send(control_.get(), &number, sizeof number, MSG_NOSIGNAL) < 0 && errno == EINTR) {
-  }
-  while (::waitpid(guardian_, nullptr, 0) < 0 && errno == EINTR) {
+  send_order(control_.get(), {kill ? order::kind::kill : order::kind::leave, 0, {}}, 0);
+  if (kill) {
+    while (::waitpid(guardian_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  } else {
+    take_left_guardians(guardian_);
   }
   guardian_ = -1;
   static_cast<void>(ended());  // its last words
   ended_ = true;
   control_.close();
+}
+
+int free_number() noexcept {
+  int number = 3;
+  for (int flags = 0; (flags = ::fcntl(number, F_GETFD)) >= 0 && (flags & FD_CLOEXEC) == 0;) {
+    ++number;
+  }
+  return number;
 }
 
 std::vector<std::string> environment_behind(std::vector<std::string> given) {

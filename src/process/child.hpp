@@ -1,5 +1,5 @@
-// A command as a child process. All processes that come of it end with this process, however this
-// process ends.
+// A command as a child process, in a process group and a session of its own. All processes that
+// come of it end with this process, however this process ends.
 #pragma once
 #include <array>
 #include <csignal>
@@ -7,14 +7,25 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <onceguard/error.hpp>
 
 #include "process/channel.hpp"
 #include "process/descriptor.hpp"
+#include "process/terminal.hpp"
 
 namespace onceguard::process {
+
+/// Until when a command may run. A machine that was suspended, or a process that was stopped, does
+/// not hold it up.
+struct run_limit {
+  time_point warning = time_point::max();  ///< then it gets SIGTERM
+  time_point end = time_point::max();      ///< then all that came of it is killed
+  /// Equal in both.
+  friend bool operator==(const run_limit&, const run_limit&) = default;
+};
 
 /// What runs, and with what.
 struct child_params {
@@ -24,10 +35,21 @@ struct child_params {
   std::vector<std::string> environment;
   /// The working directory; empty: this process's.
   std::string folder;
-  /// Become the descriptors 0 to 3; -1: as in this process, and no descriptor 3.
-  std::array<int, 4> streams{-1, -1, -1, -1};
-  /// The command begins a process group: what a terminal sends to this process does not reach it.
-  bool new_group = true;
+  /// Become the descriptors 0 to 2; -1: as in this process.
+  std::array<int, 3> streams{-1, -1, -1};
+  /// Becomes the descriptor `report_number`; -1: there is none. See free_number().
+  int report_end = -1;
+  int report_number = 3;
+  /// The ends here of the streams, at most three: what the command leaves running may write to them
+  /// after leave(). With a terminal, the end here of that terminal comes first.
+  std::vector<int> held;
+  /// Becomes the command's controlling terminal; null: it has none.
+  const terminal* shown_on = nullptr;
+  /// The command has the keys of its terminal from the beginning. Otherwise it is stopped when it
+  /// asks for them.
+  bool foreground = false;
+  /// Enforced also while this process is stopped.
+  run_limit limit;
   /// The mask of blocked signals; empty: none is blocked.
   std::optional<sigset_t> mask;
 };
@@ -64,25 +86,38 @@ class child {
   /// As of waitpid. Nullopt: not ended, or killed together with its guardian, with no status known.
   [[nodiscard]] std::optional<int> status() const noexcept { return status_; }
 
-  /// Sends a signal to the command, or to its group if it has one.
+  /// The signal that has stopped the command since the last call; 0: none.
+  [[nodiscard]] int take_stop() noexcept { return std::exchange(stopped_by_, 0); }
+  /// The limit was reached, and the command is being ended or was killed.
+  [[nodiscard]] bool time_is_over() const noexcept { return time_is_over_; }
+
+  /// Sends a signal to the command's process group.
   void signal(int number) const noexcept;
+  /// Sets another limit.
+  void limit(const run_limit& until) const noexcept;
+  /// Gives the keys of its terminal to the command, which goes on if it was stopped.
+  void to_foreground() const noexcept;
   /// Kills all processes of the command, and waits for their end.
   void kill_all() noexcept;
-  /// What the command has left running goes on.
+  /// What the command has left running goes on. What it writes is dropped.
   void leave() noexcept;
 
  private:
   child(descriptor control, pid_t guardian) noexcept
       : control_(std::move(control)), guardian_(guardian) {}
-  void order(std::int32_t number) const noexcept;
   /// Ends the guardian by an order.
-  void finish(std::int32_t number) noexcept;
+  void finish(bool kill) noexcept;
 
   descriptor control_;
   pid_t guardian_ = -1;
   bool ended_ = false;
   std::optional<int> status_;
+  int stopped_by_ = 0;
+  bool time_is_over_ = false;
 };
+
+/// The lowest number from 3 that no descriptor has which other programs inherit from this process.
+[[nodiscard]] int free_number() noexcept;
 
 /// The variables of this process, behind the given ones, which replace those of the same name.
 [[nodiscard]] std::vector<std::string> environment_behind(std::vector<std::string> given);

@@ -6,10 +6,12 @@
 #include <ctime>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,22 +33,28 @@ void send_report(int control, report::kind event, std::int32_t value) noexcept {
   // A guardian that is killed takes the command along.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != guardian) ::_exit(127);
-  if (task.new_group) ::setpgid(0, 0);
+  ::setpgid(0, 0);
+  if (task.terminal >= 0 && task.foreground) ::tcsetpgrp(task.terminal, ::getpid());
   // First out of the way of the numbers that they replace.
-  int streams[4];
-  for (int i = 0; i < 4; ++i) {
-    streams[i] = task.streams[i] < 0 ? -1 : ::fcntl(task.streams[i], F_DUPFD_CLOEXEC, 10);
+  const int above = task.report_number < 10 ? 10 : task.report_number + 1;
+  const int told = ::fcntl(failure, F_DUPFD_CLOEXEC, above);
+  int streams[3];
+  for (int i = 0; i < 3; ++i) {
+    streams[i] = task.streams[i] < 0 ? -1 : ::fcntl(task.streams[i], F_DUPFD_CLOEXEC, above);
   }
-  for (int i = 0; i < 4; ++i) {
+  const int report_end =
+      task.report_end < 0 ? -1 : ::fcntl(task.report_end, F_DUPFD_CLOEXEC, above);
+  for (int i = 0; i < 3; ++i) {
     if (streams[i] >= 0) ::dup2(streams[i], i);
   }
+  if (report_end >= 0) ::dup2(report_end, task.report_number);
   for (int i = 0; i < task.default_count; ++i) ::signal(task.defaults[i], SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &task.mask, nullptr);
   if (task.folder == nullptr || ::chdir(task.folder) == 0) {
     ::execvpe(task.words[0], task.words, task.variables);
   }
   const int why = errno;
-  static_cast<void>(::write(failure, &why, sizeof why));
+  static_cast<void>(::write(told, &why, sizeof why));
   ::_exit(127);
 }
 
@@ -83,11 +91,11 @@ bool kill_children() noexcept {
 }
 
 /// Until no child is left: the children of a killed one become the guardian's.
-void kill_all(pid_t command, bool has_group) noexcept {
+void kill_all(pid_t command) noexcept {
   for (int vain = 0; vain < most_vain_rounds; ++vain) {
     const bool listed = kill_children();
     if (!listed && command > 0) {
-      if (has_group) ::kill(-command, SIGKILL);
+      ::kill(-command, SIGKILL);
       ::kill(command, SIGKILL);
     }
     pid_t ended = 0;
@@ -102,14 +110,24 @@ void kill_all(pid_t command, bool has_group) noexcept {
   }
 }
 
-/// No descriptor of this process may live on in the guardian, whatever it is. The control socket
-/// becomes the number 0.
-void keep_only(int control) noexcept {
-  ::dup2(control, 0);
-  if (::syscall(SYS_close_range, 1U, ~0U, 0U) == 0) return;
+// Of the descriptors of this process the guardian keeps these alone, under these numbers.
+enum kept : int { kept_control, kept_held, kept_held_2, kept_held_3, kept_terminal, kept_count };
+
+/// No other descriptor of this process may live on in the guardian, whatever it is.
+void keep_only(const guardian_task& task) noexcept {
+  const int wanted[kept_count] = {task.control, task.held[0], task.held[1], task.held[2],
+                                  task.caller_terminal};
+  int high[kept_count];
+  for (int i = 0; i < kept_count; ++i) {
+    high[i] = wanted[i] < 0 ? -1 : ::fcntl(wanted[i], F_DUPFD_CLOEXEC, kept_count);
+  }
+  for (int i = 0; i < kept_count; ++i) {
+    if (high[i] < 0 || ::dup2(high[i], i) < 0) ::close(i);
+  }
+  if (::syscall(SYS_close_range, static_cast<unsigned>(kept_count), ~0U, 0U) == 0) return;
   // A kernel before 5.9.
   const auto most = ::sysconf(_SC_OPEN_MAX);
-  for (int i = 1; i < most; ++i) ::close(i);
+  for (int i = kept_count; i < most; ++i) ::close(i);
 }
 
 /// Starts the command. Its process id; 0: it did not start.
@@ -144,17 +162,146 @@ pid_t start(const guardian_task& task) noexcept {
   return 0;
 }
 
-/// Takes the ended children. True: the command was one of them.
+/// Takes what became of the children. True: the command has ended.
 bool reap(pid_t command, int control) noexcept {
   bool ended = false;
   int status = 0;
-  for (pid_t child = 0; (child = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  for (pid_t child = 0; (child = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
     if (child != command) continue;
+    if (WIFSTOPPED(status)) {
+      send_report(control, report::kind::stopped, WSTOPSIG(status));
+      continue;
+    }
     ended = true;
     send_report(control, report::kind::ended, status);
   }
   return ended;
 }
+
+void set_timer(int timer, std::int64_t at) noexcept {
+  itimerspec when{};
+  when.it_value = {at / 1'000'000'000, at % 1'000'000'000};
+  ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+/// Reads what those write that were left running, so that they do not end by it, until the last one
+/// has closed its output or has ended.
+[[noreturn]] void read_for_ever(const guardian_task& task) noexcept {
+  static_cast<void>(::chdir("/"));
+  pollfd waiting[held_count];
+  for (int i = 0; i < held_count; ++i) {
+    waiting[i] = {task.held[i] < 0 ? -1 : kept_held + i, POLLIN, 0};
+  }
+  static char dropped[4096];
+  while (waiting[0].fd >= 0 || waiting[1].fd >= 0 || waiting[2].fd >= 0) {
+    if (::poll(waiting, held_count, -1) < 0) continue;
+    for (auto& one : waiting) {
+      if (one.revents == 0) continue;
+      const auto size = ::read(one.fd, dropped, sizeof dropped);
+      if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) one.fd = -1;
+    }
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+  ::_exit(0);
+}
+
+/// Watches a command that runs.
+class watch {
+ public:
+  watch(const guardian_task& task, pid_t command) noexcept
+      : task_(task), command_(command), limit_(task.limit) {
+    sigset_t child_ended;
+    ::sigemptyset(&child_ended);
+    ::sigaddset(&child_ended, SIGCHLD);
+    children_ = ::signalfd(-1, &child_ended, SFD_CLOEXEC);
+    timer_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    set_timer(timer_, limit_.warning);
+  }
+
+  /// Until the command may not go on.
+  void run() noexcept {
+    // A child may have ended before the descriptor was made.
+    look_at_children();
+    pollfd waiting[3] = {{kept_control, POLLIN, 0}, {children_, POLLIN, 0}, {timer_, POLLIN, 0}};
+    while (true) {
+      if (::poll(waiting, 3, children_ < 0 ? 50 : -1) < 0) {
+        if (errno != EINTR) return;
+        continue;
+      }
+      if ((waiting[1].revents & POLLIN) != 0) {
+        signalfd_siginfo taken;
+        static_cast<void>(::read(children_, &taken, sizeof taken));
+      }
+      look_at_children();
+      if ((waiting[2].revents & POLLIN) != 0 && !warn()) return;
+      if (waiting[0].revents != 0 && !follow()) return;
+    }
+  }
+
+  [[nodiscard]] pid_t command() const noexcept { return command_; }
+
+ private:
+  void look_at_children() noexcept {
+    if (reap(command_, kept_control)) command_ = 0;
+  }
+
+  void to_command(int number) const noexcept {
+    if (command_ > 0) ::kill(-command_, number);
+  }
+
+  /// The time is over. False: entirely.
+  bool warn() noexcept {
+    std::uint64_t times = 0;
+    if (::read(timer_, &times, sizeof times) < 0) return true;  // it was set anew
+    if (warned_) return false;
+    warned_ = true;
+    to_command(SIGTERM);
+    to_command(SIGCONT);  // a stopped process would not take the other
+    send_report(kept_control, report::kind::time_over, 0);
+    set_timer(timer_, limit_.end);
+    return true;
+  }
+
+  /// Follows an order. False: the command may not go on.
+  bool follow() noexcept {
+    order got{};
+    const auto size = ::recv(kept_control, &got, sizeof got, 0);
+    if (size < 0 && errno == EINTR) return true;
+    if (size != static_cast<ssize_t>(sizeof got)) {  // the other end is gone
+      if (task_.caller_terminal >= 0) ::tcsetattr(kept_terminal, TCSANOW, &task_.settings);
+      return false;
+    }
+    switch (got.what) {
+      case order::kind::signal:
+        to_command(got.number);
+        return true;
+      case order::kind::limit:
+        limit_ = got.limit;
+        set_timer(timer_, warned_ ? limit_.end : limit_.warning);
+        return true;
+      case order::kind::foreground:
+        // The master's number is good for that, too.
+        if (command_ > 0) ::tcsetpgrp(kept_held, command_);
+        to_command(SIGCONT);
+        return true;
+      case order::kind::leave:
+        ::close(kept_control);
+        ::close(kept_terminal);
+        read_for_ever(task_);
+      case order::kind::kill:
+        break;
+    }
+    return false;
+  }
+
+  const guardian_task& task_;
+  pid_t command_;
+  time_limit limit_;
+  int children_ = -1;
+  int timer_ = -1;
+  bool warned_ = false;
+};
 
 }  // namespace
 
@@ -163,35 +310,17 @@ void run_guardian(const guardian_task& task) noexcept {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::setsid();
   ::signal(SIGCHLD, SIG_DFL);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_NAME, "onceguard-child");
-  pid_t command = start(task);
+  if (task.terminal >= 0) ::ioctl(task.terminal, TIOCSCTTY, 0);
+  const pid_t command = start(task);
   if (command == 0) ::_exit(1);
-  keep_only(task.control);
-  sigset_t child_ended;
-  ::sigemptyset(&child_ended);
-  ::sigaddset(&child_ended, SIGCHLD);
-  pollfd waiting[2] = {{0, POLLIN, 0}, {::signalfd(-1, &child_ended, SFD_CLOEXEC), POLLIN, 0}};
-  // A child may have ended before the descriptor was made.
-  if (reap(command, 0)) command = 0;
-  while (true) {
-    if (::poll(waiting, 2, waiting[1].fd < 0 ? 50 : -1) < 0 && errno != EINTR) break;
-    if ((waiting[1].revents & POLLIN) != 0) {
-      signalfd_siginfo taken;
-      static_cast<void>(::read(waiting[1].fd, &taken, sizeof taken));
-    }
-    if (reap(command, 0)) command = 0;
-    if (waiting[0].revents == 0) continue;
-    std::int32_t order = 0;
-    const auto size = ::recv(0, &order, sizeof order, 0);
-    if (size < 0 && errno == EINTR) continue;
-    if (size != static_cast<ssize_t>(sizeof order)) break;  // the other end is gone
-    if (order == order_leave) ::_exit(0);
-    if (order < 0) break;
-    if (command > 0) ::kill(task.new_group ? -command : command, order);
-  }
-  kill_all(command, task.new_group);
+  keep_only(task);
+  watch watching(task, command);
+  watching.run();
+  kill_all(watching.command());
   ::_exit(0);
 }
 

@@ -1,21 +1,28 @@
 #include "cli/exec/exec_run.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
+
+#include <climits>
 
 #include <onceguard/command.hpp>
 
 #include "cli/command.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
+#include "process/descriptor.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {
@@ -50,18 +57,26 @@ std::string output_folder_for(const std::string& store_url) {
 /// This process's standard output and error. What nobody reads is dropped.
 class shown_output {
  public:
+  /// A stop request ends the wait for a reader.
+  explicit shown_output(std::stop_token stop)
+      : stopped_(::eventfd(0, EFD_CLOEXEC)), on_stop_(std::move(stop), stopping{stopped_.get()}) {}
+
   void write(output_stream stream, std::string_view bytes) {
     const int descriptor = stream == output_stream::err ? STDERR_FILENO : STDOUT_FILENO;
     int& failed = stream == output_stream::err ? err_failed_ : out_failed_;
     while (failed == 0 && !bytes.empty()) {
-      // The descriptor may be set not to block by whoever else has it.
-      const auto written = ::write(descriptor, bytes.data(), bytes.size());
+      std::array<pollfd, 2> waiting{{{descriptor, POLLOUT, 0}, {stopped_.get(), POLLIN, 0}}};
+      if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
+      if (waiting[1].revents != 0) {
+        failed = EPIPE;
+        return;
+      }
+      // A pipe that is ready takes so much without waiting for its reader.
+      const auto written =
+          ::write(descriptor, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
       if (written > 0) {
         bytes.remove_prefix(static_cast<std::size_t>(written));
-      } else if (errno == EAGAIN) {
-        pollfd output{descriptor, POLLOUT, 0};
-        ::poll(&output, 1, -1);
-      } else if (errno != EINTR) {
+      } else if (errno != EINTR && errno != EAGAIN) {
         failed = errno;
       }
     }
@@ -70,8 +85,18 @@ class shown_output {
   [[nodiscard]] bool failed() const noexcept { return out_failed_ != 0 && out_failed_ != EPIPE; }
 
  private:
+  struct stopping {
+    int stopped;
+    void operator()() const noexcept {
+      const std::uint64_t one = 1;
+      static_cast<void>(::write(stopped, &one, sizeof one));
+    }
+  };
+
   int out_failed_ = 0;
   int err_failed_ = 0;
+  process::descriptor stopped_;
+  std::stop_callback<stopping> on_stop_;
 };
 
 // ---- the run
@@ -179,9 +204,9 @@ int run_in(guard& records, const exec_request& given, const config::settings& se
   rules.policy = &policy;
   rules.signal_mask = &signals.former_mask();
   rules.stop = signals.stop();
-  shown_output shown;
+  shown_output shown(rules.stop);
   // Of a period that has had its run, nothing is shown: cron would mail it.
-  bool running = given.every.empty();
+  std::atomic<bool> running = given.every.empty();
   rules.on_output = [&](output_stream stream, std::string_view bytes) {
     if (running) shown.write(stream, bytes);
   };

@@ -1,5 +1,6 @@
 #include "cli/exec/signal_relay.hpp"
 
+#include <algorithm>
 #include <array>
 #include <pthread.h>
 #include <unistd.h>
@@ -7,7 +8,12 @@
 namespace onceguard::cli {
 namespace {
 
-constexpr std::array<int, 7> relayed{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+constexpr std::array<int, 9> relayed{SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,
+                                     SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
+/// Of these, none ends a process that has no command.
+constexpr std::array<int, 5> harmless{SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
+/// Whoever sends a signal to a process and to its group (as timeout(1) does) means one.
+constexpr std::chrono::milliseconds one_act{10};
 /// Ends the thread. The kernel sends it to nobody by itself.
 constexpr int end_of_thread = SIGURG;
 
@@ -15,7 +21,13 @@ constexpr int end_of_thread = SIGURG;
 
 signal_relay::signal_relay() {
   ::sigemptyset(&taken_);
-  for (const int signal : relayed) ::sigaddset(&taken_, signal);
+  ::sigemptyset(&ignored_);
+  for (const int signal : relayed) {
+    ::sigaddset(&taken_, signal);
+    struct sigaction former {};
+    ::sigaction(signal, nullptr, &former);
+    if (former.sa_handler == SIG_IGN) ::sigaddset(&ignored_, signal);
+  }
   ::sigaddset(&taken_, end_of_thread);
   ::pthread_sigmask(SIG_BLOCK, &taken_, &former_);
   // Whoever started this process may ignore it: no exit code would come.
@@ -42,19 +54,48 @@ void signal_relay::take() {
   }
 }
 
+bool signal_relay::is_repeated(const siginfo_t& taken) {
+  const auto now = base::boot_now();
+  const bool same =
+      taken.si_signo == last_signal_ && taken.si_pid == last_sender_ && now - last_taken_ < one_act;
+  last_signal_ = taken.si_signo;
+  last_sender_ = taken.si_pid;
+  last_taken_ = now;
+  return same;
+}
+
 void signal_relay::pass_on(const siginfo_t& taken) {
   const std::lock_guard lock(mutex_);
   const int signal = taken.si_signo;
+  // For the other processes of the group.
+  if (taken.si_code == SI_USER && taken.si_pid == ::getpid()) return;
+  if (is_repeated(taken)) return;
   if (command_ != nullptr) {
-    // Of the terminals that the command has of its own, the kernel knows nothing.
-    if (signal == SIGWINCH) command_->resize_terminal();
-    if (signal == SIGWINCH || taken.si_code != SI_KERNEL) command_->signal(signal);
+    if (signal == SIGWINCH) {
+      command_->resize_terminal();
+    } else {
+      command_->signal(signal);
+    }
     return;
   }
-  const bool ends = signal != SIGWINCH && signal != SIGUSR1 && signal != SIGUSR2;
-  if (!ends || stopped_by_ != 0) return;
+  if (std::ranges::find(harmless, signal) != harmless.end()) {
+    if (signal == SIGTSTP) stop_here();
+    return;
+  }
+  // Whoever started this process may ignore it, as nohup does.
+  if (stopped_by_ != 0 || ::sigismember(&ignored_, signal) == 1) return;
   stopped_by_ = signal;
   stop_.request_stop();
+}
+
+void signal_relay::stop_here() const {
+  if (::sigismember(&ignored_, SIGTSTP) == 1) return;
+  sigset_t one;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, SIGTSTP);
+  ::pthread_kill(::pthread_self(), SIGTSTP);
+  ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &one, nullptr);
 }
 
 void signal_relay::end_by_signal() const {

@@ -7,11 +7,13 @@
 
 #include <onceguard/command.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard::cli {
 
 /// Takes the signals that end a process or have a meaning for its command. While a command runs,
-/// the command gets them; before and between, they request a stop. What a terminal sends reaches
-/// the command by itself, as the command is in the same process group, and is not sent twice.
+/// the command's process group gets them, once; before and between, they request a stop. The
+/// command is in another process group, so that nothing else sends it what is sent to this one.
 class signal_relay {
  public:
   /// Blocks the signals in this thread and those that it starts from then on: make it first.
@@ -32,9 +34,16 @@ class signal_relay {
  private:
   void take();
   void pass_on(const siginfo_t& taken);
+  [[nodiscard]] bool is_repeated(const siginfo_t& taken);
+  /// As if nothing had taken the terminal's stop.
+  void stop_here() const;
 
   sigset_t taken_{};
   sigset_t former_{};
+  sigset_t ignored_{};
+  int last_signal_ = 0;
+  pid_t last_sender_ = 0;
+  base::boot_clock::time_point last_taken_;
   std::stop_source stop_;
   std::mutex mutex_;
   running_command* command_ = nullptr;

@@ -1,0 +1,116 @@
+#include "process/terminal.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "process/channel.hpp"
+
+namespace onceguard::process {
+namespace {
+
+bool ends_lines_with_two(const termios& settings) noexcept {
+  return (settings.c_oflag & OPOST) != 0 && (settings.c_oflag & ONLCR) != 0;
+}
+
+}  // namespace
+
+bool terminal::is(int descriptor) noexcept {
+  return ::isatty(descriptor) == 1 && ::tcgetsid(descriptor) == ::getsid(0);
+}
+
+result<std::optional<terminal>> terminal::open() {
+  descriptor callers(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+  termios settings{};
+  if (!callers.is_open() || ::tcgetattr(callers.get(), &settings) != 0) {
+    return std::optional<terminal>();
+  }
+  auto made = make_terminal(callers.get());
+  if (!made) return made.error();
+  ::tcsetattr(made->there.get(), TCSANOW, &settings);
+  ::fcntl(made->here.get(), F_SETFL, O_RDWR | O_NONBLOCK);
+  return std::optional<terminal>(
+      terminal(std::move(callers), std::move(made->here), std::move(made->there), settings));
+}
+
+bool terminal::in_foreground() const noexcept { return ::tcgetpgrp(callers_.get()) == ::getpgrp(); }
+
+bool terminal::take() noexcept {
+  if (!in_foreground()) return false;
+  termios now{};
+  if (taken_ && ::tcgetattr(callers_.get(), &now) == 0 && (now.c_lflag & ICANON) == 0) return true;
+  // Whoever had it meanwhile may have changed it.
+  ::tcgetattr(callers_.get(), &settings_);
+  termios raw = settings_;
+  ::cfmakeraw(&raw);
+  // The command's terminal edits, echoes and sends signals; lines are ended by this one.
+  raw.c_oflag = output_flags_ = settings_.c_oflag;
+  taken_ = ::tcsetattr(callers_.get(), TCSANOW, &raw) == 0;
+  return taken_;
+}
+
+void terminal::give_back() noexcept {
+  if (!taken_) return;
+  taken_ = false;
+  ::tcsetattr(callers_.get(), TCSANOW, &settings_);
+}
+
+void terminal::resize() const noexcept { copy_terminal_size(callers_.get(), here_.get()); }
+
+void terminal::read_keys() {
+  std::array<char, 1024> read{};
+  const auto size = ::read(callers_.get(), read.data(), read.size());
+  if (size > 0) {
+    keys_.append(read.data(), static_cast<std::size_t>(size));
+    tell_group({read.data(), static_cast<std::size_t>(size)});
+  }
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size <= 0) give_back();  // it is gone, or belongs to another process now
+}
+
+void terminal::tell_group(std::string_view keys) const noexcept {
+  termios now{};
+  if (::tcgetattr(here_.get(), &now) != 0 || (now.c_lflag & ISIG) == 0) return;
+  for (const char key : keys) {
+    const auto code = static_cast<cc_t>(key);
+    if (code == _POSIX_VDISABLE) continue;
+    if (code == now.c_cc[VINTR]) ::kill(0, SIGINT);
+    if (code == now.c_cc[VQUIT]) ::kill(0, SIGQUIT);
+  }
+}
+
+void terminal::pass_keys() noexcept {
+  const auto taken = ::write(here_.get(), keys_.data(), keys_.size());
+  if (taken > 0) keys_.erase(0, static_cast<std::size_t>(taken));
+  if (taken < 0 && errno != EAGAIN && errno != EINTR) keys_.clear();
+}
+
+void terminal::as_written(std::string& shown) noexcept {
+  termios now{};
+  if (::tcgetattr(here_.get(), &now) != 0) return;
+  if (taken_ && now.c_oflag != output_flags_) {
+    termios raw{};
+    if (::tcgetattr(callers_.get(), &raw) == 0) {
+      raw.c_oflag = output_flags_ = now.c_oflag;
+      ::tcsetattr(callers_.get(), TCSANOW, &raw);
+    }
+  }
+  if (!ends_lines_with_two(now)) {
+    if (std::exchange(return_before_, false)) shown.insert(0, 1, '\r');
+    return;
+  }
+  std::string out;
+  out.reserve(shown.size() + 1);
+  for (const char c : shown) {
+    if (return_before_ && c != '\n') out += '\r';
+    return_before_ = c == '\r';
+    if (!return_before_) out += c;
+  }
+  shown = std::move(out);
+}
+
+}  // namespace onceguard::process
