@@ -1,4 +1,4 @@
-"""`onceguard exec`: large outputs, and readers that are slow, gone or full."""
+"""`onceguard exec`: large outputs, and readers that are gone or full."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from support.executing import FAILED_ITSELF
-from support.waiting import Stopwatch, wait_until
+from support.waiting import wait_until
 
 MIB = 1 << 20
 
@@ -132,17 +132,6 @@ def test_a_reader_that_is_gone_does_not_end_the_command(exec_, key):
     assert (exec_.folder / "whole").exists()
     again = exec_.run(key, *numbers(MIB, "open('whole', 'w').close()"))
     assert again.triple == (0, bytes_of(MIB), b"")
-
-
-def test_a_reader_that_sleeps_holds_up_the_command_and_not_its_lease(exec_, key):
-    process = exec_.begin(key, *numbers(4 * MIB), options=["--lease", "1s"], bufsize=0)
-    assert len(process.stdout.read(10)) == 10
-    clock = Stopwatch()
-    while clock.seconds < 2.5:
-        assert exec_.state(key) == "in_progress"
-    rest = exec_.end(process)
-    assert rest.code == 0 and len(rest.out) == 4 * MIB - 10
-    assert exec_.state(key) == "completed"
 
 
 def test_standard_output_that_can_not_be_written_is_an_error(exec_, key):

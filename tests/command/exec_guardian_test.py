@@ -1,0 +1,105 @@
+"""`onceguard exec` that is stopped or killed, alone or with its group: nothing of its command runs on
+beside the next attempt."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from support.executing import Done, none_left, processes_with
+from support.waiting import wait_until
+
+# Leaves a mark for each step, with the number of its attempt.
+STEPS = ("for i in $(seq 60); do echo $ONCEGUARD_ATTEMPT >>steps; sleep 0.1; "
+         "[ $ONCEGUARD_ATTEMPT = 2 ] && [ $i = 10 ] && break; done; touch whole")
+
+
+def steps(exec_):
+    file = exec_.folder / "steps"
+    return file.read_text().split() if file.exists() else []
+
+
+@pytest.mark.parametrize("how", [["probe", "--probe", "test -e whole"], ["rerun"]])
+def test_a_stopped_exec_has_no_command_beside_the_next_attempt(exec_, key, how):
+    """A process that is stopped can't watch its lease; its guardian does."""
+    options = ["--lease", "1s", "--grace", "500ms", "--on-unknown", *how]
+    first = exec_.begin_shell(key, STEPS, options=options)
+    wait_until(lambda: steps(exec_), what="the first step")
+    first.send_signal(signal.SIGSTOP)
+    wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")
+    second = exec_.shell(key, STEPS, options=options)
+    first.send_signal(signal.SIGCONT)
+    exec_.end(first)
+    assert second.code == 0
+    order = steps(exec_)
+    assert order == sorted(order) and order.count("2") == 10, order
+
+
+@pytest.mark.parametrize("tree", ["trap '' TERM; (exec -a of-KEY sleep 300) & wait",
+                                  "setsid bash -c 'trap \"\" TERM; exec -a of-KEY sleep 300' & wait",
+                                  "kill -STOP $$ & exec -a of-KEY sleep 300"])
+def test_the_guardian_of_a_stopped_exec_kills_all_when_the_lease_is_over(exec_, key, tree):
+    process = exec_.begin(key, "bash", "-c", tree.replace("KEY", key),
+                          options=["--lease", "1s", "--grace", "300s"])
+    wait_until(lambda: processes_with(f"of-{key}"), what="the sleeper")
+    process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")
+    assert not processes_with(f"of-{key}")
+    process.send_signal(signal.SIGCONT)
+    done = exec_.end(process)
+    assert done.code >= 120 and b"lease" in done.err
+
+
+def test_a_renewed_lease_ends_nothing(exec_, key):
+    """The deadline that the guardian holds moves with the lease."""
+    done = exec_.shell(key, "sleep 3; echo whole", options=["--lease", "1s", "--grace", "1s"])
+    assert done.triple == (0, b"whole\n", b"")
+
+
+TREES = ["(exec -a of-KEY sleep 300) & wait",
+         "setsid bash -c 'exec -a of-KEY sleep 300' & wait",
+         "(setsid bash -c '(exec -a of-KEY sleep 300) & wait' &); sleep 300"]
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_nothing_survives_a_kill_of_the_whole_group(exec_, key, tree):
+    """As `kill -9 -PGID`, and a CI runner, have it."""
+    process = exec_.begin(key, "bash", "-c", tree.replace("KEY", key), start_new_session=True)
+    wait_until(lambda: processes_with(f"of-{key}"), what="the sleeper")
+    os.killpg(process.pid, signal.SIGKILL)
+    assert exec_.end(process).code == -signal.SIGKILL
+    none_left(f"of-{key}")
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_nothing_survives_timeout_with_sigkill(exec_, key, tree):
+    """timeout(1) is not from here; it kills the group that it has made, itself included."""
+    words = ["timeout", "-s", "KILL", "2", *exec_.words(key, "bash", "-c", tree.replace("KEY", key))]
+    done = subprocess.run(words, cwd=exec_.folder, env=exec_.environment(), capture_output=True,
+                          timeout=60, check=False)
+    assert Done(done.returncode, done.stdout, done.stderr).code in (-signal.SIGKILL, 137)
+    none_left(f"of-{key}")
+
+
+def ids_of(process):
+    """Parent, process group and session."""
+    with open(f"/proc/{process}/stat", encoding="utf-8") as stat:
+        return [int(word) for word in stat.read().rpartition(")")[2].split()[1:4]]
+
+
+def test_the_guardian_is_in_no_group_and_session_of_another(exec_, key):
+    process = exec_.begin(key, "bash", "-c", f"exec -a of-{key} sleep 300", start_new_session=True)
+    [command] = wait_until(lambda: processes_with(f"of-{key}"), what="the command")
+    guardian, group, session = ids_of(command)
+    assert ids_of(guardian)[1:] == [guardian, guardian]
+    assert process.pid not in (group, session) and group == command
+    process.terminate()
+    assert exec_.end(process).code == 128 + 15
+
+
+def test_a_stopped_command_sees_the_end_of_its_time(exec_, key):
+    """SIGTERM alone would wait until somebody makes the command go on."""
+    script = "trap 'echo ended; exit 1' TERM; echo begun; kill -STOP $$; while :; do sleep 0.05; done"
+    done = exec_.shell(key, script, options=["--timeout", "1s", "--grace", "50s"])
+    assert (done.code, done.out) == (1, b"begun\nended\n") and b"timeout" in done.err
