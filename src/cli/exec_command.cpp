@@ -43,7 +43,7 @@ int run_exec(const given_flags& flags, const exec_request& given) {
     lines.flush();
     base::set_log_sink(nullptr);
   }
-  signals.end_by_signal();
+  signals.end_by_signal(code);
   return code;
 }
 

@@ -1,28 +1,13 @@
-"""`onceguard exec`: signals, terminals, and what becomes of a command whose `exec` is gone."""
+"""`onceguard exec`: signals, and what becomes of a command whose `exec` is gone."""
 
-import fcntl
 import os
-import pty
 import signal
-import struct
-import termios
+import subprocess
 
 import pytest
 
-from support.executing import UNKNOWN, none_left, pause, processes_with
+from support.executing import COUNTS, UNKNOWN, none_left, pause, processes_with
 from support.waiting import wait_until
-
-# Counts the signals that it gets, and ends when the file `go` is there.
-COUNTS = """import os, select, signal, sys
-got = []
-for name in sys.argv[1:]:
-    signal.signal(getattr(signal, name), lambda number, frame: got.append(number))
-print("ready", flush=True)
-while not os.path.exists("go"):
-    select.select([], [], [], 0.02)
-print(*got, flush=True)
-"""
-
 
 def begin_counter(exec_, key, *names, **how):
     return exec_.begin(key, "python3", "-c", COUNTS, *names, **how)
@@ -31,17 +16,50 @@ def begin_counter(exec_, key, *names, **how):
 # ---- signals
 
 
+def got_once(exec_, process, number, send):
+    """Sends the signal, and another one behind it: what was sent twice comes before that one."""
+    assert process.stdout.readline() == b"ready\n"
+    send(number)
+    wait_until(lambda: exec_.signals(), what="the signal")
+    behind = signal.SIGUSR1 if number == signal.SIGUSR2 else signal.SIGUSR2
+    process.send_signal(behind)
+    wait_until(lambda: behind in exec_.signals(), what="the signal behind it")
+    (exec_.folder / "go").touch()
+    assert exec_.end(process).code == 0
+    assert exec_.signals() == [number, behind]
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2",
                                   "SIGWINCH"])
 def test_a_signal_is_passed_on_once(exec_, key, name):
-    process = begin_counter(exec_, key, name)
-    assert process.stdout.readline() == b"ready\n"
-    process.send_signal(getattr(signal, name))
-    pause(0.3)
-    (exec_.folder / "go").touch()
-    done = exec_.end(process)
-    assert (done.code, done.out) == (0, f"{int(getattr(signal, name))}\n".encode())
+    process = begin_counter(exec_, key, *{name, "SIGUSR1", "SIGUSR2"})
+    got_once(exec_, process, getattr(signal, name), process.send_signal)
     assert exec_.state(key) == "completed"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_signal_to_the_group_arrives_once(exec_, key, name, first):
+    """As Ctrl-C of a shell has it, or timeout(1), which sends it to `exec` first."""
+    process = begin_counter(exec_, key, name, "SIGUSR2", start_new_session=True)
+
+    def send(number):
+        if first:
+            os.kill(process.pid, number)
+        os.killpg(process.pid, number)
+
+    got_once(exec_, process, getattr(signal, name), send)
+
+
+def test_a_signal_reaches_all_of_the_command_once(exec_, key):
+    process = exec_.begin(key, "sh", "-c", "trap '' INT; python3 -c \"$0\" SIGINT SIGUSR2; :",
+                          COUNTS, start_new_session=True)
+    assert process.stdout.readline() == b"ready\n"
+    os.killpg(process.pid, signal.SIGINT)
+    wait_until(lambda: exec_.signals(), what="the signal")
+    (exec_.folder / "go").touch()
+    assert exec_.end(process).code == 0
+    assert exec_.signals() == [signal.SIGINT]
 
 
 def test_a_command_that_a_signal_of_the_caller_ends_is_unknown(exec_, key):
@@ -52,15 +70,45 @@ def test_a_command_that_a_signal_of_the_caller_ends_is_unknown(exec_, key):
     assert exec_.state(key) == "unknown"
 
 
+def ignore_hangup():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 def test_ignored_signals_stay_ignored(exec_, key):
     """As nohup has it."""
-    process = begin_counter(exec_, key, preexec_fn=lambda: signal.signal(signal.SIGHUP,
-                                                                        signal.SIG_IGN))
+    process = begin_counter(exec_, key, "SIGUSR2", preexec_fn=ignore_hangup)
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGHUP)
-    pause(0.2)
+    process.send_signal(signal.SIGUSR2)
+    wait_until(lambda: exec_.signals(), what="the signal behind it")
     (exec_.folder / "go").touch()
     assert exec_.end(process).code == 0
+    assert exec_.signals() == [signal.SIGUSR2]
+
+
+def test_an_ignored_hangup_ends_no_wait(exec_, key):
+    """`nohup onceguard exec --wait`."""
+    script = "while [ ! -e go ]; do sleep 0.05; done; echo done"
+    first = exec_.begin_shell(key, script)
+    exec_.ran(1, key)
+    waiting = subprocess.Popen(["nohup", *exec_.words(key, *first.args[first.args.index("--") + 1:],
+                                                      options=["--wait", "5m"])],
+                               cwd=exec_.folder, env=exec_.environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    exec_.running.append(waiting)
+    wait_until(lambda: takes(waiting, signal.SIGTERM), what="the wait")
+    waiting.send_signal(signal.SIGHUP)
+    pause(0.3)
+    assert waiting.poll() is None
+    (exec_.folder / "go").touch()
+    assert exec_.end(first).triple == exec_.end(waiting).triple == (0, b"done\n", b"")
+
+
+def takes(process, number):
+    """It has begun to take such signals for itself."""
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
+        masks = dict(line.split(":\t") for line in status if line.startswith("Sig"))
+    return int(masks["SigBlk"], 16) >> (number - 1) & 1
 
 
 def test_the_command_has_the_usual_signals(exec_, key):
@@ -98,6 +146,27 @@ def test_what_a_command_leaves_behind_runs_on(exec_, key):
     assert done.triple == (0, b"started\n", b"")
     (exec_.folder / "go").touch()
     wait_until(lambda: (exec_.folder / "after").exists(), what="what was left behind")
+
+
+def test_what_a_command_leaves_behind_may_go_on_writing(exec_, key):
+    """A server that it started: nobody reads its log any more, and that does not end it."""
+    script = ("trap '' HUP; (until [ -e go ]; do sleep 0.05; done; for i in $(seq 20000); do "
+              "echo a line of its log; echo another >&2; done; touch after) & echo started")
+    assert exec_.run(key, "bash", "-c", script).triple == (0, b"started\n", b"")
+    (exec_.folder / "go").touch()
+    wait_until(lambda: (exec_.folder / "after").exists(), what="what was left behind")
+
+
+def test_descriptors_of_the_caller_pass_unchanged(exec_, key):
+    (exec_.folder / "read").write_text("of the caller\n")
+    words = exec_.words(key, "sh", "-c", "echo x >&3; cat <&4; echo complete >&$ONCEGUARD_CONTROL_FD; "
+                                         "exit 9")
+    done = subprocess.run(["bash", "-c", 'exec 3>written 4<read; "$@"', "bash", *words],
+                          cwd=exec_.folder, env=exec_.environment(), capture_output=True,
+                          timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (9, b"of the caller\n"), done
+    assert (exec_.folder / "written").read_text() == "x\n"
+    assert exec_.state(key) == "completed"
 
 
 def test_output_held_open_by_a_daemon_holds_up_nothing(exec_, key):
@@ -138,99 +207,4 @@ def test_a_frozen_exec_finds_its_lease_lost(exec_, key):
     wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")
     process.send_signal(signal.SIGCONT)
     done = exec_.end(process)
-    assert done.code == 128 + 15 and b"unknown" in done.err
-
-
-# ---- terminals
-
-
-class Terminal:
-    """`onceguard exec` as the foreground process of a terminal."""
-
-    def __init__(self, words, environment, folder, rows=24, columns=80):
-        self.process, self.master = pty.fork()
-        if self.process == 0:
-            os.chdir(folder)
-            os.execve(words[0], words, environment)
-        self.resize(rows, columns)
-        self.text = b""
-
-    def resize(self, rows, columns):
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def read(self):
-        try:
-            got = os.read(self.master, 65536)
-        except OSError:  # the other end is closed
-            return False
-        self.text += got
-        return bool(got)
-
-    def until(self, text):
-        while text not in self.text:
-            assert self.read(), self.text
-
-    def type(self, text):
-        os.write(self.master, text)
-
-    def end(self):
-        while self.read():
-            pass
-        os.close(self.master)
-        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
-
-
-@pytest.fixture
-def terminal(exec_):
-    return lambda key, *command, **how: Terminal(exec_.words(key, *command, **how),
-                                                 exec_.environment(), exec_.folder)
-
-
-def test_a_terminal_stays_one(exec_, terminal, key):
-    script = ("for i in 0 1 2; do [ -t $i ] && echo tty$i; done; stty size; read -r line; "
-              "echo \"got $line\"; tty >/dev/tty")
-    shown = terminal(key, "sh", "-c", script)
-    shown.resize(33, 101)
-    shown.until(b"tty2\r\n")
-    shown.type(b"typed\n")
-    assert shown.end() == 0
-    for text in (b"tty0\r\n", b"tty1\r\n", b"tty2\r\n", b"got typed\r\n"):
-        assert text in shown.text, shown.text
-    # A repeat that has none gets the same bytes.
-    again = exec_.run(key, "sh", "-c", script)
-    assert b"tty0\ntty1\ntty2\n" in again.out and b"got typed\n" in again.out
-
-
-def test_the_command_knows_the_size_of_the_terminal(exec_, terminal, key):
-    script = ("import os, select, signal\n"
-              "def show(*_): print(*os.get_terminal_size(1), flush=True)\n"
-              "signal.signal(signal.SIGWINCH, show)\n"
-              "print('ready', flush=True)\n"
-              "while not os.path.exists('go'): select.select([], [], [], 0.02)\n"
-              "print(*os.get_terminal_size(1))")
-    shown = terminal(key, "python3", "-c", script)
-    shown.until(b"ready")
-    shown.resize(40, 123)
-    shown.until(b"123 40")
-    (exec_.folder / "go").touch()
-    assert shown.end() == 0
-
-
-def test_control_c_reaches_the_command_once(exec_, terminal, key):
-    shown = terminal(key, "python3", "-c", COUNTS, "SIGINT")
-    shown.until(b"ready")
-    shown.type(b"\x03")
-    pause(0.3)
-    (exec_.folder / "go").touch()
-    assert shown.end() == 0
-    assert shown.text.replace(b"^C", b"").endswith(b"ready\r\n2\r\n"), shown.text
-
-
-def test_a_command_that_control_c_ends_is_unknown(exec_, terminal, key):
-    shown = terminal(key, "sh", "-c", "echo ready; exec sleep 300")
-    shown.until(b"ready")
-    shown.type(b"\x03")
-    # Where the command ends before `exec` reads its own signal, `exec` ends by the signal: to a
-    # shell both are 130.
-    assert shown.end() in (128 + 2, -signal.SIGINT)
-    assert exec_.state(key) == "unknown"
+    assert done.code >= 120 and b"unknown" in done.err

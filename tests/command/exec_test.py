@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -35,6 +36,24 @@ def test_the_streams_come_in_the_order_in_which_they_were_written(exec_, key, tm
         written.append((tmp_path / name).read_text())
     assert written[0].split() == [f"{s}{i}" for i in range(1, 6) for s in ("out", "err")]
     assert written[1] == written[0]
+
+
+@pytest.mark.parametrize("pipe", [False, True])
+def test_what_goes_to_one_file_keeps_its_order(exec_, key, tmp_path, pipe):
+    """`2>&1`: a command that writes without a pause, and its repeat."""
+    program = ("import os\nfor i in range(3000):\n"
+               "    os.write(1, b'out%d\\n' % i)\n    os.write(2, b'err%d\\n' % i)")
+    wanted = "".join(f"out{i}\nerr{i}\n" for i in range(3000))
+    for name in ("first", "repeat"):
+        if pipe:
+            process = exec_.begin(key, "python3", "-c", program, stderr=subprocess.STDOUT)
+            got = exec_.end(process).out.decode()
+        else:
+            with open(tmp_path / name, "wb") as log:
+                process = exec_.begin(key, "python3", "-c", program, stdout=log, stderr=log)
+                assert process.wait(60) == 0
+            got = (tmp_path / name).read_text()
+        assert got == wanted, name
 
 
 def test_output_is_seen_while_the_command_runs(exec_, key):

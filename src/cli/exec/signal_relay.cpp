@@ -67,8 +67,9 @@ bool signal_relay::is_repeated(const siginfo_t& taken) {
 void signal_relay::pass_on(const siginfo_t& taken) {
   const std::lock_guard lock(mutex_);
   const int signal = taken.si_signo;
-  // For the other processes of the group.
-  if (taken.si_code == SI_USER && taken.si_pid == ::getpid()) return;
+  const bool for_others = taken.si_code == SI_USER && taken.si_pid == ::getpid();
+  if (command_ != nullptr && (for_others || taken.si_code == SI_KERNEL)) typed_ = signal;
+  if (for_others) return;  // the command has it from its own terminal
   if (is_repeated(taken)) return;
   if (command_ != nullptr) {
     if (signal == SIGWINCH) {
@@ -98,7 +99,9 @@ void signal_relay::stop_here() const {
   ::pthread_sigmask(SIG_BLOCK, &one, nullptr);
 }
 
-void signal_relay::end_by_signal() const {
+void signal_relay::end_by_signal(int code) {
+  // A script ends with a command that its terminal has ended, but not with an exit code of 130.
+  if (stopped_by_ == 0 && typed_ != 0 && code == 128 + typed_) stopped_by_ = typed_;
   if (stopped_by_ == 0) return;
   std::signal(stopped_by_, SIG_DFL);
   sigset_t one;

@@ -27,9 +27,10 @@ class signal_relay {
   [[nodiscard]] std::stop_token stop() const { return stop_.get_token(); }
   /// Null: no command runs.
   void send_to(running_command* command);
-  /// Ends the process by the signal that requested the stop, as if nothing had taken the signal.
-  /// Returns where none did.
-  void end_by_signal() const;
+  /// Ends the process by the signal that requested the stop, or that was typed and ended the
+  /// command (whose exit code is given), as if nothing had taken the signal. Returns where none
+  /// did.
+  void end_by_signal(int code);
 
  private:
   void take();
@@ -48,6 +49,7 @@ class signal_relay {
   std::mutex mutex_;
   running_command* command_ = nullptr;
   int stopped_by_ = 0;
+  int typed_ = 0;
   std::jthread thread_;
 };
 
