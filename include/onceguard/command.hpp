@@ -122,6 +122,9 @@ struct command_rules {
   /// Not zero: the command runs at most once in each such period, whenever its calls come. Then the
   /// policy's retention does not count.
   milliseconds every{0};
+  /// Not zero: a success that is older does not count, and the command runs anew, however long its
+  /// record was to be kept.
+  milliseconds fresh_after{0};
   /// Bytes of output in the record.
   std::size_t keep_output = 256u << 10;
   /// Output beyond it is kept in a file in this directory, which is made; empty: it is not kept.

@@ -227,6 +227,8 @@ class guard {
   [[nodiscard]] onceguard::engine& engine() noexcept;
   /// The store.
   [[nodiscard]] onceguard::store& records() noexcept;
+  /// Of each call of the store.
+  [[nodiscard]] milliseconds store_timeout() const noexcept;
   /// The limit of answers that wait for the store.
   [[nodiscard]] byte_budget& budget() noexcept;
 

@@ -1,6 +1,8 @@
 #include "cli/change_log.hpp"
 
+#include <algorithm>
 #include <iostream>
+#include <unistd.h>
 #include <utility>
 
 #include "base/log.hpp"
@@ -35,9 +37,19 @@ std::unique_ptr<change_log> change_log::of_gateway(std::string means, std::strin
                      audit_author{machine_user(), std::move(means), std::move(why)}));
 }
 
+namespace {
+
+/// On a terminal, the command itself says what it did: lines for machines would stand amid that.
+config::log_params lines_for_people(config::log_params params) {
+  if (::isatty(STDERR_FILENO) == 1) params.level = std::max(params.level, base::log_level::warning);
+  return params;
+}
+
+}  // namespace
+
 change_log::change_log(const config::settings& settings, std::unique_ptr<audit_log> log,
                        audit_author author)
-    : lines_(settings.log), log_(std::move(log)), author_(std::move(author)) {
+    : lines_(lines_for_people(settings.log)), log_(std::move(log)), author_(std::move(author)) {
   base::set_log_sink(&lines_);
 }
 

@@ -36,11 +36,6 @@ argument argument::once() const {
   return *this;
 }
 
-argument argument::one_at_a_time() const {
-  option_->allow_extra_args(false);
-  return *this;
-}
-
 argument argument::check(std::function<std::string(const std::string&)> fault_of) const {
   option_->check(std::move(fault_of));
   return *this;
@@ -67,7 +62,7 @@ argument argument::needs(const argument& other) const {
 }
 
 command command::add_command(const std::string& name, const std::string& text) const {
-  return {*app_->add_subcommand(name, text), *exit_code_};
+  return {*app_->add_subcommand(name, text), *line_};
 }
 
 void command::needs_command() const { app_->require_subcommand(1); }
@@ -88,7 +83,20 @@ argument command::add_option(const std::string& names, std::string& value,
 
 argument command::add_option(const std::string& names, std::vector<std::string>& values,
                              const std::string& text) const {
-  return argument(*app_->add_option(names, values, text));
+  auto* const added = app_->add_option(names, values, text);
+  // Extra arguments would make a list of a value like "[a,b]", too.
+  if (names.starts_with('-')) added->allow_extra_args(false);
+  return argument(*added);
+}
+
+void command::add_words(std::vector<std::string>& words, const std::string& text) const {
+  line_->words = &words;
+  // For the help, and for whoever forgets the "--": else the options of the other program would be
+  // taken for ours.
+  const auto refuse = [](const std::string&) {
+    throw CLI::ValidationError("COMMAND and its arguments stand behind --, as in: -- rsync -a");
+  };
+  app_->add_option_function<std::string>("COMMAND", refuse, text)->type_name("...");
 }
 
 argument command::add_number(const std::string& name, std::size_t& value, const std::string& text,
@@ -110,7 +118,25 @@ argument command::add_number(const std::string& name, std::size_t& value, const 
 void command::footer(const std::string& text) const { app_->footer(text); }
 
 void command::runs(std::function<int()> act) const {
-  app_->callback([act = std::move(act), leave = exit_code_] { *leave = act(); });
+  app_->callback([act = std::move(act), line = line_] { line->exit_code = act(); });
+}
+
+std::vector<std::string> with_options(std::vector<std::string> arguments) {
+  if (arguments.empty()) return arguments;
+  if (arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  } else if (arguments.front() == "version") {
+    arguments.front() = "--version";
+  }
+  return arguments;
+}
+
+void take_words(const command_line& line, std::vector<std::string>& arguments) {
+  const auto mark = std::find(arguments.begin(), arguments.end(), "--");
+  if (line.words == nullptr || mark == arguments.end()) return;
+  line.words->assign(std::next(mark), arguments.end());
+  arguments.erase(mark, arguments.end());
 }
 
 namespace {
@@ -198,6 +224,12 @@ std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::Parse
 int end_with(int exit_code, const std::string& text) {
   std::cerr << "onceguard: " << terminal_text(text) << "\n";
   return exit_code;
+}
+
+bool names_unknown_command(const CLI::App& program) {
+  const auto& last = *steps_of(program).back();
+  const auto left = last.remaining();
+  return !commands_of(last).empty() && !std::all_of(left.begin(), left.end(), is_option);
 }
 
 std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure) {

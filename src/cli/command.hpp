@@ -27,8 +27,6 @@ class argument {
   argument required() const;
   /// At most once on a command line.
   argument once() const;
-  /// One value each time that the option is given, instead of all following words.
-  argument one_at_a_time() const;
   /// `fault_of` returns an empty text for a valid value.
   argument check(std::function<std::string(const std::string&)> fault_of) const;
   argument one_of(const std::vector<std::string>& values) const;
@@ -40,11 +38,22 @@ class argument {
   CLI::Option* option_;
 };
 
+/// One command line, beside its options.
+struct command_line {
+  int exit_code = 0;                          ///< of the command that ran
+  std::vector<std::string>* words = nullptr;  ///< takes what stands behind "--": add_words()
+};
+
+/// `version` is `--version`, and `help COMMAND` is `COMMAND --help`.
+[[nodiscard]] std::vector<std::string> with_options(std::vector<std::string> arguments);
+/// Moves what stands behind the first "--" to where the command takes it. The option parser never
+/// sees it: it would take a word like `["pay",100]` for a list.
+void take_words(const command_line& line, std::vector<std::string>& arguments);
+
 /// A command. Objects that receive values must live as long as the callback.
 class command {
  public:
-  /// A command that runs stores its exit code in `exit_code`.
-  command(CLI::App& App, int& exit_code) : app_(&App), exit_code_(&exit_code) {}
+  command(CLI::App& App, command_line& Line) : app_(&App), line_(&Line) {}
 
   [[nodiscard]] command add_command(const std::string& name, const std::string& text) const;
   /// Running the program requires a subcommand of this command.
@@ -54,8 +63,11 @@ class command {
   argument add_flag(const std::string& names, std::function<void()> given,
                     const std::string& text) const;
   argument add_option(const std::string& names, std::string& value, const std::string& text) const;
+  /// An option takes one value each time that it is given; a positional argument, all words.
   argument add_option(const std::string& names, std::vector<std::string>& values,
                       const std::string& text) const;
+  /// The words of another program's command line, which stand behind "--" as they are.
+  void add_words(std::vector<std::string>& words, const std::string& text) const;
   /// A whole number from `least` to `most`, in decimal digits only.
   argument add_number(const std::string& name, std::size_t& value, const std::string& text,
                       std::size_t least = 0, std::size_t most = SIZE_MAX) const;
@@ -67,12 +79,14 @@ class command {
 
  private:
   CLI::App* app_;
-  int* exit_code_;
+  command_line* line_;
 };
 
 /// Writes a line for people to standard error, behind the program's name. Returns the exit code.
 int end_with(int exit_code, const std::string& text);
 
+/// Whether the command line, of which help was asked, names a command that there is not.
+[[nodiscard]] bool names_unknown_command(const CLI::App& program);
 /// Describes the fault of a command line and suggests what may have been intended.
 [[nodiscard]] std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure);
 

@@ -152,8 +152,7 @@ void add_conformance_command(command app) {
       .type("LEVEL")
       .one_of({"draft", "onceguard", "transaction"});
   added.add_option("--only", request->names, "A case, or one with all its variants; again for more")
-      .type("NAME")
-      .one_at_a_time();
+      .type("NAME");
   added
       .add_number("--long-work", request->long_work,
                   "What the longest work takes: a lock or record that ends earlier is found", 1,

@@ -21,6 +21,9 @@ std::string key_fault(const std::string& text) {
 }
 
 int run_exec(const given_flags& flags, const exec_request& given) {
+  if (given.words.empty()) {
+    return end_with(exit_usage, "a command is missing, as in: -- COMMAND\nSee: onceguard exec --help");
+  }
   if ((given.unknown == "probe") == given.probe.empty()) {
     return end_with(exit_usage, "--on-unknown probe and --probe COMMAND belong together");
   }
@@ -95,7 +98,6 @@ void add_repeat_options(const command& added, exec_request& given) {
 
 void add_run_options(const command& added, exec_request& given) {
   added.add_option("--success", given.success, "Exit codes that are kept for repeats, or any [0]")
-      .one_at_a_time()
       .type("CODES");
   added.add_option("--failure", given.failure, "What other exit codes mean [fail: may run again]")
       .once()
@@ -124,14 +126,12 @@ void add_run_options(const command& added, exec_request& given) {
 void add_exec_command(command app) {
   const auto added = app.add_command("exec", "Run a command once per key");
   const auto given = std::make_shared<exec_request>();
+  added.add_words(given->words, "The command and its arguments, behind --");
   add_key_options(added, *given);
   add_repeat_options(added, *given);
   add_run_options(added, *given);
   const auto flags = add_store_flags(added, {"lease", "backoff", "backoff-max", "state-dir",
                                              "log-file", "log-level", "log-format"});
-  added.add_option("COMMAND", given->words, "The command and its arguments, behind --")
-      .required()
-      .type("");
   added.footer(
       "A repeat prints what the first run printed and exits with its code. The command finds key,\n"
       "attempt and token in ONCEGUARD_IDEMPOTENCY_KEY, ONCEGUARD_ATTEMPT and ONCEGUARD_TOKEN.\n\n"

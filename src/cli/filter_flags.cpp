@@ -34,7 +34,6 @@ void add_filter_flags(const command& command, filter_flags& flags, const std::st
   command
       .add_option("--state", flags.states, "Only records in this state; may be given several times")
       .one_of(record_filter::states())
-      .one_at_a_time()
       .type("STATE");
   command.add_option("--route", flags.route, "Only of this route: its host and path, as shown")
       .check([](const std::string& text) { return filter_fault("route", text); })

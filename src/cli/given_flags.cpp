@@ -40,7 +40,6 @@ std::string period_fault(const std::string& text) {
 
 void add_header_flag(const command& command, message_flags& given) {
   command.add_option("-H,--header", given.headers, "A header field, as \"Name: value\"")
-      .one_at_a_time()
       .type("FIELD")
       .check(field_fault);
 }
@@ -87,7 +86,7 @@ void add_flag(const command& command, const option& o, const std::string& group,
     const auto set = [&texts] { texts = {"true"}; };
     command.add_flag(name, set, text).group(group);
   } else {
-    const auto added = command.add_option(name, texts, text).group(group).one_at_a_time();
+    const auto added = command.add_option(name, texts, text).group(group);
     // A list may be given piece by piece, other options only once.
     if (o.kind != value_kind::list && o.kind != value_kind::outcomes) added.once();
     added.type(o.kind == value_kind::duration  ? "DURATION"
@@ -99,7 +98,6 @@ void add_flag(const command& command, const option& o, const std::string& group,
   const auto file = config::file_flag_of(o);
   command.add_option("--" + file, given.texts[file], "A file with the value of " + name)
       .group(group)
-      .one_at_a_time()
       .once()
       .type("FILE");
 }

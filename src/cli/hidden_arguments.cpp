@@ -32,16 +32,24 @@ void hide_parameter(std::span<char> text) {
   }
 }
 
+void hide_passwords(std::span<char> text) {
+  hide_user_password(text);
+  hide_parameter(text);
+}
+
 }  // namespace
 
 std::vector<std::string> take_arguments(int count, char** arguments) {
   std::vector<std::string> copies(arguments + std::min(count, 1), arguments + count);
   for (int i = 1; i < count; ++i) {
-    const std::span<char> text(arguments[i], std::string_view(arguments[i]).size());
-    hide_user_password(text);
-    hide_parameter(text);
+    hide_passwords({arguments[i], std::string_view(arguments[i]).size()});
   }
   return copies;
+}
+
+std::string without_passwords(std::string text) {
+  hide_passwords(text);
+  return text;
 }
 
 }  // namespace onceguard::cli

@@ -10,4 +10,7 @@ namespace onceguard::cli {
 /// `?password=`). They can be seen until then: a file or a variable never shows them. Call once.
 [[nodiscard]] std::vector<std::string> take_arguments(int count, char** arguments);
 
+/// The text with each password in it as asterisks.
+[[nodiscard]] std::string without_passwords(std::string text);
+
 }  // namespace onceguard::cli

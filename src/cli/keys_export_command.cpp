@@ -28,7 +28,7 @@ namespace {
 
 // Writes a file that gets its name only once it is complete and on the disk.
 
-/// Only the file's owner can read it. An unfinished file is removed.
+/// Only the file's owner can read it. An unfinished file is removed. "-" is standard output.
 class new_file {
  public:
   explicit new_file(const std::string& path);
@@ -39,12 +39,15 @@ class new_file {
   /// errc::conflict: a file with that name exists; errc::invalid_argument: the file can't be
   /// created.
   [[nodiscard]] result<void> open();
-  [[nodiscard]] std::ostream& stream() noexcept { return out_; }
+  [[nodiscard]] std::ostream& stream() noexcept {
+    return is_standard_output() ? std::cout : static_cast<std::ostream&>(out_);
+  }
   /// Writes out everything in the stream, and reports a failure.
   [[nodiscard]] result<void> flush();
   [[nodiscard]] result<void> finish();
 
  private:
+  [[nodiscard]] bool is_standard_output() const noexcept { return path_ == "-"; }
   [[nodiscard]] error failure() const;
   [[nodiscard]] error exists() const;
 
@@ -70,6 +73,7 @@ error new_file::exists() const {
 }
 
 result<void> new_file::open() {
+  if (is_standard_output()) return {};
   std::error_code failed;
   if (std::filesystem::exists(path_, failed)) return exists();
   const int made = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -81,12 +85,12 @@ result<void> new_file::open() {
 }
 
 result<void> new_file::flush() {
-  if (!out_.flush()) return failure();
+  if (!stream().flush()) return failure();
   return {};
 }
 
 result<void> new_file::finish() {
-  if (auto gone_out = flush(); !gone_out) return gone_out;
+  if (auto gone_out = flush(); !gone_out || is_standard_output()) return gone_out;
   const int written = ::open(part_.c_str(), O_WRONLY | O_CLOEXEC);
   const bool kept = written >= 0 && ::fsync(written) == 0;
   if (written >= 0) ::close(written);
@@ -244,7 +248,9 @@ awaitable<int> export_records(store& records, const export_request& request,
   }
   writer.finish();
   if (const auto done = file.finish(); !done) co_return complain(done.error());
-  std::cout << writer.count() << " records exported to " << request.file << "\n";
+  if (request.file != "-") {
+    std::cout << writer.count() << " records exported to " << request.file << "\n";
+  }
   co_return exit_ok;
 }
 
@@ -264,7 +270,7 @@ void add_keys_export_command(command keys) {
   const auto added = keys.add_command(
       "export", "Write all live records, with their answers, to a file for `keys import`");
   const auto request = std::make_shared<export_request>();
-  added.add_option("FILE", request->file, "What to write; it must not be there yet")
+  added.add_option("FILE", request->file, "What to write; it must not be there yet; -: standard output")
       .required()
       .type("");
   added.add_flag("--force", request->force,

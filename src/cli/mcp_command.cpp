@@ -222,6 +222,7 @@ void add_mcp_command(command app) {
   const auto added =
       app.add_command("mcp", "Guard the tool calls of a server of the Model Context Protocol");
   const auto given = std::make_shared<mcp_request>();
+  added.add_words(given->words, "The server and its arguments, behind --");
   add_key_options(added, *given);
   add_result_options(added, *given);
   const auto flags = add_store_flags(added, {"lease", "backoff", "backoff-max", "state-dir",
@@ -237,7 +238,6 @@ void add_mcp_command(command app) {
       .type("ADDRESS")
       .once()
       .check(address_fault);
-  added.add_option("COMMAND", given->words, "The server and its arguments, behind --").type("");
   added.footer(
       "A call of a tool with an idempotency key runs once; a repeat with the same key gets the "
       "first\n"

@@ -212,6 +212,7 @@ attempt_result command_run::conclude() {
     out.terms.why = unknown_reason::upstream_timeout;
     out.result.why = "the command did not end within its timeout, and was ended";
   } else if (why_ended_ == ended_by::lost_lease) {
+    out.lost_lease = true;
     out.terms.why = unknown_reason::abandoned;
     out.result.why = "the lease was lost, and the command was ended";
   } else {

@@ -16,6 +16,7 @@ namespace onceguard {
 struct attempt_result {
   command_result result;
   settle_terms terms;
+  bool lost_lease = false;  ///< for that, the command was ended
 };
 
 /// The lease of an attempt.

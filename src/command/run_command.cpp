@@ -14,6 +14,7 @@
 #include "base/for_ever.hpp"
 #include "base/hash.hpp"
 #include "command/command_run.hpp"
+#include "command/old_run.hpp"
 #include "command/output.hpp"
 #include "command/output_queue.hpp"
 #include "process/child.hpp"
@@ -23,9 +24,6 @@ inline namespace v1 {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Of a period, for the jitter of timers, and for a day of 23 hours.
-constexpr int tolerance = 10;
 
 std::vector<std::string> environment_of(const subject& about, const lease& held) {
   return {"ONCEGUARD_IDEMPOTENCY_KEY=" + about.key,
@@ -59,6 +57,13 @@ refusal refused(error why) {
   out.kind = outcome_kind::store_failed;
   out.failure = std::move(why);
   return refusal_of(out);
+}
+
+refusal lease_lost(const std::string& why) {
+  refusal out;
+  out.kind = refusal_kind::superseded;
+  out.detail = why + "; it is unknown whether it took effect";
+  return out;
 }
 
 /// Sleeps. False: a stop was requested.
@@ -117,6 +122,11 @@ class attempts {
           --left;
           if (pause(policy_.backoff, rules_.stop)) continue;
         }
+        if (!tried_ && kind == outcome_kind::replay) {
+          const auto released = release_old_run(guard_, request_, rules_);
+          if (!released) return refused(released.error());
+          if (*released) continue;
+        }
         return replay(begun.outcome);
       }
       auto made = run_once(std::move(*begun.lease), begin);
@@ -159,6 +169,9 @@ class attempts {
       throw;
     }
     auto done = attempt.get();
+    if (done.lost_lease && done.settled.kind != outcome_kind::replay) {
+      return lease_lost(done.result.why);
+    }
     if (done.settled.kind != outcome_kind::ran) return replay(done.settled);
     return settled_value<command_result>(done.settled, std::move(done.result));
   }
@@ -166,6 +179,7 @@ class attempts {
   struct settled_attempt {
     outcome settled;
     command_result result;
+    bool lost_lease = false;
   };
 
   settled_attempt attempt_once(lease_handle held, process::time_point begin, command_run& run,
@@ -190,14 +204,14 @@ class attempts {
       ended.terms.answer = std::make_shared<const answer>(codec<command_result>::encode(result));
     }
     auto settled = guard_.settle(std::move(held), std::move(ended.terms));
-    return {std::move(settled), std::move(result)};
+    return {std::move(settled), std::move(result), ended.lost_lease};
   }
 
   /// A period counts from the claim, however long the command takes.
   [[nodiscard]] milliseconds retention_since(process::time_point begin) const {
     if (rules_.every.count() <= 0) return policy_.retention;
     const auto took = std::chrono::duration_cast<milliseconds>(base::boot_now() - begin);
-    return std::max(rules_.every - rules_.every / tolerance - took, 1ms);
+    return std::max(least_period(rules_.every) - took, 1ms);
   }
 
   guard& guard_;

@@ -225,6 +225,7 @@ guard::~guard() = default;
 const route_policy& guard::policy() const noexcept { return state_->params.policy; }
 onceguard::engine& guard::engine() noexcept { return state_->engine; }
 store& guard::records() noexcept { return *state_->records; }
+milliseconds guard::store_timeout() const noexcept { return state_->params.store_timeout; }
 byte_budget& guard::budget() noexcept { return state_->budget; }
 
 claim_result guard::begin(const request& request, const route_policy& policy,

@@ -145,6 +145,8 @@ started start(const std::vector<std::string>& arguments, bool standard_output_to
   std::vector<std::string> words{"onceguard"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto variables = plain_environment();
+  // Of what a person would see of the command.
+  if (standard_output_too) variables.emplace_back("ONCEGUARD_LOG_LEVEL=warning");
   const auto argv = pointers_to(words);
   const auto envp = pointers_to(variables);
   int ends[2];

@@ -20,6 +20,7 @@
 #include <onceguard/command.hpp>
 
 #include "cli/command.hpp"
+#include "cli/exec/advice.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
 #include "process/descriptor.hpp"
@@ -36,13 +37,7 @@ milliseconds period(const std::string& text, milliseconds otherwise) {
 
 /// Beside a SQLite database, else among the user's own files. Empty: there is no such place.
 std::string output_folder_for(const std::string& store_url) {
-  constexpr std::string_view sqlite = "sqlite:";
-  if (store_url.starts_with(sqlite)) {
-    auto path = store_url.substr(sqlite.size());
-    path = path.substr(0, path.find('?'));
-    if (path.starts_with("//")) path.erase(0, 2);
-    if (!path.empty() && path != ":memory:") return path + ".output";
-  }
+  if (const auto path = sqlite_path_of(store_url); !path.empty()) return path + ".output";
   if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/') {
     return std::string(state) + "/onceguard/output";
   }
@@ -129,6 +124,7 @@ command_rules rules_of(const exec_request& given, const config::settings& settin
   out.grace = period(given.grace, milliseconds(0));
   out.end_when_lost = !given.run_on;
   out.every = period(given.every, milliseconds(0));
+  out.fresh_after = period(given.fresh_after, milliseconds(0));
   // A repeat may have another working directory.
   const auto folder =
       given.output_folder.empty() ? output_folder_for(settings.store.url) : given.output_folder;
@@ -163,7 +159,8 @@ std::string later(const refusal& refused) {
   return fmt::format("; the same command later, in {} s at the earliest", std::max(seconds, 1L));
 }
 
-int report_refusal(const refusal& refused, const exec_request& given) {
+int report_refusal(const refusal& refused, const exec_request& given,
+                   const config::settings& settings) {
   const bool periodic = !given.every.empty();
   switch (refused.kind) {
     case refusal_kind::busy:
@@ -177,9 +174,11 @@ int report_refusal(const refusal& refused, const exec_request& given) {
     case refusal_kind::mismatch:
       return end_with(exit_other_command, "the key belongs to another command; nothing was run");
     case refusal_kind::unknown:
-      return end_with(
-          exit_outcome_unknown,
-          refused.detail + "; nothing was run (see: onceguard keys show " + given.key + ")");
+      return end_with(exit_outcome_unknown,
+                      refused.detail +
+                          "; nothing was run, and nothing will be, until you have found out and "
+                          "said so:\n" +
+                          mending_commands(given, settings));
     case refusal_kind::answer_not_kept:
       if (periodic && !given.verbose) return exit_ok;
       return end_with(exit_ok, "done before; the output and the exit code are not known");
@@ -216,8 +215,17 @@ int run_in(guard& records, const exec_request& given, const config::settings& se
   };
   rules.on_end = [&] { signals.send_to(nullptr); };
   const auto done = run_command(records, wanted, job, rules);
-  if (!done) return report_refusal(done.error(), given);
+  if (!done) return report_refusal(done.error(), given, settings);
   return report_end(*done, given, shown);
+}
+
+}  // namespace
+
+namespace {
+
+int report_no_store(const error& why, const config::settings& settings) {
+  return end_with(needs_person(why, settings) ? exit_exec_failed : exit_try_later,
+                  why.detail + "; nothing was run");
 }
 
 }  // namespace
@@ -233,10 +241,19 @@ int run_once(const exec_request& given, const config::settings& settings, signal
     params.probe = probe_by_command(std::move(question), std::chrono::minutes(1));
   }
   auto store = config::known_stores().open(settings.store);
-  if (!store) return end_with(exit_try_later, store.error().detail + "; nothing was run");
+  if (!store) return report_no_store(store.error(), settings);
   auto records = guard::open(std::move(*store), std::move(params));
-  if (!records) return end_with(exit_try_later, records.error().detail + "; nothing was run");
+  if (!records) return report_no_store(records.error(), settings);
   return run_in(*records, given, settings, signals);
+}
+
+std::string sqlite_path_of(const std::string& store_url) {
+  constexpr std::string_view sqlite = "sqlite:";
+  if (!store_url.starts_with(sqlite)) return {};
+  auto path = store_url.substr(sqlite.size());
+  path = path.substr(0, path.find('?'));
+  if (path.starts_with("//")) path.erase(0, 2);
+  return path == ":memory:" ? std::string() : path;
 }
 
 result<std::set<int>> codes_of(const std::vector<std::string>& given) {

@@ -33,6 +33,9 @@ struct exec_request {
   bool verbose = false;
 };
 
+/// The file of a SQLite store, as it is written in its URL; empty: the store is another one.
+[[nodiscard]] std::string sqlite_path_of(const std::string& store_url);
+
 /// Exit codes as "0,2", or "any" of them.
 [[nodiscard]] result<std::set<int>> codes_of(const std::vector<std::string>& given);
 

@@ -1,0 +1,60 @@
+#include "cli/exec/advice.hpp"
+
+#include <filesystem>
+#include <string_view>
+#include <unistd.h>
+
+#include <onceguard/request.hpp>
+
+#include "base/hash.hpp"
+#include "cli/hidden_arguments.hpp"
+#include "core/request.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+constexpr std::size_t digits_of_scope = 12;
+
+std::string quoted_for_shell(const std::string& word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + '\'';
+}
+
+/// Empty: the store is no file.
+std::string file_of(const std::string& store_url) {
+  const auto path = sqlite_path_of(store_url);
+  return path.empty() ? path : std::filesystem::absolute(path).string();
+}
+
+}  // namespace
+
+std::string mending_commands(const exec_request& given, const config::settings& settings) {
+  std::string which = quoted_for_shell(given.key);
+  if (which.starts_with('-')) which.insert(0, "-- ");
+  std::string where;
+  if (!given.scope.empty()) {
+    const request wanted(given.scope, given.key, {});
+    where += " --scope " + base::to_hex(digests_of(wanted).scope).substr(0, digits_of_scope);
+  }
+  const auto file = file_of(settings.store.url);
+  const auto url = file.empty() ? without_passwords(settings.store.url) : "sqlite:" + file;
+  where += " --store " + quoted_for_shell(url) + ' ';
+  return "it did take effect:  onceguard keys complete --status 200" + where + which +
+         "\nit did not:          onceguard keys release" + where + which;
+}
+
+bool needs_person(const error& why, const config::settings& settings) {
+  if (!why.retryable()) return true;
+  const auto file = file_of(settings.store.url);
+  if (file.empty()) return false;
+  const auto folder = std::filesystem::path(file).parent_path();
+  const bool usable = ::access(folder.c_str(), W_OK | X_OK) == 0 &&
+                      (::access(file.c_str(), F_OK) != 0 || ::access(file.c_str(), R_OK | W_OK) == 0);
+  return !usable;
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,20 @@
+// What a person has to do after a call of `onceguard exec` that ran nothing.
+#pragma once
+#include <string>
+
+#include <onceguard/error.hpp>
+
+#include "cli/exec/exec_run.hpp"
+#include "config/settings.hpp"
+
+namespace onceguard::cli {
+
+/// The two commands of which one ends an unknown outcome, ready to be copied into a shell.
+[[nodiscard]] std::string mending_commands(const exec_request& given,
+                                           const config::settings& settings);
+
+/// Whether the store stays out of reach until a person has mended something: it makes no sense to
+/// try again later by oneself.
+[[nodiscard]] bool needs_person(const error& why, const config::settings& settings);
+
+}  // namespace onceguard::cli
