@@ -109,6 +109,7 @@ function(onceguard_program)
     target_link_libraries(onceguard PRIVATE
       -Wl,--push-state,--no-as-needed ${ONCEGUARD_TCMALLOC} -Wl,--pop-state)
   endif()
+  onceguard_load_late(onceguard)
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     target_link_options(onceguard PRIVATE -s)
   endif()

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
+#include <cerrno>
 #include <pthread.h>
 #include <stdexcept>
+#include <sys/random.h>
 #include <utility>
 
 #include <openssl/evp.h>
-#include <openssl/rand.h>
+#include <openssl/sha.h>
 
 // Inlined: records are short, so a call into the shared library would cost too much.
 #define XXH_INLINE_ALL
@@ -16,19 +17,6 @@
 
 namespace onceguard::base {
 namespace {
-
-struct context_free {
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
-
-struct hashing {
-  std::unique_ptr<EVP_MD, void (*)(EVP_MD*)> method;
-  std::unique_ptr<EVP_MD_CTX, context_free> context{EVP_MD_CTX_new()};
-
-  explicit hashing(const char* name) : method(EVP_MD_fetch(nullptr, name, nullptr), EVP_MD_free) {
-    if (!method || !context) throw std::runtime_error(std::string("OpenSSL offers no ") + name);
-  }
-};
 
 std::atomic<unsigned> forks{0};
 
@@ -39,26 +27,53 @@ unsigned forks_so_far() noexcept {
   return forks.load(std::memory_order_relaxed);
 }
 
-hashing& here() {
-  static thread_local hashing it("SHA256");
+/// From the kernel, which never gives less than 256 bytes at a time.
+void fill(std::span<unsigned char> out) {
+  constexpr std::size_t most = 256;
+  for (std::size_t done = 0; done < out.size();) {
+    const auto got = ::getrandom(out.data() + done, std::min(out.size() - done, most), 0);
+    if (got > 0) {
+      done += static_cast<std::size_t>(got);
+    } else if (errno != EINTR) {
+      throw std::runtime_error("the system has no random bytes");
+    }
+  }
+}
+
+SHA256_CTX& here() {
+  static thread_local SHA256_CTX it;
   return it;
 }
 
 }  // namespace
 
+// The functions for SHA-256 alone: to fetch it through EVP loads providers and their configuration,
+// which takes a program that only runs for a moment longer than all its own work. OpenSSL would have
+// everybody use EVP.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 sha256::sha256() {
-  auto& h = here();
-  if (EVP_DigestInit_ex2(h.context.get(), h.method.get(), nullptr) != 1) {
-    throw std::runtime_error("SHA-256 could not be begun");
-  }
+  if (SHA256_Init(&here()) != 1) throw std::runtime_error("SHA-256 could not be begun");
 }
 
 void sha256::send(std::string_view bytes) {
   if (bytes.empty()) return;
-  if (EVP_DigestUpdate(here().context.get(), bytes.data(), bytes.size()) != 1) {
+  if (SHA256_Update(&here(), bytes.data(), bytes.size()) != 1) {
     throw std::runtime_error("SHA-256 could not go on");
   }
 }
+
+std::array<unsigned char, 32> sha256::finish() {
+  send({kept_.data(), std::exchange(used_, 0)});
+  std::array<unsigned char, 32> out{};
+  if (SHA256_Final(out.data(), &here()) != 1) {
+    throw std::runtime_error("SHA-256 could not be ended");
+  }
+  return out;
+}
+
+#pragma GCC diagnostic pop
 
 sha256& sha256::raw(std::string_view bytes) {
   if (bytes.size() > kept_.size() - used_) {
@@ -83,26 +98,13 @@ sha256& sha256::part(std::string_view bytes) {
   return raw(bytes);
 }
 
-std::array<unsigned char, 32> sha256::finish() {
-  send({kept_.data(), std::exchange(used_, 0)});
-  std::array<unsigned char, 32> out{};
-  if (EVP_DigestFinal_ex(here().context.get(), out.data(), nullptr) != 1) {
-    throw std::runtime_error("SHA-256 could not be ended");
-  }
-  return out;
-}
-
 std::array<unsigned char, 32> sha256_of(std::string_view bytes) {
   return sha256().raw(bytes).finish();
 }
 
 std::array<unsigned char, 20> sha1_of(std::string_view bytes) {
-  static thread_local hashing hashing("SHA1");
   std::array<unsigned char, 20> out{};
-  auto* const context = hashing.context.get();
-  if (EVP_DigestInit_ex2(context, hashing.method.get(), nullptr) != 1 ||
-      EVP_DigestUpdate(context, bytes.data(), bytes.size()) != 1 ||
-      EVP_DigestFinal_ex(context, out.data(), nullptr) != 1) {
+  if (EVP_Digest(bytes.data(), bytes.size(), out.data(), nullptr, EVP_sha1(), nullptr) != 1) {
     throw std::runtime_error("SHA-1 could not be made");
   }
   return out;
@@ -123,9 +125,7 @@ void random_bytes(std::span<unsigned char> out) {
   }
   if (out.size() > reserve.size()) throw std::runtime_error("too many random bytes at once");
   if (out.size() > reserve.size() - used) {
-    if (RAND_bytes(reserve.data(), static_cast<int>(reserve.size())) != 1) {
-      throw std::runtime_error("the system has no random bytes");
-    }
+    fill(reserve);
     used = 0;
   }
   for (auto& byte : out) {

@@ -1,5 +1,5 @@
-// SHA-256, SHA-1, checksums, random bytes and hex digits. Hashes and random bytes come from
-// OpenSSL.
+// SHA-256, SHA-1, checksums, random bytes and hex digits. Hashes come from OpenSSL, random bytes
+// from the kernel.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -64,14 +64,63 @@ std::string quoted(std::string_view text) {
   return out + (text.size() > shown_max ? "…\"" : "\"");
 }
 
+namespace {
+
+struct word_for_unit {
+  std::string_view word;
+  std::string_view unit;
+  std::uint64_t times = 1;
+};
+
+constexpr std::array<word_for_unit, 16> other_words{{{"msec", "ms"},
+                                                     {"millisecond", "ms"},
+                                                     {"s", "s"},
+                                                     {"sec", "s"},
+                                                     {"second", "s"},
+                                                     {"m", "m"},
+                                                     {"min", "m"},
+                                                     {"minute", "m"},
+                                                     {"h", "h"},
+                                                     {"hr", "h"},
+                                                     {"hour", "h"},
+                                                     {"d", "d"},
+                                                     {"day", "d"},
+                                                     {"w", "d", 7},
+                                                     {"week", "d", 7},
+                                                     {"ms", "ms"}}};
+
+/// What may be meant by "1 day", "24HOURS" or "weekly"; empty: nobody knows.
+std::string meant_duration(std::string_view text) {
+  std::string word;
+  for (const char c : text) {
+    if (c != ' ') word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  if (word == "daily") return "1d";
+  if (word == "hourly") return "1h";
+  if (word == "weekly") return "7d";
+  std::uint64_t number = 0;
+  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
+  constexpr std::uint64_t most = 1'000'000'000;
+  if (failed != std::errc() || number > most) return {};
+  std::string_view unit(end);
+  if (unit.size() > 2 && unit.ends_with('s')) unit.remove_suffix(1);
+  for (const auto& known : other_words) {
+    if (unit == known.word) return std::to_string(number * known.times) + std::string(known.unit);
+  }
+  return {};
+}
+
+}  // namespace
+
 result<milliseconds> parse_duration(std::string_view text) {
   if (!text.empty()) {
     if (const auto value = parse_with_unit(text, duration_units)) return milliseconds(*value);
   }
+  const auto meant = meant_duration(text);
   return onceguard::error(
       errc::invalid_argument,
       "expected a duration such as \"250ms\", \"30s\", \"1m\", \"24h\" or \"7d\", got " +
-          quoted(text));
+          quoted(text) + (meant.empty() ? "" : "; did you mean " + quoted(meant) + "?"));
 }
 
 std::string duration_text(milliseconds value) {

@@ -22,7 +22,8 @@ std::string key_fault(const std::string& text) {
 
 int run_exec(const given_flags& flags, const exec_request& given) {
   if (given.words.empty()) {
-    return end_with(exit_usage, "a command is missing, as in: -- COMMAND\nSee: onceguard exec --help");
+    return end_with(exit_usage,
+                    "a command is missing, as in: -- COMMAND\nSee: onceguard exec --help");
   }
   if ((given.unknown == "probe") == given.probe.empty()) {
     return end_with(exit_usage, "--on-unknown probe and --probe COMMAND belong together");

@@ -270,7 +270,9 @@ void add_keys_export_command(command keys) {
   const auto added = keys.add_command(
       "export", "Write all live records, with their answers, to a file for `keys import`");
   const auto request = std::make_shared<export_request>();
-  added.add_option("FILE", request->file, "What to write; it must not be there yet; -: standard output")
+  added
+      .add_option("FILE", request->file,
+                  "What to write; it must not be there yet; -: standard output")
       .required()
       .type("");
   added.add_flag("--force", request->force,

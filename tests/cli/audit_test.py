@@ -2,10 +2,13 @@
 
 import json
 import os
+import pty
 import stat
 import time
 
 import pytest
+
+from support.gateway import clean_environment
 
 
 @pytest.fixture
@@ -45,6 +48,37 @@ def test_a_release_and_a_completion_are_written_before_and_after(gateway, unknow
         assert line["who"] and line["at"].endswith("Z")
     assert (completion[0]["action"], completion[0]["to"]) == ("complete", "completed")
     assert stat.S_IMODE(os.stat(audit).st_mode) == 0o600
+
+
+def on_a_terminal(words):
+    """The exit code, and what a person sees."""
+    process, master = pty.fork()
+    if process == 0:
+        os.execve(words[0], words, {**clean_environment(), "TERM": "dumb"})
+    seen = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            piece = b""
+        if not piece:
+            break
+        seen += piece
+    os.close(master)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), seen.decode()
+
+
+def test_a_person_at_a_terminal_sees_no_lines_for_machines(gateway, unknown_keys, tmp_path):
+    """They are in the audit log where there is one, and in a log that is piped to a program."""
+    _, keys = unknown_keys
+    audit = tmp_path / "audit.jsonl"
+    words = [str(gateway.binary), "keys", "release", "--store", gateway.store_url()]
+    released = "released: the next request with this key runs the operation again\r\n"
+    assert on_a_terminal([*words, keys[0]]) == (0, released)
+    assert on_a_terminal([*words, keys[1], "--audit-log", str(audit)]) == (0, released)
+    assert [line["stage"] for line in lines_of(audit)] == ["intended", "done"]
+    piped = gateway.command("keys", "release", keys[2])
+    assert piped.returncode == 0 and piped.stderr.count('"event":"audit"') == 2, piped
 
 
 def test_what_was_refused_is_written_as_not_done(gateway, upstream, key, tmp_path):

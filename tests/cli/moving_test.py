@@ -92,6 +92,22 @@ def export_was(file, minutes):
     file.write_text(sealed([changed(head, exported_at_ms=then), *records]))
 
 
+def test_a_dash_is_standard_output(make_store, keys, listed, file, start_gateway, own_upstream,
+                                   fresh_key, tmp_path):
+    """Nothing else is written to it."""
+    old, new = make_store("sqlite"), make_store("sqlite")
+    gateway = start_gateway(own_upstream, {"store": {"url": old}})
+    key = fresh_key()
+    assert_first(gateway.post(key=key, plan=BIG))
+    gateway.stop()
+    exported = said(keys("export", "-", store=old), 0)
+    said(keys("export", file, store=old), 0, "1 records exported")
+    assert len(exported.stdout.splitlines()) == 3 and not (tmp_path / "-").exists()
+    file.write_text(exported.stdout)
+    said(keys("import", file, store=new), 0, "1 records imported")
+    assert gist(listed(new)) == gist(listed(old))
+
+
 @pytest.mark.parametrize("source, target", [pair for pair in itertools.product(KINDS, KINDS)
                                             if pair[0] != pair[1]] + [("redis", "redis")])
 def test_every_key_lives_on_in_another_store(source, target, make_store, keys, listed, file,

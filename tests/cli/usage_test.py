@@ -82,11 +82,36 @@ def test_a_status_that_is_none(refused, status):
     (["keys", "list", "extra", "more"], ['unexpected argument "extra"', "keys list "]),
     (["keys", "list", "a\x1b[31m"], ['unexpected argument "a\\u001b[31m"', "keys list "]),
     (["keys", "show"], ["KEY is required", "keys show "]),
+    (["help", "nonsense"], ['unknown command "nonsense"', f"The commands are: {COMMANDS}", ""]),
+    (["chekc", "--help"], ['unknown command "chekc"; did you mean "check"?',
+                           f"The commands are: {COMMANDS}", ""]),
+    (["help", "keys", "lst"], ['unknown command "lst"; did you mean "list"?',
+                               f"The commands are: {BELOW_KEYS}", "keys "]),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 def test_what_was_wrong_and_what_could_have_been_meant(refused, arguments, said):
     *lines, command = said
     assert refused(*arguments) == [f"onceguard: {lines[0]}", *lines[1:],
                                    f"See: onceguard {command}--help"]
+
+
+@pytest.mark.parametrize("words, options", [
+    (["version"], ["--version"]), (["help"], ["--help"]), (["help", "exec"], ["exec", "--help"]),
+    (["help", "keys", "list"], ["keys", "list", "--help"])], ids=str)
+def test_help_and_version_may_be_asked_for_in_words(onceguard, tmp_path, words, options):
+    asked, said = (run(onceguard, tmp_path, *each) for each in (words, options))
+    assert (asked.returncode, asked.stdout) == (0, said.stdout) and said.stdout
+
+
+@pytest.mark.parametrize("option", ["--every", "--fresh-after", "--wait", "--timeout", "--grace"])
+@pytest.mark.parametrize("period, meant", [
+    ("1day", "1d"), ("2days", "2d"), ("1D", "1d"), ("24hours", "24h"), ("5min", "5m"),
+    ("30sec", "30s"), ("1w", "7d"), ("daily", "1d"), ("hourly", "1h"), ("weekly", "7d"),
+    ("1 d", "1d"), ("90", None), ("1.5h", None), ("often", None)])
+def test_a_period_that_is_written_otherwise(refused, option, period, meant):
+    said = refused("exec", "--key", "k", option, period, "--", "true")
+    hint = f'; did you mean "{meant}"?' if meant else ""
+    assert said[0] == (f'onceguard: {option}: expected a duration such as "250ms", "30s", "1m", '
+                       f'"24h" or "7d", got "{period}"{hint}')
 
 
 @pytest.mark.parametrize("arguments", [

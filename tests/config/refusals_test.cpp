@@ -100,7 +100,7 @@ const refusal types[] = {
      "c.toml:2:9: [defaults] lease: expected a duration from 1s to 1d, got a date or time\n"},
     {"unit_of_duration", "[defaults]\nlease = \"30 seconds\"\n",
      "c.toml:2:9: [defaults] lease: expected a duration such as \"250ms\", \"30s\", \"1m\", "
-     "\"24h\" or \"7d\", got \"30 seconds\"\n"},
+     "\"24h\" or \"7d\", got \"30 seconds\"; did you mean \"30s\"?\n"},
     {"short_duration", "[defaults]\nlease = \"999ms\"\n",
      "c.toml:2:9: [defaults] lease: expected a duration from 1s to 1d, got \"999ms\"\n"},
     {"long_duration", "[defaults]\nlease = \"25h\"\n",

@@ -52,8 +52,9 @@ bool needs_person(const error& why, const config::settings& settings) {
   const auto file = file_of(settings.store.url);
   if (file.empty()) return false;
   const auto folder = std::filesystem::path(file).parent_path();
-  const bool usable = ::access(folder.c_str(), W_OK | X_OK) == 0 &&
-                      (::access(file.c_str(), F_OK) != 0 || ::access(file.c_str(), R_OK | W_OK) == 0);
+  const bool usable =
+      ::access(folder.c_str(), W_OK | X_OK) == 0 &&
+      (::access(file.c_str(), F_OK) != 0 || ::access(file.c_str(), R_OK | W_OK) == 0);
   return !usable;
 }
 

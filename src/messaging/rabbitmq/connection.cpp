@@ -58,7 +58,7 @@ result<void> connection::open(const std::string& name, moment until) {
 
 result<void> connection::open_channel(moment until) {
   channel_closed_.reset();
-  amqp_channel_open_t fields{amqp_empty_bytes};
+  amqp_channel_open_t fields{amqp_bytes_t{}};
   return call(AMQP_CHANNEL_OPEN_METHOD, &fields, AMQP_CHANNEL_OPEN_OK_METHOD, until);
 }
 

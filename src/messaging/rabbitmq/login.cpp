@@ -50,7 +50,7 @@ result<void> connection::log_in(const std::string& name, moment until) {
   tune.channel_max = the_channel;
   tune.frame_max = static_cast<std::uint32_t>(frame_max());
   tune.heartbeat = static_cast<std::uint16_t>(where_.heartbeat.count());
-  amqp_connection_open_t fields{bytes_of(where_.vhost), amqp_empty_bytes, 0};
+  amqp_connection_open_t fields{bytes_of(where_.vhost), amqp_bytes_t{}, 0};
   if (!append_method(outgoing_, 0, AMQP_CONNECTION_TUNE_OK_METHOD, &tune) ||
       !append_method(outgoing_, 0, AMQP_CONNECTION_OPEN_METHOD, &fields)) {
     return fault(errc::conflict, "AMQP can't carry the login");

@@ -1,0 +1,102 @@
+"""What a call that ran nothing says to a person: whether a later call can help, and which commands
+mend what is unknown."""
+
+import os
+import subprocess
+
+import pytest
+
+from support.executing import FAILED_ITSELF, NOT_RECORDED, TRY_LATER, UNKNOWN
+from support.gateway import clean_environment
+from support.ports import Port
+
+
+def in_shell(exec_, line):
+    """As a person would copy it; `onceguard` is the one under test."""
+    path = f"{exec_.onceguard.parent}:{os.environ['PATH']}"
+    return subprocess.run(["sh", "-c", line], cwd="/", env={**clean_environment(), "PATH": path},
+                          capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("name", ["nightly", "it's", "-x", "a b;c", "$(x)"])
+@pytest.mark.parametrize("scope", ["", "team"])
+def test_cron_is_told_the_two_commands_that_mend_it(exec_, name, scope):
+    options = ["--every", "1h"] + (["--scope", scope] if scope else [])
+    words = ["sh", "-c", "[ -e ok ] && echo ran || kill -9 $$"]
+
+    def call():
+        named = [f"--key={name}" if word == name else word
+                 for word in exec_.words(name, *words, options=options) if word != "--key"]
+        done = subprocess.run(named, cwd=exec_.folder, env=exec_.environment(),
+                              capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert call()[0] == 137
+    code, out, err = call()
+    assert (code, out) == (UNKNOWN, ""), err
+    lines = dict(line.split(":  ", 1) for line in err.splitlines() if ":  " in line)
+    assert set(lines) == {"it did take effect", "it did not"}
+    released = in_shell(exec_, lines["it did not"])
+    assert (released.returncode, released.stdout.split(":")[0]) == (0, "released"), released
+    (exec_.folder / "ok").touch()
+    assert call()[:2] == (0, "ran\n")
+
+
+def test_what_did_take_effect_is_completed_by_the_line(exec_, key):
+    assert exec_.shell(key, "kill -9 $$").code == 137
+    err = exec_.shell(key, "kill -9 $$").err.decode()
+    [line] = [each for each in err.splitlines() if each.startswith("it did take effect:")]
+    done = in_shell(exec_, line.split(":", 1)[1])
+    assert (done.returncode, done.stdout) == (0, "completed\n"), done
+    assert exec_.shell(key, "kill -9 $$").code == 0
+    assert exec_.runs(key) == 1
+
+
+def test_a_password_of_the_store_is_not_repeated(exec_on, redis_server, key):
+    url = redis_server.create_store()
+    executing = exec_on(url.replace("redis://", "redis://:secret@"))
+    assert b"secret" not in executing.shell(key, "kill -9 $$").err
+    executing = exec_on(url)
+    executing.shell(key, "kill -9 $$")
+    err = executing.shell(key, "kill -9 $$").err.decode()
+    assert f"--store {url}" in err or f"--store '{url}'" in err, err
+
+
+def no_folder(folder):
+    return f"sqlite:{folder}/none/keys.db"
+
+
+def no_database(folder):
+    (folder / "text").write_text("no database\n" * 100)
+    return f"sqlite:{folder}/text"
+
+
+def a_folder(folder):
+    return f"sqlite:{folder}"
+
+
+@pytest.mark.parametrize("fault", [no_folder, no_database, a_folder])
+def test_what_a_person_has_to_mend_does_not_say_try_again(exec_on, tmp_path, key, fault):
+    executing = exec_on(fault(tmp_path))
+    done = executing.shell(key, "true")
+    assert (done.code, done.out, executing.runs(key)) == (FAILED_ITSELF, b"", 0), done
+    assert b"nothing was run" in done.err
+
+
+@pytest.mark.parametrize("scheme", ["redis", "postgresql"])
+def test_a_store_that_is_away_says_try_again(exec_on, key, scheme):
+    port = Port()
+    executing = exec_on(f"{scheme}://127.0.0.1:{port.number}/0")
+    done = executing.shell(key, "true", options=["--store-timeout", "300ms"])
+    port.close()
+    assert (done.code, executing.runs(key)) == (TRY_LATER, 0), done
+
+
+@pytest.mark.parametrize("script", ["sleep 300", "trap 'exit 0' TERM; sleep 300 & wait"])
+def test_a_lost_lease_has_its_own_code_whatever_the_command_ends_with(exec_, key, script):
+    process = exec_.begin_shell(key, script, options=["--lease", "1s", "--grace", "2s"])
+    exec_.ran(1, key)
+    assert exec_.ask("keys", "release", key, "--force").returncode == 0
+    done = exec_.end(process)
+    assert done.code == NOT_RECORDED and b"the lease was lost" in done.err, done
+    assert exec_.runs(key) == 1
