@@ -7,7 +7,7 @@
 # What is loaded late; data that they export can't be. Their names as find_library has them.
 set(onceguard_lazy_names pq curl rdkafka rabbitmq nats hiredis ssl crypto z)
 # SHA-256 is what every run needs: its few functions come from OpenSSL's archive.
-set(onceguard_eager_functions "^(SHA256_.*|OPENSSL_cleanse)$")
+set(onceguard_eager_functions "^(SHA256_.*|OPENSSL_cleanse|CRYPTO_memcmp)$")
 
 # Gives the program stubs. Only where the instructions are known, and not under a sanitizer, which
 # wants to see the libraries from the beginning.
