@@ -11,6 +11,7 @@
 #include "cli/given_flags.hpp"
 #include "cli/log_file.hpp"
 #include "cli/log_lines.hpp"
+#include "config/policy/texts.hpp"
 #include "config/stores.hpp"
 #include "config/texts.hpp"
 #include "mcp/http_proxy.hpp"
@@ -22,10 +23,14 @@ namespace {
 
 struct mcp_request {
   std::vector<std::string> words;
-  std::string scope;
-  std::string argument = "idempotency_key";
+  std::vector<std::string> scope;
+  std::string argument = "as the preset has it";
+  std::string preset = "default";
+  std::vector<std::string> key_from;
+  std::vector<std::string> omit;
   std::string required = "none";
-  std::string window;
+  std::vector<std::string> windows;
+  bool pass_cancellations = false;
   std::string wait;
   std::string retention = "24h";
   std::string unknown = "hold";
@@ -33,6 +38,60 @@ struct mcp_request {
   std::string listen = "127.0.0.1:8090";
   std::string upstream;
 };
+
+mcp::key_places places_of(const mcp_request& given) {
+  auto out = mcp::preset(given.preset);
+  if (!given.key_from.empty()) out.others.clear();
+  for (const auto& pointer : given.key_from) out.others.push_back({mcp::path_of(pointer)});
+  if (given.argument != mcp_request().argument) out.argument = given.argument;
+  for (const auto& pointer : given.omit) out.omitted.push_back({mcp::path_of(pointer)});
+  return out;
+}
+
+bool is_scope_rule(const std::string& text) {
+  return text == "credential" || text == "address" || text == "none" ||
+         text.starts_with("header:") || text.starts_with("cookie:") || text.starts_with("jwt:") ||
+         text.starts_with("auth-param:");
+}
+
+/// Sets whose the keys are. Returns what is wrong; empty: nothing.
+std::string take_scope(const mcp_request& given, mcp::mcp_params& out) {
+  std::vector<scope_rule> rules;
+  bool named = false;
+  for (const auto& text : given.scope) {
+    if (!is_scope_rule(text)) {
+      if (std::exchange(named, true)) return "--scope: there are two names";
+      out.scope = text;
+      continue;
+    }
+    if (given.upstream.empty()) {
+      return "--scope " + text + ": the client on standard streams is one caller; expected a name";
+    }
+    auto rule = config::parse_scope(text);
+    if (!rule) return "--scope: " + rule.error().detail;
+    if (rule->source == scope_source::jwt && out.policy.tokens == nullptr) {
+      return "--scope " + text + " needs --jwt-keys-file, or keys_file of [jwt]";
+    }
+    rules.push_back(std::move(*rule));
+  }
+  if (rules.size() == 1) {
+    out.policy.scope = std::move(rules.front());
+  } else if (!rules.empty()) {
+    out.policy.scope = {scope_source::several, {}, std::move(rules)};
+  }
+  return {};
+}
+
+void take_windows(const mcp_request& given, mcp::mcp_params& out) {
+  for (const auto& text : given.windows) {
+    const auto equals = text.rfind('=');
+    if (equals == text.npos) {
+      out.window = config::parse_duration(text).value();
+    } else {
+      out.windows[text.substr(0, equals)] = config::parse_duration(text.substr(equals + 1)).value();
+    }
+  }
+}
 
 mcp::mcp_params params_of(const mcp_request& given, const config::settings& settings) {
   static const std::map<std::string, mcp::key_rule> rules{
@@ -44,17 +103,17 @@ mcp::mcp_params params_of(const mcp_request& given, const config::settings& sett
                                                         {"complete", settle_kind::complete},
                                                         {"unknown", settle_kind::abandon}};
   mcp::mcp_params out;
-  out.scope = given.scope;
-  if (out.scope.empty()) {
-    out.scope = given.upstream;
-    for (const auto& word : given.words) out.scope += std::to_string(word.size()) + ':' + word;
-  }
-  out.argument = given.argument;
+  out.places = places_of(given);
   out.required = rules.at(given.required);
-  if (!given.window.empty()) out.window = config::parse_duration(given.window).value();
-  out.policy.lease = settings.defaults.lease;
-  out.policy.backoff = settings.defaults.backoff;
-  out.policy.backoff_max = settings.defaults.backoff_max;
+  take_windows(given, out);
+  out.pass_cancellations = given.pass_cancellations;
+  const auto& defaults = settings.defaults;
+  out.policy.tokens = defaults.tokens;
+  out.policy.credential_schemes = defaults.credential_schemes;
+  out.policy.anonymous = defaults.anonymous;
+  out.policy.lease = defaults.lease;
+  out.policy.backoff = defaults.backoff;
+  out.policy.backoff_max = defaults.backoff_max;
   out.policy.retention = config::parse_duration(given.retention).value();
   if (!given.wait.empty()) {
     out.policy.on_busy = on_busy_rule::wait;
@@ -98,9 +157,9 @@ class end_signals {
 
 void show_complaint(const std::string& text) { end_with(exit_ok, text); }
 
-int serve_streams(guard& records, const mcp_request& given, const config::settings& settings,
+int serve_streams(guard& records, const mcp_request& given, mcp::mcp_params calls,
                   end_signals& signals) {
-  mcp::stdio_proxy proxy(records, params_of(given, settings), given.words, show_complaint);
+  mcp::stdio_proxy proxy(records, std::move(calls), given.words, show_complaint);
   signals.stop(proxy);
   const auto code = proxy.run();
   signals.end();
@@ -108,10 +167,10 @@ int serve_streams(guard& records, const mcp_request& given, const config::settin
   return *code;
 }
 
-int serve_http(guard& records, const mcp_request& given, const config::settings& settings,
+int serve_http(guard& records, const mcp_request& given, mcp::mcp_params calls,
                end_signals& signals) {
   mcp::http_proxy_params params;
-  params.calls = params_of(given, settings);
+  params.calls = std::move(calls);
   params.upstream = given.upstream;
   const auto colon = given.listen.rfind(':');
   params.host = given.listen.substr(0, colon);
@@ -128,6 +187,10 @@ int serve_http(guard& records, const mcp_request& given, const config::settings&
 }
 
 int serve(const mcp_request& given, const config::settings& settings, end_signals& signals) {
+  auto calls = params_of(given, settings);
+  if (const auto fault = take_scope(given, calls); !fault.empty()) {
+    return end_with(exit_configuration, fault);
+  }
   guard_params params;
   params.store_timeout = settings.store.timeout;
   params.engine.state_dir = settings.gateway.state_dir;
@@ -135,8 +198,8 @@ int serve(const mcp_request& given, const config::settings& settings, end_signal
   if (!store) return end_with(exit_store, store.error().detail);
   auto records = guard::open(std::move(*store), std::move(params));
   if (!records) return end_with(exit_store, records.error().detail);
-  return given.upstream.empty() ? serve_streams(*records, given, settings, signals)
-                                : serve_http(*records, given, settings, signals);
+  return given.upstream.empty() ? serve_streams(*records, given, std::move(calls), signals)
+                                : serve_http(*records, given, std::move(calls), signals);
 }
 
 int run_mcp(const given_flags& flags, const mcp_request& given) {
@@ -166,15 +229,50 @@ std::string address_fault(const std::string& text) {
   return fine ? std::string() : "expected IP:PORT";
 }
 
+std::string pointer_fault(const std::string& text) {
+  return mcp::path_of(text).empty() ? "expected a JSON Pointer, such as /arguments/order/id"
+                                    : std::string();
+}
+
+/// TIME or TOOL=TIME.
+std::string window_fault(const std::string& text) {
+  const auto equals = text.rfind('=');
+  if (equals == 0) return "expected TIME or TOOL=TIME";
+  return period_fault(equals == text.npos ? text : text.substr(equals + 1));
+}
+
 void add_key_options(const command& added, mcp_request& given) {
-  added.add_option("--scope", given.scope, "Whom the keys belong to [the server]")
+  added
+      .add_option("--scope", given.scope,
+                  "Whom the keys belong to: a name, which servers that share a store need [mcp]; "
+                  "with --upstream also how callers are told apart, as in the gateway: jwt:sub, "
+                  "header:NAME … [credential]")
       .type("TEXT")
-      .once();
+      .one_at_a_time();
   added
       .add_option(
-          "--argument", given.argument,
-          "The argument that agents put the key into, shown in the list of tools; empty: none "
-          "[idempotency_key]")
+          "--preset", given.preset,
+          "Where calls have their keys: by the published contract [default: wherever any but "
+          "a2a has it]")
+      .once()
+      .one_of(mcp::preset_names());
+  added
+      .add_option("--key-from", given.key_from,
+                  "In place of the preset's places: a JSON Pointer into the call's params")
+      .type("POINTER")
+      .one_at_a_time()
+      .check(pointer_fault);
+  added
+      .add_option("--omit", given.omit,
+                  "A JSON Pointer into the arguments, to what may differ between two tries of a "
+                  "call")
+      .type("POINTER")
+      .one_at_a_time()
+      .check(pointer_fault);
+  added
+      .add_option("--argument", given.argument,
+                  "The argument that agents put the key into, shown in the list of tools; empty: "
+                  "none [idempotency_key; none with ucp, acp, x402 and a2a]")
       .type("NAME")
       .once();
   added
@@ -185,11 +283,12 @@ void add_key_options(const command& added, mcp_request& given) {
       .once()
       .one_of({"none", "destructive", "all"});
   added
-      .add_option("--window", given.window,
-                  "Calls without a key that are equal within this time are one [not at all]")
+      .add_option("--window", given.windows,
+                  "Calls without a key that are equal within this time are one: TIME, or "
+                  "TOOL=TIME for one tool [not at all]")
       .type("TIME")
-      .once()
-      .check(period_fault);
+      .one_at_a_time()
+      .check(window_fault);
 }
 
 void add_result_options(const command& added, mcp_request& given) {
@@ -214,6 +313,9 @@ void add_result_options(const command& added, mcp_request& given) {
                   "What the error of a tool means [complete: a repeat gets the same error]")
       .once()
       .one_of({"complete", "fail", "release", "unknown"});
+  added.add_flag("--pass-cancellations", given.pass_cancellations,
+                 "Tell the server when the client gives up a guarded call; its result is then "
+                 "often lost [the call goes on, and a repeat gets its result]");
 }
 
 }  // namespace
@@ -225,8 +327,10 @@ void add_mcp_command(command app) {
   added.add_words(given->words, "The server and its arguments, behind --");
   add_key_options(added, *given);
   add_result_options(added, *given);
-  const auto flags = add_store_flags(added, {"lease", "backoff", "backoff-max", "state-dir",
-                                             "log-file", "log-level", "log-format"});
+  const auto flags =
+      add_store_flags(added, {"lease", "backoff", "backoff-max", "anonymous", "credential-schemes",
+                              "jwt-keys-file", "jwt-issuer", "jwt-audience", "jwt-leeway",
+                              "state-dir", "log-file", "log-level", "log-format"});
   added
       .add_option("--upstream", given->upstream,
                   "A server on streamable HTTP, in place of a command: http://… or https://…")

@@ -13,16 +13,6 @@ namespace {
 /// The answer in a record: the result or the error of the first response, as it was written.
 constexpr const char* member_header = "Onceguard-Json-Rpc";
 
-route_policy rerunning(route_policy policy) {
-  policy.unknown = unknown_policy::rerun;
-  return policy;
-}
-
-route_policy within(milliseconds window, route_policy policy) {
-  if (window.count() > 0) policy.retention = window;
-  return policy;
-}
-
 answer_ptr stored(const message& response) {
   auto out = std::make_shared<answer>();
   out->status = 200;
@@ -33,83 +23,129 @@ answer_ptr stored(const message& response) {
   return out;
 }
 
+/// The value with a mark that it is a repeat's. What is no object stays as it is.
+std::string marked(const std::string& result, bool is_tool) {
+  constexpr std::string_view mark = R"("onceguard/replayed":true)";
+  const std::string_view name = is_tool ? "_meta" : "metadata";
+  const auto members = members_of(result);
+  if (!members) return result;
+  const auto* meta = find_last(*members, name);
+  if (meta == nullptr)
+    return with_first(result, '"' + std::string(name) + "\":{" + mark.data() + '}');
+  if (!members_of(meta->text)) return result;
+  return with_value(result, *meta, with_first(meta->text, mark));
+}
+
 /// Empty: the answer is none of a call.
-std::string replayed(const answer& kept, std::string_view id) {
-  if (!is_json(kept.body)) return {};
+std::string replayed(const answer& kept, std::string_view id, bool is_tool) {
   for (const auto& [name, value] : kept.headers) {
-    if (name == member_header && (value == "result" || value == "error")) {
-      return make_response(id, value, kept.body);
-    }
+    if (name != member_header) continue;
+    if (value == "result") return make_response(id, value, marked(kept.body, is_tool));
+    if (value == "error") return make_response(id, value, kept.body);
   }
   // Of an operator, who knows the result.
+  if (!is_json(kept.body)) return {};
   const auto members = members_of(kept.body);
-  const bool is_result = members && find(*members, "content") != nullptr;
-  return is_result ? make_response(id, "result", kept.body) : std::string();
+  const bool is_result = members && (!is_tool || find(*members, "content") != nullptr);
+  return is_result ? make_response(id, "result", marked(kept.body, is_tool)) : std::string();
+}
+
+std::string response_of(const refused_call& refused, std::string_view id, bool has_result_type,
+                        bool is_tool) {
+  return is_tool ? make_response(id, "result", result_of_refusal(refused, has_result_type))
+                 : make_response(id, "error", error_of_refusal(refused));
 }
 
 admission refuse(const message& request, const tool_call& call, const refused_call& refused) {
   admission out;
-  out.response =
-      make_response(request.id, "result", result_of_refusal(refused, call.has_result_type));
+  out.response = response_of(refused, request.id, call.has_result_type, call.is_tool);
   return out;
 }
 
 }  // namespace
 
 call_guard::call_guard(guard& records, mcp_params params)
-    : records_(records),
-      params_(std::move(params)),
-      rerun_(rerunning(params_.policy)),
-      content_(within(params_.window, params_.policy)),
-      content_rerun_(rerunning(content_)) {}
-
-bool call_guard::needs_hints(const tool_call& call) const noexcept {
-  return !call.name.empty() && (!call.key.empty() || params_.window.count() > 0 ||
-                                params_.required != key_rule::optional);
+    : records_(records), params_(std::move(params)) {
+  std::vector<milliseconds> windows{milliseconds(0), params_.window};
+  for (const auto& [tool, window] : params_.windows) windows.push_back(window);
+  for (const auto window : windows) {
+    for (const bool rerun : {false, true}) {
+      auto& policy = policies_[{window, rerun}];
+      policy = params_.policy;
+      if (window.count() > 0) policy.retention = window;
+      if (rerun) policy.unknown = unknown_policy::rerun;
+    }
+  }
 }
 
-asio::awaitable<admission> call_guard::admit(std::string text, const tool_hints* hints,
-                                             std::string caller) {
+const route_policy& call_guard::policy_of(milliseconds window, bool rerun) const {
+  return policies_.at({window, rerun});
+}
+
+bool call_guard::needs_hints(const tool_call& call) const noexcept {
+  return call.is_tool && !call.name.empty() &&
+         (!call.key.empty() || params_.window_of(call.name).count() > 0 ||
+          params_.required != key_rule::optional);
+}
+
+std::string call_guard::place_of_key() const {
+  const auto& places = params_.places;
+  if (!places.argument.empty()) return "the argument " + json_string(places.argument);
+  std::string out;
+  for (const auto& name : places.others.front().path) out += '/' + name;
+  return "params" + out;
+}
+
+asio::awaitable<admission> call_guard::admit(std::string text, call_context known) {
   // The hints may change while the claim waits.
-  const auto tool = hints == nullptr ? tool_hints() : *hints;
+  const auto tool = known.hints == nullptr ? tool_hints() : *known.hints;
+  const bool is_listed = known.hints != nullptr || !known.list_is_whole;
   const auto message = read_message(text);
-  const auto call = read_tool_call(message, params_.argument);
+  const auto call = read_tool_call(message, params_.places, known.transport_key);
   admission out;
   const bool strip = call.key_is_argument && !tool.has_key_argument;
-  const tool_table rules(params_.argument, params_.required);
-  if (!call.fault.empty()) co_return refuse(message, call, key_malformed(call.fault));
+  const tool_table rules(params_.places, params_.required);
+  const auto& fault = call.fault.empty() ? known.key_fault : call.fault;
+  if (!fault.empty()) co_return refuse(message, call, key_malformed(fault));
   if (call.name.empty() || tool.read_only) {
-    out.forward = strip ? without_argument(text, params_.argument) : std::move(text);
+    out.forward = strip ? without_argument(text, params_.places.argument) : std::move(text);
     co_return out;
   }
-  const auto print = call_fingerprint(call, params_.argument);
+  auto print = call_fingerprint(call);
   auto key = call.key;
-  const bool by_content = key.empty() && params_.window.count() > 0;
-  if (by_content) key = "content-" + base::to_hex(base::sha256_of(print));
+  milliseconds window{0};
   if (key.empty()) {
-    if (rules.must_have_key(tool)) co_return refuse(message, call, key_missing(params_.argument));
+    window = params_.window_of(call.name);
+    if (window.count() > 0) key = "content-" + base::to_hex(base::sha256_of(print));
+  }
+  if (key.empty()) {
+    if (rules.must_have_key(tool)) co_return refuse(message, call, key_missing(place_of_key()));
     out.forward = std::move(text);
     co_return out;
   }
-  request wanted(params_.scope + caller, key, print);
+  if (!known.scope_fault.empty()) {
+    co_return refuse(message, call, scope_missing(known.scope_fault));
+  }
+  print += known.caller_marks;
+  request wanted(params_.scope + known.caller, key, print);
   wanted.scope_kind = "mcp";
-  wanted.method = "tools/call";
+  wanted.method = message.method;
   wanted.path = call.name;
-  const auto& policy = by_content ? (tool.idempotent ? content_rerun_ : content_)
-                                  : (tool.idempotent ? rerun_ : params_.policy);
+  const auto& policy = policy_of(window, tool.idempotent);
   auto claimed = co_await records_.async_claim(std::move(wanted), policy);
   if (!claimed.lease) {
-    out.response = answer_to(claimed.outcome, message.id, key, call.has_result_type);
+    const answered_call answered(key, call.has_result_type, call.is_tool);
+    out.response = answer_to(claimed.outcome, message.id, answered);
     co_return out;
   }
-  out.forward = strip ? without_argument(text, params_.argument) : text;
-  out.call.emplace(running_call{std::move(*claimed.lease), std::move(key), by_content,
-                                call.has_result_type, policy.retention});
+  out.forward = strip ? without_argument(text, params_.places.argument) : text;
+  out.call.emplace(running_call{std::move(*claimed.lease), std::move(key), call.has_result_type,
+                                call.is_tool, is_listed, policy.retention});
   co_return out;
 }
 
 asio::awaitable<std::string> call_guard::finish(running_call call, std::string response) {
-  const auto message = read_message(response);
+  const auto message = read_answer(response);
   settle_terms terms;
   terms.retention = call.retention;
   terms.backoff = params_.policy.backoff;
@@ -120,8 +156,13 @@ asio::awaitable<std::string> call_guard::finish(running_call call, std::string r
     case response_end::tool_error:
       terms.kind = params_.tool_error;
       break;
-    case response_end::nothing_done:
+    case response_end::more_input:
       terms.kind = settle_kind::release;
+      break;
+    case response_end::refused_call:
+      // The code alone says what its sender thought, who may be far behind the effect. Only of a
+      // tool that is none, nothing can have run.
+      terms.kind = call.is_listed ? settle_kind::abandon : settle_kind::release;
       break;
     case response_end::unknown:
       terms.kind = settle_kind::abandon;
@@ -133,7 +174,8 @@ asio::awaitable<std::string> call_guard::finish(running_call call, std::string r
   auto lease = std::move(call.lease);
   const auto ended = co_await records_.async_settle(std::move(lease), std::move(terms));
   if (ended.kind == outcome_kind::ran) co_return response;
-  co_return answer_to(ended, id, call.key, call.has_result_type);
+  const answered_call answered(std::move(call.key), call.has_result_type, call.is_tool);
+  co_return answer_to(ended, id, answered);
 }
 
 asio::awaitable<void> call_guard::release(running_call call) {
@@ -154,16 +196,16 @@ asio::awaitable<std::string> call_guard::give_up(running_call call, std::string 
     ended = outcome();
     ended.kind = outcome_kind::unknown;
   }
-  co_return answer_to(ended, id, call.key, call.has_result_type);
+  const answered_call answered(std::move(call.key), call.has_result_type, call.is_tool);
+  co_return answer_to(ended, id, answered);
 }
 
-std::string call_guard::answer_to(const outcome& got, std::string_view id, const std::string& key,
-                                  bool has_result_type) const {
+std::string call_guard::answer_to(const outcome& got, std::string_view id,
+                                  const answered_call& call) const {
   if (got.kind == outcome_kind::replay && got.answer != nullptr && got.kept == answer_kept::full) {
-    if (auto response = replayed(*got.answer, id); !response.empty()) return response;
+    if (auto response = replayed(*got.answer, id, call.is_tool); !response.empty()) return response;
   }
-  return make_response(id, "result",
-                       result_of_refusal(refused_by(refusal_of(got), key), has_result_type));
+  return response_of(refused_by(refusal_of(got), call.key), id, call.has_result_type, call.is_tool);
 }
 
 }  // namespace onceguard::mcp

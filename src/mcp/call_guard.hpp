@@ -1,7 +1,9 @@
 // Tool calls that run once per key, whatever transport they came on.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -9,6 +11,7 @@
 
 #include "mcp/mcp_params.hpp"
 #include "mcp/message.hpp"
+#include "mcp/tool_call.hpp"
 #include "mcp/tool_table.hpp"
 
 namespace onceguard::mcp {
@@ -17,9 +20,21 @@ namespace onceguard::mcp {
 struct running_call {
   lease_handle lease;
   std::string key;
-  bool by_content = false;       ///< the key was made from the contents
   bool has_result_type = false;  ///< of results of our own
+  bool is_tool = true;           ///< so has the answer to another method
+  bool is_listed = true;         ///< false: the server's whole list has no such tool
   milliseconds retention{0};
+};
+
+/// What is known of a call beside its message.
+struct call_context {
+  const tool_hints* hints = nullptr;  ///< null: the list that is known does not have the tool
+  bool list_is_whole = false;
+  std::string caller{};        ///< tells callers apart, where the transport can
+  std::string caller_marks{};  ///< of a caller without a name: what may be a mark of it
+  std::optional<std::string> transport_key{};  ///< a key beside the message
+  std::string key_fault{};                     ///< why that key is none
+  std::string scope_fault{};                   ///< why nobody can say whose the key is
 };
 
 /// What becomes of a request `tools/call`.
@@ -42,10 +57,8 @@ class call_guard {
 
   /// Whether the hints of the tool count for the call: it is to be guarded, if it has a key.
   [[nodiscard]] bool needs_hints(const tool_call& call) const noexcept;
-  /// Claims. `text` is the request as it came; `hints` may be null; `caller` tells callers apart,
-  /// where the transport can. On an io_context of one thread.
-  [[nodiscard]] boost::asio::awaitable<admission> admit(std::string text, const tool_hints* hints,
-                                                        std::string caller = {});
+  /// Claims. `text` is the request as it came. On an io_context of one thread.
+  [[nodiscard]] boost::asio::awaitable<admission> admit(std::string text, call_context known);
   /// The server has answered: settles, and returns the response for the client.
   [[nodiscard]] boost::asio::awaitable<std::string> finish(running_call call, std::string response);
   /// The call never went to the server.
@@ -55,14 +68,24 @@ class call_guard {
                                                             unknown_reason why);
 
  private:
+  /// What of a call its answer needs.
+  struct answered_call {
+    answered_call(std::string its_key, bool typed, bool of_tool)
+        : key(std::move(its_key)), has_result_type(typed), is_tool(of_tool) {}
+    std::string key;
+    bool has_result_type;
+    bool is_tool;
+  };
   [[nodiscard]] std::string answer_to(const outcome& got, std::string_view id,
-                                      const std::string& key, bool has_result_type) const;
+                                      const answered_call& call) const;
+  [[nodiscard]] const route_policy& policy_of(milliseconds window, bool rerun) const;
+  [[nodiscard]] std::string place_of_key() const;
 
   guard& records_;
   const mcp_params params_;
-  const route_policy rerun_;    // of tools that may be called again
-  const route_policy content_;  // of calls whose contents are their key
-  const route_policy content_rerun_;
+  /// By the window of calls whose contents are their key (zero: of calls with a key), and whether
+  /// the tool may be called again when the outcome is unknown. A claim's policy outlives its lease.
+  std::map<std::pair<milliseconds, bool>, route_policy> policies_;
 };
 
 }  // namespace onceguard::mcp

@@ -74,6 +74,10 @@ asio::awaitable<bool> http_client::send_head(http_head head) {
   const auto status = head.result_int();
   if (status == 204 || status == 304) {
     chunked_ = false;
+  } else if (chunked_ && !knows_chunks_) {
+    chunked_ = false;
+    until_close_ = true;
+    text += "Connection: close\r\n";
   } else if (chunked_) {
     text += "Transfer-Encoding: chunked\r\n";
   } else {
@@ -93,7 +97,7 @@ asio::awaitable<void> http_client::send_piece(std::string piece) {
 asio::awaitable<bool> http_client::end_pieces() {
   std::string end = "0\r\n\r\n";
   if (chunked_) co_await write(std::move(end));
-  co_return !gone_;
+  co_return !gone_ && !until_close_;
 }
 
 asio::awaitable<bool> http_client::reply(unsigned status, std::string body, std::string type) {

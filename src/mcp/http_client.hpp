@@ -18,7 +18,9 @@ namespace onceguard::mcp {
 /// On the one thread of its io_context. Once the client is gone, nothing is written any more.
 class http_client {
  public:
-  explicit http_client(boost::asio::ip::tcp::socket& socket) : socket_(socket) {}
+  /// `chunks`: the client knows them (HTTP/1.1).
+  http_client(boost::asio::ip::tcp::socket& socket, bool chunks)
+      : socket_(socket), knows_chunks_(chunks) {}
   http_client(const http_client&) = delete;
   http_client& operator=(const http_client&) = delete;
   ~http_client() { *alive_ = false; }
@@ -33,6 +35,7 @@ class http_client {
   /// The head of a response: with its length, or in pieces. False: the client is gone.
   [[nodiscard]] boost::asio::awaitable<bool> send_head(http_head head);
   [[nodiscard]] boost::asio::awaitable<void> send_piece(std::string piece);
+  /// False: the connection can't be used any more.
   [[nodiscard]] boost::asio::awaitable<bool> end_pieces();
   [[nodiscard]] boost::asio::awaitable<void> write(std::string bytes);
   /// So that an unfinished response is not taken for a whole one.
@@ -41,8 +44,10 @@ class http_client {
  private:
   boost::asio::ip::tcp::socket& socket_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const bool knows_chunks_;
   bool gone_ = false;
   bool chunked_ = true;
+  bool until_close_ = false;  ///< the end of the connection is that of the response
 };
 
 }  // namespace onceguard::mcp

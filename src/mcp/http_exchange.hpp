@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -24,18 +25,23 @@ struct http_shared {
   call_guard& calls;
   tool_table& tools;
   const upstream_address& upstream;
-  const bool& local_only;  ///< the proxy listens on a loopback address
+  const bool& local_only;      ///< the proxy listens on a loopback address
+  const route_policy& policy;  ///< whose a key is
   std::function<void(const std::string&)> complain;
 
   /// A call whose stream ended without a response: the client may go on with another stream of its
   /// session, on which the response then comes (revision 2025-11-25).
   struct unfinished_call {
     running_call call;
+    std::string id;  ///< as written
     std::unique_ptr<boost::asio::steady_timer> linger;
   };
-  /// By session and the id of the request.
-  std::map<std::pair<std::string, std::string>, unfinished_call> unfinished{};
-  std::size_t guarded = 0;  ///< calls that hold a lease
+  /// A session, and the id of a request in it, as id_value has it.
+  using request_name = std::pair<std::string, std::string>;
+  std::map<request_name, unfinished_call> unfinished{};
+  std::set<request_name> open{};              ///< requests that have no response yet
+  std::set<class http_exchange*> guarding{};  ///< those with a call that holds a lease
+  std::size_t guarded = 0;                    ///< calls that hold a lease
 };
 
 class http_exchange {
@@ -51,27 +57,43 @@ class http_exchange {
  private:
   /// A page of a browser whose name leads to a loopback address (DNS rebinding) is no client.
   [[nodiscard]] bool host_is_fine() const;
+  /// False: the session has an open request of this id.
+  [[nodiscard]] bool open_request();
   [[nodiscard]] boost::asio::awaitable<void> admit();
   [[nodiscard]] boost::asio::awaitable<bool> relay();
+  [[nodiscard]] boost::asio::awaitable<bool> relay_head(http_head head);
+  /// Sends the request, also to where the server redirects it. Empty: the client was answered.
+  [[nodiscard]] boost::asio::awaitable<std::optional<http_head>> ask_server();
+  [[nodiscard]] boost::asio::awaitable<void> refuse(std::string why);
   [[nodiscard]] boost::asio::awaitable<bool> relay_whole(http_head head);
   [[nodiscard]] boost::asio::awaitable<bool> relay_events(http_head head);
   [[nodiscard]] boost::asio::awaitable<bool> relay_bytes(http_head head);
+  /// All of the body; empty: it is too long, or broke off.
+  [[nodiscard]] boost::asio::awaitable<std::optional<std::string>> read_body();
   /// The message, or what the client gets in its place.
   [[nodiscard]] boost::asio::awaitable<std::string> take(std::string text);
+  /// `response_` is then what the client gets; empty: the response may come on another stream.
   [[nodiscard]] boost::asio::awaitable<void> end_without_response(unknown_reason why);
+  void park();
+  /// A client goes on with a stream that we hold: the server would not let it.
+  void let_go_of_streams();
   [[nodiscard]] running_call give_call();
   [[nodiscard]] boost::asio::awaitable<void> release();
-  [[nodiscard]] boost::asio::awaitable<void> list_tools();
+  /// True: the list is whole.
+  [[nodiscard]] boost::asio::awaitable<bool> list_tools();
   [[nodiscard]] boost::asio::awaitable<std::string> ask_for_tools(const std::string& cursor);
 
-  [[nodiscard]] http_request for_upstream() const;
+  [[nodiscard]] http_request for_upstream(std::string target = {}) const;
 
   http_shared& shared_;
+  const std::string address_;
   http_client client_;
   http_request request_;
   message message_;
   std::string session_;
   bool lists_tools_ = false;
+  bool resumable_ = false;  ///< the client knows the id of an event, and may ask for what follows
+  std::optional<http_shared::request_name> opened_;
   std::string response_;  // instead of a request to the server
   std::optional<running_call> call_;
   std::string call_id_;

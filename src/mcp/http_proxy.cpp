@@ -41,8 +41,14 @@ class http_proxy::listener {
            std::function<void(const std::string&)> complain)
       : params_(std::move(params)),
         calls_(records, params_.calls),
-        tools_(params_.calls.argument, params_.calls.required),
-        shared_{io_, calls_, tools_, upstream_, local_only_, std::move(complain)} {}
+        tools_(params_.calls.places, params_.calls.required),
+        shared_{io_,
+                calls_,
+                tools_,
+                upstream_,
+                local_only_,
+                params_.calls.policy,
+                std::move(complain)} {}
 
   result<std::uint16_t> listen() {
     auto upstream = read_upstream(params_.upstream);

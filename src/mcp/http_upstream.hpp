@@ -21,6 +21,9 @@ struct received_head {
   http_head value;
 };
 
+/// Bytes of an answer that is held as a whole.
+inline constexpr std::size_t longest_answer = 64u << 20;
+
 /// Where the server is.
 struct upstream_address {
   bool tls = false;

@@ -29,32 +29,18 @@ struct message {
   bool ambiguous = false;   ///< a member stands there twice
 };
 
+/// A message of the client. One that is no JSON is malformed.
 [[nodiscard]] message read_message(std::string_view text);
+/// A message of the server, which the client gets as it is: whatever some reader may understand is
+/// read, with NaN, bytes that are no UTF-8, or members that stand there twice.
+[[nodiscard]] message read_answer(std::string_view text);
+
+/// What an id is, however it is written: equal for 1, 1.0 and 1e0, and for "a/b" and "a\/b".
+[[nodiscard]] std::string id_value(std::string_view id);
 
 /// A message of the client that must not reach the server, because the server might read in it
 /// another one than the guard does: the response to it. Empty: it may.
 [[nodiscard]] std::string refusal_of(const message& given);
-
-/// A request `tools/call`.
-struct tool_call {
-  std::string name;
-  std::string_view arguments;  ///< as written; empty: none
-  std::string key;             ///< the idempotency key; empty: none
-  bool key_is_argument = false;
-  std::string fault;  ///< what is wrong with the call or its key, for people; empty: nothing
-  /// The request names the revision 2026-07-28 or a later one, whose results have a `resultType`.
-  bool has_result_type = false;
-};
-
-/// `argument` is the name of the argument with the key; empty: no argument is one.
-[[nodiscard]] tool_call read_tool_call(const message& request, std::string_view argument);
-
-/// The request of a call, without the argument.
-[[nodiscard]] std::string without_argument(std::string_view text, std::string_view argument);
-
-/// What makes two calls the same: the tool's name, and the arguments in canonical form, without the
-/// one with the key.
-[[nodiscard]] std::string call_fingerprint(const tool_call& call, std::string_view argument);
 
 /// The id of the request that a notification `notifications/cancelled` is about; empty: it is none.
 [[nodiscard]] std::string_view cancelled_id(const message& notification);
@@ -63,8 +49,9 @@ struct tool_call {
 enum class response_end : std::uint8_t {
   complete,      ///< the tool ran
   tool_error,    ///< the tool ran, and reports an error
-  nothing_done,  ///< a fault of the request, or more input is asked for
-  unknown,       ///< an error inside the server
+  more_input,    ///< the client calls again, with what is asked for
+  refused_call,  ///< an error that servers answer who know no such tool, and that tools answer too
+  unknown,       ///< any other error, whose sender may have acted before
 };
 [[nodiscard]] response_end end_of(const message& response);
 

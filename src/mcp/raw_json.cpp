@@ -1,6 +1,8 @@
 #include "mcp/raw_json.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 
 #include <nlohmann/json.hpp>
 
@@ -47,6 +49,65 @@ std::size_t skip_value(std::string_view text, std::size_t position) {
   return position;
 }
 
+/// The four hexadecimal digits at that place; above 0xFFFF: there are none.
+std::uint32_t code_unit(std::string_view text, std::size_t position) {
+  std::uint32_t out = 0;
+  const auto digits = text.substr(std::min(position, text.size()), 4);
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), out, 16);
+  return digits.size() == 4 && read.ptr == digits.data() + 4 ? out : 0x10000;
+}
+
+bool is_surrogate(std::uint32_t unit) noexcept { return unit >= 0xD800 && unit <= 0xDFFF; }
+
+/// The text with a space for each escaped surrogate, whether it has its other half or not; empty:
+/// there is none. The grammar of JSON allows them, and JSON.stringify writes them; nlohmann/json
+/// refuses the lone ones.
+std::string without_surrogates(std::string_view text) {
+  std::string out;
+  for (auto i = text.find('\\'); i < text.size(); i = text.find('\\', i + 2)) {
+    if (i + 1 == text.size() || text[i + 1] != 'u' || !is_surrogate(code_unit(text, i + 2))) {
+      continue;
+    }
+    if (out.empty()) out = text;
+    out.replace(i, 6, "\\u0020");
+  }
+  return out;
+}
+
+void add_utf8(std::uint32_t code, std::string& out) {
+  const auto byte = [&](std::uint32_t value) { out += static_cast<char>(value); };
+  if (code < 0x80) return byte(code);
+  if (code < 0x800) {
+    byte(0xC0 | code >> 6);
+  } else {
+    if (code < 0x10000) {
+      byte(0xE0 | code >> 12);
+    } else {
+      byte(0xF0 | code >> 18);
+      byte(0x80 | (code >> 12 & 0x3F));
+    }
+    byte(0x80 | (code >> 6 & 0x3F));
+  }
+  byte(0x80 | (code & 0x3F));
+}
+
+/// Decodes the escape whose `u` stands at `i`, and its other half; `i` is then its last digit. A
+/// lone surrogate becomes three bytes that are no UTF-8. False: it is no escape.
+bool add_code_units(std::string_view text, std::size_t& i, std::string& out) {
+  auto code = code_unit(text, i + 1);
+  if (code > 0xFFFF) return false;
+  i += 4;
+  if (code >= 0xD800 && code <= 0xDBFF && text.substr(i + 1, 2) == "\\u") {
+    const auto low = code_unit(text, i + 3);
+    if (low >= 0xDC00 && low <= 0xDFFF) {
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      i += 6;
+    }
+  }
+  add_utf8(code, out);
+  return true;
+}
+
 std::optional<std::vector<raw_value>> parts_of(std::string_view text, char open, char close) {
   auto position = skip_space(text, 0);
   if (position == text.size() || text[position] != open) return std::nullopt;
@@ -77,7 +138,9 @@ std::optional<std::vector<raw_value>> parts_of(std::string_view text, char open,
 
 bool is_json(std::string_view text) {
   // RFC 8259 leaves it to readers whether they ignore a byte order mark: nlohmann/json does.
-  return !text.starts_with("\xEF\xBB\xBF") && nlohmann::json::accept(text);
+  if (text.starts_with("\xEF\xBB\xBF")) return false;
+  const auto whole = without_surrogates(text);
+  return nlohmann::json::accept(whole.empty() ? text : std::string_view(whole));
 }
 
 std::optional<std::vector<raw_value>> members_of(std::string_view text) {
@@ -100,10 +163,32 @@ bool has_repeats(const std::vector<raw_value>& members) {
   return std::ranges::adjacent_find(names) != names.end();
 }
 
+const raw_value* find_last(const std::vector<raw_value>& members, std::string_view name) {
+  const auto found = std::find_if(members.rbegin(), members.rend(),
+                                  [&](const raw_value& member) { return member.name == name; });
+  return found == members.rend() ? nullptr : &*found;
+}
+
 std::optional<std::string> string_of(std::string_view text) {
-  const auto read = nlohmann::json::parse(text, nullptr, false);
-  if (!read.is_string()) return std::nullopt;
-  return read.get<std::string>();
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::nullopt;
+  if (skip_string(text, 0) != text.size()) return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      out += text[i];
+    } else if (++i == text.size()) {
+      return std::nullopt;  // the quotation mark at the end is escaped
+    } else if (text[i] == 'u') {
+      if (!add_code_units(text, i, out)) return std::nullopt;
+    } else {
+      constexpr std::string_view letters = "bfnrt";
+      const auto letter = letters.find(text[i]);
+      out += letter == letters.npos ? text[i] : "\b\f\n\r\t"[letter];
+    }
+  }
+  return out;
 }
 
 bool is_true(const raw_value* value) { return value != nullptr && value->text == "true"; }

@@ -17,20 +17,26 @@ struct raw_value {
   std::size_t end = 0;    ///< behind its last byte
 };
 
-/// Whether the text is one JSON value, of whatever depth.
+/// Whether the text is one JSON value, of whatever depth. A string may have escapes of surrogates
+/// without their other halves, as the grammar allows.
 [[nodiscard]] bool is_json(std::string_view text);
 
-/// The members of an object, in order; empty: the text is no object. Only for a valid JSON text.
+/// The members of an object, in order; empty: the text is no object. The text may be no valid JSON
+/// in its values, as others read NaN or bytes that are no UTF-8.
 [[nodiscard]] std::optional<std::vector<raw_value>> members_of(std::string_view text);
-/// The elements of an array; empty: the text is no array. Only for a valid JSON text.
+/// The elements of an array; empty: the text is no array.
 [[nodiscard]] std::optional<std::vector<raw_value>> elements_of(std::string_view text);
 
 /// The member; null: there is none.
 [[nodiscard]] const raw_value* find(const std::vector<raw_value>& members, std::string_view name);
+/// The last one of this name, which counts for most readers.
+[[nodiscard]] const raw_value* find_last(const std::vector<raw_value>& members,
+                                         std::string_view name);
 /// Whether a name stands there twice: readers differ in which one counts.
 [[nodiscard]] bool has_repeats(const std::vector<raw_value>& members);
 
-/// The contents of a JSON string; empty: the text is none.
+/// The contents of a JSON string; empty: the text is none. Of a valid one they are UTF-8, but for
+/// lone surrogates.
 [[nodiscard]] std::optional<std::string> string_of(std::string_view text);
 /// True for `true`.
 [[nodiscard]] bool is_true(const raw_value* value);

@@ -20,6 +20,17 @@ std::string_view name_of(next_step next) noexcept {
   return "no";
 }
 
+/// For programs.
+std::string marks_of(const refused_call& refused) {
+  std::string out = R"({"onceguard/outcome":)" + json_string(refused.outcome);
+  out += R"(,"onceguard/retry":)" + json_string(name_of(refused.next));
+  if (refused.next == next_step::same_key) {
+    out += R"(,"onceguard/retry-after-ms":)" +
+           std::to_string(std::max<std::int64_t>(refused.retry_after.count(), 1'000));
+  }
+  return out + '}';
+}
+
 std::string seconds(milliseconds time) {
   const auto whole = std::chrono::ceil<std::chrono::seconds>(time).count();
   return std::to_string(std::max<std::int64_t>(whole, 1)) + " s";
@@ -83,15 +94,20 @@ refused_call refused_by(const refusal& why, std::string_view key) {
   return out;
 }
 
-refused_call key_missing(std::string_view argument) {
+refused_call key_missing(std::string_view place) {
   refused_call out;
   out.outcome = "key-missing";
   out.next = next_step::new_key;
   out.text = "This tool must be called with an idempotency key. Nothing was run. ";
-  out.text += argument.empty()
-                  ? "Put it into _meta as \"onceguard/idempotency-key\"."
-                  : "Make a new key (a UUID) and send it in the argument " + json_string(argument) +
-                        "; for a repeat of this call, send the same.";
+  out.text += "Make a new key (a UUID) and send it in " + std::string(place) +
+              "; for a repeat of this call, send the same.";
+  return out;
+}
+
+refused_call scope_missing(const std::string& why) {
+  refused_call out;
+  out.outcome = "scope-missing";
+  out.text = "Nothing was run. " + why;
   return out;
 }
 
@@ -107,13 +123,12 @@ std::string result_of_refusal(const refused_call& refused, bool has_result_type)
   std::string out =
       R"({"content":[{"type":"text","text":)" + json_string(refused.text) + R"(}],"isError":true,)";
   if (has_result_type) out += R"("resultType":"complete",)";
-  out += R"("_meta":{"onceguard/outcome":)" + json_string(refused.outcome);
-  out += R"(,"onceguard/retry":)" + json_string(name_of(refused.next));
-  if (refused.next == next_step::same_key) {
-    out += R"(,"onceguard/retry-after-ms":)" +
-           std::to_string(std::max<std::int64_t>(refused.retry_after.count(), 1'000));
-  }
-  return out + "}}";
+  return out + R"("_meta":)" + marks_of(refused) + '}';
+}
+
+std::string error_of_refusal(const refused_call& refused) {
+  return R"({"code":-32000,"message":)" + json_string(refused.text) + R"(,"data":)" +
+         marks_of(refused) + '}';
 }
 
 }  // namespace onceguard::mcp

@@ -24,10 +24,14 @@ struct refused_call {
 };
 
 [[nodiscard]] refused_call refused_by(const refusal& why, std::string_view key);
-[[nodiscard]] refused_call key_missing(std::string_view argument);
+/// `place` says where the key belongs, for people.
+[[nodiscard]] refused_call key_missing(std::string_view place);
+[[nodiscard]] refused_call scope_missing(const std::string& why);
 [[nodiscard]] refused_call key_malformed(std::string_view fault);
 
-/// As JSON.
+/// As JSON: the result of a tool.
 [[nodiscard]] std::string result_of_refusal(const refused_call& refused, bool has_result_type);
+/// As JSON: the error of another method.
+[[nodiscard]] std::string error_of_refusal(const refused_call& refused);
 
 }  // namespace onceguard::mcp

@@ -23,26 +23,26 @@ constexpr std::string_view list_id = "onceguard-";
 
 void stdio_session::take_from_server(std::string line) {
   const auto size = line.size();
-  const auto message = read_message(line);
+  const auto message = read_answer(line);
   if (message.kind == message_kind::notification &&
       message.method == "notifications/tools/list_changed") {
     tools_.forget();
-    listed_ = false;
+    listed_ = list_is_whole_ = false;
   }
   if (message.kind == message_kind::response) {
-    const std::string id(message.id);
-    if (const auto found = pending_.find(id); found != pending_.end()) {
-      auto call = std::move(found->second.call);
+    const auto name = id_value(message.id);
+    if (const auto found = pending_.find(name); found != pending_.end()) {
+      auto taken = std::move(found->second);
       pending_.erase(found);
       begun();
-      asio::co_spawn(io_, finish(std::move(call), std::move(line)),
+      asio::co_spawn(io_, finish(std::move(taken.call), std::move(line), !taken.given_up),
                      [this](std::exception_ptr thrown) {
                        if (thrown) complain_("an answer was lost by a fault of the proxy");
                        ended();
                      });
       return from_server_->consumed(size);
     }
-    unguarded_.erase(id);
+    open_.erase(name);
     if (take_list(message, line)) return from_server_->consumed(size);
   }
   to_client(line);
@@ -50,20 +50,21 @@ void stdio_session::take_from_server(std::string line) {
 }
 
 bool stdio_session::take_list(const message& response, std::string& line) {
-  const std::string id(response.id);
-  const bool mine = !list_request_.empty() && id == list_request_;
-  if (!mine && lists_.erase(id) == 0) return false;
+  const auto name = id_value(response.id);
+  const bool mine = !list_request_.empty() && name == id_value(list_request_);
+  if (!mine && lists_.erase(name) == 0) return false;
   if (!response.result.empty()) {
     const auto cursor = tools_.learn(response.result);
     if (!mine) {
       const auto members = members_of(line);
-      line = with_value(line, *find(*members, "result"), tools_.described(response.result));
+      line = with_value(line, *find_last(*members, "result"), tools_.described(response.result));
       return false;
     }
     if (!cursor.empty()) {
       ask_for_tools(cursor);
       return true;
     }
+    list_is_whole_ = true;
   }
   if (!mine) return false;
   list_request_.clear();
@@ -72,8 +73,9 @@ bool stdio_session::take_list(const message& response, std::string& line) {
   return true;
 }
 
-asio::awaitable<void> stdio_session::finish(running_call call, std::string line) {
-  to_client(co_await calls_.finish(std::move(call), std::move(line)));
+asio::awaitable<void> stdio_session::finish(running_call call, std::string line, bool tell_client) {
+  const auto response = co_await calls_.finish(std::move(call), std::move(line));
+  if (tell_client) to_client(response);
 }
 
 asio::awaitable<void> stdio_session::give_up(running_call call, std::string id, unknown_reason why,
@@ -86,15 +88,15 @@ void stdio_session::end_of_server() {
   server_ended_ = true;
   if (!std::exchange(input_ended_, true)) server_writer_->end();
   begun();
-  for (auto& [id, call] : std::exchange(pending_, {})) {
-    const bool tell_client = call.linger == nullptr;
+  for (auto& [name, call] : std::exchange(pending_, {})) {
     if (call.linger) call.linger->cancel();
     begun();
     asio::co_spawn(io_,
-                   give_up(std::move(call.call), id, unknown_reason::upstream_broken, tell_client),
+                   give_up(std::move(call.call), std::move(call.id),
+                           unknown_reason::upstream_broken, !call.given_up),
                    [this](std::exception_ptr) { ended(); });
   }
-  for (const auto& id : std::exchange(unguarded_, {})) {
+  for (const auto& [name, id] : std::exchange(open_, {})) {
     to_client(make_response(
         id, "error", R"({"code":-32603,"message":"Onceguard: the server ended amid the call"})"));
   }
@@ -108,6 +110,7 @@ void stdio_session::end_of_server() {
 asio::awaitable<void> stdio_session::list_tools(std::string meta) {
   if (list_request_.empty()) {
     list_meta_ = std::move(meta);
+    listed_ = list_is_whole_ = false;
     listing_.expires_after(longest_listing);
     ask_for_tools({});
   }

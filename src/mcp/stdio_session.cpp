@@ -98,38 +98,46 @@ void stdio_session::take_from_client(std::string line) {
   const auto message = read_message(line);
   if (const auto refusal = refusal_of(message); !refusal.empty()) {
     to_client(refusal);
-  } else if (message.kind == message_kind::request && message.method == "tools/call") {
-    take_call(message, std::move(line));
+  } else if (message.kind == message_kind::request) {
+    take_request(message, std::move(line));
   } else if (const auto id = cancelled_id(message); !id.empty()) {
     take_cancellation(id, std::move(line));
   } else {
-    if (message.kind == message_kind::request && message.method == "tools/list") {
-      lists_.emplace(message.id);
-    }
     to_server(line);
   }
   from_client_->consumed(size);
 }
 
-void stdio_session::take_call(const message& request, std::string line) {
-  std::string id(request.id);
-  // A client that uses an id twice can't tell the answers apart.
-  if (pending_.contains(id) || claiming_.contains(id)) {
+void stdio_session::take_request(const message& request, std::string line) {
+  std::string name = id_value(request.id);
+  // A client that uses an id twice can't tell the answers apart, and neither can we: that of
+  // another request would be taken for the call's.
+  if (pending_.contains(name) || claiming_.contains(name) || open_.contains(name)) {
     return to_client(make_response(
-        id, "error", R"({"code":-32600,"message":"Onceguard: the id is that of a running call"})"));
+        request.id, "error",
+        R"({"code":-32600,"message":"Onceguard: the id is that of a running call"})"));
   }
-  claiming_[id] = false;
+  if (!is_call(request, calls_.params().places)) {
+    if (request.method == "tools/list") lists_.insert(name);
+    if (!input_ended_) open_.emplace(std::move(name), request.id);
+    return to_server(line);
+  }
+  claiming_[name] = false;
   begun();
-  asio::co_spawn(io_, run_call(std::move(id), std::move(line)), [this](std::exception_ptr thrown) {
-    if (thrown) complain_("a call was lost by a fault of the proxy");
-    ended();
-  });
+  asio::co_spawn(io_, run_call(std::move(name), std::move(line)),
+                 [this](std::exception_ptr thrown) {
+                   if (thrown) complain_("a call was lost by a fault of the proxy");
+                   ended();
+                 });
 }
 
-asio::awaitable<void> stdio_session::run_call(std::string id, std::string line) {
+asio::awaitable<void> stdio_session::run_call(std::string name, std::string line) {
   const auto message = read_message(line);
-  const auto call = read_tool_call(message, tools_.argument());
-  if (calls_.needs_hints(call) && tools_.find(call.name) == nullptr && !listed_) {
+  std::string id(message.id);
+  const auto call = read_tool_call(message, calls_.params().places);
+  // A tool that is not on a whole list may be new.
+  if (calls_.needs_hints(call) && tools_.find(call.name) == nullptr &&
+      (!listed_ || list_is_whole_)) {
     std::string meta;
     const auto params = members_of(message.params);
     if (const auto* found = params ? find(*params, "_meta") : nullptr) {
@@ -137,9 +145,12 @@ asio::awaitable<void> stdio_session::run_call(std::string id, std::string line) 
     }
     co_await list_tools(std::move(meta));
   }
-  auto admitted = co_await calls_.admit(std::move(line), tools_.find(call.name));
-  const bool cancelled = claiming_[id];
-  claiming_.erase(id);
+  call_context known;
+  known.hints = tools_.find(call.name);
+  known.list_is_whole = list_is_whole_;
+  auto admitted = co_await calls_.admit(std::move(line), std::move(known));
+  const bool cancelled = claiming_[name];
+  claiming_.erase(name);
   if (!admitted.response.empty()) {
     if (!cancelled) to_client(admitted.response);
     co_return;
@@ -153,35 +164,43 @@ asio::awaitable<void> stdio_session::run_call(std::string id, std::string line) 
     if (!admitted.call->lease.may_go_on()) {
       co_return co_await give_up(std::move(*admitted.call), id, unknown_reason::abandoned, true);
     }
-    pending_.emplace(id, pending_call{std::move(*admitted.call), nullptr});
+    pending_.emplace(name, pending_call{std::move(*admitted.call), std::move(id)});
   } else {
-    unguarded_.insert(id);
+    open_.emplace(name, std::move(id));
   }
   to_server(admitted.forward);
 }
 
 void stdio_session::take_cancellation(std::string_view id, std::string line) {
-  const std::string name(id);
+  const auto name = id_value(id);
   if (const auto waiting = claiming_.find(name); waiting != claiming_.end()) {
     waiting->second = true;  // the server does not know it
     return;
   }
+  const auto found = pending_.find(name);
+  if (found == pending_.end()) return to_server(line);
+  // The tool goes on, and a repeat gets its result: a server that was told would answer nothing,
+  // and nobody would know what it has done.
+  found->second.given_up = true;
+  if (!calls_.params().pass_cancellations) return;
   to_server(line);
-  // The server may still have done it, and may even say so: until then, nobody else runs it.
-  if (const auto found = pending_.find(name); found != pending_.end()) linger(name, found->second);
+  linger(name, found->second);
 }
 
-void stdio_session::linger(const std::string& id, pending_call& call) {
+/// The server may still have done it, and may even say so: until then, nobody else runs it.
+void stdio_session::linger(const std::string& name, pending_call& call) {
   if (call.linger) return;
   call.linger = std::make_unique<asio::steady_timer>(io_, calls_.params().linger);
-  call.linger->async_wait([this, id](const boost::system::error_code& cancelled) {
-    const auto found = pending_.find(id);
+  call.linger->async_wait([this, name](const boost::system::error_code& cancelled) {
+    const auto found = pending_.find(name);
     if (cancelled || found == pending_.end()) return;
-    auto lost = std::move(found->second.call);
+    auto lost = std::move(found->second);
     pending_.erase(found);
     begun();
-    asio::co_spawn(io_, give_up(std::move(lost), id, unknown_reason::upstream_timeout, false),
-                   [this](std::exception_ptr) { ended(); });
+    asio::co_spawn(
+        io_,
+        give_up(std::move(lost.call), std::move(lost.id), unknown_reason::upstream_timeout, false),
+        [this](std::exception_ptr) { ended(); });
   });
 }
 

@@ -28,7 +28,7 @@ class stdio_session {
   stdio_session(guard& records, mcp_params params, std::vector<std::string> command,
                 complaint_taker complain)
       : calls_(records, std::move(params)),
-        tools_(calls_.params().argument, calls_.params().required),
+        tools_(calls_.params().places, calls_.params().required),
         command_(std::move(command)),
         complain_(std::move(complain)) {}
 
@@ -44,12 +44,14 @@ class stdio_session {
  private:
   struct pending_call {
     running_call call;
-    std::unique_ptr<boost::asio::steady_timer> linger;  ///< since the client gave up
+    std::string id;         ///< as written
+    bool given_up = false;  ///< by the client, who wants no response any more
+    std::unique_ptr<boost::asio::steady_timer> linger{};  ///< since the server was told so
   };
 
   // From the client.
   void take_from_client(std::string line);
-  void take_call(const message& request, std::string line);
+  void take_request(const message& request, std::string line);
   void take_cancellation(std::string_view id, std::string line);
   boost::asio::awaitable<void> run_call(std::string id, std::string line);
   void end_input();
@@ -58,7 +60,7 @@ class stdio_session {
   // From the server.
   void take_from_server(std::string line);
   bool take_list(const message& response, std::string& line);
-  boost::asio::awaitable<void> finish(running_call call, std::string line);
+  boost::asio::awaitable<void> finish(running_call call, std::string line, bool tell_client);
   boost::asio::awaitable<void> give_up(running_call call, std::string id, unknown_reason why,
                                        bool tell_client);
   void end_of_server();
@@ -71,7 +73,7 @@ class stdio_session {
   void to_server(std::string_view line);
   void begun() { ++work_; }
   void ended();
-  void linger(const std::string& id, pending_call& call);
+  void linger(const std::string& name, pending_call& call);
 
   boost::asio::io_context io_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>>
@@ -87,15 +89,17 @@ class stdio_session {
   std::unique_ptr<line_reader> from_client_;
   std::unique_ptr<line_reader> from_server_;
 
-  std::map<std::string, pending_call> pending_;  ///< at the server, by the id of the request
-  std::map<std::string, bool> claiming_;         ///< by the id; true: cancelled meanwhile
-  std::set<std::string> lists_;              ///< ids of the client's requests for the list of tools
-  std::set<std::string> unguarded_;          ///< ids of calls that went on without a lease
+  // By the id of the request, as id_value has it.
+  std::map<std::string, pending_call> pending_;  ///< guarded calls at the server
+  std::map<std::string, bool> claiming_;         ///< true: cancelled meanwhile
+  std::map<std::string, std::string> open_;  ///< other requests at the server; the id as written
+  std::set<std::string> lists_;              ///< those for the list of tools
   std::string list_request_;                 ///< id of our own request for the list; empty: none
   std::string list_meta_;                    ///< `_meta` of our own requests; empty: none
   boost::asio::steady_timer patience_{io_};  ///< with a server that is to end
   boost::asio::steady_timer listing_{io_};   ///< cancelled when the list is there
-  bool listed_ = false;
+  bool listed_ = false;                      ///< as far as the server lists them
+  bool list_is_whole_ = false;
   int list_requests_ = 0;
   int work_ = 0;              ///< coroutines that are under way
   bool input_ended_ = false;  ///< nothing goes to the server any more

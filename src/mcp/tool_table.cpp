@@ -1,7 +1,8 @@
 #include "mcp/tool_table.hpp"
 
-#include <cstdint>
+#include <algorithm>
 #include <optional>
+#include <span>
 
 #include "mcp/raw_json.hpp"
 
@@ -13,7 +14,15 @@ constexpr std::string_view description =
     "with the same arguments when you repeat the call because its result did not come: the "
     "operation then takes effect once, and you get the first result.";
 
-tool_hints hints_of(const std::vector<raw_value>& tool, const std::string& argument) {
+/// Whether a schema of arguments describes the one at the path.
+bool describes(std::string_view schema, std::span<const std::string> path) {
+  for (const auto& name : path) {
+    schema = value_at(schema, {"properties", name});
+  }
+  return !schema.empty();
+}
+
+tool_hints hints_of(const std::vector<raw_value>& tool, const key_places& places) {
   tool_hints out;
   const auto* annotations = find(tool, "annotations");
   if (const auto members = annotations == nullptr ? std::nullopt : members_of(annotations->text)) {
@@ -24,10 +33,13 @@ tool_hints hints_of(const std::vector<raw_value>& tool, const std::string& argum
   }
   out.destructive = out.destructive && !out.read_only;
   const auto* schema = find(tool, "inputSchema");
-  const auto members = schema == nullptr ? std::nullopt : members_of(schema->text);
-  const auto* properties = members ? find(*members, "properties") : nullptr;
-  const auto named = properties == nullptr ? std::nullopt : members_of(properties->text);
-  out.has_key_argument = named && find(*named, argument) != nullptr;
+  if (schema == nullptr) return out;
+  const std::span argument(&places.argument, 1);
+  out.has_key_argument = !places.argument.empty() && describes(schema->text, argument);
+  out.has_key_place = std::ranges::any_of(places.all(), [&](const key_place& place) {
+    return place.path.size() > 1 && place.path.front() == "arguments" &&
+           describes(schema->text, std::span(place.path).subspan(1));
+  });
   return out;
 }
 
@@ -47,7 +59,7 @@ std::string tool_table::learn(std::string_view result) {
     const auto tool = members_of(each.text);
     const auto* name = tool ? mcp::find(*tool, "name") : nullptr;
     const auto text = name == nullptr ? std::nullopt : string_of(name->text);
-    if (text) tools_[*text] = hints_of(*tool, argument_);
+    if (text) tools_[*text] = hints_of(*tool, places_);
   }
   const auto* cursor = mcp::find(*members, "nextCursor");
   return cursor == nullptr || !string_of(cursor->text) ? std::string() : std::string(cursor->text);
@@ -58,15 +70,15 @@ std::string tool_table::described(std::string_view result) const {
   const auto members = members_of(result);
   const auto* list = members ? mcp::find(*members, "tools") : nullptr;
   const auto tools = list == nullptr ? std::nullopt : elements_of(list->text);
-  if (!tools || argument_.empty()) return out;
+  if (!tools || places_.argument.empty()) return out;
   std::string changed(list->text);
   // From the last, so that the places of those before stay right.
   for (auto each = tools->rbegin(); each != tools->rend(); ++each) {
     const auto tool = members_of(each->text);
     const auto* schema = tool ? mcp::find(*tool, "inputSchema") : nullptr;
     if (schema == nullptr || !members_of(schema->text)) continue;
-    const auto hints = hints_of(*tool, argument_);
-    if (hints.read_only || hints.has_key_argument) continue;
+    const auto hints = hints_of(*tool, places_);
+    if (hints.read_only || hints.has_key_place) continue;
     const auto text = described_schema(schema->text, must_have_key(hints));
     changed = with_value(changed, *each, with_value(each->text, *schema, text));
   }
@@ -75,7 +87,7 @@ std::string tool_table::described(std::string_view result) const {
 
 std::string tool_table::described_schema(std::string_view schema, bool required) const {
   std::string out(schema);
-  const auto property = json_string(argument_) +
+  const auto property = json_string(places_.argument) +
                         R"(:{"type":"string","minLength":1,"maxLength":255,)" +
                         "\"description\":" + json_string(description) + '}';
   const auto members = members_of(out);
@@ -88,9 +100,10 @@ std::string tool_table::described_schema(std::string_view schema, bool required)
   if (!required) return out;
   const auto now = members_of(out);
   const auto* names = mcp::find(*now, "required");
-  if (names == nullptr) return with_first(out, "\"required\":[" + json_string(argument_) + ']');
+  if (names == nullptr)
+    return with_first(out, "\"required\":[" + json_string(places_.argument) + ']');
   if (!elements_of(names->text)) return out;
-  return with_value(out, *names, with_first(names->text, json_string(argument_)));
+  return with_value(out, *names, with_first(names->text, json_string(places_.argument)));
 }
 
 const tool_hints* tool_table::find(const std::string& name) const {

@@ -1,8 +1,11 @@
 // The tools of a server: what their hints allow, and what their list tells agents about keys.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+
+#include "mcp/key_places.hpp"
 
 namespace onceguard::mcp {
 
@@ -12,6 +15,7 @@ struct tool_hints {
   bool destructive = true;
   bool idempotent = false;
   bool has_key_argument = false;  ///< the tool itself has an argument of the key's name
+  bool has_key_place = false;     ///< it has that, or takes a key at another place
 };
 
 /// Which calls must have a key.
@@ -24,10 +28,8 @@ enum class key_rule : std::uint8_t {
 /// Not thread-safe.
 class tool_table {
  public:
-  /// `argument` is the name of the argument with the key; empty: there is none.
-  tool_table(std::string argument, key_rule rule) : argument_(std::move(argument)), rule_(rule) {}
+  tool_table(key_places places, key_rule rule) : places_(std::move(places)), rule_(rule) {}
 
-  [[nodiscard]] const std::string& argument() const noexcept { return argument_; }
   /// Takes over a page of the list: the result of `tools/list`. Returns the cursor of the next
   /// page, as a JSON string; empty: there is none.
   std::string learn(std::string_view result);
@@ -42,7 +44,7 @@ class tool_table {
  private:
   [[nodiscard]] std::string described_schema(std::string_view schema, bool required) const;
 
-  const std::string argument_;
+  const key_places places_;
   const key_rule rule_;
   std::map<std::string, tool_hints> tools_;
 };

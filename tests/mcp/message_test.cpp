@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "mcp/tool_call.hpp"
+
 namespace onceguard::mcp {
 namespace {
 
@@ -10,9 +12,15 @@ std::string call_with(const std::string& params) {
   return R"({"jsonrpc":"2.0","id":"7","method":"tools/call","params":)" + params + '}';
 }
 
-tool_call read(const std::string& params, std::string_view argument = "idempotency_key") {
+key_places places_with(const std::string& argument) {
+  auto out = preset("default");
+  out.argument = argument;
+  return out;
+}
+
+tool_call read(const std::string& params, const std::string& argument = "idempotency_key") {
   const auto text = call_with(params);
-  auto out = read_tool_call(read_message(text), argument);
+  auto out = read_tool_call(read_message(text), places_with(argument));
   out.arguments = {};  // a view into the text
   return out;
 }
@@ -95,8 +103,7 @@ TEST(mcp_call, the_revision_says_whether_results_have_a_type) {
 TEST(mcp_call, the_fingerprint_is_of_tool_and_arguments) {
   const auto print = [](const std::string& params) {
     const auto text = call_with(params);
-    return call_fingerprint(read_tool_call(read_message(text), "idempotency_key"),
-                            "idempotency_key");
+    return call_fingerprint(read_tool_call(read_message(text), preset("default")));
   };
   const auto first = print(R"({"name":"t","arguments":{"a":1,"b":2,"idempotency_key":"k"}})");
   EXPECT_EQ(print(R"({"arguments":{"b":2.0,"a":1},"_meta":{"progressToken":3},"name":"t"})"),
@@ -120,20 +127,57 @@ TEST(mcp_call, the_argument_is_taken_out_and_nothing_else_changes) {
 
 TEST(mcp_response, its_end_is_read) {
   const auto end = [](const std::string& members) {
-    return end_of(read_message(R"({"jsonrpc":"2.0","id":1,)" + members + '}'));
+    return end_of(read_answer(R"({"jsonrpc":"2.0","id":1,)" + members + '}'));
   };
   EXPECT_EQ(end(R"("result":{"content":[]})"), response_end::complete);
   EXPECT_EQ(end(R"("result":{"content":[],"isError":false})"), response_end::complete);
   EXPECT_EQ(end(R"("result":{"content":[],"isError":true})"), response_end::tool_error);
-  EXPECT_EQ(end(R"("result":{"resultType":"input_required"})"), response_end::nothing_done);
+  EXPECT_EQ(end(R"("result":{"resultType":"input_required"})"), response_end::more_input);
   EXPECT_EQ(end(R"("result":{"resultType":"complete"})"), response_end::complete);
   EXPECT_EQ(end(R"("result":7)"), response_end::unknown);
-  for (const char* code : {"-32700", "-32600", "-32601", "-32602"}) {
-    EXPECT_EQ(end(std::string(R"("error":{"code":)") + code + "}"), response_end::nothing_done);
+  for (const char* code : {"-32601", "-32602", "-32602.0"}) {
+    EXPECT_EQ(end(std::string(R"("error":{"code":)") + code + "}"), response_end::refused_call);
   }
-  for (const char* code : {"-32603", "-32000", "1", "\"-32602\""}) {
+  for (const char* code : {"-32700", "-32600", "-32603", "-32000", "1", "\"-32602\""}) {
     EXPECT_EQ(end(std::string(R"("error":{"code":)") + code + "}"), response_end::unknown);
   }
+}
+
+TEST(mcp_response, what_some_reader_understands_is_read) {
+  const auto is_response = [](std::string_view text, std::string_view id) {
+    const auto got = read_answer(text);
+    return got.kind == message_kind::response && id_value(got.id) == id_value(id);
+  };
+  EXPECT_TRUE(is_response(R"({"id":1,"result":{"text":"cut \ud83d"}})", "1"));
+  EXPECT_TRUE(is_response("{\"id\":1,\"result\":{\"text\":\"\xff\"}}", "1"));
+  EXPECT_TRUE(is_response(R"({"id":1,"result":{"n":NaN,"m":-Infinity}})", "1"));
+  EXPECT_TRUE(is_response("\xEF\xBB\xBF{\"id\":1,\"result\":{}}", "1") ||
+              read_answer("\xEF\xBB\xBF{}").kind == message_kind::other);
+  // Of two members, most readers take the last.
+  EXPECT_TRUE(is_response(R"({"id":1,"result":{},"id":2})", "2"));
+}
+
+TEST(mcp_message, ids_are_compared_by_value) {
+  for (const char* same : {"1", "1.0", "1e0", "10e-1", "1.00"}) {
+    EXPECT_EQ(id_value(same), id_value("1")) << same;
+  }
+  EXPECT_EQ(id_value(R"("a\/b")"), id_value(R"("a/b")"));
+  EXPECT_EQ(id_value(R"("\u0061")"), id_value(R"("a")"));
+  EXPECT_EQ(id_value("-0"), id_value("0"));
+  EXPECT_NE(id_value("1"), id_value(R"("1")"));
+  EXPECT_NE(id_value("1"), id_value("2"));
+  EXPECT_NE(id_value("null"), id_value(R"("null")"));
+}
+
+TEST(mcp_message, a_lone_surrogate_is_no_fault_of_a_client) {
+  // As JSON.stringify writes what it is given.
+  EXPECT_EQ(read_message(R"({"id":1,"method":"m","params":{"a":"\ud83d"}})").kind,
+            message_kind::request);
+  EXPECT_EQ(read_message(R"({"id":1,"method":"m","params":{"a":"\\ud83d"}})").kind,
+            message_kind::request);
+  EXPECT_EQ(read_message(R"({"id":1,"method":"m","params":{"a":"\ud83"}})").kind,
+            message_kind::malformed);
+  EXPECT_NE(read(R"({"name":"t","idempotencyKey":"\ud83d"})").fault, "");
 }
 
 TEST(mcp_message, a_cancellation_names_its_request) {

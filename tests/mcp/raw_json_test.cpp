@@ -54,6 +54,10 @@ TEST(mcp_raw_json, texts_are_escaped) {
   EXPECT_EQ(json_string("a\"\n\xff"), "\"a\\\"\\n\xEF\xBF\xBD\"");
   EXPECT_EQ(string_of(R"("a\u00e9")"), "a\xC3\xA9");
   EXPECT_FALSE(string_of("1"));
+  EXPECT_EQ(string_of(R"("\ud83d\ude00 \\ \/ \n \"")"), "\xF0\x9F\x98\x80 \\ / \n \"");
+  EXPECT_EQ(string_of(R"("\ud83d.")"), "\xED\xA0\xBD.");
+  for (const char* none : {"\"", R"("a\")", R"("\u12")", R"("a"b")"})
+    EXPECT_FALSE(string_of(none)) << none;
 }
 
 }  // namespace

@@ -7,6 +7,12 @@
 namespace onceguard::mcp {
 namespace {
 
+key_places with_argument(const std::string& name) {
+  auto out = preset("default");
+  out.argument = name;
+  return out;
+}
+
 const std::string list = R"({ "tools":[
   {"name":"plain","inputSchema":{"type":"object","properties":{"n":{"type":"number"}}}},
   {"name":"empty","inputSchema":{ }},
@@ -19,7 +25,7 @@ const std::string list = R"({ "tools":[
   {"no":"name"}, 8 ],"big":12345678901234567890 })";
 
 TEST(mcp_tools, hints_have_the_defaults_of_the_protocol) {
-  tool_table table("key", key_rule::optional);
+  tool_table table(with_argument("key"), key_rule::optional);
   EXPECT_EQ(table.learn(list), "");
   EXPECT_EQ(table.find("none"), nullptr);
   const auto* plain = table.find("plain");
@@ -34,7 +40,7 @@ TEST(mcp_tools, hints_have_the_defaults_of_the_protocol) {
 }
 
 TEST(mcp_tools, the_list_describes_the_argument_where_a_key_is_of_use) {
-  const tool_table table("key", key_rule::destructive);
+  const tool_table table(with_argument("key"), key_rule::destructive);
   const auto described = table.described(list);
   const auto before = nlohmann::json::parse(list);
   const auto after = nlohmann::json::parse(described);
@@ -55,12 +61,19 @@ TEST(mcp_tools, the_list_describes_the_argument_where_a_key_is_of_use) {
 }
 
 TEST(mcp_tools, without_an_argument_nothing_is_described) {
-  EXPECT_EQ(tool_table("", key_rule::all).described(list), list);
-  EXPECT_EQ(tool_table("key", key_rule::all).described("[]"), "[]");
+  EXPECT_EQ(tool_table(with_argument(""), key_rule::all).described(list), list);
+  EXPECT_EQ(tool_table(with_argument("key"), key_rule::all).described("[]"), "[]");
+}
+
+TEST(mcp_tools, a_tool_that_takes_a_key_at_the_place_of_a_contract_is_described_no_other) {
+  const tool_table table(preset("default"), key_rule::all);
+  const std::string of_ucp = R"({"tools":[{"name":"complete_checkout","inputSchema":{"properties":{
+    "meta":{"properties":{"idempotency-key":{"type":"string"}}}}}}]})";
+  EXPECT_EQ(table.described(of_ucp), of_ucp);
 }
 
 TEST(mcp_tools, a_page_names_the_next_one) {
-  tool_table table("key", key_rule::optional);
+  tool_table table(with_argument("key"), key_rule::optional);
   EXPECT_EQ(table.learn(R"({"tools":[],"nextCursor":"a\"b"})"), R"("a\"b")");
   EXPECT_EQ(table.learn(R"({"tools":[],"nextCursor":null})"), "");
 }
@@ -72,9 +85,9 @@ TEST(mcp_tools, which_calls_need_a_key) {
   tool_hints reads;
   reads.read_only = true;
   reads.destructive = false;
-  const tool_table none("key", key_rule::optional);
-  const tool_table some("key", key_rule::destructive);
-  const tool_table all("key", key_rule::all);
+  const tool_table none(with_argument("key"), key_rule::optional);
+  const tool_table some(with_argument("key"), key_rule::destructive);
+  const tool_table all(with_argument("key"), key_rule::all);
   EXPECT_FALSE(none.must_have_key(destroys));
   EXPECT_TRUE(some.must_have_key(destroys));
   EXPECT_FALSE(some.must_have_key(adds));

@@ -31,6 +31,14 @@ class Answer:
         return value["result"]
 
     @property
+    def repeated(self):
+        """The result of a repeat, without the mark that says so."""
+        result = dict(self.result)
+        meta = dict(result.pop("_meta"))
+        assert meta.pop("onceguard/replayed") is True
+        return {**result, "_meta": meta} if meta else result
+
+    @property
     def text(self):
         return self.result["content"][0]["text"]
 

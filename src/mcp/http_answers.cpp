@@ -1,0 +1,176 @@
+// What an exchange does with the response of the server.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "mcp/http_exchange.hpp"
+#include "mcp/http_refusal.hpp"
+#include "mcp/raw_json.hpp"
+
+namespace onceguard::mcp {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+
+namespace {
+
+/// Whether the client may ask for what follows this event.
+bool has_id(const sent_event& event) {
+  return event.bytes.starts_with("id:") || event.bytes.find("\nid:") != std::string::npos ||
+         event.bytes.find("\rid:") != std::string::npos;
+}
+
+}  // namespace
+
+asio::awaitable<std::optional<std::string>> http_exchange::read_body() {
+  std::string text;
+  while (text.size() <= longest_answer) {
+    auto piece = co_await upstream_->read_some();
+    if (!piece) co_return std::nullopt;
+    if (piece->empty()) co_return text;
+    text += *piece;
+  }
+  co_return std::nullopt;
+}
+
+asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
+  auto text = co_await read_body();
+  if (!text && !call_) {
+    co_await refuse("the server's answer broke off");
+    co_return false;
+  }
+  std::string answer;
+  if (text) {
+    if (call_ && refuses_message(head, *text, !session_.empty())) co_await release();
+    answer = co_await take(std::move(*text));
+  }
+  if (call_) {
+    co_await end_without_response(unknown_reason::upstream_broken);
+    if (!text || head.result_int() < 300) answer = std::move(response_);
+    if (!text) head.result(200);
+  }
+  head.set(http::field::content_length, std::to_string(answer.size()));
+  if (!co_await client_.send_head(std::move(head))) co_return false;
+  co_await client_.write(std::move(answer));
+  co_return !client_.gone();
+}
+
+asio::awaitable<bool> http_exchange::relay_bytes(http_head head) {
+  const bool has_body =
+      head.result_int() != 204 && head.result_int() != 304 && request_.method() != http::verb::head;
+  if (!co_await client_.send_head(std::move(head))) co_return false;
+  if (!has_body) co_return !client_.gone();
+  while (!client_.gone()) {
+    auto piece = co_await upstream_->read_some();
+    if (!piece) {
+      client_.close();  // the client must not take it for whole
+      co_return false;
+    }
+    if (piece->empty()) break;
+    co_await client_.send_piece(std::move(*piece));
+  }
+  co_return co_await client_.end_pieces();
+}
+
+asio::awaitable<bool> http_exchange::relay_events(http_head head) {
+  // Events may become longer, or more.
+  head.erase(http::field::content_length);
+  static_cast<void>(co_await client_.send_head(std::move(head)));
+  event_stream events;
+  sent_event event;
+  bool broken = false;
+  // A guarded call goes on without its client.
+  while (!client_.gone() || call_) {
+    auto piece = co_await upstream_->read_some();
+    broken = !piece || events.too_long();
+    if (broken || piece->empty()) break;
+    events.add(*piece);
+    while (events.next(event)) {
+      resumable_ = resumable_ || has_id(event);
+      const auto kind = event.data.empty() ? message_kind::other : read_answer(event.data).kind;
+      if (kind == message_kind::response || kind == message_kind::notification) {
+        const auto text = co_await take(event.data);
+        // gcc 12 destroys what a conditional expression has made beside co_await twice.
+        auto bytes = std::move(event.bytes);
+        if (text != event.data) {
+          event.bytes = bytes;
+          bytes = with_data(event, text);
+        }
+        co_await client_.send_piece(std::move(bytes));
+      } else {
+        co_await client_.send_piece(std::move(event.bytes));
+      }
+    }
+  }
+  if (call_) {
+    co_await end_without_response(unknown_reason::upstream_broken);
+    auto last = response_.empty() ? std::string() : "data: " + response_ + "\n\n";
+    broken = broken && last.empty();
+    co_await client_.send_piece(std::move(last));
+  } else if (!events.rest().empty()) {
+    auto rest = events.rest();
+    co_await client_.send_piece(std::move(rest));
+  }
+  if (broken && !client_.gone()) {
+    client_.close();
+    co_return false;
+  }
+  co_return co_await client_.end_pieces();
+}
+
+asio::awaitable<std::string> http_exchange::take(std::string text) {
+  const auto got = read_answer(text);
+  if (got.kind == message_kind::notification) {
+    if (got.method == "notifications/tools/list_changed") shared_.tools.forget();
+    co_return text;
+  }
+  if (got.kind != message_kind::response) co_return text;
+  const auto id = id_value(got.id);
+  if (call_ && id == id_value(call_id_)) {
+    auto call = give_call();
+    auto answer = co_await shared_.calls.finish(std::move(call), std::move(text));
+    --shared_.guarded;
+    co_return answer;
+  }
+  const auto unfinished = shared_.unfinished.find({session_, id});
+  if (unfinished != shared_.unfinished.end()) {
+    auto call = std::move(unfinished->second.call);
+    shared_.unfinished.erase(unfinished);
+    auto answer = co_await shared_.calls.finish(std::move(call), std::move(text));
+    --shared_.guarded;
+    co_return answer;
+  }
+  if (lists_tools_ && id == id_value(message_.id) && !got.result.empty()) {
+    static_cast<void>(shared_.tools.learn(got.result));
+    const auto members = members_of(text);
+    co_return with_value(text, *find_last(*members, "result"), shared_.tools.described(got.result));
+  }
+  co_return text;
+}
+
+asio::awaitable<void> http_exchange::end_without_response(unknown_reason why) {
+  // Without the id of an event, nobody can ask for the rest of the stream.
+  if (!session_.empty() && resumable_) co_return park();
+  auto call = give_call();
+  response_ = co_await shared_.calls.give_up(std::move(call), call_id_, why);
+  --shared_.guarded;
+}
+
+void http_exchange::park() {
+  const http_shared::request_name name(session_, id_value(call_id_));
+  auto timer = std::make_unique<asio::steady_timer>(shared_.io, shared_.calls.params().linger);
+  auto give_up = [&shared = shared_, name](const boost::system::error_code& cancelled) {
+    const auto found = shared.unfinished.find(name);
+    if (cancelled || found == shared.unfinished.end()) return;
+    auto lost = std::move(found->second);
+    shared.unfinished.erase(found);
+    asio::co_spawn(shared.io,
+                   shared.calls.give_up(std::move(lost.call), std::move(lost.id),
+                                        unknown_reason::upstream_broken),
+                   [&shared](std::exception_ptr, const std::string&) { --shared.guarded; });
+  };
+  timer->async_wait(std::move(give_up));
+  shared_.unfinished.emplace(name,
+                             http_shared::unfinished_call{give_call(), call_id_, std::move(timer)});
+}
+
+}  // namespace onceguard::mcp

@@ -1,0 +1,54 @@
+#include "mcp/http_refusal.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/field.hpp"
+#include "mcp/message.hpp"
+
+namespace onceguard::mcp {
+
+namespace http = boost::beast::http;
+
+std::string_view value_of(const http_head& head, http::field name) {
+  const auto value = head[name];
+  return base::trim({value.data(), value.size()});
+}
+
+bool is_type(const http_head& head, std::string_view wanted) {
+  const auto type = value_of(head, http::field::content_type);
+  return base::iequals(base::trim(type.substr(0, type.find(';'))), wanted);
+}
+
+bool is_legible(const http_head& head) {
+  const auto coding = value_of(head, http::field::content_encoding);
+  return coding.empty() || base::iequals(coding, "identity");
+}
+
+bool asks_for_credential(const http_head& head) {
+  const auto status = head.result_int();
+  return (status == 401 || status == 403) && !value_of(head, http::field::www_authenticate).empty();
+}
+
+bool refuses_message(const http_head& head, std::string_view body, bool has_session) {
+  constexpr std::array<unsigned, 5> statuses{400, 405, 406, 413, 415};
+  const auto status = head.result_int();
+  const bool suits = std::ranges::find(statuses, status) != statuses.end();
+  if (!suits && !(status == 404 && has_session)) return false;
+  const auto got = read_answer(body);
+  return !got.error.empty() && got.result.empty() && got.id == "null";
+}
+
+bool is_redirect(const http_head& head) noexcept {
+  return head.result_int() == 307 || head.result_int() == 308;
+}
+
+std::string redirected_to(const http_head& head, const upstream_address& server) {
+  auto place = value_of(head, http::field::location);
+  const std::string origin = (server.tls ? "https://" : "http://") + server.authority;
+  if (base::iequals(place.substr(0, origin.size()), origin)) place.remove_prefix(origin.size());
+  if (!place.starts_with('/') || place.starts_with("//")) return {};
+  return std::string(place.substr(0, place.find('#')));
+}
+
+}  // namespace onceguard::mcp

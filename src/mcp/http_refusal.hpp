@@ -1,0 +1,31 @@
+// Which responses say that the request was refused before any tool was called.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "mcp/http_upstream.hpp"
+
+namespace onceguard::mcp {
+
+/// What stands in a field; empty: there is none.
+[[nodiscard]] std::string_view value_of(const http_head& head, boost::beast::http::field name);
+/// Whether the content is of this type, whatever its parameters.
+[[nodiscard]] bool is_type(const http_head& head, std::string_view wanted);
+/// Whether its bytes are those of the text.
+[[nodiscard]] bool is_legible(const http_head& head);
+
+/// A server asks for a credential before it does anything: 401, and 403 with a challenge (RFC 6750,
+/// section 3.1).
+[[nodiscard]] bool asks_for_credential(const http_head& head);
+/// An error about no request (`"id":null`), as the transport of a server writes it when it can't
+/// take the message: its session has ended (404, to a request with a session), or the message does
+/// not suit it (400, 405, 406, 413, 415). Any other status of an error may be that of a tool, or of
+/// somebody who waited for it in vain.
+[[nodiscard]] bool refuses_message(const http_head& head, std::string_view body, bool has_session);
+
+/// The target at the same server to which a redirect leads with the same request (307, 308); empty:
+/// elsewhere.
+[[nodiscard]] std::string redirected_to(const http_head& head, const upstream_address& server);
+[[nodiscard]] bool is_redirect(const http_head& head) noexcept;
+
+}  // namespace onceguard::mcp

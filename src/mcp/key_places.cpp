@@ -1,0 +1,123 @@
+#include "mcp/key_places.hpp"
+
+#include <map>
+#include <span>
+
+#include <onceguard/fingerprint.hpp>
+
+#include "mcp/raw_json.hpp"
+
+namespace onceguard::mcp {
+namespace {
+
+using names = std::vector<std::string>;
+
+/// What the Ad Context Protocol leaves out of the comparison of two requests: its list is closed.
+std::vector<omission> omitted_by_adcp() {
+  return {{{"context"}, true},
+          {{"governance_context"}},
+          {{"push_notification_config", "authentication", "credentials"}},
+          {{"reporting_webhook", "authentication", "credentials"}}};
+}
+
+/// Members of `_meta` and of the parameters, for hosts and SDKs; the last one as SEP-3182 has it.
+std::vector<key_place> of_hosts() {
+  return {{{"_meta", "onceguard/idempotency-key"}},
+          {{"_meta", "idempotencyKey"}},
+          {{"_meta", "idempotency-key"}},
+          {{"idempotencyKey"}}};
+}
+
+key_place of_ucp() { return {{"arguments", "meta", "idempotency-key"}}; }
+
+/// Beside the key, `meta` has what HTTP has in header fields that are made anew for each try.
+key_place of_acp() {
+  return {{"arguments", "meta", "idempotency_key"},
+          false,
+          {{{"meta", "request_id"}}, {{"meta", "timestamp"}}, {{"meta", "signature"}}}};
+}
+
+std::vector<key_place> of_x402() {
+  return {{{"_meta", "x402/idempotency-key"}},
+          {{"_meta", "x402/payment", "extensions", "payment-identifier", "info", "id"}, true}};
+}
+
+void add(std::vector<key_place>& to, std::vector<key_place> more) {
+  for (auto& one : more) to.push_back(std::move(one));
+}
+
+std::optional<raw_value> member_of(std::string_view text, const std::string& name) {
+  const auto members = members_of(text);
+  const auto* found = members ? find(*members, name) : nullptr;
+  return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+std::string without_names(std::string_view text, std::span<const std::string> path) {
+  const auto member = member_of(text, path.front());
+  if (!member) return std::string(text);
+  if (path.size() == 1) return without(text, *member);
+  return with_value(text, *member, without_names(member->text, path.subspan(1)));
+}
+
+}  // namespace
+
+std::vector<key_place> key_places::all() const {
+  std::vector<key_place> out;
+  if (!argument.empty()) out.push_back({{"arguments", argument}, false, omitted_by_adcp()});
+  out.insert(out.end(), others.begin(), others.end());
+  return out;
+}
+
+std::vector<std::string> path_of(std::string_view pointer) {
+  names out;
+  if (pointer.empty() || !is_json_pointer(pointer)) return out;
+  for (const char c : pointer) {
+    if (c == '/') {
+      out.emplace_back();
+    } else if (!out.back().empty() && out.back().back() == '~') {
+      out.back().back() = c == '0' ? '\1' : '/';  // ~01 is ~1, and no slash
+    } else {
+      out.back() += c;
+    }
+  }
+  for (auto& name : out) {
+    for (auto& c : name) c = c == '\1' ? '~' : c;
+  }
+  return out;
+}
+
+const std::vector<std::string>& preset_names() {
+  static const names all{"default", "ucp", "acp", "adcp", "x402", "a2a"};
+  return all;
+}
+
+key_places preset(std::string_view name) {
+  key_places out;
+  out.others = of_hosts();
+  if (name == "default") add(out.others, {of_ucp(), of_acp()});
+  if (name == "default" || name == "x402") add(out.others, of_x402());
+  if (name == "ucp") out.others.push_back(of_ucp());
+  if (name == "acp") out.others.push_back(of_acp());
+  // Where the contract has a place, the list of tools need not describe another one.
+  if (name != "default" && name != "adcp") out.argument.clear();
+  if (name == "a2a") {
+    out.others.push_back({{"message", "messageId"}});
+    out.methods = {"message/send", "message/stream", "SendMessage", "SendStreamingMessage"};
+  }
+  return out;
+}
+
+std::string_view value_at(std::string_view text, const std::vector<std::string>& path) {
+  for (const auto& name : path) {
+    const auto member = member_of(text, name);
+    if (!member) return {};
+    text = member->text;
+  }
+  return text;
+}
+
+std::string without_at(std::string_view text, const std::vector<std::string>& path) {
+  return path.empty() ? std::string(text) : without_names(text, path);
+}
+
+}  // namespace onceguard::mcp
