@@ -202,8 +202,9 @@ constexpr std::array table{
                "The broker did not take what became of the message, and delivers it again; the "
                "inbox knows it then.",
                about_messages},
-    event_info{event::messages_kept, "messages-kept", warning, recurring, "subscriber why",
-               "The store failed, so messages wait here, and are tried again.", about_messages},
+    event_info{event::messages_given_back, "messages-given-back", warning, recurring,
+               "subscriber why", "The store failed: the messages wait here, and are tried again.",
+               about_messages},
     event_info{
         event::consume_circuit_open, "consume-circuit-open", warning, once, "subscriber why",
         "What the messages need is away: the store, the endpoint or the command. No more are "
@@ -248,7 +249,7 @@ constexpr std::array table{
                "relay message attempt reason", "Refused, and sent again later.", about_outboxes},
     event_info{event::relay_dead, "relay-dead", error, once, "relay message attempt reason",
                "Refused too often. The row stays, with the reason.", about_outboxes},
-    event_info{event::relay_kept, "relay-kept", warning, recurring, "relay why",
+    event_info{event::relay_given_back, "relay-given-back", warning, recurring, "relay why",
                "A batch found its destination out of reach. Nothing is lost: all is sent again.",
                about_outboxes},
     event_info{event::relay_circuit_open, "relay-circuit-open", warning, once, "relay why",

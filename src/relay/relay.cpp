@@ -153,7 +153,7 @@ class relaying {
         return note_away(std::string(happened.text));
       case store_away:
         ++counters_.given_back;
-        base::log(base::event::relay_kept, {{"relay", name}, {"why", happened.text}});
+        base::log(base::event::relay_given_back, {{"relay", name}, {"why", happened.text}});
         return;
       case circuit_open:
         base::log(base::event::relay_circuit_open, {{"relay", name}, {"why", happened.text}});

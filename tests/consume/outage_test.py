@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from support.consumer import Consumer, outcomes
+from support.consumer import Consumer, outcomes, settled
 from support.counting_brokers import NatsServer, RabbitServer
 from support.redis import Redis
 from support.waiting import SCALE, Stopwatch, scaled, wait_until
@@ -94,6 +94,7 @@ def test_attempts_are_not_spent_while_the_endpoint_is_away(broker, own_upstream,
     assert len(consumer.events("consume-circuit-open")) == 1
     own_upstream.plan("/", {"status": 201})
     wait_until(lambda: consumer.events("consume-circuit-closed"), 60, "the circuit closed")
+    settled(consumer, 1)
     wait_until(lambda: broker.left()[0] == 0, 30, "the acknowledgement")
     assert outcomes(consumer) == ["handled"]
     assert broker.left() == (0, 0)
