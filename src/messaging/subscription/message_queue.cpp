@@ -101,12 +101,7 @@ std::optional<message_queue::held> message_queue::take(std::uint64_t tag) {
 }
 
 void message_queue::retry(std::uint64_t tag, time_point due, bool alone) {
-  auto taken = take(tag);
-  if (!taken) return;
-  taken->running = false;
-  taken->retry_at = due;
-  taken->alone = taken->alone || alone;
-  put_back(std::move(*taken));
+  if (auto taken = take(tag)) put_back(std::move(*taken), due, alone);
 }
 
 void message_queue::retry_after_error(std::uint64_t tag, time_point now, milliseconds pause,
@@ -116,10 +111,8 @@ void message_queue::retry_after_error(std::uint64_t tag, time_point now, millise
   constexpr std::uint32_t doublings_max = 20;
   const auto doublings = std::min(taken->errors, doublings_max);
   ++taken->errors;
-  taken->running = false;
-  taken->alone = taken->alone || alone;
-  taken->retry_at = now + std::min(pause * (std::int64_t{1} << doublings), retry_max);
-  put_back(std::move(*taken));
+  put_back(std::move(*taken), now + std::min(pause * (std::int64_t{1} << doublings), retry_max),
+           alone);
 }
 
 void message_queue::excuse(std::uint64_t tag, time_point now) {
@@ -127,13 +120,14 @@ void message_queue::excuse(std::uint64_t tag, time_point now) {
   if (!taken) return;
   ++taken->excused;
   taken->excused_at = successes_;
-  taken->running = false;
-  taken->retry_at = now;
-  put_back(std::move(*taken));
+  put_back(std::move(*taken), now, false);
 }
 
-void message_queue::put_back(held one) {
+void message_queue::put_back(held one, time_point due, bool alone) {
   const auto tag = one.message.tag;
+  one.running = false;
+  one.retry_at = due;
+  one.alone = one.alone || alone;
   ++waiting_;
   if (keeps_order(one)) {
     order_of_arrival_.push_front(tag);  // and so before the later ones of its key

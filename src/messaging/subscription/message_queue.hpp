@@ -77,7 +77,7 @@ class message_queue {
  private:
   /// Nullopt: the message is not held.
   std::optional<held> take(std::uint64_t tag);
-  void put_back(held one);
+  void put_back(held one, time_point due, bool alone);
   void begin(held& one);
   [[nodiscard]] bool keeps_order(const held& one) const;
   [[nodiscard]] bool may_run(const held& one, time_point now) const;

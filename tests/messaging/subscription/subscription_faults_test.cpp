@@ -97,25 +97,6 @@ TEST_F(subscription_faults, a_message_that_the_broker_does_not_take_back_is_trie
   EXPECT_EQ(held(), 0u);
 }
 
-TEST_F(subscription_faults, a_message_is_not_forgotten_because_another_one_is_gone) {
-  params_.queue.in_flight = 2;
-  params_.batch = 1;
-  params_.retry = milliseconds(1);
-  // The slow one waits for longest: it is to be given back when the second one fails, too.
-  queue_->refuse_give_back = {error(errc::not_found, "not held")};
-  queue_->put("slow", "1");
-  queue_->put("soon", "2");
-  std::atomic<int> failures = 0;
-  run(answering([&](const delivered& one) {
-        if (one.id == "1") return one_of(inbox_result::failed, milliseconds(3'600'000));
-        return one_of(failures++ == 0 ? inbox_result::failed : inbox_result::handled,
-                      milliseconds(1));
-      }),
-      [&] { return queue_->settled() == 1; })
-      .value();
-  EXPECT_EQ(queue_->acknowledged, std::vector<std::string>{"soon"});
-}
-
 TEST_F(subscription_faults, an_outcome_that_the_broker_did_not_take_is_said_with_its_words) {
   const std::string words = "the broker says at some length why it did not take the outcome";
   queue_->refuse_acknowledge = {error(errc::not_found, words)};
@@ -169,19 +150,16 @@ TEST_F(subscription_faults, the_end_asks_a_broken_connection_once) {
   EXPECT_EQ(queue_->give_back_calls, 1u) << "each would wait for its timeout";
 }
 
-TEST_F(subscription_faults, a_broken_connection_is_noticed_when_a_batch_is_given_back) {
+TEST_F(subscription_faults, a_broken_connection_is_noticed_when_a_message_is_given_back) {
   queue_->traits.delays = true;
-  params_.batch = 1;
   queue_->refuse_give_back = {broken()};
   queue_->put("a", "1");
   std::atomic<int> runs = 0;
-  const auto worker = [&]() -> batch_worker {
-    return [&](std::span<const delivered> batch) -> result<outcomes> {
-      if (++runs == 1) return error(errc::store_unreachable, "away");
-      return outcomes(batch.size(), one_of(inbox_result::handled));
-    };
-  };
-  run(worker, [&] { return queue_->settled() == 1; }).value();
+  run(answering([&](const delivered&) {
+        return one_of(++runs == 1 ? inbox_result::failed : inbox_result::handled);
+      }),
+      [&] { return queue_->settled() == 1; })
+      .value();
   EXPECT_EQ(queue_->connections, 2u);
 }
 
