@@ -59,11 +59,15 @@ def test_a_command_that_a_signal_ends_is_unknown(consume, stream, tmp_path):
     assert (tmp_path / "effects").read_text() == "x\n"
 
 
-def test_a_command_that_can_not_be_started_is_a_failed_attempt(consume, stream):
+def test_a_command_that_can_not_be_started_costs_no_attempts(consume, stream, tmp_path):
     stream.add("x", "m1")
-    consumer = consume(command=["/no/such/program"])
-    wait_until(lambda: consumer.events("message-dead"), 30, "the dead letter")
-    assert "No such file" in consumer.events("message-dead")[0]["reason"]
+    program = tmp_path / "handle"
+    consumer = consume(command=[str(program)], attempts=2)
+    wait_until(lambda: len(consumer.events("message-failed")) >= 4, 30, "four tries")
+    assert "No such file" in consumer.events("consume-circuit-open")[0]["why"]
+    program.symlink_to("/bin/true")
+    settled(consumer, 1)
+    assert outcomes(consumer) == ["handled"]
 
 
 def test_a_command_counts_although_the_parent_process_ignores_ended_children(consume, stream):

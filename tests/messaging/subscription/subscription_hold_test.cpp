@@ -46,7 +46,7 @@ TEST_F(subscription_hold, a_batch_of_a_former_connection_settles_nothing_on_the_
         wait_until("the other message", [&] { return arrivals == 2; });
         return one_of(inbox_result::handled);
       }),
-      [&] { return failures == 1; })
+      [&] { return failures == 1 || queue_->settled() > 0; })
       .value();
   EXPECT_EQ(queue_->connections, 2u);
   EXPECT_EQ(queue_->acknowledged, std::vector<std::string>{});
