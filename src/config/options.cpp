@@ -111,7 +111,8 @@ const std::vector<section>& sections() {
       {"[[consume]]",
        "A queue whose messages `onceguard consume` hands to an endpoint or a command, once per "
        "message id. Of the policy, `lease`, `backoff`, `backoff_max`, `retention` (7 days unless "
-       "given) and `outcome` count. See [messages](messages.md).",
+       "given) and `outcome` count, the last two only where the table says them itself. See "
+       "[messages](messages.md).",
        specs_of(consume_rows()), true},
       {"[[relay]]",
        "An outbox whose messages `onceguard relay` sends to a broker or an endpoint, at least once "

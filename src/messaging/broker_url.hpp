@@ -49,6 +49,9 @@ struct broker_url {
 
 /// `yes` or `no`; `otherwise` where the parameter is not given.
 [[nodiscard]] result<bool> flag_of(const broker_url& url, std::string_view name, bool otherwise);
+/// Of a consumer's `hold`. Within less, nothing is settled: each message would come for ever.
+inline constexpr milliseconds least_hold{100};
+
 /// A duration such as `30s`; `otherwise` where the parameter is not given.
 [[nodiscard]] result<milliseconds> duration_of(const broker_url& url, std::string_view name,
                                                milliseconds otherwise);

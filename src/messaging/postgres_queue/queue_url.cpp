@@ -8,6 +8,7 @@
 
 #include "base/url.hpp"
 #include "base/value_text.hpp"
+#include "messaging/broker_url.hpp"
 
 namespace onceguard::messaging::postgres_queue {
 namespace {
@@ -118,6 +119,7 @@ void read_hold(queue_url& out, const divided_url& url) {
   if (!given) return;
   const auto read = base::parse_duration(*given);
   if (!read || read->count() <= 0) throw fault{"the parameter hold takes a duration such as 30s"};
+  if (*read < least_hold) throw fault{"the parameter hold is shorter than 100ms"};
   out.hold = *read;
 }
 

@@ -146,11 +146,10 @@ consumer_statements::consumer_statements(const queue_url& url) {
            channel_expression(url.table) + ", '') FROM changed";
   };
   give_back = notifying("held_by = NULL, visible_at = now() + $3 * interval '1 millisecond'");
-  dead_letter = notifying("held_by = NULL, visible_at = NULL, dead_since = now()");
+  const std::string dead = "held_by = NULL, visible_at = NULL, dead_since = now()";
+  dead_letter = notifying(dead);
   const std::string reason = url.outbox ? ", reason = 'the row can not be read'" : "";
-  set_aside =
-      notifying(url.dead ? "held_by = NULL, visible_at = 'infinity'"
-                         : "held_by = NULL, visible_at = NULL, dead_since = now()" + reason);
+  set_aside = notifying(url.dead ? "held_by = NULL, visible_at = 'infinity'" : dead + reason);
   auto counted = filled(std::string(backlog_rows), "{kind}",
                         url.dead ? "dead_since IS NOT NULL" : "dead_since IS NULL");
   backlog = one(filled(std::move(counted), "{front}", url.dead ? "" : " AND in_front"));

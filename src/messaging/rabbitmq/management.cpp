@@ -4,8 +4,12 @@
 #include <charconv>
 #include <curl/curl.h>
 #include <memory>
+#include <poll.h>
 
 #include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/url.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 namespace {
@@ -44,9 +48,11 @@ answer get(const address& where, const std::string& url, milliseconds timeout) {
   const auto limit = static_cast<long>(std::max(timeout, milliseconds(1)).count());
   curl_easy_setopt(curl.get(), CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
-  // A login in the URL goes before.
-  curl_easy_setopt(curl.get(), CURLOPT_USERNAME, where.user.c_str());
-  curl_easy_setopt(curl.get(), CURLOPT_PASSWORD, where.password.c_str());
+  // They would go before a login in the URL.
+  if (base::split_url(url).authority.value_or("").find('@') == std::string_view::npos) {
+    curl_easy_setopt(curl.get(), CURLOPT_USERNAME, where.user.c_str());
+    curl_easy_setopt(curl.get(), CURLOPT_PASSWORD, where.password.c_str());
+  }
   curl_easy_setopt(curl.get(), CURLOPT_NOPROXY, "*");
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, limit);
@@ -91,7 +97,9 @@ std::optional<queue_facts> facts_in(std::string_view answer, std::string_view ve
   const auto queue = json::parse(answer, nullptr, false);
   if (!queue.is_object() || !queue.contains("arguments")) return std::nullopt;
   const auto& arguments = queue["arguments"];
-  const auto policy = queue.value("effective_policy_definition", json::object());
+  // Policies stand among the statistics, which are empty for a moment after the queue's begin.
+  if (!queue.contains("effective_policy_definition")) return queue_facts{.is_complete = false};
+  const auto& policy = queue["effective_policy_definition"];
   const auto has = [&](const json& object, const char* name) {
     return object.is_object() && object.contains(name);
   };
@@ -110,8 +118,9 @@ std::optional<queue_facts> facts_in(std::string_view answer, std::string_view ve
   return out;
 }
 
-result<queue_facts> ask_management(const address& where, std::string_view version,
-                                   milliseconds timeout) {
+namespace {
+
+result<queue_facts> ask_once(const address& where, std::string_view version, milliseconds timeout) {
   const auto fault = [&](errc code, const std::string& why) {
     return error(code, where.url.name() + ": the management API: " + why);
   };
@@ -129,6 +138,26 @@ result<queue_facts> ask_management(const address& where, std::string_view versio
   auto facts = got.status == 200 ? facts_in(got.body, version) : std::nullopt;
   if (facts) return *facts;
   return fault(errc::conflict, "it answers " + std::to_string(got.status) + ", and no queue");
+}
+
+}  // namespace
+
+result<queue_facts> ask_management(const address& where, std::string_view version,
+                                   milliseconds timeout) {
+  constexpr int pause = 200;
+  const auto until = base::boot_now() + timeout;
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
+    auto got = ask_once(where, version, left);
+    if (!got || got->is_complete) return got;
+    if (left <= milliseconds(pause)) {
+      return error(errc::broker_unreachable,
+                   where.url.name() +
+                       ": the management API has no policies of the queue yet, or "
+                       "never has where its statistics are disabled");
+    }
+    ::poll(nullptr, 0, pause);
+  }
 }
 
 }  // namespace onceguard::messaging::rabbitmq

@@ -13,6 +13,7 @@ struct queue_facts {
   /// exchange.
   std::optional<std::uint64_t> redeliveries_max;
   bool has_dead_letters = false;  ///< there is a dead-letter exchange
+  bool is_complete = true;        ///< false: of the policies, nothing is known yet
 };
 
 /// Asks `where.management`, with the login in its URL, else with that of AMQP. `version`: of the

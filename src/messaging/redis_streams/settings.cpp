@@ -79,6 +79,7 @@ consumer_settings consumer_settings_of(std::string_view text) {
   out.group = *group;
   out.hold = value_of(duration_of(url, "hold", out.hold));
   if (out.hold > longest_hold) refuse_url("the parameter hold is longer than a year");
+  if (out.hold < least_hold) refuse_url("the parameter hold is shorter than 100ms");
   if (const auto* const name = url.parameter("consumer")) {
     if (name->empty()) refuse_url("the parameter consumer is empty");
     if (name->starts_with(reserved_prefix)) {

@@ -49,16 +49,12 @@ TEST_F(nats_limits, what_the_server_gives_up_is_told_once_by_one_of_the_consumer
   const auto queue = broker().queue_of(stream_with(2));
   const auto receiver = connect(at(queue.consumer_url));
   const auto other = connect(at(queue.consumer_url));
-  ASSERT_TRUE(publish(queue.publisher_url, {text("a"), text("b")}).has_value());
-  for (const std::string payload : {"a", "b"}) {
+  ASSERT_TRUE(publish(queue.publisher_url, {text("a")}).has_value());
+  for (const std::uint32_t count : {1u, 2u}) {
     const auto got = take_one(*receiver);
-    ASSERT_EQ(got.received.payload, payload);
-    if (payload == "a") ASSERT_TRUE(receiver->give_back(got.tag, 0ms).has_value());
-    if (payload == "b") ASSERT_TRUE(receiver->acknowledge(got.tag).has_value());
+    ASSERT_EQ(got.count, count);
+    ASSERT_TRUE(receiver->give_back(got.tag, 0ms).has_value());
   }
-  const auto again = take_one(*receiver);
-  ASSERT_EQ(again.count, 2u);
-  ASSERT_TRUE(receiver->give_back(again.tag, 0ms).has_value());
   std::vector<messaging::dropped_message> all;
   wait_until("the advisory", [&] {
     static_cast<void>(receiver->receive(1, 20ms));

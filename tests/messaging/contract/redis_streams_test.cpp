@@ -237,7 +237,7 @@ TEST_F(redis_streams_holds, names_of_killed_consumers_are_forgotten_and_no_other
     run({"XGROUP", "CREATECONSUMER", stream_, "workers", name});
   }
   wait_until("the name to go", [&] {
-    open("&hold=20ms&consumer=visitor").reset();
+    open("&hold=100ms&consumer=visitor").reset();
     return !has_consumer("onceguard.host.17.0a1b");
   });
   EXPECT_TRUE(has_consumer("onceguard.other"));

@@ -112,8 +112,8 @@ TEST_F(sqs_test, a_batch_of_more_than_ten_arrives_in_one_receive) {
 
 TEST_F(sqs_test, the_limit_of_a_redrive_policy_is_read) {
   const auto policy = [](const std::string& count) {
-    return R"("RedrivePolicy":"{\\"deadLetterTargetArn\\":\\"arn:aws:sqs:us-east-1:000000000000:d\\",)"
-           R"(\\"maxReceiveCount\\":)" +
+    return R"("RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:d\",)"
+           R"(\"maxReceiveCount\":)" +
            count + "}\"";
   };
   EXPECT_EQ(open(standard_)->traits().deliveries_max, 0u);

@@ -7,7 +7,7 @@ namespace {
 
 using messaging::limit_fault;
 using messaging::sum_of_backoffs;
-using kind = messaging::subscription_event_kind;
+using happened = messaging::subscription_event_kind;
 
 class subscription_limits : public subscription_fixture {
  protected:
@@ -33,8 +33,8 @@ TEST_F(subscription_limits, one_delivery_more_than_attempts_is_enough) {
   queue_->traits.deliveries_max = 9;
   params_.attempts = 8;
   queue_->put("a", "1");
-  EXPECT_TRUE(run(handling(), [&] { return count(kind::settled) == 1; }).has_value());
-  EXPECT_EQ(count(kind::last_delivery), 0u);
+  EXPECT_TRUE(run(handling(), [&] { return count(happened::settled) == 1; }).has_value());
+  EXPECT_EQ(count(happened::last_delivery), 0u);
 }
 
 TEST_F(subscription_limits, a_queue_that_keeps_too_shortly_is_refused) {
@@ -52,16 +52,16 @@ TEST_F(subscription_limits, the_last_delivery_that_the_broker_makes_is_told) {
   queue_->waiting.back().count = 3;
   queue_->put("b", "2");
   queue_->waiting.back().count = 2;
-  EXPECT_TRUE(run(handling(), [&] { return count(kind::settled) == 2; }).has_value());
-  EXPECT_EQ(count(kind::last_delivery), 1u);
+  EXPECT_TRUE(run(handling(), [&] { return count(happened::settled) == 2; }).has_value());
+  EXPECT_EQ(count(happened::last_delivery), 1u);
 }
 
 TEST_F(subscription_limits, what_the_broker_gave_up_is_told_once) {
   queue_->dropped = {{"7"}, {"8"}};
   EXPECT_TRUE(run(handling(), [&] {
-                return count(kind::backlog) + count(kind::dropped) >= 2;
+                return count(happened::backlog) + count(happened::dropped) >= 2;
               }).has_value());
-  EXPECT_EQ(count(kind::dropped), 2u);
+  EXPECT_EQ(count(happened::dropped), 2u);
 }
 
 TEST(delivery_limits, backoffs_of_any_length_have_a_sum) {
