@@ -1,4 +1,4 @@
-"""Each number and length of [[consume]], [[relay]], `exec` and `mcp` at its ends: it works, or it is
+"""Numbers and lengths of [[consume]], [[relay]], `exec` and `mcp` at their ends: each works, or is
 refused with a word that names it."""
 
 import subprocess

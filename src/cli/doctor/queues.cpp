@@ -32,8 +32,8 @@ diagnoses examine_consumer(const consume::consume_params& params) {
     out.push_back(
         {grade::fault, "queue-limits", name + fault.substr(0, split), fault.substr(split + 2)});
   }
-  for (const auto& [what, remedy] : (*found)->weaknesses) {
-    out.push_back({grade::warning, "queue-limits", name + what, remedy});
+  for (const auto& [weakness, remedy] : (*found)->weaknesses) {
+    out.push_back({grade::warning, "queue-limits", name + weakness, remedy});
   }
   if (out.empty()) out.push_back({grade::ok, "queue", name + "its queue is there", {}});
   return out;

@@ -201,12 +201,12 @@ result<std::optional<std::uint64_t>> nats_consumer::backlog() {
   return std::optional(*counted);
 }
 
-struct place {
+struct found_consumer {
   std::unique_ptr<connection> server;
   consumer_facts facts;
 };
 
-result<place> look_at(const broker_params& params) {
+result<found_consumer> find_consumer(const broker_params& params) {
   const auto url = read_nats_url(params.url, broker_role::consumer);
   if (!url) return url.error();
   const auto until = base::boot_now() + params.timeout;
@@ -214,20 +214,20 @@ result<place> look_at(const broker_params& params) {
   if (!server) return server.error();
   auto facts = read_facts(**server, url->url.segments[0], url->url.segments[1], until);
   if (!facts) return facts.error();
-  return place{std::move(*server), std::move(*facts)};
+  return found_consumer{std::move(*server), std::move(*facts)};
 }
 
 }  // namespace
 
 result<std::unique_ptr<consumer>> open_nats_consumer(const broker_params& params) {
-  auto found = look_at(params);
+  auto found = find_consumer(params);
   if (!found) return found.error();
   return std::unique_ptr<consumer>(
       new nats_consumer(std::move(found->server), std::move(found->facts), params.in_flight));
 }
 
 result<queue_report> examine_nats_queue(const broker_params& params) {
-  auto found = look_at(params);
+  auto found = find_consumer(params);
   if (!found) return found.error();
   queue_report out;
   out.traits = std::move(found->facts.traits);

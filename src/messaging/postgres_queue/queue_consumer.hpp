@@ -64,7 +64,7 @@ class queue_consumer final : public consumer {
   std::uint64_t last_tag_ = 0;
   std::int64_t window_;
   bool short_ = false;            // the last taking got fewer than it wanted
-  std::int64_t parked_rows_ = 0;  // those that will never be visible, as they were told last
+  std::int64_t parked_rows_ = 0;  // those that will never be visible, as they were counted last
 };
 
 }  // namespace onceguard::messaging::postgres_queue

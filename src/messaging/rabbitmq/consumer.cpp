@@ -50,7 +50,7 @@ class queue_consumer final : public messaging::consumer, private channel_listene
   ~queue_consumer() override { connection_.close(deadline()); }
 
   /// Connects, and reads what the queue is.
-  [[nodiscard]] result<void> look(moment until) {
+  [[nodiscard]] result<void> read_queue(moment until) {
     if (auto done = connection_.open(params_.name, until); !done) return done;
     if (auto done = connection_.open_channel(until); !done) return done;
     if (auto done = declare(until); !done) return done;
@@ -59,7 +59,7 @@ class queue_consumer final : public messaging::consumer, private channel_listene
 
   [[nodiscard]] result<void> open() {
     const auto until = deadline();
-    if (auto done = look(until); !done) return done;
+    if (auto done = read_queue(until); !done) return done;
     return add_consumer(until);
   }
 
@@ -323,7 +323,7 @@ result<queue_report> examine_queue(const broker_params& params) {
   if (!where) return where.error();
   const auto until = base::boot_now() + params.timeout;
   queue_consumer looking(params, std::move(*where));
-  if (auto done = looking.look(until); !done) return done.error();
+  if (auto done = looking.read_queue(until); !done) return done.error();
   queue_report out;
   out.traits = looking.traits();
   if (!out.traits.limit_known) {

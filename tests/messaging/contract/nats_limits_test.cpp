@@ -17,7 +17,7 @@ class nats_limits : public nats_fixture {
                                     [&](auto& config) { config.MaxDeliver = most; });
     return stream;
   }
-  static messaging::queue_report look(const std::string& stream) {
+  static messaging::queue_report report_of(const std::string& stream) {
     auto found = messaging::examine_queue(at(broker().queue_of(stream).consumer_url));
     if (!found) throw std::runtime_error(found.error().detail);
     return **found;
@@ -25,27 +25,27 @@ class nats_limits : public nats_fixture {
 };
 
 TEST_F(nats_limits, max_deliver_is_read) {
-  EXPECT_EQ(look(stream_with(-1)).traits.deliveries_max, 0u);
-  const auto found = look(stream_with(5));
+  EXPECT_EQ(report_of(stream_with(-1)).traits.deliveries_max, 0u);
+  const auto found = report_of(stream_with(5));
   EXPECT_EQ(found.traits.deliveries_max, 5u);
   EXPECT_NE(found.traits.limit_name.find("max_deliver"), std::string::npos);
   const auto other = connect(at(broker().queue_of(stream_with(5)).consumer_url));
   EXPECT_EQ(other->traits().deliveries_max, 5u);
 }
 
-TEST_F(nats_limits, a_stream_that_drops_what_waits_is_told) {
-  EXPECT_TRUE(look(stream_with(-1)).weaknesses.empty());
-  const auto small = look(stream_with(-1, [](auto& config) { config.MaxMsgs = 100; }));
+TEST_F(nats_limits, a_stream_that_drops_what_waits_is_reported) {
+  EXPECT_TRUE(report_of(stream_with(-1)).weaknesses.empty());
+  const auto small = report_of(stream_with(-1, [](auto& config) { config.MaxMsgs = 100; }));
   ASSERT_EQ(small.weaknesses.size(), 1u);
   EXPECT_NE(small.weaknesses[0].first.find("discard old"), std::string::npos);
-  const auto refusing = look(stream_with(-1, [](auto& config) {
+  const auto refusing = report_of(stream_with(-1, [](auto& config) {
     config.MaxMsgs = 100;
     config.Discard = js_DiscardNew;
   }));
   EXPECT_TRUE(refusing.weaknesses.empty());
 }
 
-TEST_F(nats_limits, what_the_server_gives_up_is_told_once_by_one_of_the_consumers) {
+TEST_F(nats_limits, what_the_server_gives_up_is_reported_once_by_one_of_the_consumers) {
   const auto queue = broker().queue_of(stream_with(2));
   const auto receiver = connect(at(queue.consumer_url));
   const auto other = connect(at(queue.consumer_url));

@@ -150,12 +150,12 @@ class postgres_queue_unreadable : public postgres_queue_rows {
       run("CREATE DATABASE western ENCODING 'WIN1252' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE "
           "template0");
     }
-    done(create_queue(place()));
+    done(create_queue(address()));
     for (const auto* row : {"chr(129), 'odd'", "'2', 'good'", "'3', 'good'"}) {
       western("INSERT INTO " + table() + " (message_id, payload) VALUES (" + row + ")");
     }
   }
-  [[nodiscard]] std::string place(const std::string& more = {}) const {
+  [[nodiscard]] std::string address(const std::string& more = {}) const {
     return server().url("western") + "?queue=" + table() + more;
   }
   static void western(const std::string& statement) {
@@ -170,7 +170,7 @@ class postgres_queue_unreadable : public postgres_queue_rows {
 };
 
 TEST_F(postgres_queue_unreadable, a_row_is_set_aside_and_named) {
-  const auto receiver = checked(messaging::open_consumer(params(place())));
+  const auto receiver = checked(messaging::open_consumer(params(address())));
   EXPECT_EQ(take_all(*receiver, 2), (texts{"good", "good"}));
   ASSERT_EQ(log_.all.size(), 1u);
   EXPECT_EQ(log_.all[0].id, base::event::queue_row_unreadable);
@@ -180,7 +180,7 @@ TEST_F(postgres_queue_unreadable, a_row_is_set_aside_and_named) {
 
 TEST_F(postgres_queue_unreadable, a_dead_row_too) {
   western("UPDATE " + table() + " SET dead_since = now()");
-  const auto receiver = checked(messaging::open_consumer(params(place("&dead=yes"))));
+  const auto receiver = checked(messaging::open_consumer(params(address("&dead=yes"))));
   EXPECT_EQ(take_all(*receiver, 2), (texts{"good", "good"}));
   ASSERT_EQ(log_.all.size(), 1u);
   EXPECT_EQ(log_.all[0].row, 1);

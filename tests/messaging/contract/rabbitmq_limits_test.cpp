@@ -59,7 +59,7 @@ class rabbitmq_managed : public ::testing::Test {
     return out;
   }
   /// RabbitMQ tells the policies of a queue only seconds after it was made.
-  static result<messaging::consumer_traits> look(const std::string& url) {
+  static result<messaging::consumer_traits> traits_of(const std::string& url) {
     for (;;) {
       auto found = messaging::examine_queue(at(url));
       if (found) return (*found)->traits;
@@ -72,9 +72,9 @@ TEST_F(rabbitmq_managed, the_limit_of_a_queue_and_of_its_policy_is_read) {
   const auto none = quorum("none");
   const auto argument = quorum("argument", {{"x-delivery-limit", 3}});
   server().control({"set_policy", "low", "^policy$", R"({"delivery-limit":2})"});
-  const auto by_policy = look(quorum("policy")).value();
-  EXPECT_EQ(look(none).value().deliveries_max, 0u);
-  EXPECT_EQ(look(argument).value().deliveries_max, 4u);
+  const auto by_policy = traits_of(quorum("policy")).value();
+  EXPECT_EQ(traits_of(none).value().deliveries_max, 0u);
+  EXPECT_EQ(traits_of(argument).value().deliveries_max, 4u);
   EXPECT_EQ(by_policy.deliveries_max, 3u);
   EXPECT_NE(by_policy.limit_name.find("delivery-limit 2"), std::string::npos);
   EXPECT_TRUE(by_policy.limit_known);
@@ -93,7 +93,7 @@ TEST_F(rabbitmq_managed, a_look_takes_nothing) {
   const auto url = quorum("looked", {{"x-delivery-limit", 3}});
   auto session = server().session();
   session.publish("looked", {});
-  EXPECT_EQ(look(url).value().deliveries_max, 4u);
+  EXPECT_EQ(traits_of(url).value().deliveries_max, 4u);
   const auto reader = messaging::open_consumer(at(url)).value();
   const auto got = reader->receive(1, milliseconds(20'000)).value();
   ASSERT_EQ(got.size(), 1u);
@@ -115,7 +115,7 @@ TEST_F(rabbitmq_managed, a_wrong_login_is_refused_and_not_repeated) {
 
 TEST_F(rabbitmq_managed, dead_letters_without_an_exchange_are_refused) {
   const auto url = quorum("undead") + "&dead_letters=yes";
-  const auto why = look(url).error();
+  const auto why = traits_of(url).error();
   EXPECT_EQ(why.code, errc::invalid_argument);
   EXPECT_NE(why.detail.find("no dead-letter exchange"), std::string::npos) << why.detail;
   server().control({"set_policy", "dead", "^undead$", R"({"dead-letter-exchange":""})"});

@@ -30,7 +30,7 @@ struct scripted_queue {
   std::uint32_t delivery_limit = 0;  ///< 0: none
   std::vector<std::string> dropped;  ///< at the limit
   messaging::consumer_traits traits;
-  std::vector<messaging::dropped_message> dropped;  ///< told once
+  std::vector<messaging::dropped_message> dropped;  ///< reported once
   /// Errors of the next calls of receive, extend, acknowledge, give_back, publish and open.
   std::deque<error> refuse_receive;
   std::deque<error> refuse_extend;

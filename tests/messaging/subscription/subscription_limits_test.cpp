@@ -46,7 +46,7 @@ TEST_F(subscription_limits, a_queue_that_keeps_too_shortly_is_refused) {
   EXPECT_NE(done.error().detail.find("for 1m"), std::string::npos) << done.error().detail;
 }
 
-TEST_F(subscription_limits, the_last_delivery_that_the_broker_makes_is_told) {
+TEST_F(subscription_limits, the_last_delivery_that_the_broker_makes_is_reported) {
   queue_->traits.deliveries_max = 3;
   queue_->put("a", "1");
   queue_->waiting.back().count = 3;
@@ -56,7 +56,7 @@ TEST_F(subscription_limits, the_last_delivery_that_the_broker_makes_is_told) {
   EXPECT_EQ(count(happened::last_delivery), 1u);
 }
 
-TEST_F(subscription_limits, what_the_broker_gave_up_is_told_once) {
+TEST_F(subscription_limits, what_the_broker_gave_up_is_reported_once) {
   queue_->dropped = {{"7"}, {"8"}};
   EXPECT_TRUE(run(handling(), [&] {
                 return count(happened::backlog) + count(happened::dropped) >= 2;
