@@ -113,6 +113,8 @@ struct subscription_params {
   std::function<std::optional<std::string>(const message&)> id_of;
   /// The first pause after an error of the broker or of the store; doubles up to 30 seconds.
   milliseconds retry{200};
+  /// Wait for a queue that is missing at the start, as for one that is missing later.
+  bool wait_for_queue = false;
   /// Called on the subscription's thread; must not throw.
   std::function<void(const subscription_event&)> on_event;
 };

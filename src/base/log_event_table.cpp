@@ -236,6 +236,13 @@ constexpr std::array table{
                "Rows of a queue in PostgreSQL have the `visible_at` 'infinity': they are never "
                "delivered. `first` is the lowest `id`. Set `visible_at` to now() or delete them.",
                about_messages},
+    event_info{event::handler_output, "handler-output", info, once,
+               "subscriber message attempt line",
+               "A line that the command of a subscriber wrote.", about_messages},
+    event_info{event::handler_output_cut, "handler-output-cut", warning, once,
+               "subscriber message attempt bytes",
+               "A command wrote more, or longer lines, than the log takes of an attempt.",
+               about_messages},
     event_info{event::relaying, "relaying", info, once, "relay", "A relay begins.", about_outboxes},
     event_info{event::relay_ended, "relay-ended", info, once, "relay published failed dead",
                "A relay has ended, and what it did since its start.", about_outboxes},

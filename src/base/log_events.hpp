@@ -78,6 +78,8 @@ enum class event : std::uint8_t {
   message_dropped,
   queue_row_unreadable,
   queue_rows_parked,
+  handler_output,
+  handler_output_cut,
   // Outboxes
   relaying,
   relay_ended,

@@ -127,14 +127,18 @@ class consumers {
   std::atomic<int> exit_code_{exit_ok};
 };
 
-int consume_until(const config::settings& settings, const std::stop_source& stop) {
+int consume_until(const config::settings& settings, rounds& all, const std::stop_source& stop) {
   auto records = open_guard(settings, stop.get_token());
   if (!records) {
     base::log(base::event::start_failed, {{"why", records.error().detail}});
     return records.error().code == errc::invalid_argument ? exit_configuration : exit_store;
   }
   if (!records->has_value()) return exit_ok;
-  return consumers(settings, **records, stop).run();
+  auto& kept = **records;
+  const auto round = [&](const config::settings& now, const std::stop_source& end) {
+    return consumers(now, kept, end).run();
+  };
+  return all.run(round, stop.get_token());
 }
 
 int run_consumers(const given_flags& given) {
@@ -145,8 +149,11 @@ int run_consumers(const given_flags& given) {
     std::cerr << "onceguard: the configuration has no [[consume]]: which queue, and to whom?\n";
     return exit_configuration;
   }
-  return run_until_stopped(
-      *read, [&](const std::stop_source& stop) { return consume_until(settings, stop); });
+  const auto has_work = [](const config::settings& now) { return !now.consumers.empty(); };
+  return run_until_stopped(given, *read, has_work,
+                           [&](rounds& all, const std::stop_source& stop) {
+                             return consume_until(settings, all, stop);
+                           });
 }
 
 }  // namespace
@@ -158,8 +165,9 @@ void add_consume_command(command app) {
       add_store_flags(added, {"log-level", "log-format", "log-file", "admin", "admin-token-file"});
   added.footer(
       "Reads the tables [[consume]] of the configuration: queue, endpoint or command, attempts,\n"
-      "dead letters. The store keeps which messages were handled. SIGTERM and SIGINT finish what\n"
-      "runs and give back the rest.\n\n"
+      "dead letters. The store keeps which messages were handled. SIGTERM, SIGINT and SIGQUIT\n"
+      "finish what runs and give back the rest; SIGHUP does so and goes on by the tables as they\n"
+      "are then.\n\n"
       "Example:\n"
       "  onceguard consume --config onceguard.toml");
   added.runs([=] { return run_consumers(*given); });

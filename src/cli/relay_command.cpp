@@ -88,8 +88,13 @@ int run_relays(const given_flags& given) {
     std::cerr << "onceguard: the configuration has no [[relay]]: which outbox, and to whom?\n";
     return exit_configuration;
   }
+  const auto has_work = [](const config::settings& now) { return !now.relays.empty(); };
+  const auto round = [](const config::settings& now, const std::stop_source& end) {
+    return relays(now, end).run();
+  };
   return run_until_stopped(
-      *read, [&](const std::stop_source& stop) { return relays(settings, stop).run(); });
+      given, *read, has_work,
+      [&](rounds& all, const std::stop_source& stop) { return all.run(round, stop.get_token()); });
 }
 
 }  // namespace
@@ -101,7 +106,8 @@ void add_relay_command(command app) {
       add_store_flags(added, {"log-level", "log-format", "log-file", "admin", "admin-token-file"});
   added.footer(
       "Reads the tables [[relay]] of the configuration: outbox, destination, attempts. Several\n"
-      "processes may share an outbox. SIGTERM and SIGINT finish what runs and give back the rest.\n"
+      "processes may share an outbox. SIGTERM, SIGINT and SIGQUIT finish what runs and give back\n"
+      "the rest; SIGHUP does so and goes on by the tables as they are then.\n"
       "\n"
       "Example:\n"
       "  onceguard relay --config onceguard.toml");

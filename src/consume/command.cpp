@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "consume/handler_output.hpp"
 #include "consume/receiver.hpp"
 #include "process/child.hpp"
 
@@ -31,7 +32,8 @@ std::string variable_name(std::string_view header) {
 
 class command final : public receiver {
  public:
-  explicit command(const consume_params& params) : params_(params) {}
+  explicit command(const consume_params& params)
+      : params_(params), output_(params.subscriber) {}
 
   handling take(const handover& given) override {
     const auto end = base::boot_now() + params_.timeout;
@@ -40,13 +42,15 @@ class command final : public receiver {
     process::child_params start;
     start.words = params_.command;
     start.environment = environment_for(given);
-    // Its output goes where the log goes: standard output belongs to nobody here.
-    start.streams = {input->there.get(), STDERR_FILENO, STDERR_FILENO};
+    auto output = output_.begin(given.id, given.attempt);
+    if (!output) return not_begun(output.error().detail);
+    start.streams = {input->there.get(), output->get(), output->get()};
     // Also while this process is stopped; otherwise it is ended here, just before.
     start.limit.end = end + milliseconds(1'000);
     auto running = process::child::start(start);
     if (!running) return not_begun(running.error().detail);
     input->there.close();
+    output->close();
     if (!process::feed(input->here, given.received->payload, end)) return timed_out();
     if (!running->wait(end)) return timed_out();
     running->leave();
@@ -101,6 +105,7 @@ class command final : public receiver {
   }
 
   const consume_params params_;
+  handler_output output_;
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ class consumption {
     wanted.workers = params_.concurrency;
     wanted.batch = 1;
     wanted.order = params_.order;
+    wanted.wait_for_queue = true;  // the other subscribers of the process go on
     wanted.drop_dead_letters = params_.drop_dead_letters;
     if (!params_.dead_letter.empty()) {
       wanted.dead_letters.emplace();

@@ -118,6 +118,7 @@ class relaying {
     wanted.workers = params_.concurrency;
     wanted.queue.in_flight = 2 * wanted.batch * wanted.workers;
     wanted.order = messaging::order_rule::skip;
+    wanted.wait_for_queue = true;  // the other relays of the process go on
     wanted.on_event = [this](const subscription_event& happened) { note(happened); };
     const auto worker = [this, stop]() -> batch_worker {
       const auto mine = std::make_shared<sender>(params_, counters_, outbox_, secrets_, stop);

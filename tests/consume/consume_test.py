@@ -307,13 +307,6 @@ def test_what_can_not_be_is_refused_with_its_place(consume, table, words):
     assert ":pw@" not in refused.stderr
 
 
-def test_a_stream_that_is_missing_is_said_at_the_start(consume, stream, own_upstream):
-    consumer = consume(to=own_upstream.url, ready=None,
-                       **{"from": f"{stream.at}/{stream.name}?group=consumers"})
-    assert consumer.process.wait(30) == 3
-    assert "start-failed" in [event["event"] for event in consumer.events()]
-
-
 def test_without_a_place_for_dead_letters_it_does_not_start(consume, stream, own_upstream):
     consumer = consume(to=own_upstream.url, ready=None, dead_letter="")
     assert consumer.process.wait(30) == 3

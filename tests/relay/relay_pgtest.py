@@ -259,3 +259,16 @@ def test_a_table_that_is_no_outbox_ends_the_start(shop, relay):
     running = relay("http://127.0.0.1:9", ready=None, outbox=shop.url + "?outbox=plain")
     assert running.process.wait(30) == 3
     assert "plain" in json.dumps(running.events("start-failed"))
+
+
+def test_signals_of_a_relay(shop, relay, own_upstream):
+    running = relay(own_upstream.url + "/old")
+    running.config.write_text(running.config.read_text().replace("/old", "/new"))
+    running.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: running.events("reloaded"), 30, "the reload")
+    shop.publish(("m1", None, b"x"))
+    wait_until(shop.is_empty, 30, "an empty outbox")
+    assert [request["target"] for request in own_upstream.requests()] == ["/new"]
+    running.process.send_signal(signal.SIGQUIT)
+    assert running.process.wait(60) == 0
+    assert running.events("draining")[0]["by"] == "SIGQUIT"

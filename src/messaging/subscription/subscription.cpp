@@ -43,7 +43,9 @@ class subscription {
       if (consumer_ == nullptr) {
         auto connected = connect();
         if (!connected) {
-          const bool lasting = connected.error().code != errc::broker_unreachable;
+          const auto code = connected.error().code;
+          const bool waits = params_.wait_for_queue && code == errc::not_found;
+          const bool lasting = code != errc::broker_unreachable && !waits;
           if (lasting && !once_connected) return connected.error();
           disconnect(connected.error());
           continue;
