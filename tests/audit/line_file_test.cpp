@@ -6,15 +6,32 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <optional>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "support/temporary_folder.hpp"
+
+namespace onceguard {
+namespace {
+
+std::function<void()> on_seek;  // while a test listens
+
+}  // namespace
+}  // namespace onceguard
+
+/// In the place of the C library's, in this program.
+extern "C" off_t lseek(int descriptor, off_t offset, int whence) noexcept {
+  if (onceguard::on_seek) onceguard::on_seek();
+  return ::syscall(SYS_lseek, descriptor, offset, whence);
+}
 
 namespace onceguard {
 namespace {
@@ -58,6 +75,23 @@ TEST_F(line_file_test, a_part_of_a_line_is_taken_back) {
   }
   ASSERT_TRUE(file.append("two\n"));
   EXPECT_EQ(bytes_of(path("audit")), "one\ntwo\n");
+}
+
+TEST_F(line_file_test, a_part_of_a_line_before_anothers_line_stays) {
+  line_file file(path("audit"));
+  ASSERT_TRUE(file.open());
+  ASSERT_TRUE(file.append("one\n"));
+  {
+    std::optional<size_limit> limit(10);
+    on_seek = [&] {
+      limit.reset();
+      std::ofstream(path("audit"), std::ios::app) << "of another process\n";
+    };
+    EXPECT_FALSE(file.append("a long line\n"));
+    on_seek = nullptr;
+  }
+  ASSERT_TRUE(file.append("two\n"));
+  EXPECT_EQ(bytes_of(path("audit")), "one\na longof another process\n\ntwo\n");
 }
 
 TEST_F(line_file_test, a_file_that_was_renamed_or_removed_is_opened_anew) {

@@ -103,6 +103,17 @@ def test_files_go_when_their_time_is_over(exec_, key):
     assert old not in files(exec_) and len(files(exec_)) == 1
 
 
+def test_a_file_stays_as_long_as_its_record(exec_, key):
+    """Two days of thirty are over: its time of modification is the end of the thirty."""
+    exec_.run(key, *numbers(MIB), options=["--fresh-after", "30d"])
+    [old] = files(exec_)
+    os.utime(old, (0, old.stat().st_mtime - 2 * 24 * 3600))
+    exec_.run(f"{key}-2", *numbers(MIB))
+    assert old in files(exec_)
+    again = exec_.run(key, *numbers(MIB), options=["--fresh-after", "30d"])
+    assert (again.code, again.out) == (0, bytes_of(MIB))
+
+
 def test_the_file_of_a_command_that_runs_stays(exec_, key):
     """It may have written nothing for hours."""
     os.mkfifo(exec_.folder / "go")

@@ -1,6 +1,9 @@
 // Backups of a SQLite store, and stores that were restored from them.
 #include "store/sqlite/backup.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "store/contract/acts.hpp"
@@ -58,6 +61,27 @@ TEST_F(sqlite_backup_test, tokens_after_a_restore_are_later_though_the_clock_was
   EXPECT_NE(caller_->vitals().identity, identity);
   EXPECT_EQ(caller_->claim(claim_of("kept")).kind, verdict_kind::replay);
   EXPECT_GT(caller_->leased(claim_of("lost")).token, last.token);
+}
+
+TEST_F(sqlite_backup_test, a_restore_keeps_the_rights_and_the_owner_of_the_file) {
+  open();
+  caller_->completed(claim_of("kept"));
+  ASSERT_TRUE(sqlite::back_up(params(), backup_));
+  close();
+  const auto file = params().path;
+  const bool privileged = ::geteuid() == 0;
+  ASSERT_EQ(::chmod(file.c_str(), 0640), 0);
+  if (privileged) {
+    ASSERT_EQ(::chown(file.c_str(), 4321, 1234), 0);
+  }
+  ASSERT_TRUE(restore());
+  struct stat about {};
+  ASSERT_EQ(::stat(file.c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0640u);
+  if (privileged) {
+    EXPECT_EQ(about.st_uid, 4321u);
+    EXPECT_EQ(about.st_gid, 1234u);
+  }
 }
 
 TEST_F(sqlite_backup_test, a_file_that_another_program_has_open_is_not_replaced) {
