@@ -43,10 +43,11 @@ int main(int count, char** words) {
   }
   const auto port = static_cast<std::uint16_t>(std::atoi(words[1]));
   Pistache::Http::Endpoint endpoint({Pistache::Ipv4::loopback(), port});
-  endpoint.init(Pistache::Http::Endpoint::options()
-                    .threads(64)  // a connection waits for the others of its thread: its descriptor modulo 64
-                    .flags(Pistache::Tcp::Options::ReuseAddr)
-                    .maxRequestSize(1 << 20));
+  endpoint.init(
+      Pistache::Http::Endpoint::options()
+          .threads(64)  // a connection waits for the others of its thread: its descriptor modulo 64
+          .flags(Pistache::Tcp::Options::ReuseAddr)
+          .maxRequestSize(1 << 20));
   endpoint.setHandler(onceguard::pistache::handler(router.handler()));
   endpoint.serve();
 }

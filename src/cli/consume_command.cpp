@@ -150,10 +150,9 @@ int run_consumers(const given_flags& given) {
     return exit_configuration;
   }
   const auto has_work = [](const config::settings& now) { return !now.consumers.empty(); };
-  return run_until_stopped(given, *read, has_work,
-                           [&](rounds& all, const std::stop_source& stop) {
-                             return consume_until(settings, all, stop);
-                           });
+  return run_until_stopped(given, *read, has_work, [&](rounds& all, const std::stop_source& stop) {
+    return consume_until(settings, all, stop);
+  });
 }
 
 }  // namespace

@@ -124,12 +124,14 @@ mcp::mcp_params params_of(const mcp_request& given, const config::settings& sett
   return out;
 }
 
-/// Ends the proxy at SIGTERM, SIGINT, SIGQUIT and SIGHUP. Made before other threads, which inherit the mask.
+/// Ends the proxy at SIGTERM, SIGINT, SIGQUIT and SIGHUP. Made before other threads, which inherit
+/// the mask.
 class end_signals {
  public:
   end_signals() {
     ::sigemptyset(&taken_);
-    for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGURG}) ::sigaddset(&taken_, signal);
+    for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGURG})
+      ::sigaddset(&taken_, signal);
     ::pthread_sigmask(SIG_BLOCK, &taken_, nullptr);
     std::signal(SIGCHLD, SIG_DFL);
   }

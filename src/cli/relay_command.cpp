@@ -92,9 +92,9 @@ int run_relays(const given_flags& given) {
   const auto round = [](const config::settings& now, const std::stop_source& end) {
     return relays(now, end).run();
   };
-  return run_until_stopped(
-      given, *read, has_work,
-      [&](rounds& all, const std::stop_source& stop) { return all.run(round, stop.get_token()); });
+  return run_until_stopped(given, *read, has_work, [&](rounds& all, const std::stop_source& stop) {
+    return all.run(round, stop.get_token());
+  });
 }
 
 }  // namespace

@@ -16,7 +16,8 @@
 namespace onceguard::cli {
 namespace {
 
-/// Requests a stop at SIGTERM, SIGINT or SIGQUIT. A second SIGINT ends the process, as SIGKILL does.
+/// Requests a stop at SIGTERM, SIGINT or SIGQUIT. A second SIGINT ends the process, as SIGKILL
+/// does.
 class stop_signals {
  public:
   stop_signals(std::stop_source stop, rounds& all, log_lines& lines)

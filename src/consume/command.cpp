@@ -32,8 +32,7 @@ std::string variable_name(std::string_view header) {
 
 class command final : public receiver {
  public:
-  explicit command(const consume_params& params)
-      : params_(params), output_(params.subscriber) {}
+  explicit command(const consume_params& params) : params_(params), output_(params.subscriber) {}
 
   handling take(const handover& given) override {
     const auto end = base::boot_now() + params_.timeout;

@@ -26,8 +26,9 @@ class delivery_queue {
   ~delivery_queue();
 
   /// Success: the broker has confirmed that the message is stored. An error with
-  /// effect::unknown: it may be stored. It shall be published again under its id. errc::conflict: the broker refuses the message;
-  /// errc::broker_unreachable, errc::store_full: its queue can't be reached, or takes nothing now.
+  /// effect::unknown: it may be stored. It shall be published again under its id. errc::conflict:
+  /// the broker refuses the message; errc::broker_unreachable, errc::store_full: its queue can't be
+  /// reached, or takes nothing now.
   boost::asio::awaitable<result<void>> publish(messaging::message sent, milliseconds timeout);
 
  private:

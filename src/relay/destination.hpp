@@ -43,7 +43,7 @@ class destination {
   /// batch has one message of each order key at most. An error: the destination is out of reach;
   /// any of the messages may have arrived, and all of them are sent again.
   [[nodiscard]] virtual result<refusals> send(std::span<const outgoing> batch,
-                                                const waiting& rules) = 0;
+                                              const waiting& rules) = 0;
 };
 
 /// Connects at the first message. `secrets`: the bytes of the keys of signatures; empty: no

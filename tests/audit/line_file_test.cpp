@@ -8,9 +8,9 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <optional>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>

@@ -79,5 +79,40 @@ TEST_F(relay_destination, is_away_while_nobody_can_connect) {
   EXPECT_EQ(texts_of(target->send(batch_, {})), words(3));
 }
 
+TEST_F(relay_destination, waits_for_what_lies_at_a_broker_and_sends_it_no_second_time) {
+  using enum messaging::publication;
+  const error not_now(errc::store_full, "low on memory", effect::unknown);
+  queue_->refuse_publish = {not_now};
+  queue_->refuse_await = {not_now, not_now};
+  queue_->progress = {stored, on_its_way, not_stored};
+  std::vector<std::string> said;
+  relay::waiting rules;
+  rules.on_wait = [&](const std::string& why) { said.push_back(why); };
+  const auto target = relay::make_destination(params_, {});
+  const auto sent = target->send(batch_, rules).value();
+  EXPECT_EQ(queue_->publish_calls, 1u);
+  EXPECT_EQ(said, words(3, "low on memory"));
+  EXPECT_TRUE(sent[0].empty());
+  EXPECT_TRUE(sent[1].empty());
+  EXPECT_TRUE(sent[2].for_now) << "it was not written";
+}
+
+TEST_F(relay_destination, waits_until_it_is_to_end) {
+  const error not_now(errc::store_full, "low on memory", effect::unknown);
+  queue_->refuse_publish = {not_now};
+  queue_->refuse_await = {not_now, not_now, not_now};
+  queue_->progress = {messaging::publication::on_its_way, messaging::publication::not_stored,
+                      messaging::publication::not_stored};
+  std::stop_source stop;
+  relay::waiting rules;
+  rules.stop = stop.get_token();
+  rules.on_wait = [&](const std::string& /*why*/) {
+    if (queue_->refuse_await.size() == 2) stop.request_stop();
+  };
+  const auto target = relay::make_destination(params_, {});
+  EXPECT_EQ(target->send(batch_, rules).error().code, errc::store_full);
+  EXPECT_EQ(queue_->refuse_await.size(), 1u);
+}
+
 }  // namespace
 }  // namespace onceguard::testing

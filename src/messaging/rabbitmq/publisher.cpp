@@ -208,11 +208,11 @@ class queue_publisher final : public messaging::publisher, private channel_liste
 
   /// The connection stays: what lies at the broker is stored when its alarm is over.
   [[nodiscard]] error not_now() const {
-    auto out = connection_.fault(
-        errc::store_full, "the broker takes no messages now: " + connection_.blocked());
-    const bool untouched =
-        std::all_of(progress_.begin(), progress_.end(),
-                    [](publication one) { return one == publication::not_stored; });
+    auto out = connection_.fault(errc::store_full,
+                                 "the broker takes no messages now: " + connection_.blocked());
+    const bool untouched = std::all_of(progress_.begin(), progress_.end(), [](publication one) {
+      return one == publication::not_stored;
+    });
     if (!untouched) out.effect = effect::unknown;
     return out;
   }

@@ -43,7 +43,7 @@ class dead_letters {
   std::unique_ptr<publisher> publisher_;
   std::optional<message> on_its_way_;  ///< to a broker that takes nothing for now
   std::vector<message> stored_;        ///< after such a wait; they come here once more
-  std::string away_;  ///< why the last attempt failed, if the connection did
+  std::string away_;                   ///< why the last attempt failed, if the connection did
   base::boot_clock::time_point again_at_{};
 };
 

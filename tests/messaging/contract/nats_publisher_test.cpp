@@ -128,6 +128,20 @@ TEST_F(nats_publisher, a_full_stream_is_no_fault_of_the_message) {
   EXPECT_EQ(out.error().code, errc::store_full) << out.error().detail;
 }
 
+TEST_F(nats_publisher, of_a_batch_that_fills_the_stream_it_is_known_what_is_stored) {
+  const auto stream = broker().add_stream([](auto& config) {
+    config.MaxMsgs = 2;
+    config.Discard = js_DiscardNew;
+  });
+  const auto filling = sender(subject(stream));
+  const std::vector batch{text("1"), text("2"), text("3"), text("4")};
+  ASSERT_EQ(filling->publish(batch).error().code, errc::store_full);
+  const auto stored = messaging::publication::stored;
+  const auto not_stored = messaging::publication::not_stored;
+  EXPECT_EQ(filling->progress(), (std::vector{stored, stored, not_stored, not_stored}));
+  EXPECT_EQ(broker().session().messages_in(stream), 2u);
+}
+
 TEST_F(nats_publisher, nothing_overtakes_a_refused_message_of_its_key) {
   const auto stream = broker().add_stream([](auto& config) { config.MaxMsgSize = 10; });
   std::vector<message> batch{text("1"), text(std::string(11, 'x')), text("3")};

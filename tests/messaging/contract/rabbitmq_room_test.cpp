@@ -1,4 +1,5 @@
-// What RabbitMQ does not take for now: while it is low on memory or disk, and where a queue is full.
+// What RabbitMQ does not take for now: while it is low on memory or disk, and where a queue is
+// full.
 #include <chrono>
 
 #include <gtest/gtest.h>
@@ -140,8 +141,7 @@ TEST(rabbitmq_room, a_full_queue_has_not_stored_what_it_refused) {
   auto session = broker().server().session();
   session.declare_full_queue("full", 2);
   const auto batch = messages(5);
-  const auto sender =
-      messaging::open_publisher(params_of(broker().server().url("full"))).value();
+  const auto sender = messaging::open_publisher(params_of(broker().server().url("full"))).value();
   const auto sent = sender->publish(batch);
   ASSERT_FALSE(sent.has_value());
   EXPECT_EQ(sent.error().code, errc::store_full);

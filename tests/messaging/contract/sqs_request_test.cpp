@@ -9,6 +9,7 @@
 #include <onceguard/broker.hpp>
 
 #include "base/clock.hpp"
+#include "messaging/batch_publisher.hpp"
 #include "messaging/broker_kind.hpp"
 #include "messaging/contract/sqs_script.hpp"
 #include "support/temporary_folder.hpp"
@@ -197,6 +198,25 @@ TEST_F(sqs_request_test, what_the_server_refuses_of_a_batch_is_an_error) {
   EXPECT_EQ(sent.error().code, errc::conflict);
   EXPECT_EQ(sent.error().effect, effect::unknown);
   EXPECT_THAT(sent.error().detail, HasSubstr("InvalidMessageContents: words"));
+}
+
+TEST_F(sqs_request_test, what_was_taken_beside_a_refused_one_is_not_sent_again) {
+  messaging::broker_params params;
+  params.url = server_.url("orders", "");
+  messaging::batch_publisher sender(params);
+  auto batch = messages(3);
+  for (std::size_t i = 0; i < 3; ++i) batch[i].payload = "payload " + std::to_string(i);
+  ASSERT_TRUE(sender.publish(messages(1)).has_value());
+  server_.requests();
+  server_.answer(200, R"({"Failed":[{"Id":"1","Code":"InvalidMessageContents","SenderFault":true,)"
+                      R"("Message":"words"}]})");
+  const auto sent = sender.publish(batch).value();
+  EXPECT_TRUE(sent[0].empty() && sent[1].empty() && sent[2].empty()) << "by itself, it is taken";
+  const auto requests = server_.requests("SendMessageBatch");
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_THAT(requests[1], HasSubstr("payload 1"));
+  EXPECT_THAT(requests[1], Not(HasSubstr("payload 0")));
+  EXPECT_THAT(requests[1], Not(HasSubstr("payload 2")));
 }
 
 TEST_F(sqs_request_test, no_request_has_more_messages_than_the_server_takes) {

@@ -1,5 +1,6 @@
 #include "messaging/subscription/scripted_broker.hpp"
 
+#include <algorithm>
 #include <array>
 #include <poll.h>
 
@@ -129,6 +130,17 @@ class scripted_publisher final : public publisher {
     ++queue_->publish_calls;
     if (auto refused = next_of(queue_->refuse_publish)) return *refused;
     queue_->published.insert(queue_->published.end(), batch.begin(), batch.end());
+    return {};
+  }
+
+  [[nodiscard]] std::vector<messaging::publication> progress() const override {
+    return queue_->progress;
+  }
+  [[nodiscard]] result<void> await_answers() override {
+    const std::lock_guard lock(queue_->mutex);
+    if (auto refused = next_of(queue_->refuse_await)) return *refused;
+    std::replace(queue_->progress.begin(), queue_->progress.end(),
+                 messaging::publication::on_its_way, messaging::publication::stored);
     return {};
   }
 

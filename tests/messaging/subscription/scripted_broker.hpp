@@ -38,6 +38,10 @@ struct scripted_queue {
   std::deque<error> refuse_acknowledge;
   std::deque<error> refuse_publish;
   std::deque<error> refuse_open;
+  /// What the publisher says of a batch that was refused; and errors of await_answers, behind which
+  /// all that was on its way is stored.
+  std::vector<messaging::publication> progress;
+  std::deque<error> refuse_await;
 
   void put(const std::string& payload, const std::string& id, const std::string& key = {});
   [[nodiscard]] std::size_t settled();
