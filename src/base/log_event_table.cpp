@@ -1,7 +1,10 @@
 // All events of the log: names, levels, fields and meanings.
 #include "base/log_event_table.hpp"
 
+#include <algorithm>
 #include <array>
+
+#include "base/log_event_table_reload.hpp"
 
 namespace onceguard::base {
 namespace {
@@ -18,9 +21,8 @@ constexpr std::string_view about_outboxes = "Outboxes";
 constexpr std::string_view about_leases = "Leases and settles";
 constexpr std::string_view about_store = "The store";
 constexpr std::string_view about_accelerator = "The accelerator";
-constexpr std::string_view about_reconciling = "Reconciling and reload";
 
-constexpr std::array table{
+constexpr std::array before_reload{
     event_info{event::listening, "listening", info, once, "address store upstreams version",
                "The gateway takes requests.", about_program},
     event_info{event::admin_listening, "admin-listening", info, once, "address",
@@ -397,39 +399,17 @@ constexpr std::array table{
                about_accelerator},
     event_info{event::epoch_ended, "epoch-ended", warning, once, "why",
                "Copies made so far are not served any more.", about_accelerator},
-    event_info{event::reconciled, "reconciled", info, once,
-               "decided means scope key route record claimed_ms was_unknown fenced_with why",
-               "What was found out about an unknown operation.", about_reconciling},
-    event_info{event::audit, "audit", info, once,
-               "stage action who means why record key from to about",
-               "A person or reconcile changes a record: the stage is intended before the change, "
-               "then what became of it. It is written at any level of the log. With audit_log, "
-               "these lines go to that file.",
-               about_reconciling},
-    event_info{event::audit_not_written, "audit-not-written", error, recurring, "why record",
-               "A line of the audit log can't be written. Changes that are not made yet are "
-               "refused: make room for the file.",
-               about_reconciling},
-    event_info{event::query_not_asked, "query-not-asked", warning, once, "why",
-               "The query of [reconcile] can't be used.", about_reconciling},
-    event_info{event::reconcile_broke_off, "reconcile-broke-off", warning, once, "why",
-               "A round ended early.", about_reconciling},
-    event_info{event::scope_changed, "scope-changed", error, once,
-               "route records more under scope hint",
-               "Living records stand under a scope that their route has no more: retries "
-               "would run again.",
-               about_reconciling},
-    event_info{event::key_source_changed, "key-source-changed", error, once,
-               "route before key hint",
-               "SIGHUP: the route takes its keys elsewhere, so repeats of earlier ones run again.",
-               about_reconciling},
-    event_info{event::upstream_renamed, "upstream-renamed", error, once,
-               "upstream records more before hint",
-               "Living records were made for the upstream under another identity: retries get 422.",
-               about_reconciling},
-    event_info{event::scopes_not_compared, "scopes-not-compared", warning, once, "why",
-               "The store's records could not be compared with the routes.", about_reconciling},
 };
+
+template <std::size_t A, std::size_t B>
+constexpr auto joined(const std::array<event_info, A>& first,
+                      const std::array<event_info, B>& second) {
+  std::array<event_info, A + B> out{};
+  std::copy(first.begin(), first.end(), out.begin());
+  std::copy(second.begin(), second.end(), out.begin() + A);
+  return out;
+}
+constexpr auto table = joined(before_reload, reload_events);
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < table.size(); ++i) {

@@ -87,7 +87,7 @@ sqs_publisher::outgoing_list sqs_publisher::one_request(outgoing_list rest) cons
   return rest.first(count);
 }
 
-void sqs_publisher::send(outgoing_list request, std::size_t first, time_point until) {
+void sqs_publisher::send(outgoing_list request, std::size_t place_of_first, time_point until) {
   backoff pause(until);
   std::vector<const outgoing_message*> missing;
   for (const auto& each : request) missing.push_back(&each);
@@ -96,7 +96,7 @@ void sqs_publisher::send(outgoing_list request, std::size_t first, time_point un
     for (const auto* each : missing) text += (each == missing.front() ? "" : ",") + each->entry;
     text += "]}";
     const auto place = [&](const outgoing_message* each) {
-      return first + static_cast<std::size_t>(each - request.data());
+      return place_of_first + static_cast<std::size_t>(each - request.data());
     };
     for (const auto* each : missing) progress_[place(each)] = publication::unknown;
     const auto refusals = refusals_of(server_.name(), server_.ask("SendMessageBatch", text, until));

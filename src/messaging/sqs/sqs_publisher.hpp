@@ -30,8 +30,8 @@ class sqs_publisher final : public publisher {
   [[nodiscard]] std::vector<outgoing_message> outgoing(std::span<const message> batch) const;
   /// The begin of `rest` that fits into one request.
   [[nodiscard]] outgoing_list one_request(outgoing_list rest) const;
-  /// `first`: the place of its first message in the batch.
-  void send(outgoing_list request, std::size_t first, time_point until);
+  /// The first message has this place in the batch.
+  void send(outgoing_list request, std::size_t place_of_first, time_point until);
 
   const bool fifo_;
   connection server_;
