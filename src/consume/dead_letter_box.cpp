@@ -23,6 +23,8 @@ constexpr std::string_view own_group = "onceguard-messages";
 constexpr std::uint32_t deliveries_max = 3;
 
 constexpr milliseconds dealing_max{15'000};
+/// How long what the broker says is there may take to come. (Another one may have it.)
+constexpr milliseconds slow_max{3'000};
 
 /// A URL in parts that can be changed.
 struct changed_url {
@@ -176,7 +178,15 @@ result<std::vector<dead_letter>> dead_letter_box::read(milliseconds wait) {
   // The broker deals out the parts of the queue first, which takes seconds.
   const bool dealt = consumer_->traits().partitioned;
   auto until = base::boot_now() + (dealt ? std::max(wait, dealing_max) : wait);
-  while (taken_.size() < most_ && base::boot_now() < until) {
+  const auto waiting = consumer_->backlog();
+  if (!waiting) return waiting.error();
+  const auto expected = std::min<std::uint64_t>(waiting->value_or(0), most_);
+  const auto slow_until = base::boot_now() + slow_max;
+  const auto goes_on = [&] {
+    const auto now = base::boot_now();
+    return now < until || (taken_.size() < expected && now < slow_until);
+  };
+  while (taken_.size() < most_ && goes_on()) {
     auto got = consumer_->receive(most_ - taken_.size(), slice);
     if (!got) return got.error();
     hold();

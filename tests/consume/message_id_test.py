@@ -7,19 +7,10 @@ import subprocess
 
 import pytest
 
-from support.brokers import KINDS
 from support.consumer import Consumer, outcomes, settled
 from support.node import NODE
 
 HERE = pathlib.Path(__file__).parent
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def broker(request):
-    kind = KINDS[request.param]
-    server = kind.server_type().start()
-    yield lambda: kind(server)
-    server.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from support.rabbitmq import RabbitMQ
 from support.redis import Redis
 
 COUNTER = itertools.count()
+WAIT = "400ms"
 
 
 class RedisQueues(Stream):
@@ -44,7 +45,8 @@ class RabbitQueues:
         for name in (self.name, self.name + ".dead"):
             self.channel.queue_declare(name, durable=True, arguments={
                 "x-queue-type": "quorum", "x-delivery-limit": self.limit})
-        self.tables = {"from": server.url(self.name), "dead_letter": server.url(self.name + ".dead")}
+        self.tables = {"from": server.url(self.name),
+                       "dead_letter": server.url(self.name + ".dead")}
 
     def box_of_short_holds(self):
         return {}
@@ -72,8 +74,20 @@ class NatsQueues:
 
     def send(self, payload, message_id=None, headers=()):
         ids = [("Nats-Msg-Id", message_id)] if message_id else []
-        answer = self.server.request(self.name, payload.encode(), ids + list(headers) or [("x", "y")])
+        fields = ids + list(headers) or [("x", "y")]
+        answer = self.server.request(self.name, payload.encode(), fields)
         assert "error" not in answer, json.dumps(answer)
 
 
 KINDS = {"redis": RedisQueues, "rabbitmq": RabbitQueues, "nats": NatsQueues}
+
+
+def listed(consumer, *words):
+    done = consumer.command("messages", "list", "--json", "--wait", WAIT, *words)
+    assert done.returncode == 0, done
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def message(consumer, verb, *words):
+    done = consumer.command("messages", verb, "--wait", WAIT, *words)
+    return done.returncode, done.stdout + done.stderr

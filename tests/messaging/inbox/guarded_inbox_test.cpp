@@ -65,7 +65,7 @@ TEST_F(guarded_inbox_test, any_other_exception_is_unknown_and_never_handled_agai
   });
   EXPECT_EQ(got.kind, inbox_result::unknown);
   EXPECT_EQ(got.reason, "the line broke");
-  EXPECT_EQ(reply_to(got), broker_reply::acknowledge);
+  EXPECT_EQ(reply_to(got), broker_reply::dead_letter);
   EXPECT_EQ(process({"m1", "a"}, counting()).kind, inbox_result::unknown);
   EXPECT_EQ(runs_, 0);
 }
