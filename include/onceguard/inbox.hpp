@@ -85,9 +85,9 @@ enum class broker_reply : std::uint8_t {
   give_back,    ///< deliver it again, after `retry_after`
   dead_letter,  ///< the message goes to the dead letters, with the reason
 };
-/// The reply that the outcome asks for. `unknown` goes to the dead letters, too: the record lists it,
-/// a person or a probe decides (`onceguard keys list --attention`), and whoever finds that it did
-/// not happen needs the message (`onceguard messages retry`).
+/// The reply that the outcome asks for. `unknown` goes to the dead letters, too: the record lists
+/// it, a person or a probe decides (`onceguard keys list --attention`), and whoever finds that it
+/// did not happen needs the message (`onceguard messages retry`).
 [[nodiscard]] broker_reply reply_to(const inbox_outcome& outcome) noexcept;
 
 /// The handler of one message. The lease tells the attempt. What it throws is a failed attempt; its

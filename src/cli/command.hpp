@@ -148,7 +148,6 @@ void add_keys_complete_command(command keys);
 void add_keys_export_command(command keys);
 void add_keys_import_command(command keys);
 
-
 // The subcommands of `onceguard messages` that change something.
 void add_messages_retry_command(command messages);
 void add_messages_drop_command(command messages);

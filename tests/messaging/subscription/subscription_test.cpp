@@ -34,7 +34,8 @@ TEST_F(subscription_test, duplicates_are_acknowledged) {
   EXPECT_TRUE(dead_->published.empty());
 }
 
-TEST_F(subscription_test, an_unknown_message_lies_among_the_dead_letters_before_it_is_acknowledged) {
+TEST_F(subscription_test,
+       an_unknown_message_lies_among_the_dead_letters_before_it_is_acknowledged) {
   params_.queue.name = "billing";
   queue_->traits.delays = true;
   dead_->refuse_publish = {error(errc::broker_unreachable, "away")};
