@@ -188,13 +188,11 @@ constexpr std::array before_reload{
                "An attempt failed, and provably nothing happened. The message is tried again after "
                "its back-off.",
                about_messages},
-    event_info{
-        event::message_unknown, "message-unknown", warning, once,
-        "subscriber message outcome attempt reason",
-        "It is unknown whether the message took effect. It lies among the dead letters, and is "
-        "never handled again by itself. Find out, and then `onceguard messages retry`, or "
-        "`onceguard keys complete` and `onceguard messages drop`.",
-        about_messages},
+    event_info{event::message_unknown, "message-unknown", warning, once,
+               "subscriber message outcome attempt reason",
+               "It is unknown whether the message took effect. It lies among the dead letters. "
+               "Find out; then `onceguard messages retry`, or `keys complete` and `messages drop`.",
+               about_messages},
     event_info{event::message_dead, "message-dead", error, once,
                "subscriber message outcome attempt reason",
                "The message failed for good, has no id, or has the id of another message. It is "

@@ -4,7 +4,7 @@
 
 #include "cli/command.hpp"
 #include "cli/find_records.hpp"
-#include "cli/messages/payload_place.hpp"
+#include "cli/messages/payload_location.hpp"
 #include "cli/record_source.hpp"
 #include "cli/record_text.hpp"
 #include "cli/store_work.hpp"
@@ -21,7 +21,7 @@ struct show_request {
 };
 
 void print_record(const record_view& seen, const config::settings& settings, bool json) {
-  const auto payload = payload_place(seen, settings);
+  const auto payload = payload_location(seen, settings);
   if (!json) {
     std::cout << record_page(seen);
     if (!payload.empty()) std::cout << "payload       " << payload << "\n";

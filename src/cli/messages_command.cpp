@@ -11,7 +11,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-struct look_request {
+struct read_request {
   letter_choice choice;
   bool json = false;
   bool payload = false;
@@ -25,7 +25,7 @@ awaitable<int> list_letters(chosen_letters& chosen, bool json) {
   co_return exit_ok;
 }
 
-awaitable<int> show_letters(chosen_letters& chosen, const look_request& request) {
+awaitable<int> show_letters(chosen_letters& chosen, const read_request& request) {
   const auto& name = chosen.params.subscriber;
   for (const auto& one : chosen.letters) {
     if (request.payload) {
@@ -42,14 +42,14 @@ awaitable<int> show_letters(chosen_letters& chosen, const look_request& request)
   co_return exit_ok;
 }
 
-int run_list(const given_flags& given, const look_request& request) {
+int run_list(const given_flags& given, const read_request& request) {
   const message_terms terms{given, request.choice, "messages list", {}, false};
   const int code = with_letters(
       terms, [&](chosen_letters& chosen) { return list_letters(chosen, request.json); });
   return code == exit_not_found ? exit_ok : code;
 }
 
-int run_show(const given_flags& given, const look_request& request) {
+int run_show(const given_flags& given, const read_request& request) {
   if (!request.choice.any()) {
     return end_with(exit_usage, "KEY is missing, or a filter such as --state");
   }
@@ -63,7 +63,7 @@ int run_show(const given_flags& given, const look_request& request) {
 void add_list(command messages) {
   const auto added = messages.add_command(
       "list", "List dead letters and messages of unknown outcome, beside their records");
-  const auto request = std::make_shared<look_request>();
+  const auto request = std::make_shared<read_request>();
   add_letter_choice(added, request->choice);
   added.add_flag("--json", request->json, "One JSON object per line");
   const auto given = add_store_flags(added);
@@ -78,7 +78,7 @@ void add_list(command messages) {
 
 void add_show(command messages) {
   const auto added = messages.add_command("show", "Show one message, or those of a filter");
-  const auto request = std::make_shared<look_request>();
+  const auto request = std::make_shared<read_request>();
   add_letter_choice(added, request->choice);
   const auto as_json =
       added.add_flag("--json", request->json,

@@ -37,19 +37,20 @@ bool starts_as(std::string_view type, std::string_view begin) {
   return type.size() >= begin.size() && base::iequals(type.substr(0, begin.size()), begin);
 }
 
-bool is_event(const json_values& payload, const std::string& at) {
+bool is_event(const json_values& payload, const std::string& position) {
   const auto is_text = [&](const char* name) {
-    return payload.at(at + name).type == json_value::kind::text;
+    return payload.at(position + name).type == json_value::kind::text;
   };
   return is_text("/specversion") && is_text("/source") && is_text("/id");
 }
 
-result<std::string> id_in(const json_values& payload, const std::string& at) {
+result<std::string> id_in(const json_values& payload, const std::string& position) {
   if (!payload.is_valid()) {
     return no_event("its payload is no JSON that every reader understands alike");
   }
-  if (!is_event(payload, at)) return no_event("its payload has no specversion, source and id");
-  return id_from(payload.at(at + "/source").text, payload.at(at + "/id").text);
+  if (!is_event(payload, position))
+    return no_event("its payload has no specversion, source and id");
+  return id_from(payload.at(position + "/source").text, payload.at(position + "/id").text);
 }
 
 result<std::string> id_in_batch(const json_values& payload) {

@@ -17,7 +17,7 @@ namespace onceguard::consume {
 namespace {
 
 /// The consumers' group of those brokers that have groups: what it has acknowledged is gone for it.
-constexpr std::string_view own_group = "onceguard-messages";
+constexpr std::string_view operators_group = "onceguard-messages";
 /// RabbitMQ drops a message of a quorum queue that is given back too often (release 4: 20 times,
 /// unless the queue says otherwise).
 constexpr std::uint32_t deliveries_max = 3;
@@ -77,10 +77,10 @@ std::string box_of_destination(const std::string& destination) {
   const auto family = family_of(destination);
   if (family == "redis") {
     url.take("max_length");
-    url.query.emplace_back("group", own_group);
+    url.query.emplace_back("group", operators_group);
     url.query.emplace_back("create", "yes");
   }
-  if (family == "kafka") url.query.emplace_back("group", own_group);
+  if (family == "kafka") url.query.emplace_back("group", operators_group);
   return url.text();
 }
 
@@ -97,12 +97,12 @@ std::string box_of_queue(const std::string& queue) {
   if (topic.empty()) return {};
   for (const auto* name : {"group", "start", "hold"}) url.take(name);
   url.begin = url.begin.substr(0, url.begin.rfind('/') + 1) + topic;
-  url.query.emplace_back("group", own_group);
+  url.query.emplace_back("group", operators_group);
   return url.text();
 }
 
-std::string header_or_empty(const messaging::message& from, const char* name) {
-  const auto* const value = messaging::header_of(from, name);
+std::string header_or_empty(const messaging::message& sent, const char* name) {
+  const auto* const value = messaging::header_of(sent, name);
   return value == nullptr ? std::string() : *value;
 }
 
@@ -114,11 +114,11 @@ dead_letter letter_of(const messaging::delivery& taken, const id_rule& rule) {
   out.reason = header_or_empty(out.content, messaging::reason_header);
   out.outcome = header_or_empty(out.content, messaging::outcome_header);
   out.since = base::parse_time(header_or_empty(out.content, messaging::since_header)).value_or(0);
-  constexpr std::array own{messaging::reason_header, messaging::outcome_header,
-                           messaging::subscriber_header, messaging::key_header,
-                           messaging::since_header};
+  constexpr std::array added{messaging::reason_header, messaging::outcome_header,
+                             messaging::subscriber_header, messaging::key_header,
+                             messaging::since_header};
   std::erase_if(out.content.headers, [&](const auto& header) {
-    return std::any_of(own.begin(), own.end(),
+    return std::any_of(added.begin(), added.end(),
                        [&](const char* name) { return base::iequals(header.first, name); });
   });
   if (!out.key.empty()) return out;
@@ -139,8 +139,8 @@ result<std::string> dead_letter_box_url(const consume_params& params) {
   if (params.drop_dead_letters) {
     return no_box(named + "there are no dead letters: dead_letter = \"drop\" drops their payload");
   }
-  const bool own = params.dead_letter.empty();
-  const auto out = own ? box_of_queue(params.queue) : box_of_destination(params.dead_letter);
+  const bool brokers = params.dead_letter.empty();
+  const auto out = brokers ? box_of_queue(params.queue) : box_of_destination(params.dead_letter);
   // An MQTT session of its own gets what is published while it exists: it has to be there first.
   const bool usable = !out.empty() && family_of(out) != "mqtt" &&
                       messaging::url_fault(out, messaging::broker_role::consumer).empty();
@@ -148,7 +148,7 @@ result<std::string> dead_letter_box_url(const consume_params& params) {
   return no_box(named +
                 "dead_letter_queue is missing: the queue from which its dead letters can be taken, "
                 "in the form of `from`; " +
-                (own ? "`from`" : "dead_letter") + " does not say where they lie");
+                (brokers ? "`from`" : "dead_letter") + " does not say where they lie");
 }
 
 result<dead_letter_box> dead_letter_box::open(const consume_params& params, std::size_t most) {
@@ -163,7 +163,7 @@ result<void> dead_letter_box::connect() {
   messaging::broker_params wanted;
   wanted.url = url_;
   wanted.in_flight = most_;
-  wanted.name = own_group;
+  wanted.name = operators_group;
   auto opened = messaging::open_consumer(wanted);
   if (!opened) return opened.error();
   consumer_ = std::move(*opened);
@@ -192,8 +192,8 @@ result<std::vector<dead_letter>> dead_letter_box::read(milliseconds wait) {
     hold();
     if (!got->empty()) until = base::boot_now() + wait;
     for (auto& one : *got) {
-      const auto whose = header_or_empty(one.received, messaging::subscriber_header);
-      if (whose.empty() || whose == params_->subscriber) {
+      const auto subscriber = header_or_empty(one.received, messaging::subscriber_header);
+      if (subscriber.empty() || subscriber == params_->subscriber) {
         out.push_back(letter_of(one, params_->id));
       }
       order_.push_back(one.tag);
@@ -235,7 +235,7 @@ result<void> dead_letter_box::put_back(std::uint64_t tag, const messaging::deliv
   const bool counted = family_of(url_) == "amqp" && taken.count >= deliveries_max;
   if (!counted || !connect_copies()) return consumer_->give_back(tag, milliseconds(0));
   // A copy, which is counted anew, at the end of the queue. After a crash in between there are two:
-  // what is sent again is judged by its record, and not twice.
+  // what is sent again is decided by its record, and not twice.
   if (!copies_->publish(std::span(&taken.received, 1))) {
     copies_.reset();
     return consumer_->give_back(tag, milliseconds(0));

@@ -20,7 +20,7 @@ error no_id(const std::string& why) {
 }
 
 /// Two readers may take different ones.
-error there_twice(const std::string& what) { return no_id(what + " is there twice"); }
+error there_twice(const std::string& position) { return no_id(position + " is there twice"); }
 
 result<std::string> in_property(const messaging::message& received, const std::string& name) {
   const auto* const found = messaging::property_of(received, name);

@@ -6,10 +6,10 @@
 namespace onceguard::testing {
 namespace {
 
-std::string box_of(const std::string& from, const std::string& dead_letter) {
+std::string box_of(const std::string& queue, const std::string& dead_letter) {
   consume::consume_params params;
   params.subscriber = "billing";
-  params.queue = from;
+  params.queue = queue;
   params.dead_letter = dead_letter;
   const auto url = consume::dead_letter_box_url(params);
   return url ? *url : url.error().detail;
@@ -32,12 +32,12 @@ TEST(dead_letter_box, the_own_dead_letters_of_a_queue_are_found_where_its_url_na
 }
 
 TEST(dead_letter_box, elsewhere_the_queue_has_to_be_named) {
-  for (const auto& [from, dead_letter] :
+  for (const auto& [queue, dead_letter] :
        {std::pair("nats://h/S/C", "nats://h/dead"), std::pair("", "mqtt://h/dead?client_id=c"),
         std::pair("", "amqp://h/?exchange=dead"), std::pair("amqp://h/q?dead_letters=yes", ""),
         std::pair("sqs://eu-west-1/q", "")}) {
-    EXPECT_NE(box_of(from, dead_letter).find("dead_letter_queue is missing"), std::string::npos)
-        << from << ' ' << dead_letter;
+    EXPECT_NE(box_of(queue, dead_letter).find("dead_letter_queue is missing"), std::string::npos)
+        << queue << ' ' << dead_letter;
   }
   consume::consume_params params;
   params.dead_letter_queue = "nats://h/DEAD/operators";

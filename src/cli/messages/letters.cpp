@@ -22,9 +22,9 @@ namespace {
 constexpr std::array<std::string_view, 9> state_names{
     "unknown", "dead", "handled", "reused", "running", "waiting", "free", "keyless", "unreadable"};
 
-letter_state state_of(const record_view& seen, const fingerprint& own) {
+letter_state state_of(const record_view& seen, const fingerprint& print) {
   if (seen.state == observed_state::released) return letter_state::free;
-  if (!(seen.stored.about->print == own)) return letter_state::reused;
+  if (!(seen.stored.about->print == print)) return letter_state::reused;
   switch (seen.state) {
     case observed_state::unknown:
       return letter_state::unknown;
@@ -126,9 +126,9 @@ void add_letter_choice(const command& command, letter_choice& choice) {
       .type("DURATION");
 }
 
-awaitable<result<known_letter>> look_up(record_access& records,
-                                        const consume::consume_params& params,
-                                        consume::dead_letter letter, milliseconds timeout) {
+awaitable<result<known_letter>> find_record_of(record_access& records,
+                                               const consume::consume_params& params,
+                                               consume::dead_letter letter, milliseconds timeout) {
   known_letter out;
   out.letter = std::move(letter);
   const auto& one = out.letter;

@@ -59,7 +59,7 @@ struct letter_choice {
 void add_letter_choice(const command& command, letter_choice& choice);
 
 /// Reads the record of a letter.
-[[nodiscard]] boost::asio::awaitable<result<known_letter>> look_up(
+[[nodiscard]] boost::asio::awaitable<result<known_letter>> find_record_of(
     record_access& records, const consume::consume_params& params, consume::dead_letter letter,
     milliseconds timeout);
 

@@ -60,8 +60,8 @@ awaitable<int> work_on(const message_terms& terms, chosen_letters& chosen,
   }
   for (auto& letter : *read) {
     const auto timeout = chosen.settings.store.timeout;
-    auto known =
-        co_await look_up(chosen.records.records(), chosen.params, std::move(letter), timeout);
+    auto known = co_await find_record_of(chosen.records.records(), chosen.params, std::move(letter),
+                                         timeout);
     if (!known) co_return complain(known.error());
     if (terms.choice.fits(*known)) chosen.letters.push_back(std::move(*known));
     chosen.box.hold();

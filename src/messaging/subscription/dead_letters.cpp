@@ -27,12 +27,12 @@ std::string header_text(std::string_view reason) {
   return text.empty() ? "no reason was given" : std::string(text);
 }
 
-constexpr std::array own_headers{reason_header, outcome_header, subscriber_header, key_header,
-                                 since_header};
+constexpr std::array letter_headers{reason_header, outcome_header, subscriber_header, key_header,
+                                    since_header};
 
-bool is_own(std::string_view name) {
-  return std::any_of(own_headers.begin(), own_headers.end(),
-                     [&](const char* own) { return base::iequals(name, own); });
+bool is_letter_header(std::string_view name) {
+  return std::any_of(letter_headers.begin(), letter_headers.end(),
+                     [&](const char* added) { return base::iequals(name, added); });
 }
 
 /// As every broker takes it in a header, unchanged.
@@ -41,15 +41,15 @@ bool is_printable(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-message without_own_headers(const message& received) {
+message without_letter_headers(const message& received) {
   auto out = received;
-  std::erase_if(out.headers, [](const auto& header) { return is_own(header.first); });
+  std::erase_if(out.headers, [](const auto& header) { return is_letter_header(header.first); });
   return out;
 }
 
 message dead_letter_of(const message& received, const inbox_outcome& outcome,
                        std::string_view subscriber, std::string_view id) {
-  auto out = without_own_headers(received);
+  auto out = without_letter_headers(received);
   out.headers.emplace_back(reason_header, header_text(outcome.reason));
   out.headers.emplace_back(outcome_header, name_of(outcome.kind));
   out.headers.emplace_back(subscriber_header, header_text(subscriber));
@@ -61,7 +61,7 @@ message dead_letter_of(const message& received, const inbox_outcome& outcome,
 /// A destination may take so many headers only (SQS: ten): those of the sender count for more, as
 /// with them the record is found.
 message with_reason_alone(const message& dead, const inbox_outcome& outcome) {
-  auto out = without_own_headers(dead);
+  auto out = without_letter_headers(dead);
   out.headers.emplace_back(reason_header, header_text(outcome.reason));
   return out;
 }
@@ -78,7 +78,7 @@ message bare(const message& dead, const inbox_outcome& outcome, const std::strin
   message out;
   out.payload = dead.payload;
   std::copy_if(dead.headers.begin(), dead.headers.end(), std::back_inserter(out.headers),
-               [](const auto& header) { return is_own(header.first); });
+               [](const auto& header) { return is_letter_header(header.first); });
   std::erase_if(out.headers,
                 [](const auto& header) { return base::iequals(header.first, reason_header); });
   if (const auto* const id = property_of(dead, "message_id")) {

@@ -42,7 +42,7 @@ class dead_letter_box_contract : public consumer_fixture {
 TEST_P(dead_letter_box_contract,
        what_was_looked_at_lies_there_again_and_what_was_removed_does_not) {
   publish_numbers(3);
-  for (int look = 0; look < 3; ++look) {
+  for (int round = 0; round < 3; ++round) {
     auto box = open();
     EXPECT_EQ(keys_of(read(box)), "0 1 2 ");
     EXPECT_TRUE(box.put_back().has_value());

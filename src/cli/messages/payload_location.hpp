@@ -10,6 +10,7 @@ namespace onceguard::cli {
 
 /// For people; empty: the record is of no message, or of one that needs nobody. `settings` may know
 /// the subscriber.
-[[nodiscard]] std::string payload_place(const record_view& seen, const config::settings& settings);
+[[nodiscard]] std::string payload_location(const record_view& seen,
+                                           const config::settings& settings);
 
 }  // namespace onceguard::cli
