@@ -1,4 +1,4 @@
-#include "consume/endpoint_link.hpp"
+#include "consume/endpoint_connections.hpp"
 #include "consume/endpoint_request.hpp"
 #include "consume/receiver.hpp"
 
@@ -18,14 +18,14 @@ class endpoint final : public receiver {
  public:
   endpoint(const consume_params& params, std::vector<std::string> secrets)
       : params_(params),
-        link_(params.endpoint->address, params.tls),
+        connections_(params.endpoint->address, params.tls),
         form_{*params.endpoint,
               {"Onceguard-Subscriber", params.subscriber},
               std::move(secrets),
               params.headers} {}
 
   handling take(const handover& given) override {
-    const auto answer = link_.post(endpoint_request(form_, given), params_.timeout);
+    const auto answer = connections_.post(endpoint_request(form_, given), params_.timeout);
     if (!answer) {
       const auto& why = answer.error();
       if (why.effect == effect::none) return away(not_handled(inbox_result::failed, why.detail));
@@ -59,7 +59,7 @@ class endpoint final : public receiver {
   }
 
   const consume_params params_;
-  endpoint_link link_;
+  endpoint_connections connections_;
   const endpoint_form form_;
 };
 

@@ -1,7 +1,7 @@
 #include "relay/destination.hpp"
 
 #include "base/hash.hpp"
-#include "consume/endpoint_link.hpp"
+#include "consume/endpoint_connections.hpp"
 #include "consume/endpoint_request.hpp"
 #include "messaging/batch_publisher.hpp"
 
@@ -47,7 +47,7 @@ class broker final : public destination {
 class endpoint final : public destination {
  public:
   endpoint(const relay_params& params, std::vector<std::string> secrets)
-      : link_(params.endpoint->address, params.tls),
+      : connections_(params.endpoint->address, params.tls),
         form_{
             *params.endpoint, {"Onceguard-Relay", params.name}, std::move(secrets), params.headers},
         timeout_(params.timeout) {}
@@ -57,7 +57,7 @@ class endpoint final : public destination {
     for (const auto& one : batch) {
       const consume::handover given{&one.sent, one.id, base::to_hex(base::sha256_of(one.id)),
                                     one.attempt};
-      const auto answer = link_.post(consume::endpoint_request(form_, given), timeout_);
+      const auto answer = connections_.post(consume::endpoint_request(form_, given), timeout_);
       if (!answer) {
         const auto why = answer.error();
         if (why.effect == effect::none) return why;
@@ -74,7 +74,7 @@ class endpoint final : public destination {
   }
 
  private:
-  consume::endpoint_link link_;
+  consume::endpoint_connections connections_;
   const consume::endpoint_form form_;
   const milliseconds timeout_;
 };

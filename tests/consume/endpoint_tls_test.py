@@ -113,7 +113,7 @@ def test_a_renewed_authority_is_read_again(consume, stream, endpoint, authority,
     assert at.keys() == ["m1"]
 
 
-def test_a_server_without_tls_is_told_from_one_that_refuses(consume, stream, endpoint):
+def test_a_server_without_tls_gets_no_message(consume, stream, endpoint):
     at = endpoint(authority=None)
     is_refused(consume, stream, "TLS", to=f"https://127.0.0.1:{at.port}")
     assert at.keys() == []

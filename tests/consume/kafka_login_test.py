@@ -46,8 +46,8 @@ def broker(authority):
         one.close()
 
 
-def url_of(at, login="", more=""):
-    return f"kafka+ssl://{login}127.0.0.1:{at.port}/orders?group=billing{more}"
+def url_of(server, login="", more=""):
+    return f"kafka+ssl://{login}127.0.0.1:{server.port}/orders?group=billing{more}"
 
 
 def why_away(consumer):

@@ -1,4 +1,4 @@
-"""Webhooks of `onceguard relay`: signed as Standard Webhooks has it, by HTTPS, with a certificate."""
+"""Webhooks of `onceguard relay`: signed as Standard Webhooks has it, by HTTPS."""
 
 import base64
 import json

@@ -76,9 +76,9 @@ void read_sasl(kafka_url& out, const broker_url& url) {
                                           {"scram-sha-256", "SCRAM-SHA-256"},
                                           {"scram-sha-512", "SCRAM-SHA-512"},
                                           {"oauthbearer", "OAUTHBEARER"}}};
-  const bool asked = url.parameter("sasl") != nullptr;
+  const auto* const choice = url.parameter("sasl");
   out.token_file = text_of(url, "token_file");
-  if (!asked && !out.login && out.token_file.empty()) return;
+  if (choice == nullptr && !out.login && out.token_file.empty()) return;
   const auto word = text_of(url, "sasl", out.token_file.empty() ? "plain" : "oauthbearer");
   const auto* const found =
       std::find_if(all.begin(), all.end(), [&](const mechanism& one) { return one.word == word; });

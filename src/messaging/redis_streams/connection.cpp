@@ -14,17 +14,17 @@ connection::connection(const stream_address& where, milliseconds timeout)
     const auto& why = found.error();
     throw failed{error(why.code, name_ + ": " + why.detail, effect::none)};
   }
-  link_ = *std::move(found);
+  server_ = *std::move(found);
 }
 
 template <class Work>
-auto connection::with_link(Work work) {
+auto connection::on_server(Work work) {
   if (!usable()) {
     throw failed{error(errc::broker_unreachable, name_ + ": the connection broke before")};
   }
   auto done = caught(work);
   if (!done) {
-    link_.reset();
+    server_.reset();
     const auto& why = done.error();
     throw failed{error(why.code, name_ + ": " + why.detail, why.effect)};
   }
@@ -39,18 +39,18 @@ reply_ptr connection::ask(const command& question) {
 
 std::vector<reply_ptr> connection::ask_all(std::span<const command> questions) {
   const auto until = base::boot_now() + timeout_;
-  return *with_link([&] { return link_->ask_all(questions, until); });
+  return *on_server([&] { return server_->ask_all(questions, until); });
 }
 
 void connection::check(const redisReply& got) {
   if (got.type != REDIS_REPLY_ERROR) return;
   auto why = refusal(name_, fault_in(got));
-  if (why.code == errc::broker_unreachable) link_.reset();
+  if (why.code == errc::broker_unreachable) server_.reset();
   throw failed{std::move(why)};
 }
 
 void connection::wait(time_point until) {
-  static_cast<void>(with_link([&] { link_->wait(until); }));
+  static_cast<void>(on_server([&] { server_->wait(until); }));
 }
 
 }  // namespace onceguard::messaging::redis_streams

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "messaging/redis_streams/link.hpp"
+#include "messaging/redis_streams/server_connection.hpp"
 
 namespace onceguard::messaging::redis_streams {
 
@@ -27,19 +27,19 @@ class connection {
   /// Throws if the reply is an error.
   void check(const redisReply& got);
 
-  [[nodiscard]] bool usable() const noexcept { return link_ != nullptr; }
+  [[nodiscard]] bool usable() const noexcept { return server_ != nullptr; }
   [[nodiscard]] milliseconds timeout() const noexcept { return timeout_; }
   /// For people.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
-  /// What the work with the link returns; if that fails, the connection has.
+  /// What the work with the server returns; if that fails, the connection has.
   template <class Work>
-  auto with_link(Work work);
+  auto on_server(Work work);
 
   std::string name_;
   milliseconds timeout_;
-  std::unique_ptr<link> link_;  ///< null: the connection has failed
+  std::unique_ptr<server_connection> server_;  ///< null: the connection has failed
 };
 
 }  // namespace onceguard::messaging::redis_streams

@@ -6,13 +6,13 @@
 namespace onceguard::messaging::redis_streams {
 namespace {
 
-using link_ptr = std::unique_ptr<link>;
+using connection_ptr = std::unique_ptr<server_connection>;
 
 /// Of a slot that is on its way the first node knows the second, and that is where it is.
 constexpr int redirections_max = 5;
 
-link_ptr connect(const stream_address& where, const server_address& server, moment until) {
-  return std::make_unique<link>(server, where.tls, where.url.login, until);
+connection_ptr connect(const stream_address& where, const server_address& server, moment until) {
+  return std::make_unique<server_connection>(server, where.tls, where.url.login, until);
 }
 
 /// What is left of the time, shared by those that have not been asked.
@@ -67,7 +67,7 @@ std::uint64_t epoch_in(const redisReply& facts) {
 }
 
 master_report report_of(const stream_address& where, const server_address& sentinel, moment until) {
-  link asked(sentinel, where.tls, where.sentinel_login, until);
+  server_connection asked(sentinel, where.tls, where.sentinel_login, until);
   const std::array<command, 2> questions{
       command{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", where.master},
       command{"SENTINEL", "MASTER", where.master}};
@@ -102,7 +102,7 @@ server_address master_of(const stream_address& where, moment until) {
   return latest->server;
 }
 
-link_ptr connect_to_master(const stream_address& where, moment until) {
+connection_ptr connect_to_master(const stream_address& where, moment until) {
   const auto server = master_of(where, until);
   return with_one_of({server}, until, [&](const server_address& master, moment limit) {
     auto out = connect(where, master, limit);
@@ -136,7 +136,7 @@ std::optional<redirection> redirection_in(std::string_view fault, const server_a
 }
 
 /// Asks a node for the stream, and follows where it and others point to.
-link_ptr follow(const stream_address& where, server_address server, moment until) {
+connection_ptr follow(const stream_address& where, server_address server, moment until) {
   bool migrating = false;
   for (int i = 0; i < redirections_max; ++i) {
     auto out = connect(where, server, until);
@@ -154,7 +154,7 @@ link_ptr follow(const stream_address& where, server_address server, moment until
 
 }  // namespace
 
-std::unique_ptr<link> connect_to_stream(const stream_address& where, moment until) {
+std::unique_ptr<server_connection> connect_to_stream(const stream_address& where, moment until) {
   switch (where.servers) {
     case deployment::sentinel:
       return connect_to_master(where, until);

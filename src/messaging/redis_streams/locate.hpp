@@ -3,12 +3,13 @@
 #pragma once
 #include <memory>
 
-#include "messaging/redis_streams/link.hpp"
+#include "messaging/redis_streams/server_connection.hpp"
 #include "messaging/redis_streams/settings.hpp"
 
 namespace onceguard::messaging::redis_streams {
 
 /// A connection to it. Throws `failed`, whose text does not name the stream.
-[[nodiscard]] std::unique_ptr<link> connect_to_stream(const stream_address& where, moment until);
+[[nodiscard]] std::unique_ptr<server_connection> connect_to_stream(const stream_address& where,
+                                                                   moment until);
 
 }  // namespace onceguard::messaging::redis_streams

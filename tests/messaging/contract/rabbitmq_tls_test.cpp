@@ -53,15 +53,15 @@ class rabbitmq_tls : public ::testing::Test {
     return out;
   }
   /// Publishes a message with the first URL, and takes it with the second.
-  static void expect_passage(const std::string& to, const std::string& from,
+  static void expect_passage(const std::string& target, const std::string& source,
                              const std::string& payload) {
-    const auto sender = messaging::open_publisher(params_of(to));
+    const auto sender = messaging::open_publisher(params_of(target));
     ASSERT_TRUE(sender.has_value()) << sender.error().detail;
     messaging::message sent;
     sent.payload = payload;
     const auto published = (*sender)->publish({&sent, 1});
     ASSERT_TRUE(published.has_value()) << published.error().detail;
-    const auto receiver = messaging::open_consumer(params_of(from));
+    const auto receiver = messaging::open_consumer(params_of(source));
     ASSERT_TRUE(receiver.has_value()) << receiver.error().detail;
     const auto got = (*receiver)->receive(1, std::chrono::seconds(10));
     ASSERT_TRUE(got.has_value()) << got.error().detail;
@@ -109,7 +109,8 @@ TEST_F(rabbitmq_tls, refuses_another_authority) {
   EXPECT_TRUE(mentions(found, "certificate")) << found.detail;
   EXPECT_TRUE(mentions(found, "amqps://127.0.0.1:")) << "the peer: " << found.detail;
   EXPECT_FALSE(mentions(found, "hidden")) << found.detail;
-  EXPECT_TRUE(mentions(why(server_->url("tls_name=localhost")), "certificate")) << "the system's authorities";
+  EXPECT_TRUE(mentions(why(server_->url("tls_name=localhost")), "certificate"))
+      << "those of the system";
 }
 
 TEST_F(rabbitmq_tls, asks_for_the_name_of_the_host) {

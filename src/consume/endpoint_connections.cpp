@@ -1,4 +1,4 @@
-#include "consume/endpoint_link.hpp"
+#include "consume/endpoint_connections.hpp"
 
 #include <utility>
 
@@ -20,7 +20,7 @@ error no_answer(std::string why, effect known) {
 
 }  // namespace
 
-class endpoint_link::connection {
+class endpoint_connections::connection {
  public:
   connection() { reader_.answers_to("POST"); }
 
@@ -136,12 +136,12 @@ class endpoint_link::connection {
   bool keep_ = false;
 };
 
-endpoint_link::endpoint_link(gateway::endpoint address, tls::client_files files)
+endpoint_connections::endpoint_connections(gateway::endpoint address, tls::client_files files)
     : address_(std::move(address)), files_(std::move(files)) {}
 
-endpoint_link::~endpoint_link() = default;
+endpoint_connections::~endpoint_connections() = default;
 
-endpoint_link::connection_ptr endpoint_link::take_kept() {
+endpoint_connections::connection_ptr endpoint_connections::take_kept() {
   const std::lock_guard lock(mutex_);
   const auto oldest = base::boot_now() - idle_max;
   while (!kept_.empty()) {
@@ -156,7 +156,7 @@ endpoint_link::connection_ptr endpoint_link::take_kept() {
   return nullptr;
 }
 
-result<tls::context> endpoint_link::context() {
+result<tls::context> endpoint_connections::context() {
   const std::lock_guard lock(mutex_);
   if (!context_) {
     auto made = tls::make_client_context(files_);
@@ -166,12 +166,12 @@ result<tls::context> endpoint_link::context() {
   return context_;
 }
 
-void endpoint_link::forget_context() {
+void endpoint_connections::forget_context() {
   const std::lock_guard lock(mutex_);
   context_.reset();
 }
 
-result<endpoint_link::connection_ptr> endpoint_link::connect(moment until) {
+result<endpoint_connections::connection_ptr> endpoint_connections::connect(moment until) {
   tls::context settings;
   if (address_.secure) {
     auto made = context();
@@ -191,8 +191,8 @@ result<endpoint_link::connection_ptr> endpoint_link::connect(moment until) {
   return out;
 }
 
-result<http1::answer> endpoint_link::exchange(connection_ptr used, std::string_view request,
-                                              moment until) {
+result<http1::answer> endpoint_connections::exchange(connection_ptr used, std::string_view request,
+                                                     moment until) {
   auto answer = used->exchange(request, until);
   if (used->socket.was_refused()) forget_context();
   if (!answer || !used->may_be_kept()) return answer;
@@ -202,7 +202,7 @@ result<http1::answer> endpoint_link::exchange(connection_ptr used, std::string_v
   return answer;
 }
 
-result<http1::answer> endpoint_link::post(std::string_view request, milliseconds timeout) {
+result<http1::answer> endpoint_connections::post(std::string_view request, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   const auto failed = [this](const error& why) {
     return error(why.code, gateway::text_of(address_) + ": " + why.detail, why.effect);

@@ -15,14 +15,14 @@
 
 namespace onceguard::messaging::redis_streams {
 
-/// All calls throw `failed`, whose text does not name the stream. After that the link is of no use.
-class link {
+/// All calls throw `failed`, whose text does not name the stream. After that it is of no use.
+class server_connection {
  public:
   using login = std::optional<std::pair<std::string, std::string>>;
 
   /// Connects and logs in. errc::invalid_argument: a file can't be used.
-  link(const server_address& server, const std::optional<tls::client_files>& tls, const login& who,
-       moment until);
+  server_connection(const server_address& server, const std::optional<tls::client_files>& tls,
+                    const login& who, moment until);
 
   /// Sends all at once. The replies may be errors.
   [[nodiscard]] std::vector<reply_ptr> ask_all(std::span<const command> questions, moment until);

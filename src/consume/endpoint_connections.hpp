@@ -17,13 +17,13 @@
 namespace onceguard::consume {
 
 /// Thread-safe: each request has a connection of its own while it runs.
-class endpoint_link {
+class endpoint_connections {
  public:
   /// The files are read when a connection is made; a context is kept until a handshake fails.
-  endpoint_link(gateway::endpoint address, tls::client_files files);
-  endpoint_link(const endpoint_link&) = delete;
-  endpoint_link& operator=(const endpoint_link&) = delete;
-  ~endpoint_link();
+  endpoint_connections(gateway::endpoint address, tls::client_files files);
+  endpoint_connections(const endpoint_connections&) = delete;
+  endpoint_connections& operator=(const endpoint_connections&) = delete;
+  ~endpoint_connections();
 
   /// Sends the bytes of a request and reads the final answer, within the timeout. The effect of an
   /// error is none where the endpoint has got nothing of the request, or has refused our

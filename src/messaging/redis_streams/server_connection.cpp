@@ -1,4 +1,4 @@
-#include "messaging/redis_streams/link.hpp"
+#include "messaging/redis_streams/server_connection.hpp"
 
 #include <array>
 
@@ -18,20 +18,22 @@ std::string_view fault_in(const redisReply& got) noexcept {
   return {got.str, static_cast<std::size_t>(got.len)};
 }
 
-link::link(const server_address& server, const std::optional<tls::client_files>& tls,
-           const login& who, moment until)
+server_connection::server_connection(const server_address& server,
+                                     const std::optional<tls::client_files>& tls, const login& user,
+                                     moment until)
     : reader_(redisReaderCreate()) {
   if (!reader_) break_off("no memory for a connection", effect::none);
   if (auto done = socket_.connect(server.host, server.port, tls, until); !done) {
     throw failed{error(done.error().code, "no connection: " + done.error().detail)};
   }
-  if (!who) return;
-  const auto got = ask({"AUTH", who->first, who->second}, until);
+  if (!user) return;
+  const auto got = ask({"AUTH", user->first, user->second}, until);
   const auto refused = fault_in(*got);
   if (!refused.empty()) break_off("the login is refused: " + std::string(refused), effect::none);
 }
 
-std::vector<reply_ptr> link::ask_all(std::span<const command> questions, moment until) {
+std::vector<reply_ptr> server_connection::ask_all(std::span<const command> questions,
+                                                  moment until) {
   std::string bytes;
   if (asking_) command{"ASKING"}.append_to(bytes);
   for (const auto& question : questions) question.append_to(bytes);
@@ -42,7 +44,7 @@ std::vector<reply_ptr> link::ask_all(std::span<const command> questions, moment 
   return out;
 }
 
-void link::wait(moment until) {
+void server_connection::wait(moment until) {
   // Nothing was asked: what can be read is the end, or the server's reason for it.
   while (!take_arrived()) {
     if (base::boot_now() >= until) return;
@@ -51,7 +53,7 @@ void link::wait(moment until) {
   break_off("the server closed the connection", effect::none);
 }
 
-void link::send(const std::string& bytes, moment until) {
+void server_connection::send(const std::string& bytes, moment until) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
     const auto count = socket_.write(rest);
@@ -63,7 +65,7 @@ void link::send(const std::string& bytes, moment until) {
   }
 }
 
-bool link::take_arrived() {
+bool server_connection::take_arrived() {
   std::array<char, read_size> buffer;
   const auto count = socket_.read(buffer);
   if (!count) break_off(count.error().detail, effect::unknown);
@@ -72,7 +74,7 @@ bool link::take_arrived() {
   break_off("the server's reply can't be read: " + std::string(reader_->errstr), effect::unknown);
 }
 
-reply_ptr link::read(moment until) {
+reply_ptr server_connection::read(moment until) {
   while (true) {
     void* got = nullptr;
     if (redisReaderGetReply(reader_.get(), &got) != REDIS_OK) {
