@@ -79,6 +79,17 @@ TEST(kafka_url, tls_checks_the_name_of_the_broker) {
   EXPECT_EQ(setting(publisher_url("kafka+ssl://one/orders"), "security.protocol"), "ssl");
 }
 
+TEST(kafka_url, a_token_is_a_login_without_a_password) {
+  const auto url = publisher_url("kafka+ssl://one/orders?tls_ca=/ca.pem&token_file=/run/token");
+  EXPECT_EQ(setting(url, "security.protocol"), "sasl_ssl");
+  EXPECT_EQ(setting(url, "sasl.mechanism"), "OAUTHBEARER");
+  EXPECT_EQ(setting(url, "sasl.oauthbearer.config"), "/run/token");
+  EXPECT_EQ(setting(url, "ssl.ca.location"), "/ca.pem");
+  EXPECT_NE(fault("kafka+ssl://one/orders?group=a&sasl=oauthbearer"), "") << "no token";
+  EXPECT_NE(fault("kafka+ssl://me:x@one/orders?group=a&token_file=/t"), "") << "two logins";
+  EXPECT_NE(fault("kafka+ssl://me:x@one/orders?group=a&sasl=plain&token_file=/t"), "");
+}
+
 TEST(kafka_url, what_can_not_be_right_is_refused) {
   EXPECT_NE(fault("kafka://broker/orders"), "") << "no group";
   EXPECT_NE(fault("kafka://broker/orders?group="), "");
