@@ -69,6 +69,8 @@ class running {
   /// Ask before each effect. False: the lease ran out or was superseded, and another attempt may
   /// run by now: do nothing more.
   [[nodiscard]] bool may_go_on() const noexcept { return held_.may_go_on(); }
+  /// How much of the lease is left; 0: it ran out or was superseded.
+  [[nodiscard]] milliseconds left() const noexcept { return held_.left(); }
   /// Requests a stop when the lease is lost.
   [[nodiscard]] std::stop_token lost() const { return held_.stop_when_lost(); }
   /// An idempotency key for a call to another service: the same in each attempt, different for each

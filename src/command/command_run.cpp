@@ -171,8 +171,9 @@ bool command_run::look(const attempt_lease& held) {
 void command_run::end_command(ended_by why) {
   why_ended_ = why;
   kill_at_ = base::boot_now() + rules_.grace;
+  // A stopped process would not take the one without the other.
   child_->signal(SIGTERM);
-  child_->signal(SIGCONT);  // a stopped process would not take the other
+  child_->signal(SIGCONT);
 }
 
 void command_run::stop_with_command(int number) {

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -17,6 +19,8 @@ using messaging::not_handled;
 
 constexpr int exit_temporary = 75;  // EX_TEMPFAIL of sysexits.h
 constexpr int exit_bad_data = 65;   // EX_DATAERR
+/// So often the guardian is told of a renewed lease: the shortest one is a second.
+constexpr milliseconds longest_look{100};
 
 /// A header's name as CGI has it (RFC 3875): X_GITHUB_EVENT.
 std::string variable_name(std::string_view header) {
@@ -44,14 +48,24 @@ class command final : public receiver {
     auto output = output_.begin(given.id, given.attempt);
     if (!output) return not_begun(output.error().detail);
     start.streams = {input->there.get(), output->get(), output->get()};
-    // Also while this process is stopped; otherwise it is ended here, just before.
-    start.limit.end = end + milliseconds(1'000);
+    start.limit = limit_of(given, end);
     auto running = process::child::start(start);
     if (!running) return not_begun(running.error().detail);
     input->there.close();
     output->close();
-    if (!process::feed(input->here, given.received->payload, end)) return timed_out();
-    if (!running->wait(end)) return timed_out();
+    std::string_view payload = given.received->payload;
+    const auto in_time = [&](auto done) {
+      while (!done(std::min(end, base::boot_now() + longest_look))) {
+        if (base::boot_now() >= end) return false;
+        running->limit(limit_of(given, end));
+      }
+      return true;
+    };
+    const auto fed =
+        in_time([&](auto until) { return process::feed(input->here, payload, until); });
+    if (!fed) return timed_out();
+    if (!in_time([&](auto until) { return running->wait(until); })) return timed_out();
+    if (running->time_is_over()) return lost_lease();
     running->leave();
     return outcome_of(running->status());
   }
@@ -79,6 +93,22 @@ class command final : public receiver {
     auto out = not_handled(inbox_result::failed, why);
     out.away = true;
     return out;
+  }
+
+  /// The guardian holds it, also while this process is stopped. The timeout is held here, just
+  /// before.
+  static process::run_limit limit_of(const handover& given, process::time_point end) {
+    const auto now = base::boot_now();  // before the lease is looked at: not too late
+    process::run_limit out;
+    out.end = end + milliseconds(1'000);
+    if (given.lease != nullptr) out.end = std::min(out.end, now + given.lease->left());
+    return out;
+  }
+
+  [[nodiscard]] handling lost_lease() const {
+    return not_handled(inbox_result::unknown,
+                       params_.command.front() + " was ended, as the time of its lease was over",
+                       unknown_reason::abandoned);
   }
 
   [[nodiscard]] handling timed_out() const {

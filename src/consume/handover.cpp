@@ -46,7 +46,7 @@ result<inbox_outcome> message_handler::handle(const messaging::message& received
     return out;
   }
   const auto work = [&](running& run) {
-    return target_->take({&received, id, run.key_for("message"), run.attempt()});
+    return target_->take({&received, id, run.key_for("message"), run.attempt(), &run});
   };
   return messaging::process_guarded(records_, params_.subscriber, {id, received.payload},
                                     params_.inbox, rules_, work, earlier);

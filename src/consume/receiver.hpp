@@ -20,6 +20,7 @@ struct handover {
   std::string id;
   std::string key;  ///< the same in each attempt: an idempotency key for whoever gets the message
   std::uint32_t attempt = 0;
+  running* lease = nullptr;  ///< which the attempt runs under
 };
 
 /// Thread-safe.

@@ -52,7 +52,7 @@ std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept {
   return written;
 }
 
-bool feed(descriptor& input, std::string_view bytes, time_point until) {
+bool feed(descriptor& input, std::string_view& bytes, time_point until) {
   while (!bytes.empty()) {
     const auto written = write_quietly(input.get(), bytes);
     if (written > 0) {

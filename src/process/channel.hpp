@@ -32,8 +32,8 @@ struct channel {
 /// As write(2), but a pipe without a reader raises no SIGPIPE, whatever this process does with it.
 [[nodiscard]] std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept;
 /// Writes all bytes to a pipe to the command, which may end without reading all of them. False: the
-/// time is over.
-[[nodiscard]] bool feed(descriptor& input, std::string_view bytes, time_point until);
+/// time is over, and `bytes` are those that are left.
+[[nodiscard]] bool feed(descriptor& input, std::string_view& bytes, time_point until);
 /// Gives the terminal behind `here` the size of `terminal`.
 void copy_terminal_size(int terminal, int here) noexcept;
 

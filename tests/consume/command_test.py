@@ -1,5 +1,7 @@
 """`onceguard consume` with a command: what its end says of the message."""
 
+import os
+import pathlib
 import signal
 
 import pytest
@@ -99,3 +101,32 @@ def test_a_command_has_the_usual_signals_and_its_own_message(consume, stream, tm
     ignored = int(lines[-1].split()[1], 16)
     for one in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGCHLD):
         assert not ignored >> (one - 1) & 1, f"{one!r} is ignored"
+
+
+def test_a_stopped_consumer_has_no_command_beyond_its_lease(consume, stream, tmp_path):
+    """Another consumer may handle the message again by then."""
+    stream.add("x", "m1")
+    script = "trap '' TERM; while :; do echo x >> effects; sleep 0.05; done"
+    consumer = consume(command=["/bin/sh", "-c", script], lease="1s", timeout="5m")
+    wait_until(lambda: (tmp_path / "effects").exists(), 30, "the command")
+    consumer.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: "m1" in consumer.command("keys", "list", "--state", "unknown").stdout, 30,
+               "the end of the lease")
+    size = (tmp_path / "effects").stat().st_size
+    wait_until(lambda: not commands_in(tmp_path), 1, "the end of the command")
+    assert (tmp_path / "effects").stat().st_size == size
+    consumer.process.send_signal(signal.SIGCONT)
+    settled(consumer, 1)
+    assert outcomes(consumer) == ["unknown"]
+
+
+def commands_in(folder):
+    """The processes whose working directory it is, but for consumers and their guardians."""
+    found = []
+    for one in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(one / "cwd") == str(folder) and b"trap" in (one / "cmdline").read_bytes():
+                found.append(one.name)
+        except OSError:
+            pass  # gone meanwhile
+    return found

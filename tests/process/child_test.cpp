@@ -222,13 +222,63 @@ TEST_F(process_child, input_is_fed_within_its_time) {
   params.streams[0] = input.there.get();
   auto running = child::start(params).value();
   input.there.close();
-  EXPECT_TRUE(feed(input.here, std::string(1'000'000, 'x'), base::boot_now() + 20s));
+  const std::string much(1'000'000, 'x');
+  std::string_view left = much;
+  EXPECT_TRUE(feed(input.here, left, base::boot_now() + 20s));
   EXPECT_EQ(exit_code_of(running), 0);
   EXPECT_EQ(text_of(folder_.file("count")), "1000000\n");
   auto unread = make_input_pipe().value();
-  EXPECT_FALSE(feed(unread.here, std::string(1'000'000, 'x'), base::boot_now() + 50ms));
+  left = much;
+  EXPECT_FALSE(feed(unread.here, left, base::boot_now() + 50ms));
+  EXPECT_LT(left.size(), much.size());
   unread.there.close();
-  EXPECT_TRUE(feed(unread.here, "nobody reads it", base::boot_now() + 50ms));
+  EXPECT_TRUE(feed(unread.here, left, base::boot_now() + 50ms));
+}
+
+TEST_F(process_child, the_guardian_ends_what_runs_beyond_its_limit) {
+  const auto file = folder_.file("id");
+  auto params = shell("trap '' TERM; (setsid sleep 300 & echo $! >" + file + "); sleep 300");
+  params.limit.end = base::boot_now() + 300ms;
+  auto running = child::start(params).value();
+  EXPECT_TRUE(running.wait(base::boot_now() + 20s));
+  EXPECT_GE(base::boot_now(), params.limit.end);
+  EXPECT_TRUE(running.time_is_over());
+  EXPECT_FALSE(is_alive(process_in(file)));
+}
+
+TEST_F(process_child, a_limit_warns_first) {
+  auto params = shell("trap 'exit 9' TERM; echo >" + folder_.file("ready") +
+                      "; while :; do sleep 0.02; done");
+  auto running = child::start(params).value();
+  wait_until("the command", [&] { return !text_of(folder_.file("ready")).empty(); });
+  running.limit({base::boot_now() + 10ms, base::boot_now() + 1h});
+  EXPECT_EQ(exit_code_of(running), 9);
+  EXPECT_TRUE(running.time_is_over());
+}
+
+TEST_F(process_child, a_limit_can_be_moved) {
+  auto params = shell("while [ ! -e " + folder_.file("go") + " ]; do sleep 0.02; done");
+  params.limit.end = base::boot_now() + 400ms;
+  auto running = child::start(params).value();
+  running.limit({});
+  EXPECT_FALSE(running.wait(params.limit.end + 100ms));
+  std::ofstream(folder_.file("go")) << "now";
+  EXPECT_EQ(exit_code_of(running), 0);
+  EXPECT_FALSE(running.time_is_over());
+}
+
+TEST_F(process_child, the_stop_of_a_command_is_told) {
+  auto running = child::start(shell("kill -STOP $$; exit 3")).value();
+  wait_until("the stop", [&] { return !running.ended() && running.take_stop() == SIGSTOP; });
+  running.signal(SIGCONT);
+  EXPECT_EQ(exit_code_of(running), 3);
+}
+
+TEST_F(process_child, a_number_that_is_inherited_is_not_free) {
+  const int first = free_number();
+  const descriptor inherited(::fcntl(0, F_DUPFD, first));
+  ASSERT_EQ(inherited.get(), first);
+  EXPECT_GT(free_number(), first);
 }
 
 }  // namespace
