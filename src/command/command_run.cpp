@@ -17,7 +17,6 @@ namespace {
 
 using process::time_point;
 
-constexpr int exit_temporary = 75;       // EX_TEMPFAIL of sysexits.h
 constexpr int exit_not_found = 127;      // as shells and env have it
 constexpr int exit_not_startable = 126;  // the same
 /// So often the guardian is told of a renewed lease.

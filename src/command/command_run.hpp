@@ -12,6 +12,9 @@
 
 namespace onceguard {
 
+/// EX_TEMPFAIL of sysexits.h: nothing happened.
+inline constexpr int exit_temporary = 75;
+
 /// How an attempt ended.
 struct attempt_result {
   command_result result;

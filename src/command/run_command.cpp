@@ -52,6 +52,15 @@ std::optional<error> complaint(const request& request, const command& command,
   return std::nullopt;
 }
 
+/// The lease is nearly over, and nothing was run.
+attempt_result too_late() {
+  attempt_result out;
+  out.result.exit_code = exit_temporary;
+  out.result.why = "too little of the lease was left before the command began; nothing was run";
+  out.terms.kind = out.result.settled = settle_kind::release;
+  return out;
+}
+
 refusal refused(error why) {
   outcome out;
   out.kind = outcome_kind::store_failed;
@@ -187,7 +196,9 @@ class attempts {
     auto environment = environment_of(held.about(), held.lease());
     environment.push_back("ONCEGUARD_RECORD_LEASE=" + held.text());
     attempt_lease lease{held.stop_when_lost(), policy_.lease, [&held] { return held.left(); }};
-    auto ended = run.run(std::move(environment), std::move(lease));
+    // This process may have been stopped since the claim.
+    auto ended =
+        held.begin_sending() ? run.run(std::move(environment), std::move(lease)) : too_late();
     if (run.given_up()) {
       ended.terms = {};
       ended.terms.kind = settle_kind::abandon;
