@@ -38,7 +38,7 @@ def test_a_stopped_exec_has_no_command_beside_the_next_attempt(exec_, key, how):
 
 @pytest.mark.parametrize("tree", ["trap '' TERM; (exec -a of-KEY sleep 300) & wait",
                                   "setsid bash -c 'trap \"\" TERM; exec -a of-KEY sleep 300' & wait",
-                                  "kill -STOP $$ & exec -a of-KEY sleep 300"])
+                                  "(exec -a of-KEY sleep 300) & kill -STOP $$"])
 def test_the_guardian_of_a_stopped_exec_kills_all_when_the_lease_is_over(exec_, key, tree):
     process = exec_.begin(key, "bash", "-c", tree.replace("KEY", key),
                           options=["--lease", "1s", "--grace", "300s"])
