@@ -101,5 +101,5 @@ def test_the_guardian_is_in_no_group_and_session_of_another(exec_, key):
 def test_a_stopped_command_sees_the_end_of_its_time(exec_, key):
     """SIGTERM alone would wait until somebody makes the command go on."""
     script = "trap 'echo ended; exit 1' TERM; echo begun; kill -STOP $$; while :; do sleep 0.05; done"
-    done = exec_.shell(key, script, options=["--timeout", "1s", "--grace", "50s"])
+    done = exec_.shell(key, script, options=["--timeout", "1s", "--grace", "15s"])
     assert (done.code, done.out) == (1, b"begun\nended\n") and b"timeout" in done.err
