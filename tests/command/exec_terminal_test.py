@@ -207,7 +207,6 @@ def test_exec_in_tmux(exec_, environment, key):
 
     tmux("new-session", "-d", "-s", "w", "-x", "80", "-y", "20", "sh")
     try:
-        shows("$")  # the prompt
         tmux("send-keys", "-t", "w", line(exec_, key, "less", "text").decode().strip(), "Enter")
         shows("line 15")
         tmux("resize-window", "-t", "w", "-x", "60", "-y", "10")
