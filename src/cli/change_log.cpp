@@ -1,6 +1,5 @@
 #include "cli/change_log.hpp"
 
-#include <algorithm>
 #include <iostream>
 #include <unistd.h>
 #include <utility>
@@ -10,6 +9,19 @@
 
 namespace onceguard::cli {
 
+namespace {
+
+class log_of_another final : public audit_log {
+  result<void> write(const audit_author&, const audited_change&, const std::string&) override {
+    return {};
+  }
+};
+
+/// On a terminal, the command itself says what it did: lines for programs would stand amid that.
+bool for_people(const std::string& file) { return file.empty() && ::isatty(STDERR_FILENO) == 1; }
+
+}  // namespace
+
 std::unique_ptr<change_log> change_log::open(const config::settings& settings, std::string means,
                                              std::string why) {
   auto log = audit_log::open(settings.gateway.audit_log);
@@ -17,39 +29,20 @@ std::unique_ptr<change_log> change_log::open(const config::settings& settings, s
     std::cerr << "onceguard: " << log.error().detail << "; nothing was changed\n";
     return nullptr;
   }
+  if (for_people(settings.gateway.audit_log)) log = std::unique_ptr<audit_log>(new log_of_another);
   audit_author author{machine_user(), std::move(means), std::move(why)};
   return std::unique_ptr<change_log>(new change_log(settings, std::move(*log), std::move(author)));
 }
 
-namespace {
-
-class log_of_gateway final : public audit_log {
-  result<void> write(const audit_author&, const audited_change&, const std::string&) override {
-    return {};
-  }
-};
-
-}  // namespace
-
 std::unique_ptr<change_log> change_log::of_gateway(std::string means, std::string why) {
   return std::unique_ptr<change_log>(
-      new change_log(config::settings(), std::make_unique<log_of_gateway>(),
+      new change_log(config::settings(), std::make_unique<log_of_another>(),
                      audit_author{machine_user(), std::move(means), std::move(why)}));
 }
 
-namespace {
-
-/// On a terminal, the command itself says what it did: lines for machines would stand amid that.
-config::log_params lines_for_people(config::log_params params) {
-  if (::isatty(STDERR_FILENO) == 1) params.level = std::max(params.level, base::log_level::warning);
-  return params;
-}
-
-}  // namespace
-
 change_log::change_log(const config::settings& settings, std::unique_ptr<audit_log> log,
                        audit_author author)
-    : lines_(lines_for_people(settings.log)), log_(std::move(log)), author_(std::move(author)) {
+    : lines_(settings.log), log_(std::move(log)), author_(std::move(author)) {
   base::set_log_sink(&lines_);
 }
 

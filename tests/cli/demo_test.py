@@ -73,6 +73,7 @@ def test_the_story_names_the_command_for_ones_own_service(start_demo):
     assert re.search(r"onceguard gateway --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000",
                      output)
     assert output.rstrip().endswith("Every count is right: each order took effect once.")
+    assert "audit" not in output  # lines for programs
 
 
 def test_a_gateway_that_dies_makes_the_demo_fail(start_demo, tmp_path):

@@ -62,6 +62,8 @@ struct guard::listening {
 guard::guard(const asio::any_io_executor& executor, gateway::endpoint upstream)
     : executor_(executor), upstream_(std::move(upstream)) {}
 
+std::string guard::audit_file() const { return (folder_.path() / "audit.jsonl").string(); }
+
 std::string guard::store_url() const { return "sqlite:" + (folder_.path() / "keys.db").string(); }
 
 // A short lease and timeout, so that the scene with the killed gateway takes only a second or two.
@@ -145,8 +147,6 @@ started start(const std::vector<std::string>& arguments, bool standard_output_to
   std::vector<std::string> words{"onceguard"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto variables = plain_environment();
-  // Of what a person would see of the command.
-  if (standard_output_too) variables.emplace_back("ONCEGUARD_LOG_LEVEL=warning");
   const auto argv = pointers_to(words);
   const auto envp = pointers_to(variables);
   int ends[2];

@@ -81,6 +81,7 @@ class guard {
 
   [[nodiscard]] const gateway::endpoint& address() const noexcept { return address_; }
   [[nodiscard]] std::string store_url() const;
+  [[nodiscard]] std::string audit_file() const;
   /// The gateway's command line, for a person.
   [[nodiscard]] std::string command() const;
   /// Runs `onceguard ARGUMENTS… --store …` while the gateway runs.
