@@ -24,6 +24,9 @@ struct store_params {
   /// For operators: the records may also be those of `execute`, among the tables of an application.
   /// They are looked at and changed there, and no claim is granted.
   bool of_application = false;
+  /// For a process that opens the store for a moment: what may wait, such as the end of a short log,
+  /// is left to the next one.
+  bool for_a_moment = false;
 };
 
 /// What a store is, as far as that is known without opening it. All texts and pointers are

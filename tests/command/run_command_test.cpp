@@ -101,6 +101,23 @@ TEST_F(command_call, a_command_that_reads_no_input_does_not_hang) {
   EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
 }
 
+TEST_F(command_call, a_success_that_is_too_old_for_the_call_runs_anew) {
+  const auto job = shell("true");
+  const auto call = [&](milliseconds fresh_after, milliseconds every) {
+    rules_.fresh_after = fresh_after;
+    rules_.every = every;
+    return run_command(guard_, of(job), job, rules_).value().replayed;
+  };
+  EXPECT_FALSE(call(0ms, 0ms));
+  EXPECT_TRUE(call(1h, 0ms));
+  EXPECT_TRUE(call(0ms, 1h));
+  EXPECT_EQ(runs(), 1);
+  wait_until("an old success", [&] { return !call(20ms, 0ms); });
+  wait_until("the next period", [&] { return !call(0ms, 20ms); });
+  EXPECT_EQ(runs(), 3);
+  EXPECT_TRUE(call(1h, 0ms));
+}
+
 TEST_F(command_call, malformed_commands_are_refused_and_nothing_runs) {
   const auto refused = [&](const command& job) {
     const auto got = run_command(guard_, of(job), job, rules_);

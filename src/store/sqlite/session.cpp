@@ -57,7 +57,10 @@ session::session(const sqlite_params& params, std::string path)
 session::~session() {
   if (connection_.get() == nullptr) return;
   try {
-    if (!still_there() || !log_is_ours()) keep_log_at_close(connection_, true);
+    struct stat log {};
+    const bool is_short =
+        ::stat((path_ + "-wal").c_str(), &log) == 0 && log.st_size < params_.keep_log_below;
+    if (is_short || !still_there() || !log_is_ours()) keep_log_at_close(connection_, true);
   } catch (const failure&) {
     keep_log_at_close(connection_, true);  // the next session that opens the file checks again
   }

@@ -18,6 +18,8 @@ struct sqlite_params {
   int checkpoint_pages = 32'000;       ///< length of the write-ahead log that starts a checkpoint
   milliseconds recreate_after{5'000};  ///< how long a file must be missing before a process that
                                        ///< had the file open creates another one
+  std::int64_t keep_log_below = 0;     ///< bytes of a write-ahead log that its last process leaves
+                                       ///< where it is, instead of moving it into the file
   std::int64_t page_count_max = 0;     ///< limit of the file's size; 0: SQLite's own
 };
 

@@ -149,7 +149,12 @@ std::string path_of(std::string_view url) {
 }
 
 sqlite::sqlite_params params_of(const store_params& params) {
-  return {.path = path_of(params.url), .timeout = params.timeout, .clock = params.clock};
+  // To move a log takes three flushes, and to begin another one two.
+  constexpr std::int64_t short_log = 256 * 1'024;
+  return {.path = path_of(params.url),
+          .timeout = params.timeout,
+          .clock = params.clock,
+          .keep_log_below = params.for_a_moment ? short_log : 0};
 }
 
 }  // namespace
