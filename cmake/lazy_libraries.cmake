@@ -48,7 +48,8 @@ endfunction()
 
 function(onceguard_write_late_functions)
   foreach(library IN LISTS LIBRARIES)
-    execute_process(COMMAND ${READELF} -d ${library} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${READELF} -d ${library}
+      OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
     if(NOT text MATCHES "SONAME[^\n]*\\[([^]]+)\\]")
       message(FATAL_ERROR "${library} has no SONAME")
     endif()

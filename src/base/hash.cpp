@@ -48,8 +48,8 @@ SHA256_CTX& here() {
 }  // namespace
 
 // The functions for SHA-256 alone: to fetch it through EVP loads providers and their configuration,
-// which takes a program that only runs for a moment longer than all its own work. OpenSSL would have
-// everybody use EVP.
+// which takes a program that only runs for a moment longer than all its own work. OpenSSL would
+// have everybody use EVP.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 

@@ -24,8 +24,8 @@ struct store_params {
   /// For operators: the records may also be those of `execute`, among the tables of an application.
   /// They are looked at and changed there, and no claim is granted.
   bool of_application = false;
-  /// For a process that opens the store for a moment: what may wait, such as the end of a short log,
-  /// is left to the next one.
+  /// For a process that opens the store for a moment: what may wait, such as the end of a short
+  /// log, is left to the next one.
   bool for_a_moment = false;
 };
 

@@ -20,7 +20,7 @@ def in_shell(exec_, line):
 
 @pytest.mark.parametrize("name", ["nightly", "it's", "-x", "a b;c", "$(x)"])
 @pytest.mark.parametrize("scope", ["", "team"])
-def test_cron_is_told_the_two_commands_that_mend_it(exec_, name, scope):
+def test_the_two_commands_that_mend_it_are_named(exec_, name, scope):
     options = ["--every", "1h"] + (["--scope", scope] if scope else [])
     words = ["sh", "-c", "[ -e ok ] && echo ran || kill -9 $$"]
 

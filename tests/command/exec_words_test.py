@@ -60,9 +60,9 @@ def test_a_command_that_is_not_behind_the_mark_is_refused(exec_, key, words):
 
 @pytest.mark.parametrize("end", [[], ["--"]])
 def test_a_missing_command_is_said(exec_, key, end):
-    done = subprocess.run([str(exec_.onceguard), "exec", "--store", exec_.store, "--key", key, *end],
-                          cwd=exec_.folder, env=clean_environment(), capture_output=True, text=True,
-                          timeout=60, check=False)
+    words = [str(exec_.onceguard), "exec", "--store", exec_.store, "--key", key, *end]
+    done = subprocess.run(words, cwd=exec_.folder, env=clean_environment(), capture_output=True,
+                          text=True, timeout=60, check=False)
     assert done.returncode == 2 and "a command is missing" in done.stderr
 
 

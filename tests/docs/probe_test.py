@@ -19,7 +19,8 @@ DONE, NOT_DONE, UNSURE = 0, 1, 2
 # What the shop may say of its version: how it goes, and what the probe of 1.4.2 answers.
 ANSWERS = {
     "the version": ((200, b"1.4.2\n"), DONE), "without an end of line": ((200, b"1.4.2"), DONE),
-    "another version": ((200, b"1.4.1\n"), NOT_DONE), "a longer one": ((200, b"1.4.20\n"), NOT_DONE),
+    "another version": ((200, b"1.4.1\n"), NOT_DONE),
+    "a longer one": ((200, b"1.4.20\n"), NOT_DONE),
     "one that a dot fits": ((200, b"1.442\n"), NOT_DONE),
     "an error": ((503, b"1.4.2\n"), UNSURE), "not found": ((404, b"1.4.1\n"), UNSURE),
     "a page of a proxy": ((200, b"<html>Back soon: 1.4.2</html>"), UNSURE),

@@ -240,9 +240,9 @@ int run_once(const exec_request& given, const config::settings& settings, signal
     question.words = {"/bin/sh", "-c", given.probe};
     params.probe = probe_by_command(std::move(question), std::chrono::minutes(1));
   }
-  auto place = settings.store;
-  place.for_a_moment = true;
-  auto store = config::known_stores().open(place);
+  auto wanted = settings.store;
+  wanted.for_a_moment = true;
+  auto store = config::known_stores().open(wanted);
   if (!store) return report_no_store(store.error(), settings);
   auto records = guard::open(std::move(*store), std::move(params));
   if (!records) return report_no_store(records.error(), settings);
