@@ -1,0 +1,99 @@
+"""A server of tools on streamable HTTP that answers calls as it is told, and a proxy before it."""
+
+import http.server
+import json
+import socket
+import subprocess
+import threading
+
+from support.client import Connection
+from support.ports import Port
+from support.waiting import wait_until
+
+
+class ToolServer:
+    """`answer(request, sent)` answers a call: it writes with the handler, or returns status, content
+    type, body and more fields. Other requests than calls get what a server says to them."""
+
+    def __init__(self, answer):
+        self.calls, self.answer = [], answer
+        handler = type("Handler", (_Handler,), {"tools": self})
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def port(self):
+        return self.server.server_port
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    tools = None
+
+    def do_POST(self):
+        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if sent.get("method") == "tools/list":
+            return self.reply(200, "application/json", json.dumps({
+                "jsonrpc": "2.0", "id": sent["id"], "result": {"tools": [
+                    {"name": "charge", "inputSchema": {"type": "object"}}]}}).encode())
+        self.tools.calls.append(sent)
+        got = self.tools.answer(self, sent)
+        if got is not None:
+            self.reply(*got)
+
+    def do_GET(self):
+        self.reply(*self.tools.answer(self, None))
+
+    def reply(self, status, kind, body, fields=()):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in fields:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def is_open(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class ToolProxy:
+    """`onceguard mcp` before a server on streamable HTTP."""
+
+    def __init__(self, tools, upstream, *options):
+        self.port = Port()
+        self.process = subprocess.Popen(
+            [str(tools.onceguard), "mcp", "--store", tools.executing.store, "--listen",
+             f"127.0.0.1:{self.port.number}", "--upstream", upstream, *map(str, options)],
+            env=tools.environment(), cwd=tools.folder)
+        wait_until(lambda: is_open(self.port.number), timeout=20, what="the proxy")
+
+    def post(self, message, *fields):
+        body = message if isinstance(message, bytes) else json.dumps(message).encode()
+        with Connection(("127.0.0.1", self.port.number)) as connection:
+            connection.send_request("POST", "/mcp", [
+                ("Content-Type", "application/json"),
+                ("Accept", "application/json, text/event-stream"), *fields], body, host="localhost")
+            return connection.read()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.port.close()
+
+
+def call_of(key=None, number=1, tool="charge", **arguments):
+    if key is not None:
+        arguments["idempotency_key"] = key
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}}
