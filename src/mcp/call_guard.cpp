@@ -140,7 +140,7 @@ asio::awaitable<admission> call_guard::admit(std::string text, call_context know
   }
   out.forward = strip ? without_argument(text, params_.places.argument) : text;
   out.call.emplace(running_call{std::move(*claimed.lease), std::move(key), call.has_result_type,
-                                call.is_tool, is_listed, policy.retention});
+                                call.is_tool, call.name, is_listed, policy.retention});
   co_return out;
 }
 

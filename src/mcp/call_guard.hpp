@@ -22,6 +22,7 @@ struct running_call {
   std::string key;
   bool has_result_type = false;  ///< of results of our own
   bool is_tool = true;           ///< so has the answer to another method
+  std::string tool{};            ///< its name
   bool is_listed = true;         ///< false: the server's whole list has no such tool
   milliseconds retention{0};
 };

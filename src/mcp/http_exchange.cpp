@@ -1,5 +1,7 @@
 #include "mcp/http_exchange.hpp"
 
+#include <algorithm>
+
 #include <boost/asio/use_awaitable.hpp>
 
 #include "mcp/http_caller.hpp"
@@ -70,6 +72,12 @@ asio::awaitable<bool> http_exchange::serve() {
     if (auto refusal = refusal_of(message_); !refusal.empty()) {
       co_return co_await client_.reply(400, std::move(refusal));
     }
+    if (keeps_from_server()) {
+      http_head taken;
+      taken.result(202);
+      taken.set(http::field::content_length, "0");
+      co_return co_await client_.send_head(std::move(taken));
+    }
     if (!open_request()) {
       auto fault = error_to(message_.id, -32'600, "the id is that of a running request");
       co_return co_await client_.reply(200, std::move(fault));
@@ -81,6 +89,17 @@ asio::awaitable<bool> http_exchange::serve() {
   }
   if (!response_.empty()) co_return co_await client_.reply(200, std::move(response_));
   co_return co_await relay();
+}
+
+bool http_exchange::keeps_from_server() const {
+  const auto id = cancelled_id(message_);
+  if (id.empty() || session_.empty() || shared_.calls.params().pass_cancellations) return false;
+  // The tool goes on, and a repeat gets its result: a server that was told would answer nothing,
+  // and nobody would know what it has done.
+  const http_shared::request_name name(session_, id_value(id));
+  return shared_.unfinished.contains(name) ||
+         std::ranges::any_of(shared_.guarding,
+                             [&](const auto* each) { return each->opened_ == name; });
 }
 
 bool http_exchange::open_request() {

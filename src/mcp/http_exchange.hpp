@@ -57,6 +57,8 @@ class http_exchange {
  private:
   /// A page of a browser whose name leads to a loopback address (DNS rebinding) is no client.
   [[nodiscard]] bool host_is_fine() const;
+  /// The cancellation of a guarded call.
+  [[nodiscard]] bool keeps_from_server() const;
   /// False: the session has an open request of this id.
   [[nodiscard]] bool open_request();
   [[nodiscard]] boost::asio::awaitable<void> admit();

@@ -135,9 +135,7 @@ asio::awaitable<void> stdio_session::run_call(std::string name, std::string line
   const auto message = read_message(line);
   std::string id(message.id);
   const auto call = read_tool_call(message, calls_.params().places);
-  // A tool that is not on a whole list may be new.
-  if (calls_.needs_hints(call) && tools_.find(call.name) == nullptr &&
-      (!listed_ || list_is_whole_)) {
+  if (calls_.needs_hints(call) && tools_.find(call.name) == nullptr && !listed_) {
     std::string meta;
     const auto params = members_of(message.params);
     if (const auto* found = params ? find(*params, "_meta") : nullptr) {
@@ -147,7 +145,6 @@ asio::awaitable<void> stdio_session::run_call(std::string name, std::string line
   }
   call_context known;
   known.hints = tools_.find(call.name);
-  known.list_is_whole = list_is_whole_;
   auto admitted = co_await calls_.admit(std::move(line), std::move(known));
   const bool cancelled = claiming_[name];
   claiming_.erase(name);

@@ -1,9 +1,10 @@
-// A client of the official SDK: node client.mjs 2025-11-25|2026-07-28 URL|COMMAND...
+// A client of the official SDK: node client.mjs REVISION URL|COMMAND... (see server.mjs)
 // Reads orders, a JSON object a line, and writes what became of each, with its `order`.
 import readline from 'node:readline';
 
 const [revision, ...command] = process.argv.slice(2);
 const modern = revision === '2026-07-28';
+const older = revision === '2025-06-18' ? 'mcp-sdk-1.17' : '@modelcontextprotocol/sdk';
 const overHttp = command[0].startsWith('http');
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const seen = { progress: 0, elicited: 0, sampled: 0, changed: 0 };
@@ -29,25 +30,28 @@ async function connect() {
       transport = new StdioClientTransport(options);
     }
   } else {
-    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
-    const types = await import('@modelcontextprotocol/sdk/types.js');
+    const { Client } = await import(`${older}/client/index.js`);
+    const types = await import(`${older}/types.js`);
     client = new Client(name, { capabilities });
     client.setRequestHandler(types.ElicitRequestSchema, async () => {
       seen.elicited += 1;
       return { action: 'accept', content: { sure: true } };
     });
-    client.setRequestHandler(types.CreateMessageRequestSchema, async () => {
+    client.setRequestHandler(types.CreateMessageRequestSchema, async ({ params }) => {
       seen.sampled += 1;
+      if (params.messages[0].content.text === 'refuse') {
+        throw new types.McpError(types.ErrorCode.InvalidParams, 'refused');
+      }
       return { model: 'test', role: 'assistant', content: { type: 'text', text: 'sampled' } };
     });
     client.setNotificationHandler(types.ToolListChangedNotificationSchema, () => {
       seen.changed += 1;
     });
     if (overHttp) {
-      const http = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
+      const http = await import(`${older}/client/streamableHttp.js`);
       transport = new http.StreamableHTTPClientTransport(new URL(command[0]));
     } else {
-      const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
+      const { StdioClientTransport } = await import(`${older}/client/stdio.js`);
       transport = new StdioClientTransport(options);
     }
   }
@@ -59,15 +63,20 @@ async function connect() {
 const client = await connect();
 say({ connected: true });
 
+const controllers = new Map(); // of calls, by their orders
+
 async function obey(order) {
   const { call, meta, timeout } = order;
   if (call !== undefined) {
     const params = { name: call, arguments: order.arguments ?? {} };
     if (meta !== undefined) params._meta = meta;
     const options = { timeout: timeout ?? 60_000 };
+    controllers.set(order.order, new AbortController());
+    options.signal = controllers.get(order.order).signal;
     if (order.progress) options.onprogress = () => { seen.progress += 1; };
     return modern ? client.callTool(params, options) : client.callTool(params, undefined, options);
   }
+  if (order.abort !== undefined) return controllers.get(order.abort).abort();
   if (order.list !== undefined) return client.listTools();
   if (order.seen !== undefined) return seen;
   if (order.read !== undefined) return client.readResource({ uri: order.read });

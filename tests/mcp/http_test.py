@@ -168,6 +168,18 @@ def test_a_client_that_leaves_does_not_end_its_call(tools, endpoint, key, revisi
     assert place.connect().call("slow", key=key).text == "slow 1"
 
 
+def test_a_call_that_the_client_gave_up_is_kept_for_its_repeat(tools, endpoint, key):
+    """The client says so in a message of its own, which does not go to the server."""
+    client = endpoint("2025-11-25").connect()
+    given_up = client.call("slow", key=key)
+    wait_until(lambda: tools.runs("slow") == 1, what="the call")
+    client.order(abort=given_up.number).wait()
+    assert "error" in given_up.wait()
+    tools.gate.touch()
+    wait_until(lambda: tools.state(key) == "completed", what="the result")
+    assert client.call("slow", key=key).text == "slow 1"
+
+
 @both
 def test_a_killed_proxy_leaves_the_call_unknown(tools, endpoint, key, revision):
     place = endpoint(revision, "--lease", "1s")

@@ -33,22 +33,29 @@ for line in sys.stdin:
         if name == "change":
             read_only = False
             say(method="notifications/tools/list_changed")
-        say(id=sent["id"], result={"content": [{"type": "text", "text": name}]})
+        if name == "respell":
+            print(sent["params"]["arguments"]["answer"], flush=True)
+        else:
+            say(id=sent["id"], result={"content": [{"type": "text", "text": name}]})
+    elif sent.get("method") == "later":
+        open(os.environ["GATE"]).read()
+        say(id=sent["id"], result={})
 '''
 
 
 class Lines:
     """A proxy in front of a server in a few lines; what it says, as it comes."""
 
-    def __init__(self, tools):
+    def __init__(self, tools, options=(), script="server.py"):
         self.numbers = itertools.count(1)
         self.said = queue.Queue()
         self.gate = tools.gate
-        os.mkfifo(self.gate)
+        if not self.gate.exists():
+            os.mkfifo(self.gate)
         (tools.folder / "server.py").write_text(SERVER)
         self.process = subprocess.Popen(
-            [str(tools.onceguard), "mcp", "--store", tools.executing.store, "--",
-             sys.executable, str(tools.folder / "server.py")], cwd=tools.folder,
+            [str(tools.onceguard), "mcp", "--store", tools.executing.store, *options,
+             "--", sys.executable, script], cwd=tools.folder,
             env=tools.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -64,9 +71,17 @@ class Lines:
         self.process.stdin.flush()
         return number
 
+    def send(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
     def open_gate(self):
         with open(self.gate, "w", encoding="ascii"):
             pass
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
 
     def next(self):
         """The next response."""
@@ -85,8 +100,7 @@ class Lines:
 def lines(tools):
     made = Lines(tools)
     yield made
-    made.process.kill()
-    made.process.wait()
+    made.close()
 
 
 def test_a_second_call_with_the_id_of_a_running_one_is_refused(lines, tools, key):
@@ -99,6 +113,73 @@ def test_a_second_call_with_the_id_of_a_running_one_is_refused(lines, tools, key
     lines.open_gate()
     assert lines.next()["result"]["content"][0]["text"] == "slow"
     assert tools.runs("slow") == 1
+
+
+@pytest.mark.parametrize("number, spelt, result", [
+    ("1.0", "1", '{"content":[]}'), ("1", "1.0", '{"content":[]}'),
+    ("12345678901234567890", "12345678901234567000", '{"content":[]}'),
+    (r'"a\/b"', '"a/b"', '{"content":[]}'), ('"\u00e9"', r'"\u00e9"', '{"content":[]}'),
+    ("7", "7", r'{"content":[],"text":"cut \ud83d"}'), ("7", "7", '{"content":[],"n":NaN}')])
+def test_an_answer_that_some_client_understands_is_kept(lines, tools, key, number, spelt, result):
+    """However the server writes it: what is delivered is recorded."""
+    answer = f'{{"jsonrpc":"2.0","id":{spelt},"result":{result}}}'
+    call = ('{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"respell",'
+            '"arguments":{"idempotency_key":"%s","answer":%s}}}')
+    lines.send(call % (number, key, json.dumps(answer)))
+    first = lines.next()
+    assert tools.state(key) == "completed"
+    lines.send(call % ("99", key, json.dumps(answer)))
+    again = lines.next()
+    assert again["id"] == 99 and again["result"].pop("_meta") == {"onceguard/replayed": True}
+    assert str(again["result"]) == str(first["result"])
+    assert tools.runs("respell") == 1
+
+
+def test_the_id_of_another_open_request_is_none_for_a_call(lines, tools, key):
+    """Its answer would be taken for the call's."""
+    lines.send('{"jsonrpc":"2.0","id":5,"method":"later"}')
+    lines.begin("charge", key, 5)
+    assert "the id is that of a running call" in lines.next()["error"]["message"]
+    lines.open_gate()
+    assert lines.next() == {"jsonrpc": "2.0", "id": 5, "result": {}}
+    assert tools.runs("charge") == 0
+
+
+def test_the_scope_is_a_name_and_not_the_words_that_start_the_server(tools, key):
+    """`./server.py` is the same server; another name is another one."""
+    for script, options, runs in (("server.py", (), 1), ("./server.py", (), 1),
+                                  ("server.py", ("--scope", "other"), 2)):
+        each = Lines(tools, options, script)
+        each.call("pay", key)
+        each.close()
+        assert tools.runs("pay") == runs
+
+
+@pytest.mark.parametrize("options, said", [
+    (("--scope", "jwt:sub"), "one caller"), (("--scope", "a", "--scope", "b"), "two names"),
+    (("--key-from", "a"), "JSON Pointer"), (("--window", "t="), "--window"),
+    (("--preset", "none"), "--preset")])
+def test_wrong_options_are_named(tools, options, said):
+    ended = subprocess.run([str(tools.onceguard), "mcp", "--store", tools.executing.store, *options,
+                            "--", "true"], capture_output=True, text=True, timeout=60, check=False,
+                           cwd=tools.folder, env=tools.environment(), stdin=subprocess.DEVNULL)
+    assert ended.returncode in (2, 3) and said in ended.stderr, ended
+
+
+def test_a_key_may_be_where_the_operator_says(tools, key):
+    """And what differs between two tries may be left out."""
+    each = Lines(tools, ("--key-from", "/arguments/order/id", "--omit", "/trace", "--window",
+                         "note=1h"))
+    asked = [{"name": "pay", "arguments": {"order": {"id": key}, "trace": 1}},
+             {"name": "pay", "arguments": {"order": {"id": key}, "trace": 2}},
+             {"name": "note", "arguments": {}}, {"name": "note", "arguments": {}},
+             {"name": "ring", "arguments": {}}, {"name": "ring", "arguments": {}}]
+    for number, params in enumerate(asked):
+        each.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+                              "params": params}))
+        assert each.next()["id"] == number
+    each.close()
+    assert [tools.runs(tool) for tool in ("pay", "note", "ring")] == [1, 1, 2]
 
 
 def test_hints_end_with_the_list_that_gave_them(lines, tools, key):

@@ -277,13 +277,29 @@ def test_what_may_be_called_again_is_when_it_is_unknown(tools, key, revision, to
 
 
 @both
-def test_a_call_that_the_client_gave_up_is_still_kept(tools, key, revision):
-    """The client's timeout cancels the request; the server goes on."""
+def test_a_call_that_the_client_gave_up_is_kept_for_its_repeat(tools, key, revision):
+    """A server that was told so would answer nothing: it is not told."""
     client = tools.connect(revision)
-    given_up = client.call("slow", key=key, timeout=5000).wait()  # a busy machine has begun by then
-    assert "error" in given_up
+    given_up = client.call("slow", key=key)
     wait_until(lambda: tools.runs("slow") == 1, what="the call")
+    client.order(abort=given_up.number).wait()
+    assert "error" in given_up.wait()
     refused(client.call("slow", key=key), "busy", "same-key")
+    tools.gate.touch()
+    wait_until(lambda: tools.state(key) == "completed", what="the result")
+    assert client.call("slow", key=key).text == "slow 1"
+    assert tools.runs("slow") == 1
+
+
+def test_a_cancellation_goes_to_the_server_if_asked_for(tools, key):
+    """The server of the SDK then answers nothing, and the call is kept for a minute at most."""
+    client = tools.connect(REVISIONS[0], "--pass-cancellations")
+    given_up = client.call("slow", key=key)
+    wait_until(lambda: tools.runs("slow") == 1, what="the call")
+    client.order(abort=given_up.number).wait()
+    tools.gate.touch()
+    assert "error" in given_up.wait()
+    assert client.call("show").text == "shown 1"  # the server has read all that came before
     assert tools.state(key) == "in_progress"
 
 

@@ -1,11 +1,15 @@
-// A server of the official SDK: node server.mjs 2025-11-25|2026-07-28 [PORT]
+// A server of the official SDK: node server.mjs 2025-06-18|2025-11-25|2026-07-28 [PORT]
+// The first is version 1.17 of the SDK, which the second follows with 1.32.
 // On standard streams, or on a port over streamable HTTP. Effects are lines in the file $EFFECTS;
 // tools that wait do so until the file $GATE is there.
 import fs from 'node:fs';
-import { z } from 'zod';
+import { createRequire } from 'node:module';
 
 const [revision, port] = process.argv.slice(2);
 const modern = revision === '2026-07-28';
+const sdk = revision === '2025-06-18' ? 'mcp-sdk-1.17' : '@modelcontextprotocol/sdk';
+// Each version of the SDK has its own zod.
+const { z } = createRequire(import.meta.resolve(`${sdk}/types.js`))('zod');
 const identity = { name: 'tests', version: '1' };
 const text = (value, more = {}) => ({ content: [{ type: 'text', text: String(value) }], ...more });
 const count = (name) => {
@@ -39,7 +43,7 @@ const tools = [
 const shape = { amount: z.number().optional(), text: z.string().optional() };
 
 async function legacyServer() {
-  const { McpServer } = await import('@modelcontextprotocol/sdk/server/mcp.js');
+  const { McpServer } = await import(`${sdk}/server/mcp.js`);
   return () => {
     const server = new McpServer(identity, { capabilities: { logging: {} } });
     for (const [name, annotations, run] of tools) {
@@ -70,6 +74,15 @@ async function legacyServer() {
       });
       return text(`${made.content.text} ${count('sample')}`);
     });
+    // Errors that come after the effect, and have the codes of a request that was refused.
+    server.registerTool('broken', { inputSchema: shape, outputSchema: { n: z.number() } },
+      async () => text(`without its structure ${count('broken')}`));
+    server.registerTool('refused', { inputSchema: shape }, async () => {
+      count('refused');
+      await server.server.createMessage({
+        messages: [{ role: 'user', content: { type: 'text', text: 'refuse' } }], maxTokens: 10,
+      });
+    });
     server.registerTool('grow', { inputSchema: shape }, async () => {
       server.registerTool('grown', { inputSchema: shape, annotations: { readOnlyHint: true } },
         async () => text(`grown ${count('grown')}`));
@@ -84,8 +97,8 @@ async function legacyServer() {
 }
 
 async function modernServer() {
-  const sdk = await import('@modelcontextprotocol/server');
-  const { McpServer, acceptedContent, inputRequired } = sdk;
+  const { McpServer, acceptedContent, inputRequired } =
+    await import('@modelcontextprotocol/server');
   return () => {
     const server = new McpServer(identity, { capabilities: { tools: {} } });
     for (const [name, annotations, run] of tools) {
@@ -117,9 +130,9 @@ async function serveHttp(make) {
   };
   if (!modern) {
     const { StreamableHTTPServerTransport } =
-      await import('@modelcontextprotocol/sdk/server/streamableHttp.js');
+      await import(`${sdk}/server/streamableHttp.js`);
     const { InMemoryEventStore } =
-      await import('@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js');
+      await import(`${sdk}/examples/shared/inMemoryEventStore.js`);
     const { randomUUID } = await import('node:crypto');
     const sessions = new Map();
     return http.createServer(async (request, response) => {
@@ -158,6 +171,6 @@ if (port !== undefined) {
   const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
   serveStdio(make);
 } else {
-  const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
+  const { StdioServerTransport } = await import(`${sdk}/server/stdio.js`);
   await make().connect(new StdioServerTransport());
 }

@@ -16,7 +16,8 @@ REVISIONS = ("2025-11-25", "2026-07-28")
 class Answer:
     """What became of an order: later, where it takes a while."""
 
-    def __init__(self):
+    def __init__(self, number):
+        self.number = number
         self.ready = threading.Event()
         self.value = None
 
@@ -77,7 +78,7 @@ class ToolClient:
 
     def order(self, **what):
         number = next(self.numbers)
-        self.answers[number] = answer = Answer()
+        self.answers[number] = answer = Answer(number)
         self.process.stdin.write(json.dumps({"order": number, **what}) + "\n")
         self.process.stdin.flush()
         return answer
