@@ -74,12 +74,6 @@ bool stdio_session::take_list(const message& response, std::string& line) {
 }
 
 asio::awaitable<void> stdio_session::finish(running_call call, std::string line, bool tell_client) {
-  const auto response = co_await calls_.finish(std::move(call), std::move(line));
-  if (tell_client) to_client(response);
-}
-
-asio::awaitable<void> stdio_session::give_up(running_call call, std::string id, unknown_reason why,
-                                             bool tell_client) {
   if (call.is_tool && tools_.find(call.tool) == nullptr &&
       end_of(read_answer(line)) == response_end::refused_call) {
     // The tool may be new: only a list that is asked for now says that there is none.
@@ -87,6 +81,12 @@ asio::awaitable<void> stdio_session::give_up(running_call call, std::string id, 
     co_await list_tools(std::move(meta));
     call.is_listed = !list_is_whole_ || tools_.find(call.tool) != nullptr;
   }
+  const auto response = co_await calls_.finish(std::move(call), std::move(line));
+  if (tell_client) to_client(response);
+}
+
+asio::awaitable<void> stdio_session::give_up(running_call call, std::string id, unknown_reason why,
+                                             bool tell_client) {
   const auto response = co_await calls_.give_up(std::move(call), std::move(id), why);
   if (tell_client) to_client(response);
 }

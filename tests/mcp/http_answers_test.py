@@ -1,5 +1,6 @@
 """`onceguard mcp --upstream`: what the answers of a server mean, and whose a key is."""
 
+import base64
 import contextlib
 import json
 import threading
@@ -8,6 +9,7 @@ import time
 import jwt
 import pytest
 
+from support.client import Connection
 from support.tool_server import ToolProxy, ToolServer, call_of
 from support.waiting import wait_until
 
@@ -44,7 +46,8 @@ NULL = error_of(-32001, "null")
 
 @pytest.mark.parametrize("status, kind, body, fields, state", [
     # Before any tool: the transport can't take the message, or wants a credential.
-    (400, "application/json", NULL, (), "released"), (404, "application/json", NULL, (), "released"),
+    (400, "application/json", NULL, (), "released"),
+    (404, "application/json", NULL, (), "released"),
     (406, "application/json", NULL, (), "released"),
     (401, "text/plain", b"", (CHALLENGE,), "released"),
     (403, "application/json", b"{}", (CHALLENGE,), "released"),
@@ -173,7 +176,6 @@ def test_an_answer_on_a_resumed_stream_is_found(tools, place, key):
     server, proxy = place(answer)
     proxy.post(call_of(key), SESSION)
     assert tools.state(key) == "in_progress"
-    from support.client import Connection
     with Connection(("127.0.0.1", proxy.port.number)) as connection:
         connection.send_request("GET", "/mcp", [("Accept", "text/event-stream"), SESSION,
                                                 ("Last-Event-ID", "1")], host="localhost")
@@ -206,7 +208,7 @@ def bearer(subject, secret=SECRET, **claims):
 
 def test_a_refreshed_token_is_the_same_caller(tools, place, key):
     keys = tools.folder / "keys.json"
-    encoded = "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2traw"
+    encoded = base64.urlsafe_b64encode(SECRET.encode()).rstrip(b"=").decode()
     keys.write_text(json.dumps({"keys": [{"kty": "oct", "k": encoded}]}))
     server, proxy = place(paid, "--scope", "jwt:sub", "--jwt-keys-file", keys, "--jwt-issuer",
                           "https://login.example")
@@ -241,7 +243,8 @@ def test_a_key_in_the_header_is_one(tools, place, key):
     for value in (f'"{key}"', key):
         assert b"paid" in proxy.post(call_of(), ("Idempotency-Key", value)).body
     assert len(server.calls) == 1 and tools.state(key) == "completed"
-    for fields in ((("Idempotency-Key", '"'),), (("Idempotency-Key", "a"), ("Idempotency-Key", "b"))):
+    for values in (['"'], ["a", "b"]):
+        fields = [("Idempotency-Key", value) for value in values]
         assert b'"key-malformed"' in proxy.post(call_of(), *fields).body
     assert b'"key-malformed"' in proxy.post(call_of("other"), ("Idempotency-Key", key)).body
     assert len(server.calls) == 1

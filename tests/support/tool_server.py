@@ -12,8 +12,8 @@ from support.waiting import wait_until
 
 
 class ToolServer:
-    """`answer(request, sent)` answers a call: it writes with the handler, or returns status, content
-    type, body and more fields. Other requests than calls get what a server says to them."""
+    """`answer(request, sent)` answers a call: it writes with the handler, or returns status,
+    content type, body and more fields. The list of tools has one."""
 
     def __init__(self, answer):
         self.calls, self.answer = [], answer
