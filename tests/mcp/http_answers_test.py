@@ -185,6 +185,21 @@ def test_an_answer_on_a_resumed_stream_is_found(tools, place, key):
     assert len(server.calls) == 1
 
 
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_a_list_in_events_is_framed_anew(place, version):
+    """It becomes longer than its head has said."""
+    server, proxy = place(paid)
+    server.lists_in_events = True
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    with Connection(("127.0.0.1", proxy.port.number)) as connection:
+        connection.send_request("POST", "/mcp", [("Content-Type", "application/json")], body,
+                                host="localhost", version=version)
+        listed = connection.read().body
+    assert listed.startswith(b"data: ") and listed.endswith(b"\n\n")
+    [tool] = json.loads(listed[len("data: "):])["result"]["tools"]
+    assert "idempotency_key" in tool["inputSchema"]["properties"]
+
+
 def test_the_list_of_tools_is_framed_anew_and_an_error_of_it_passes(place):
     def answer(_, sent):
         return 401, "application/json", b'{"error":"invalid_token"}'

@@ -17,6 +17,7 @@ class ToolServer:
 
     def __init__(self, answer):
         self.calls, self.answer = [], answer
+        self.lists_in_events = False  # with a length, as frameworks write short answers
         handler = type("Handler", (_Handler,), {"tools": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
@@ -38,9 +39,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if sent.get("method") == "tools/list":
-            return self.reply(200, "application/json", json.dumps({
-                "jsonrpc": "2.0", "id": sent["id"], "result": {"tools": [
-                    {"name": "charge", "inputSchema": {"type": "object"}}]}}).encode())
+            listed = json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": {"tools": [
+                {"name": "charge", "inputSchema": {"type": "object"}}]}}).encode()
+            if self.tools.lists_in_events:
+                return self.reply(200, "text/event-stream", b"data: " + listed + b"\n\n")
+            return self.reply(200, "application/json", listed)
         self.tools.calls.append(sent)
         got = self.tools.answer(self, sent)
         if got is not None:
