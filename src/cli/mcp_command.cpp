@@ -249,8 +249,7 @@ void add_key_options(const command& added, mcp_request& given) {
                   "Whom the keys belong to: a name, which servers that share a store need [mcp]; "
                   "with --upstream also how callers are told apart, as in the gateway: jwt:sub, "
                   "header:NAME … [credential]")
-      .type("TEXT")
-      .one_at_a_time();
+      .type("TEXT");
   added
       .add_option(
           "--preset", given.preset,
@@ -262,14 +261,12 @@ void add_key_options(const command& added, mcp_request& given) {
       .add_option("--key-from", given.key_from,
                   "In place of the preset's places: a JSON Pointer into the call's params")
       .type("POINTER")
-      .one_at_a_time()
       .check(pointer_fault);
   added
       .add_option("--omit", given.omit,
                   "A JSON Pointer into the arguments, to what may differ between two tries of a "
                   "call")
       .type("POINTER")
-      .one_at_a_time()
       .check(pointer_fault);
   added
       .add_option("--argument", given.argument,
@@ -289,7 +286,6 @@ void add_key_options(const command& added, mcp_request& given) {
                   "Calls without a key that are equal within this time are one: TIME, or "
                   "TOOL=TIME for one tool [not at all]")
       .type("TIME")
-      .one_at_a_time()
       .check(window_fault);
 }
 

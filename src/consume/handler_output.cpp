@@ -15,7 +15,7 @@
 namespace onceguard::consume {
 namespace {
 
-constexpr std::size_t read_size = 64u << 10;
+constexpr std::size_t pipe_read_size = 64u << 10;
 
 }  // namespace
 
@@ -76,7 +76,7 @@ void handler_output::run() {
 }
 
 bool handler_output::read(source& one) const {
-  std::array<char, read_size> bytes;
+  std::array<char, pipe_read_size> bytes;
   const auto got = ::read(one.from.get(), bytes.data(), bytes.size());
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   take(one, {bytes.data(), static_cast<std::size_t>(got)});

@@ -107,7 +107,6 @@ void add_letter_choice(const command& command, letter_choice& choice) {
       .add_option("--state", choice.states,
                   "Only those whose record is in this state now; may be given several times")
       .one_of(states)
-      .one_at_a_time()
       .type("STATE");
   command.add_option("--why", choice.why, "Only those whose reason has this part").type("TEXT");
   command.add_option("--text", choice.text, "Only those whose id has this part").type("TEXT");

@@ -32,9 +32,9 @@ result<std::unique_ptr<publisher>> open_kafka_publisher(const broker_params& par
   });
 }
 
-constexpr broker_kind kind{schemes,        consumer_example,    publisher_example,
-                           url_fault,      open_kafka_consumer, open_kafka_publisher,
-                           url_files_fault};
+constexpr broker_kind kind{schemes,   consumer_example,    publisher_example,
+                           url_fault, open_kafka_consumer, open_kafka_publisher,
+                           nullptr,   url_files_fault};
 const broker_registration registration(kind);
 
 }  // namespace

@@ -26,8 +26,9 @@ std::string address_files_fault(std::string_view url, broker_role role) {
 }
 
 constexpr std::array<std::string_view, 2> schemes{"mqtt", "mqtts"};
-constexpr broker_kind mqtt_kind{schemes,       consumer_example, publisher_example,  mqtt_url_fault,
-                                open_consumer, open_publisher,   address_files_fault};
+constexpr broker_kind mqtt_kind{schemes,        consumer_example,   publisher_example,
+                                mqtt_url_fault, open_consumer,      open_publisher,
+                                nullptr,        address_files_fault};
 const broker_registration registration(mqtt_kind);
 
 }  // namespace

@@ -34,9 +34,9 @@ result<std::unique_ptr<publisher>> open_stream_publisher(const broker_params& pa
   });
 }
 
-constexpr broker_kind kind{schemes,        consumer_example,     publisher_example,
-                           url_fault,      open_stream_consumer, open_stream_publisher,
-                           url_files_fault};
+constexpr broker_kind kind{schemes,   consumer_example,     publisher_example,
+                           url_fault, open_stream_consumer, open_stream_publisher,
+                           nullptr,   url_files_fault};
 const broker_registration registration(kind);
 
 }  // namespace

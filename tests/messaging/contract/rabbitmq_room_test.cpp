@@ -185,13 +185,13 @@ TEST(rabbitmq_room, a_dead_letter_that_was_refused_is_not_published) {
   inbox_outcome why;
   why.reason = "too often";
   const auto one = messages(1).front();
-  messaging::dead_letters full(params_of(broker().server().url("full-dead")), 1ms);
+  messaging::dead_letters full(params_of(broker().server().url("full-dead")), "billing", 1ms);
   bool refused = false;
-  for (int i = 0; i < 5 && !refused; ++i) refused = !full.publish(one, why).has_value();
+  for (int i = 0; i < 5 && !refused; ++i) refused = !full.publish(one, "m1", why).has_value();
   EXPECT_TRUE(refused);
   messaging::dead_letters lost(
-      params_of(broker().server().url("full-dead") + "?exchange=nobody&key=x"), 1ms);
-  EXPECT_FALSE(lost.publish(one, why).has_value());
+      params_of(broker().server().url("full-dead") + "?exchange=nobody&key=x"), "billing", 1ms);
+  EXPECT_FALSE(lost.publish(one, "m1", why).has_value());
 }
 
 TEST(rabbitmq_room, dead_letters_amid_an_alarm_leave_no_copies) {
@@ -199,12 +199,12 @@ TEST(rabbitmq_room, dead_letters_amid_an_alarm_leave_no_copies) {
   inbox_outcome why;
   why.reason = "too often";
   const auto all = messages(3);
-  messaging::dead_letters target(params_of(queue.publisher_url, 300ms), 1ms);
+  messaging::dead_letters target(params_of(queue.publisher_url, 300ms), "billing", 1ms);
   alarm low;
   std::vector<bool> done(all.size());
   const auto attempt = [&] {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!done[i]) done[i] = target.publish(all[i], why).has_value();
+      if (!done[i]) done[i] = target.publish(all[i], "m" + std::to_string(i), why).has_value();
     }
     return std::all_of(done.begin(), done.end(), [](bool one) { return one; });
   };

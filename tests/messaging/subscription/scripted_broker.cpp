@@ -88,7 +88,7 @@ class scripted_consumer final : public consumer {
   /// As a broker does that counts: at the limit the message is dropped.
   void come_again(delivery one) {
     if (queue_->delivery_limit > 0 && one.count >= queue_->delivery_limit) {
-      queue_->dropped.push_back(one.received.payload);
+      queue_->lost_at_limit.push_back(one.received.payload);
       return;
     }
     ++one.count;

@@ -28,7 +28,7 @@ struct scripted_queue {
   std::size_t held_most = 0;
   std::size_t connections = 0;
   std::uint32_t delivery_limit = 0;  ///< 0: none
-  std::vector<std::string> dropped;  ///< at the limit
+  std::vector<std::string> lost_at_limit;
   messaging::consumer_traits traits;
   std::vector<messaging::dropped_message> dropped;  ///< reported once
   /// Errors of the next calls of receive, extend, acknowledge, give_back, publish and open.

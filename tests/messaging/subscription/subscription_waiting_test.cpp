@@ -31,7 +31,7 @@ class subscription_waiting : public subscription_fixture {
   }
   [[nodiscard]] bool dropped() const {
     const std::lock_guard locked(queue_->mutex);
-    return !queue_->dropped.empty();
+    return !queue_->lost_at_limit.empty();
   }
   void put(int count) const {
     for (int i = 0; i < count; ++i) queue_->put(std::to_string(i), "m" + std::to_string(i));
@@ -47,7 +47,7 @@ TEST_F(subscription_waiting, failures_beyond_the_brokers_limit_lose_nothing) {
       }),
       [&] { return queue_->settled() == 20 || dropped(); })
       .value();
-  EXPECT_TRUE(queue_->dropped.empty());
+  EXPECT_TRUE(queue_->lost_at_limit.empty());
   EXPECT_EQ(queue_->give_back_calls, 0u) << "nothing is given back before the end";
 }
 
@@ -65,7 +65,7 @@ TEST_F(subscription_waiting, while_the_store_is_away_nothing_is_given_back_and_l
     if (happened.kind == happening::circuit_closed) received_then = received();
   };
   run(worker, [&] { return queue_->settled() == 40 || dropped(); }).value();
-  EXPECT_TRUE(queue_->dropped.empty());
+  EXPECT_TRUE(queue_->lost_at_limit.empty());
   EXPECT_EQ(queue_->give_back_calls, 0u);
   EXPECT_LE(received_then, params_.queue.in_flight) << "the intake stood still";
 }
@@ -93,7 +93,7 @@ TEST_F(subscription_waiting, one_probe_at_a_time_runs_while_the_work_is_away) {
       [&] { return queue_->settled() == 8; })
       .value();
   EXPECT_LE(most, 1);
-  EXPECT_TRUE(queue_->dropped.empty());
+  EXPECT_TRUE(queue_->lost_at_limit.empty());
 }
 
 TEST_F(subscription_waiting, attempts_do_not_count_while_the_work_is_away) {
