@@ -15,11 +15,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(onceguard_options INTERFACE
     -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
     -Wno-stringop-overread -Wno-dangling-pointer -Wno-free-nonheap-object
-    -Wno-mismatched-new-delete)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-mismatched-new-delete>)
 endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # In a file of several, gcc takes an anonymous namespace for one of a header.
-  target_compile_options(onceguard_options INTERFACE -Wno-subobject-linkage)
+  target_compile_options(onceguard_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # In a file of several, it takes a name for hidden that is another file's own.

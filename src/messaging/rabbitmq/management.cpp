@@ -98,7 +98,11 @@ std::optional<queue_facts> facts_in(std::string_view answer, std::string_view ve
   if (!queue.is_object() || !queue.contains("arguments")) return std::nullopt;
   const auto& arguments = queue["arguments"];
   // Policies stand among the statistics, which are empty for a moment after the queue's begin.
-  if (!queue.contains("effective_policy_definition")) return queue_facts{.is_complete = false};
+  if (!queue.contains("effective_policy_definition")) {
+    queue_facts unknown;
+    unknown.is_complete = false;
+    return unknown;
+  }
   const auto& policy = queue["effective_policy_definition"];
   const auto has = [&](const json& object, const char* name) {
     return object.is_object() && object.contains(name);
