@@ -271,11 +271,12 @@ def check_events(root, findings):
     table = "src/base/log_event_table.cpp"
     if not (root / table).exists():
         return
-    fields = {e[0]: set(e[4].split()) for e in EVENT.findall((root / table).read_text())}
+    parts = set((root / table).parent.glob("log_event_table*"))
+    fields = {e[0]: set(e[4].split()) for part in parts for e in EVENT.findall(part.read_text())}
     used = set()
     for path in sorted((root / "src").rglob("*.[ch]pp")):
         text = path.read_text()
-        used |= set(re.findall(r"event::(\w+)", text)) if path != root / table else set()
+        used |= set(re.findall(r"event::(\w+)", text)) if path not in parts else set()
         for found in LOGGED.finditer(text):
             named = set(re.findall(r'\{\s*"(\w+)"\s*,', found.group(2) or ""))
             for stray in sorted(named - fields.get(found.group(1), set())):

@@ -44,8 +44,8 @@ std::string metrics_text(const engine& engine, const std::vector<subscriber_numb
   }
   add_value(store, engine.health().up ? 1 : 0);
   auto families = process_families();
-  for (auto* family :
-       {&received, &outcomes, &dead, &lost, &last, &dropped, &backlog, &connected, &circuit, &store}) {
+  for (auto* family : {&received, &outcomes, &dead, &lost, &last, &dropped, &backlog, &connected,
+                       &circuit, &store}) {
     families.push_back(std::move(*family));
   }
   return prometheus::TextSerializer().Serialize(families);

@@ -19,9 +19,9 @@ inline constexpr auto reload_events = [] {
       event_info{event::audit, "audit", info, once,
                  "stage action who means why record key from to about",
                  "A person or reconcile changes a record: the stage is intended before the change, "
-               "then what became of it. It is written at any level of the log. With audit_log, "
-               "these lines go to that file; without it, a command on a terminal writes none.",
-               about_reconciling},
+                 "then what became of it. It is written at any level of the log. With audit_log, "
+                 "these lines go to that file; without it, a command on a terminal writes none.",
+                 about_reconciling},
       event_info{event::audit_not_written, "audit-not-written", error, recurring, "why record",
                  "A line of the audit log can't be written. Changes that are not made yet are "
                  "refused: make room for the file.",

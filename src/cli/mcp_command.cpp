@@ -39,7 +39,7 @@ struct mcp_request {
   std::string upstream;
 };
 
-mcp::key_places places_of(const mcp_request& given) {
+mcp::key_locations locations_of(const mcp_request& given) {
   auto out = mcp::preset(given.preset);
   if (!given.key_from.empty()) out.others.clear();
   for (const auto& pointer : given.key_from) out.others.push_back({mcp::path_of(pointer)});
@@ -103,7 +103,7 @@ mcp::mcp_params params_of(const mcp_request& given, const config::settings& sett
                                                         {"complete", settle_kind::complete},
                                                         {"unknown", settle_kind::abandon}};
   mcp::mcp_params out;
-  out.places = places_of(given);
+  out.locations = locations_of(given);
   out.required = rules.at(given.required);
   take_windows(given, out);
   out.pass_cancellations = given.pass_cancellations;

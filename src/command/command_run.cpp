@@ -19,12 +19,12 @@ using process::time_point;
 
 constexpr int exit_not_found = 127;      // as shells and env have it
 constexpr int exit_not_startable = 126;  // the same
-/// So often the guardian is told of a renewed lease.
-constexpr milliseconds longest_look{1'000};
-constexpr milliseconds shortest_look{10};
+/// So often the guardian learns of a renewed lease.
+constexpr milliseconds longest_poll{1'000};
+constexpr milliseconds shortest_poll{10};
 
-milliseconds pause_between_looks(const attempt_lease& held) {
-  return std::clamp(held.length / 12, shortest_look, longest_look);
+milliseconds pause_between_polls(const attempt_lease& held) {
+  return std::clamp(held.length / 12, shortest_poll, longest_poll);
 }
 
 attempt_result not_started(const process::start_failure& why) {
@@ -122,10 +122,10 @@ void command_run::renew_limit(const attempt_lease& held) {
 void command_run::follow(const attempt_lease& held) {
   const std::stop_callback on_lost(held.lost, [this] { wake(); });
   if (rules_.timeout.count() > 0) end_ = base::boot_now() + rules_.timeout;
-  while (look(held)) {
+  while (poll_ends(held)) {
     auto until = std::min(kill_at_, why_ended_ == ended_by::itself ? end_ : time_point::max());
     if (held.left || streams_.terminal() != nullptr) {
-      const auto soon = held.left ? pause_between_looks(held) : longest_look;
+      const auto soon = held.left ? pause_between_polls(held) : longest_poll;
       until = std::min(until, base::boot_now() + soon);
     }
     const auto streams = streams_.wanted();
@@ -145,7 +145,7 @@ void command_run::follow(const attempt_lease& held) {
   if (child_->ended()) streams_.drain();
 }
 
-bool command_run::look(const attempt_lease& held) {
+bool command_run::poll_ends(const attempt_lease& held) {
   const bool ended = child_->ended();
   if (child_->time_is_over() && why_ended_ == ended_by::itself) {
     // The guardian saw it first, and has sent the signals.

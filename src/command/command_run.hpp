@@ -51,7 +51,7 @@ class command_run final : public running_command {
 
   void follow(const attempt_lease& held);
   /// Looks at all that may end the command. False: it may not go on.
-  bool look(const attempt_lease& held);
+  bool poll_ends(const attempt_lease& held);
   /// Once more: the lease was renewed meanwhile.
   void renew_limit(const attempt_lease& held);
   [[nodiscard]] process::run_limit limit_of(const attempt_lease& held) const;

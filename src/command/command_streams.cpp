@@ -16,7 +16,7 @@ constexpr std::size_t longest_report = 256;
 constexpr milliseconds longest_drain{1'000};
 
 // Of the poll set.
-enum place : std::size_t { of_out, of_err, of_report, of_input, of_terminal, of_keys };
+enum slot : std::size_t { of_out, of_err, of_report, of_input, of_terminal, of_keys };
 
 /// What is written to both comes in one order there. A device that keeps nothing has none.
 bool are_one_file(int one, int other) noexcept {

@@ -43,7 +43,7 @@ class command_streams_here {
   void move(const poll_set& ready);
   /// After the command's end: what is on its way, for a while.
   void drain();
-  /// Tells the command's terminals the size of the real one. False: nobody has told the command.
+  /// Tells the command's terminals the size of the real one. False: the command does not know it.
   bool resize() const noexcept;
   /// Gives the real terminal back.
   void end();

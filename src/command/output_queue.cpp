@@ -14,11 +14,11 @@ constexpr std::size_t most_in_memory = 256u << 10;
 
 process::descriptor nameless_file(const std::string& folder) {
   const char* const temporary = std::getenv("TMPDIR");
-  for (const auto& place : {folder, std::string(temporary == nullptr ? "" : temporary),
-                            std::string("/var/tmp"), std::string("/tmp")}) {
-    if (place.empty()) continue;
+  for (const auto& location : {folder, std::string(temporary == nullptr ? "" : temporary),
+                               std::string("/var/tmp"), std::string("/tmp")}) {
+    if (location.empty()) continue;
     process::descriptor made(
-        ::open(place.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+        ::open(location.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (made.is_open()) return made;
   }
   return {};
@@ -47,8 +47,9 @@ bool output_queue::to_disk(output_stream stream, std::string_view bytes) {
   if (no_disk_ || written_to_ + bytes.size() > most_on_disk_) return false;
   if (!file_.is_open()) file_ = nameless_file(folder_);
   for (auto left = bytes; !left.empty();) {
-    const auto at = written_to_ + (bytes.size() - left.size());
-    const auto written = ::pwrite(file_.get(), left.data(), left.size(), static_cast<off_t>(at));
+    const auto offset = written_to_ + (bytes.size() - left.size());
+    const auto written =
+        ::pwrite(file_.get(), left.data(), left.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       no_disk_ = true;  // what is in the file can still be read

@@ -19,8 +19,8 @@ using messaging::not_handled;
 
 constexpr int exit_temporary = 75;  // EX_TEMPFAIL of sysexits.h
 constexpr int exit_bad_data = 65;   // EX_DATAERR
-/// So often the guardian is told of a renewed lease: the shortest one is a second.
-constexpr milliseconds longest_look{100};
+/// So often the guardian learns of a renewed lease: the shortest one is a second.
+constexpr milliseconds longest_poll{100};
 
 /// A header's name as CGI has it (RFC 3875): X_GITHUB_EVENT.
 std::string variable_name(std::string_view header) {
@@ -55,7 +55,7 @@ class command final : public receiver {
     output->close();
     std::string_view payload = given.received->payload;
     const auto in_time = [&](auto done) {
-      while (!done(std::min(end, base::boot_now() + longest_look))) {
+      while (!done(std::min(end, base::boot_now() + longest_poll))) {
         if (base::boot_now() >= end) return false;
         running->limit(limit_of(given, end));
       }

@@ -115,7 +115,9 @@ class endpoint_connections::connection {
         if (head_.body.size() > answer_size_max) return error(errc::conflict, "a long answer came");
         return {};
       case http1::progress::end:
-        if (head_.status >= 200 || head_.status == 101) {
+        // Nobody asked for another protocol: what follows is none of HTTP, and no answer.
+        if (head_.status == 101) return error(errc::conflict, "101 came, and no answer");
+        if (head_.status >= 200) {
           received_ = std::move(head_);
         } else {
           reader_.reset();

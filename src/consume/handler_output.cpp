@@ -55,7 +55,7 @@ void handler_output::run() {
   std::list<source> all;
   for (bool ending = false; !ending;) {
     std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}};
-    for (const auto& one : all) waiting.push_back({one.from.get(), POLLIN, 0});
+    for (const auto& one : all) waiting.push_back({one.pipe.get(), POLLIN, 0});
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
     std::uint64_t taken = 0;
     static_cast<void>(::read(wake_.get(), &taken, sizeof taken));
@@ -77,7 +77,7 @@ void handler_output::run() {
 
 bool handler_output::read(source& one) const {
   std::array<char, pipe_read_size> bytes;
-  const auto got = ::read(one.from.get(), bytes.data(), bytes.size());
+  const auto got = ::read(one.pipe.get(), bytes.data(), bytes.size());
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   take(one, {bytes.data(), static_cast<std::size_t>(got)});
   return got > 0;

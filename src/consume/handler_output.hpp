@@ -35,7 +35,7 @@ class handler_output {
 
  private:
   struct source {
-    process::descriptor from;
+    process::descriptor pipe;
     std::string message;
     std::uint32_t attempt = 0;
     std::string line{};

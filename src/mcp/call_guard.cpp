@@ -88,11 +88,11 @@ bool call_guard::needs_hints(const tool_call& call) const noexcept {
           params_.required != key_rule::optional);
 }
 
-std::string call_guard::place_of_key() const {
-  const auto& places = params_.places;
-  if (!places.argument.empty()) return "the argument " + json_string(places.argument);
+std::string call_guard::location_of_key() const {
+  const auto& locations = params_.locations;
+  if (!locations.argument.empty()) return "the argument " + json_string(locations.argument);
   std::string out;
-  for (const auto& name : places.others.front().path) out += '/' + name;
+  for (const auto& name : locations.others.front().path) out += '/' + name;
   return "params" + out;
 }
 
@@ -101,14 +101,14 @@ asio::awaitable<admission> call_guard::admit(std::string text, call_context know
   const auto tool = known.hints == nullptr ? tool_hints() : *known.hints;
   const bool is_listed = known.hints != nullptr || !known.list_is_whole;
   const auto message = read_message(text);
-  const auto call = read_tool_call(message, params_.places, known.transport_key);
+  const auto call = read_tool_call(message, params_.locations, known.transport_key);
   admission out;
   const bool strip = call.key_is_argument && !tool.has_key_argument;
-  const tool_table rules(params_.places, params_.required);
+  const tool_table rules(params_.locations, params_.required);
   const auto& fault = call.fault.empty() ? known.key_fault : call.fault;
   if (!fault.empty()) co_return refuse(message, call, key_malformed(fault));
   if (call.name.empty() || tool.read_only) {
-    out.forward = strip ? without_argument(text, params_.places.argument) : std::move(text);
+    out.forward = strip ? without_argument(text, params_.locations.argument) : std::move(text);
     co_return out;
   }
   auto print = call_fingerprint(call);
@@ -119,7 +119,7 @@ asio::awaitable<admission> call_guard::admit(std::string text, call_context know
     if (window.count() > 0) key = "content-" + base::to_hex(base::sha256_of(print));
   }
   if (key.empty()) {
-    if (rules.must_have_key(tool)) co_return refuse(message, call, key_missing(place_of_key()));
+    if (rules.must_have_key(tool)) co_return refuse(message, call, key_missing(location_of_key()));
     out.forward = std::move(text);
     co_return out;
   }
@@ -138,7 +138,7 @@ asio::awaitable<admission> call_guard::admit(std::string text, call_context know
     out.response = answer_to(claimed.outcome, message.id, answered);
     co_return out;
   }
-  out.forward = strip ? without_argument(text, params_.places.argument) : text;
+  out.forward = strip ? without_argument(text, params_.locations.argument) : text;
   out.call.emplace(running_call{std::move(*claimed.lease), std::move(key), call.has_result_type,
                                 call.is_tool, call.name, is_listed, policy.retention});
   co_return out;

@@ -80,7 +80,7 @@ class call_guard {
   [[nodiscard]] std::string answer_to(const outcome& got, std::string_view id,
                                       const answered_call& call) const;
   [[nodiscard]] const route_policy& policy_of(milliseconds window, bool rerun) const;
-  [[nodiscard]] std::string place_of_key() const;
+  [[nodiscard]] std::string location_of_key() const;
 
   guard& records_;
   const mcp_params params_;

@@ -50,13 +50,13 @@ http_caller find_caller(const http_request& request, const route_policy& policy,
   }
   http_caller out;
   read_key(fields, out);
-  onceguard::http::request asked;
-  asked.method = "POST";
-  asked.target = view(request.target());
-  asked.fields = fields;
-  asked.client_address = client_address;
+  onceguard::http::request question;
+  question.method = "POST";
+  question.target = view(request.target());
+  question.fields = fields;
+  question.client_address = client_address;
   onceguard::http::scope_memo last;
-  auto found = onceguard::http::find_scope(policy, policy.scope, asked, last);
+  auto found = onceguard::http::find_scope(policy, policy.scope, question, last);
   if (!found.match) {
     out.scope_fault = std::move(found.why);
     return out;

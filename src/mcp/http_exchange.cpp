@@ -83,7 +83,7 @@ asio::awaitable<bool> http_exchange::serve() {
       co_return co_await client_.reply(200, std::move(fault));
     }
     lists_tools_ = message_.kind == message_kind::request && message_.method == "tools/list";
-    if (is_call(message_, shared_.calls.params().places)) co_await admit();
+    if (is_call(message_, shared_.calls.params().locations)) co_await admit();
   } else if (!request_["Last-Event-ID"].empty()) {
     let_go_of_streams();
   }
@@ -94,7 +94,7 @@ asio::awaitable<bool> http_exchange::serve() {
 bool http_exchange::keeps_from_server() const {
   const auto id = cancelled_id(message_);
   if (id.empty() || session_.empty() || shared_.calls.params().pass_cancellations) return false;
-  // The tool goes on, and a repeat gets its result: a server that was told would answer nothing,
+  // The tool goes on, and a repeat gets its result: a server that knew would answer nothing,
   // and nobody would know what it has done.
   const http_shared::request_name name(session_, id_value(id));
   return shared_.unfinished.contains(name) ||
@@ -113,7 +113,7 @@ bool http_exchange::open_request() {
 
 asio::awaitable<void> http_exchange::admit() {
   auto caller = find_caller(request_, shared_.policy, address_);
-  const auto call = read_tool_call(message_, shared_.calls.params().places, caller.key);
+  const auto call = read_tool_call(message_, shared_.calls.params().locations, caller.key);
   call_context known;
   if (shared_.calls.needs_hints(call) && shared_.tools.find(call.name) == nullptr) {
     known.list_is_whole = co_await list_tools();

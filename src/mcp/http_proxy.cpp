@@ -41,7 +41,7 @@ class http_proxy::listener {
            std::function<void(const std::string&)> complain)
       : params_(std::move(params)),
         calls_(records, params_.calls),
-        tools_(params_.calls.places, params_.calls.required),
+        tools_(params_.calls.locations, params_.calls.required),
         shared_{io_,
                 calls_,
                 tools_,

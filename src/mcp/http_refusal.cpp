@@ -44,11 +44,12 @@ bool is_redirect(const http_head& head) noexcept {
 }
 
 std::string redirected_to(const http_head& head, const upstream_address& server) {
-  auto place = value_of(head, http::field::location);
+  auto location = value_of(head, http::field::location);
   const std::string origin = (server.tls ? "https://" : "http://") + server.authority;
-  if (base::iequals(place.substr(0, origin.size()), origin)) place.remove_prefix(origin.size());
-  if (!place.starts_with('/') || place.starts_with("//")) return {};
-  return std::string(place.substr(0, place.find('#')));
+  if (base::iequals(location.substr(0, origin.size()), origin))
+    location.remove_prefix(origin.size());
+  if (!location.starts_with('/') || location.starts_with("//")) return {};
+  return std::string(location.substr(0, location.find('#')));
 }
 
 }  // namespace onceguard::mcp

@@ -5,7 +5,7 @@
 
 #include <onceguard/policy.hpp>
 
-#include "mcp/key_places.hpp"
+#include "mcp/key_locations.hpp"
 #include "mcp/tool_table.hpp"
 
 namespace onceguard::mcp {
@@ -14,7 +14,7 @@ struct mcp_params {
   /// Whom the keys belong to: a name that the operator gives. The words that start the server are
   /// none, as they may be written in several ways.
   std::string scope = "mcp";
-  key_places places = preset("default");
+  key_locations locations = preset("default");
   /// Which calls must have a key.
   key_rule required = key_rule::optional;
   /// Not zero: a call without a key is the same as one with the same contents within this time.

@@ -94,12 +94,12 @@ refused_call refused_by(const refusal& why, std::string_view key) {
   return out;
 }
 
-refused_call key_missing(std::string_view place) {
+refused_call key_missing(std::string_view location) {
   refused_call out;
   out.outcome = "key-missing";
   out.next = next_step::new_key;
   out.text = "This tool must be called with an idempotency key. Nothing was run. ";
-  out.text += "Make a new key (a UUID) and send it in " + std::string(place) +
+  out.text += "Make a new key (a UUID) and send it in " + std::string(location) +
               "; for a repeat of this call, send the same.";
   return out;
 }

@@ -24,8 +24,8 @@ struct refused_call {
 };
 
 [[nodiscard]] refused_call refused_by(const refusal& why, std::string_view key);
-/// `place` says where the key belongs, for people.
-[[nodiscard]] refused_call key_missing(std::string_view place);
+/// `location` says where the key belongs, for people.
+[[nodiscard]] refused_call key_missing(std::string_view location);
 [[nodiscard]] refused_call scope_missing(const std::string& why);
 [[nodiscard]] refused_call key_malformed(std::string_view fault);
 

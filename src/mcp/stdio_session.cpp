@@ -117,7 +117,7 @@ void stdio_session::take_request(const message& request, std::string line) {
         request.id, "error",
         R"({"code":-32600,"message":"Onceguard: the id is that of a running call"})"));
   }
-  if (!is_call(request, calls_.params().places)) {
+  if (!is_call(request, calls_.params().locations)) {
     if (request.method == "tools/list") lists_.insert(name);
     if (!input_ended_) open_.emplace(std::move(name), request.id);
     return to_server(line);
@@ -134,7 +134,7 @@ void stdio_session::take_request(const message& request, std::string line) {
 asio::awaitable<void> stdio_session::run_call(std::string name, std::string line) {
   const auto message = read_message(line);
   std::string id(message.id);
-  const auto call = read_tool_call(message, calls_.params().places);
+  const auto call = read_tool_call(message, calls_.params().locations);
   if (calls_.needs_hints(call) && tools_.find(call.name) == nullptr && !listed_) {
     std::string meta;
     const auto params = members_of(message.params);
@@ -176,7 +176,7 @@ void stdio_session::take_cancellation(std::string_view id, std::string line) {
   }
   const auto found = pending_.find(name);
   if (found == pending_.end()) return to_server(line);
-  // The tool goes on, and a repeat gets its result: a server that was told would answer nothing,
+  // The tool goes on, and a repeat gets its result: a server that knew would answer nothing,
   // and nobody would know what it has done.
   found->second.given_up = true;
   if (!calls_.params().pass_cancellations) return;

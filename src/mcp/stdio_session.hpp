@@ -28,7 +28,7 @@ class stdio_session {
   stdio_session(guard& records, mcp_params params, std::vector<std::string> command,
                 complaint_taker complain)
       : calls_(records, std::move(params)),
-        tools_(calls_.params().places, calls_.params().required),
+        tools_(calls_.params().locations, calls_.params().required),
         command_(std::move(command)),
         complain_(std::move(complain)) {}
 
@@ -46,7 +46,7 @@ class stdio_session {
     running_call call;
     std::string id;         ///< as written
     bool given_up = false;  ///< by the client, who wants no response any more
-    std::unique_ptr<boost::asio::steady_timer> linger{};  ///< since the server was told so
+    std::unique_ptr<boost::asio::steady_timer> linger{};  ///< since the server knows
   };
 
   // From the client.

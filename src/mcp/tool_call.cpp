@@ -31,33 +31,33 @@ bool take_key(std::string key, bool if_no_other, tool_call& out) {
   return false;
 }
 
-void take_keys(std::string_view params, const key_places& places, tool_call& out) {
-  for (const auto& place : places.all()) {
-    const auto value = value_at(params, place.path);
+void take_keys(std::string_view params, const key_locations& locations, tool_call& out) {
+  for (const auto& location : locations.all()) {
+    const auto value = value_at(params, location.path);
     if (value.empty()) continue;
-    const bool in_arguments = out.is_tool && place.path.front() == "arguments";
+    const bool in_arguments = out.is_tool && location.path.front() == "arguments";
     // Whatever stands there, it is no part of what was asked for.
-    if (in_arguments) out.omitted.push_back({{place.path.begin() + 1, place.path.end()}});
-    if (!out.is_tool) out.omitted.push_back({place.path});
+    if (in_arguments) out.omitted.push_back({{location.path.begin() + 1, location.path.end()}});
+    if (!out.is_tool) out.omitted.push_back({location.path});
     if (value == "null" || !out.fault.empty()) continue;
     auto key = string_of(value);
     if (!key) {
       out.fault = "the idempotency key must be a text";
-    } else if (take_key(std::move(*key), place.if_no_other, out)) {
-      out.omitted.insert(out.omitted.end(), place.omitted.begin(), place.omitted.end());
+    } else if (take_key(std::move(*key), location.if_no_other, out)) {
+      out.omitted.insert(out.omitted.end(), location.omitted.begin(), location.omitted.end());
     }
   }
-  out.omitted.insert(out.omitted.end(), places.omitted.begin(), places.omitted.end());
+  out.omitted.insert(out.omitted.end(), locations.omitted.begin(), locations.omitted.end());
 }
 
 /// A name that stands there twice, where a key may be: readers differ in which one counts.
-bool is_ambiguous(std::string_view params, const key_places& places) {
+bool is_ambiguous(std::string_view params, const key_locations& locations) {
   const auto twice = [](std::string_view text) {
     const auto members = members_of(text);
     return members && has_repeats(*members);
   };
-  return std::ranges::any_of(places.all(), [&](const key_place& place) {
-    auto path = place.path;
+  return std::ranges::any_of(locations.all(), [&](const key_location& location) {
+    auto path = location.path;
     for (; !path.empty(); path.pop_back()) {
       if (twice(value_at(params, path))) return true;
     }
@@ -67,13 +67,13 @@ bool is_ambiguous(std::string_view params, const key_places& places) {
 
 }  // namespace
 
-bool is_call(const message& request, const key_places& places) {
+bool is_call(const message& request, const key_locations& locations) {
   if (request.kind != message_kind::request) return false;
   return request.method == "tools/call" ||
-         std::ranges::find(places.methods, request.method) != places.methods.end();
+         std::ranges::find(locations.methods, request.method) != locations.methods.end();
 }
 
-tool_call read_tool_call(const message& request, const key_places& places,
+tool_call read_tool_call(const message& request, const key_locations& locations,
                          const std::optional<std::string>& transport_key) {
   tool_call out;
   const auto params = members_of(request.params);
@@ -86,17 +86,17 @@ tool_call read_tool_call(const message& request, const key_places& places,
   out.has_result_type = string_of(version).value_or("") >= first_with_result_type;
   out.arguments = out.is_tool ? value_at(request.params, {"arguments"}) : request.params;
   const auto arguments = members_of(out.arguments);
-  if (request.ambiguous || has_repeats(*params) || is_ambiguous(request.params, places)) {
+  if (request.ambiguous || has_repeats(*params) || is_ambiguous(request.params, locations)) {
     out.fault = "a member stands there twice";
   } else if (arguments && has_repeats(*arguments)) {
     out.fault = "an argument stands there twice";
   } else if (!is_utf8(out.name)) {
     out.fault = "the name of the tool is no UTF-8";
   }
-  out.key_is_argument = out.is_tool && !places.argument.empty() &&
-                        !value_at(out.arguments, {places.argument}).empty();
+  out.key_is_argument = out.is_tool && !locations.argument.empty() &&
+                        !value_at(out.arguments, {locations.argument}).empty();
   if (transport_key && out.fault.empty()) take_key(*transport_key, false, out);
-  take_keys(request.params, places, out);
+  take_keys(request.params, locations, out);
   return out;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "mcp/key_places.hpp"
+#include "mcp/key_locations.hpp"
 #include "mcp/message.hpp"
 
 namespace onceguard::mcp {
@@ -23,10 +23,10 @@ struct tool_call {
 };
 
 /// Whether the request is a call.
-[[nodiscard]] bool is_call(const message& request, const key_places& places);
+[[nodiscard]] bool is_call(const message& request, const key_locations& locations);
 
 /// `transport_key` is a key that stood beside the message, as the transport has it.
-[[nodiscard]] tool_call read_tool_call(const message& request, const key_places& places,
+[[nodiscard]] tool_call read_tool_call(const message& request, const key_locations& locations,
                                        const std::optional<std::string>& transport_key = {});
 
 /// The request of a call, without the argument with the key.

@@ -22,7 +22,7 @@ bool describes(std::string_view schema, std::span<const std::string> path) {
   return !schema.empty();
 }
 
-tool_hints hints_of(const std::vector<raw_value>& tool, const key_places& places) {
+tool_hints hints_of(const std::vector<raw_value>& tool, const key_locations& locations) {
   tool_hints out;
   const auto* annotations = find(tool, "annotations");
   if (const auto members = annotations == nullptr ? std::nullopt : members_of(annotations->text)) {
@@ -34,11 +34,11 @@ tool_hints hints_of(const std::vector<raw_value>& tool, const key_places& places
   out.destructive = out.destructive && !out.read_only;
   const auto* schema = find(tool, "inputSchema");
   if (schema == nullptr) return out;
-  const std::span argument(&places.argument, 1);
-  out.has_key_argument = !places.argument.empty() && describes(schema->text, argument);
-  out.has_key_place = std::ranges::any_of(places.all(), [&](const key_place& place) {
-    return place.path.size() > 1 && place.path.front() == "arguments" &&
-           describes(schema->text, std::span(place.path).subspan(1));
+  const std::span argument(&locations.argument, 1);
+  out.has_key_argument = !locations.argument.empty() && describes(schema->text, argument);
+  out.has_key_location = std::ranges::any_of(locations.all(), [&](const key_location& location) {
+    return location.path.size() > 1 && location.path.front() == "arguments" &&
+           describes(schema->text, std::span(location.path).subspan(1));
   });
   return out;
 }
@@ -78,7 +78,7 @@ std::string tool_table::described(std::string_view result) const {
     const auto* schema = tool ? mcp::find(*tool, "inputSchema") : nullptr;
     if (schema == nullptr || !members_of(schema->text)) continue;
     const auto hints = hints_of(*tool, places_);
-    if (hints.read_only || hints.has_key_place) continue;
+    if (hints.read_only || hints.has_key_location) continue;
     const auto text = described_schema(schema->text, must_have_key(hints));
     changed = with_value(changed, *each, with_value(each->text, *schema, text));
   }

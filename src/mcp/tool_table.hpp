@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "mcp/key_places.hpp"
+#include "mcp/key_locations.hpp"
 
 namespace onceguard::mcp {
 
@@ -15,7 +15,7 @@ struct tool_hints {
   bool destructive = true;
   bool idempotent = false;
   bool has_key_argument = false;  ///< the tool itself has an argument of the key's name
-  bool has_key_place = false;     ///< it has that, or takes a key at another place
+  bool has_key_location = false;  ///< it has that, or takes a key at another place
 };
 
 /// Which calls must have a key.
@@ -28,7 +28,7 @@ enum class key_rule : std::uint8_t {
 /// Not thread-safe.
 class tool_table {
  public:
-  tool_table(key_places places, key_rule rule) : places_(std::move(places)), rule_(rule) {}
+  tool_table(key_locations locations, key_rule rule) : places_(std::move(locations)), rule_(rule) {}
 
   /// Takes over a page of the list: the result of `tools/list`. Returns the cursor of the next
   /// page, as a JSON string; empty: there is none.
@@ -44,7 +44,7 @@ class tool_table {
  private:
   [[nodiscard]] std::string described_schema(std::string_view schema, bool required) const;
 
-  const key_places places_;
+  const key_locations places_;
   const key_rule rule_;
   std::map<std::string, tool_hints> tools_;
 };

@@ -37,8 +37,8 @@ result<refusals> batch_publisher::wait_on(std::span<const message> batch) {
   return answers(batch, done.error());
 }
 
-bool batch_publisher::is_stored(std::size_t place) const {
-  return place < progress_.size() && progress_[place] == publication::stored;
+bool batch_publisher::is_stored(std::size_t position) const {
+  return position < progress_.size() && progress_[position] == publication::stored;
 }
 
 result<refusals> batch_publisher::answers(std::span<const message> batch, const error& why) const {

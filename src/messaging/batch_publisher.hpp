@@ -44,7 +44,7 @@ class batch_publisher {
  private:
   result<void> try_to_publish(std::span<const message> batch);
   result<void> note(result<void> done);
-  [[nodiscard]] bool is_stored(std::size_t place) const;
+  [[nodiscard]] bool is_stored(std::size_t position) const;
   [[nodiscard]] result<refusals> answers(std::span<const message> batch, const error& why) const;
 
   broker_params params_;

@@ -30,8 +30,10 @@ start_failure failure(const std::string& program, int number) {
   return {number, program + " can't be started: " + std::strerror(number)};
 }
 
-std::int64_t nanoseconds_of(time_point at) noexcept {
-  return at == time_point::max() ? 0 : std::max<std::int64_t>(1, at.time_since_epoch().count());
+std::int64_t nanoseconds_of(time_point instant) noexcept {
+  return instant == time_point::max()
+             ? 0
+             : std::max<std::int64_t>(1, instant.time_since_epoch().count());
 }
 
 time_limit limit_of(const run_limit& until) noexcept {
@@ -39,9 +41,9 @@ time_limit limit_of(const run_limit& until) noexcept {
   return {nanoseconds_of(std::min(until.warning, until.end)), nanoseconds_of(until.end)};
 }
 
-void send_order(int control, const order& given, int how) noexcept {
+void send_order(int control, const order& given, int flags) noexcept {
   // A guardian that is gone has taken the command along.
-  while (::send(control, &given, sizeof given, MSG_NOSIGNAL | how) < 0 && errno == EINTR) {
+  while (::send(control, &given, sizeof given, MSG_NOSIGNAL | flags) < 0 && errno == EINTR) {
   }
 }
 

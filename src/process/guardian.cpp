@@ -37,7 +37,7 @@ void send_report(int control, report::kind event, std::int32_t value) noexcept {
   if (task.terminal >= 0 && task.foreground) ::tcsetpgrp(task.terminal, ::getpid());
   // First out of the way of the numbers that they replace.
   const int above = task.report_number < 10 ? 10 : task.report_number + 1;
-  const int told = ::fcntl(failure, F_DUPFD_CLOEXEC, above);
+  const int report = ::fcntl(failure, F_DUPFD_CLOEXEC, above);
   int streams[3];
   for (int i = 0; i < 3; ++i) {
     streams[i] = task.streams[i] < 0 ? -1 : ::fcntl(task.streams[i], F_DUPFD_CLOEXEC, above);
@@ -54,7 +54,7 @@ void send_report(int control, report::kind event, std::int32_t value) noexcept {
     ::execvpe(task.words[0], task.words, task.variables);
   }
   const int why = errno;
-  static_cast<void>(::write(told, &why, sizeof why));
+  static_cast<void>(::write(report, &why, sizeof why));
   ::_exit(127);
 }
 
@@ -178,9 +178,9 @@ bool reap(pid_t command, int control) noexcept {
   return ended;
 }
 
-void set_timer(int timer, std::int64_t at) noexcept {
+void set_timer(int timer, std::int64_t nanoseconds) noexcept {
   itimerspec when{};
-  when.it_value = {at / 1'000'000'000, at % 1'000'000'000};
+  when.it_value = {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
   ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
@@ -222,7 +222,7 @@ class watch {
   /// Until the command may not go on.
   void run() noexcept {
     // A child may have ended before the descriptor was made.
-    look_at_children();
+    read_children();
     pollfd waiting[3] = {{kept_control, POLLIN, 0}, {children_, POLLIN, 0}, {timer_, POLLIN, 0}};
     while (true) {
       if (::poll(waiting, 3, children_ < 0 ? 50 : -1) < 0) {
@@ -233,7 +233,7 @@ class watch {
         signalfd_siginfo taken;
         static_cast<void>(::read(children_, &taken, sizeof taken));
       }
-      look_at_children();
+      read_children();
       if ((waiting[2].revents & POLLIN) != 0 && !warn()) return;
       if (waiting[0].revents != 0 && !follow()) return;
     }
@@ -242,7 +242,7 @@ class watch {
   [[nodiscard]] pid_t command() const noexcept { return command_; }
 
  private:
-  void look_at_children() noexcept {
+  void read_children() noexcept {
     if (reap(command_, kept_control)) command_ = 0;
   }
 
@@ -272,7 +272,7 @@ class watch {
       if (task_.caller_terminal >= 0) ::tcsetattr(kept_terminal, TCSANOW, &task_.settings);
       return false;
     }
-    switch (got.what) {
+    switch (got.type) {
       case order::kind::signal:
         to_command(got.number);
         return true;

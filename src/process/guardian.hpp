@@ -39,7 +39,7 @@ struct order {
     leave = 4,       ///< end, and let what still runs go on
     kill = 5         ///< kill all, wait for their end, and end
   };
-  kind what;
+  kind type;
   std::int32_t number;
   time_limit limit;
 };

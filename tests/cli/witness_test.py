@@ -1,4 +1,4 @@
-"""A clean end leaves a witness that knows of the last settle: an older copy of the store is seen."""
+"""A clean end leaves a witness of the last settle: an older copy of the store is seen."""
 
 import shutil
 import signal

@@ -1,4 +1,4 @@
-"""`onceguard exec` that is stopped or killed, alone or with its group: nothing of its command runs on
+"""`onceguard exec` that is stopped or killed, alone or with its group: nothing of it runs on
 beside the next attempt."""
 
 import os
@@ -37,7 +37,8 @@ def test_a_stopped_exec_has_no_command_beside_the_next_attempt(exec_, key, how):
 
 
 @pytest.mark.parametrize("tree", ["trap '' TERM; (exec -a of-KEY sleep 300) & wait",
-                                  "setsid bash -c 'trap \"\" TERM; exec -a of-KEY sleep 300' & wait",
+                                  "setsid bash -c 'trap \"\" TERM; exec -a of-KEY sleep 300' & "
+                                  "wait",
                                   "(exec -a of-KEY sleep 300) & kill -STOP $$"])
 def test_the_guardian_of_a_stopped_exec_kills_all_when_the_lease_is_over(exec_, key, tree):
     process = exec_.begin(key, "bash", "-c", tree.replace("KEY", key),
@@ -75,7 +76,8 @@ def test_nothing_survives_a_kill_of_the_whole_group(exec_, key, tree):
 @pytest.mark.parametrize("tree", TREES)
 def test_nothing_survives_timeout_with_sigkill(exec_, key, tree):
     """timeout(1) is not from here; it kills the group that it has made, itself included."""
-    words = ["timeout", "-s", "KILL", "2", *exec_.words(key, "bash", "-c", tree.replace("KEY", key))]
+    script = tree.replace("KEY", key)
+    words = ["timeout", "-s", "KILL", "2", *exec_.words(key, "bash", "-c", script)]
     done = subprocess.run(words, cwd=exec_.folder, env=exec_.environment(), capture_output=True,
                           timeout=60, check=False)
     assert Done(done.returncode, done.stdout, done.stderr).code in (-signal.SIGKILL, 137)
@@ -100,6 +102,7 @@ def test_the_guardian_is_in_no_group_and_session_of_another(exec_, key):
 
 def test_a_stopped_command_sees_the_end_of_its_time(exec_, key):
     """SIGTERM alone would wait until somebody makes the command go on."""
-    script = "trap 'echo ended; exit 1' TERM; echo begun; kill -STOP $$; while :; do sleep 0.05; done"
+    script = ("trap 'echo ended; exit 1' TERM; echo begun; kill -STOP $$; "
+              "while :; do sleep 0.05; done")
     done = exec_.shell(key, script, options=["--timeout", "1s", "--grace", "15s"])
     assert (done.code, done.out) == (1, b"begun\nended\n") and b"timeout" in done.err

@@ -1,4 +1,4 @@
-"""`onceguard exec`: whoever reads its output and does not read holds up neither lease nor timeout."""
+"""`onceguard exec`: who reads its output and does not read holds up no lease and no timeout."""
 
 import signal
 

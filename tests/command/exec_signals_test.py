@@ -159,7 +159,8 @@ def test_what_a_command_leaves_behind_may_go_on_writing(exec_, key):
 
 def test_descriptors_of_the_caller_pass_unchanged(exec_, key):
     (exec_.folder / "read").write_text("of the caller\n")
-    words = exec_.words(key, "sh", "-c", "echo x >&3; cat <&4; echo complete >&$ONCEGUARD_CONTROL_FD; "
+    words = exec_.words(key, "sh", "-c", "echo x >&3; cat <&4; "
+                        "echo complete >&$ONCEGUARD_CONTROL_FD; "
                                          "exit 9")
     done = subprocess.run(["bash", "-c", 'exec 3>written 4<read; "$@"', "bash", *words],
                           cwd=exec_.folder, env=exec_.environment(), capture_output=True,

@@ -1,4 +1,4 @@
-"""`onceguard exec` on a terminal: its command has one of its own, and job control works. The programs
+"""`onceguard exec` on a terminal: its command has its own, and job control works. The programs
 are those that people use: less, more, git, vim, tmux, bash."""
 
 import os
@@ -172,7 +172,7 @@ def test_vim_edits_a_file(exec_, terminal, key):
 
 
 def test_vim_is_stopped_and_goes_on(exec_, shell, key):
-    """Ctrl-Z and `fg`, with bash: `exec` is stopped with its command, and the shell has its terminal."""
+    """Ctrl-Z and `fg`, with bash: `exec` stops with its command, and the shell has its terminal."""
     (exec_.folder / "text").write_text("old\n")
     inside = shell()
     inside.type(line(exec_, key, "vim", "-u", "NONE", "-N", "text", behind="; echo code $?"))
@@ -258,7 +258,8 @@ def test_a_command_that_control_c_ends_is_unknown(exec_, terminal, key):
 
 
 def test_control_c_ends_the_script_around_it_as_well(exec_, shell, key):
-    (exec_.folder / "script").write_text("echo begun\n" + line(exec_, key, "sleep", "300").decode() +
+    (exec_.folder / "script").write_text("echo begun\n" +
+                                        line(exec_, key, "sleep", "300").decode() +
                                          "touch went-on\n")
     inside = shell()
     inside.type(b"bash script; echo code $?\n")

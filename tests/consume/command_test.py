@@ -125,7 +125,8 @@ def commands_in(folder):
     found = []
     for one in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(one / "cwd") == str(folder) and b"trap" in (one / "cmdline").read_bytes():
+            begun_here = os.readlink(one / "cwd") == str(folder)
+            if begun_here and b"trap" in (one / "cmdline").read_bytes():
                 found.append(one.name)
         except OSError:
             pass  # gone meanwhile

@@ -69,7 +69,8 @@ def test_a_message_that_failed_at_first_is_handled_later(consume, stream, own_up
     assert keys == {"m1"}, "the same key in each attempt"
 
 
-@pytest.mark.parametrize("plan", [{"status": 500}, {"status": 502}, {"status": 504}, {"status": 101},
+@pytest.mark.parametrize("plan", [{"status": 500}, {"status": 502}, {"status": 504},
+                                  {"status": 101},
                                   {"drop": "head"}, {"drop": "half"}])
 def test_what_may_have_happened_is_listed_and_never_sent_again(consume, stream, own_upstream,
                                                                plan):

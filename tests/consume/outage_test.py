@@ -1,4 +1,4 @@
-"""Endpoint and store are away while a broker counts deliveries: nothing is dropped, nothing doubled.
+"""Endpoint and store are away while a broker counts deliveries: nothing is lost or doubled.
 
 At the scale 1: 10,000 messages, and two minutes for each outage.
 """
@@ -86,7 +86,7 @@ def test_nothing_is_lost_or_doubled_over_outages_of_endpoint_and_store(
 
 
 def test_attempts_are_not_spent_while_the_endpoint_is_away(broker, own_upstream, consumer):
-    """The own three attempts, and NATS's limit of three deliveries, are below the number of tries."""
+    """The own three attempts and NATS's limit of three deliveries are fewer than the tries."""
     own_upstream.plan("/", {"status": 503})
     consumer.start()
     broker.publish(["m1"])

@@ -104,7 +104,7 @@ def test_a_tool_that_is_on_no_list_was_not_called(tools, place, key):
     b"", b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 99\r\n\r\ndata: {"],
     ids=["nothing", "half a message", "half an event"])
-def test_a_broken_answer_is_told_and_never_empty(tools, place, key, head):
+def test_a_broken_answer_is_reported_and_never_empty(tools, place, key, head):
     """In a session, too: without the id of an event, nobody can ask for the rest."""
     def answer(request, _):
         request.wfile.write(head)
@@ -244,7 +244,7 @@ def test_a_credential_that_is_signed_anew_makes_no_scope(place, key):
     assert b"paid" in proxy.post(call_of(), ("Authorization", "Signature keyId=a,signature=b")).body
 
 
-def test_callers_without_a_credential_are_told_apart_by_what_they_send(place, key):
+def test_callers_without_a_credential_differ_by_what_they_send(place, key):
     server, proxy = place(paid)
     proxy.post(call_of(key), ("X-Tenant", "one"), SESSION)
     assert b'"mismatch"' in proxy.post(call_of(key), ("X-Tenant", "two"), SESSION).body

@@ -12,7 +12,7 @@ std::string call_with(const std::string& params) {
   return R"({"jsonrpc":"2.0","id":"7","method":"tools/call","params":)" + params + '}';
 }
 
-key_places places_with(const std::string& argument) {
+key_locations locations_with(const std::string& argument) {
   auto out = preset("default");
   out.argument = argument;
   return out;
@@ -20,7 +20,7 @@ key_places places_with(const std::string& argument) {
 
 tool_call read(const std::string& params, const std::string& argument = "idempotency_key") {
   const auto text = call_with(params);
-  auto out = read_tool_call(read_message(text), places_with(argument));
+  auto out = read_tool_call(read_message(text), locations_with(argument));
   out.arguments = {};  // a view into the text
   return out;
 }

@@ -7,7 +7,7 @@
 namespace onceguard::mcp {
 namespace {
 
-key_places with_argument(const std::string& name) {
+key_locations with_argument(const std::string& name) {
   auto out = preset("default");
   out.argument = name;
   return out;

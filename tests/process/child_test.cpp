@@ -267,7 +267,7 @@ TEST_F(process_child, a_limit_can_be_moved) {
   EXPECT_FALSE(running.time_is_over());
 }
 
-TEST_F(process_child, the_stop_of_a_command_is_told) {
+TEST_F(process_child, the_stop_of_a_command_is_reported) {
   auto running = child::start(shell("kill -STOP $$; exit 3")).value();
   wait_until("the stop", [&] { return !running.ended() && running.take_stop() == SIGSTOP; });
   running.signal(SIGCONT);

@@ -85,13 +85,13 @@ TEST_F(relay_destination, waits_for_what_lies_at_a_broker_and_sends_it_no_second
   queue_->refuse_publish = {not_now};
   queue_->refuse_await = {not_now, not_now};
   queue_->progress = {stored, on_its_way, not_stored};
-  std::vector<std::string> said;
+  std::vector<std::string> reasons;
   relay::waiting rules;
-  rules.on_wait = [&](const std::string& why) { said.push_back(why); };
+  rules.on_wait = [&](const std::string& why) { reasons.push_back(why); };
   const auto target = relay::make_destination(params_, {});
   const auto sent = target->send(batch_, rules).value();
   EXPECT_EQ(queue_->publish_calls, 1u);
-  EXPECT_EQ(said, words(3, "low on memory"));
+  EXPECT_EQ(reasons, words(3, "low on memory"));
   EXPECT_TRUE(sent[0].empty());
   EXPECT_TRUE(sent[1].empty());
   EXPECT_TRUE(sent[2].for_now) << "it was not written";

@@ -58,7 +58,7 @@ class Server:
 
 
 class RabbitServer(Server):
-    """A quorum queue with a delivery limit, and a queue for dead letters: new ones at each renew()."""
+    """A quorum queue with a delivery limit, and one for dead letters: new ones at each renew()."""
 
     PROGRAMS = "/usr/lib/rabbitmq/bin/"
 
@@ -89,7 +89,8 @@ class RabbitServer(Server):
 
     def environment(self, names):
         """No setting of the machine's server gets in."""
-        for name, text in (("plugins", "[].\n"), ("rabbitmq.conf", ""), ("advanced.config", "[].\n")):
+        for name, text in (("plugins", "[].\n"), ("rabbitmq.conf", ""),
+                           ("advanced.config", "[].\n")):
             (self.folder / name).write_text(text)
         loopback = "-kernel inet_dist_use_interface {127,0,0,1}"
         at = self.folder
@@ -120,7 +121,7 @@ class RabbitServer(Server):
 
 
 class NatsServer(Server):
-    """A stream with a consumer that has `max_deliver`, and a stream of dead letters: new ones at each
+    """A stream with a consumer that has `max_deliver`, and one of dead letters: new ones at each
     renew()."""
 
     def __init__(self):

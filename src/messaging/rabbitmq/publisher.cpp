@@ -86,12 +86,12 @@ class queue_publisher final : public messaging::publisher, private channel_liste
     if (!refused_) refused_ = connection_.fault(code, why);
   }
 
-  void answer(std::uint64_t tag, bool and_all_before, publication what) {
+  void answer(std::uint64_t tag, bool and_all_before, publication state) {
     const auto begin = and_all_before ? unconfirmed_.begin() : unconfirmed_.find(tag);
     const auto end = unconfirmed_.upper_bound(tag);
     if (begin == unconfirmed_.end()) return;
     for (auto one = begin; one != end; ++one) {
-      if (one->second != of_former_batch) progress_[one->second] = what;
+      if (one->second != of_former_batch) progress_[one->second] = state;
     }
     unconfirmed_.erase(begin, end);
   }

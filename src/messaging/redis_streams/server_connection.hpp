@@ -22,7 +22,7 @@ class server_connection {
 
   /// Connects and logs in. errc::invalid_argument: a file can't be used.
   server_connection(const server_address& server, const std::optional<tls::client_files>& tls,
-                    const login& who, moment until);
+                    const login& user, moment until);
 
   /// Sends all at once. The replies may be errors.
   [[nodiscard]] std::vector<reply_ptr> ask_all(std::span<const command> questions, moment until);

@@ -87,7 +87,7 @@ sqs_publisher::outgoing_list sqs_publisher::one_request(outgoing_list rest) cons
   return rest.first(count);
 }
 
-void sqs_publisher::send(outgoing_list request, std::size_t place_of_first, time_point until) {
+void sqs_publisher::send(outgoing_list request, std::size_t first_position, time_point until) {
   backoff pause(until);
   std::vector<const outgoing_message*> missing;
   for (const auto& each : request) missing.push_back(&each);
@@ -95,15 +95,15 @@ void sqs_publisher::send(outgoing_list request, std::size_t place_of_first, time
     std::string text = R"({"QueueUrl":)" + json(facts_.queue_url).dump() + R"(,"Entries":[)";
     for (const auto* each : missing) text += (each == missing.front() ? "" : ",") + each->entry;
     text += "]}";
-    const auto place = [&](const outgoing_message* each) {
-      return place_of_first + static_cast<std::size_t>(each - request.data());
+    const auto position = [&](const outgoing_message* each) {
+      return first_position + static_cast<std::size_t>(each - request.data());
     };
-    for (const auto* each : missing) progress_[place(each)] = publication::unknown;
+    for (const auto* each : missing) progress_[position(each)] = publication::unknown;
     const auto refusals = refusals_of(server_.name(), server_.ask("SendMessageBatch", text, until));
     std::set<std::string> refused;
     for (const auto& each : refusals) refused.insert(each.id);
     for (const auto* each : missing) {
-      progress_[place(each)] =
+      progress_[position(each)] =
           refused.contains(each->id) ? publication::not_stored : publication::stored;
     }
     if (refusals.empty()) return;

@@ -30,8 +30,8 @@ class sqs_publisher final : public publisher {
   [[nodiscard]] std::vector<outgoing_message> outgoing(std::span<const message> batch) const;
   /// The begin of `rest` that fits into one request.
   [[nodiscard]] outgoing_list one_request(outgoing_list rest) const;
-  /// The first message has this place in the batch.
-  void send(outgoing_list request, std::size_t place_of_first, time_point until);
+  /// The first message has this position in the batch.
+  void send(outgoing_list request, std::size_t first_position, time_point until);
 
   const bool fifo_;
   connection server_;

@@ -8,7 +8,7 @@ namespace onceguard::messaging {
 
 work_sign sign_of(const inbox_outcome& outcome) noexcept {
   if (outcome.away) return work_sign::target_away;
-  const bool begun = outcome.attempt > 0;  // or the record told
+  const bool begun = outcome.attempt > 0;  // or the record answered
   switch (outcome.kind) {
     case inbox_result::handled:
     case inbox_result::failed:

@@ -6,8 +6,8 @@
 #include <onceguard/subscription.hpp>
 
 #include "base/clock.hpp"
-#include "messaging/subscription/circuit_breaker.hpp"
 #include "messaging/delivery_limits.hpp"
+#include "messaging/subscription/circuit_breaker.hpp"
 #include "messaging/subscription/dead_letters.hpp"
 #include "messaging/subscription/message_queue.hpp"
 #include "messaging/subscription/parameters.hpp"
@@ -22,8 +22,7 @@ using event_kind = subscription_event_kind;
 /// While nothing runs, receive() need not return before a message comes, but for a stop.
 constexpr milliseconds idle_wait{200};
 constexpr milliseconds backlog_interval{10'000};
-/// While batches run, their ends are looked for as often.
-constexpr milliseconds busy_wait{20};
+constexpr milliseconds busy_wait{20};  ///< while batches run, whose ends are looked for
 
 class subscription {
  public:
@@ -274,8 +273,11 @@ class subscription {
         reply_result = consumer_->acknowledge(message.tag);
         break;
       case broker_reply::give_back:
-        reply_result =
-            outcome.away ? excuse(message.tag) : postpone(message.tag, outcome.retry_after);
+        if (outcome.away) {  // it waits here until the circuit breaker lets it try again
+          queue_.excuse(message.tag, base::boot_now());
+        } else {
+          reply_result = postpone(message.tag, outcome.retry_after);
+        }
         break;
       case broker_reply::dead_letter:
         kind = event_kind::dead_lettered;
@@ -295,12 +297,6 @@ class subscription {
     }
     if (reply_result && reply_to(outcome) == broker_reply::give_back) return;
     queue_.remove(message.tag);
-  }
-
-  /// The message waits here until the circuit breaker lets it try again.
-  result<void> excuse(std::uint64_t tag) {
-    queue_.excuse(tag, base::boot_now());
-    return {};
   }
 
   /// Brings the message again after the pause, from here, or from the broker where nothing counts

@@ -61,8 +61,8 @@ TEST_F(subscription_waiting, while_the_store_is_away_nothing_is_given_back_and_l
     };
   };
   std::atomic<std::size_t> received_then = 0;
-  params_.on_event = [&](const subscription_event& told) {
-    if (told.kind == happening::circuit_closed) received_then = received();
+  params_.on_event = [&](const subscription_event& change) {
+    if (change.kind == happening::circuit_closed) received_then = received();
   };
   run(worker, [&] { return queue_->settled() == 40 || dropped(); }).value();
   EXPECT_TRUE(queue_->lost_at_limit.empty());
@@ -77,8 +77,8 @@ TEST_F(subscription_waiting, one_probe_at_a_time_runs_while_the_work_is_away) {
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
   std::atomic<int> probes = 0;
-  params_.on_event = [&](const subscription_event& told) {
-    if (told.kind == happening::circuit_open) open = true;
+  params_.on_event = [&](const subscription_event& change) {
+    if (change.kind == happening::circuit_open) open = true;
   };
   run(answering([&](const delivered&) {
         if (open) {
@@ -108,7 +108,7 @@ TEST_F(subscription_waiting, attempts_do_not_count_while_the_work_is_away) {
   EXPECT_EQ(excused, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
 }
 
-TEST_F(subscription_waiting, who_is_told_away_while_others_are_handled_is_to_blame) {
+TEST_F(subscription_waiting, who_seems_away_while_others_are_handled_is_to_blame) {
   put(5);
   std::uint32_t blamed = 0;
   run(answering([&](const delivered& one) {

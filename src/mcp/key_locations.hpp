@@ -15,21 +15,21 @@ struct omission {
 };
 
 /// A place of the key.
-struct key_place {
+struct key_location {
   std::vector<std::string> path;    ///< names, from the parameters of the request on
   bool if_no_other = false;         ///< where the key is another one's, too
   std::vector<omission> omitted{};  ///< of calls that have their key here
 };
 
-struct key_places {
+struct key_locations {
   /// The argument that the list of tools describes; empty: none. It is the first place.
   std::string argument = "idempotency_key";
-  std::vector<key_place> others;
+  std::vector<key_location> others;
   std::vector<omission> omitted;     ///< of all calls
   std::vector<std::string> methods;  ///< requests beside tools/call that are calls
 
   /// The argument, and the others.
-  [[nodiscard]] std::vector<key_place> all() const;
+  [[nodiscard]] std::vector<key_location> all() const;
 };
 
 /// The names in a JSON Pointer (RFC 6901) that leads through objects; empty: it is none.
@@ -37,7 +37,7 @@ struct key_places {
 
 /// "default", "ucp", "acp", "adcp", "x402", "a2a".
 [[nodiscard]] const std::vector<std::string>& preset_names();
-[[nodiscard]] key_places preset(std::string_view name);
+[[nodiscard]] key_locations preset(std::string_view name);
 
 /// The value at a path, as it is written; empty: nothing is there.
 [[nodiscard]] std::string_view value_at(std::string_view text,

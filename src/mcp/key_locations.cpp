@@ -1,4 +1,4 @@
-#include "mcp/key_places.hpp"
+#include "mcp/key_locations.hpp"
 
 #include <map>
 #include <span>
@@ -21,28 +21,28 @@ std::vector<omission> omitted_by_adcp() {
 }
 
 /// Members of `_meta` and of the parameters, for hosts and SDKs; the last one as SEP-3182 has it.
-std::vector<key_place> of_hosts() {
+std::vector<key_location> of_hosts() {
   return {{{"_meta", "onceguard/idempotency-key"}},
           {{"_meta", "idempotencyKey"}},
           {{"_meta", "idempotency-key"}},
           {{"idempotencyKey"}}};
 }
 
-key_place of_ucp() { return {{"arguments", "meta", "idempotency-key"}}; }
+key_location of_ucp() { return {{"arguments", "meta", "idempotency-key"}}; }
 
 /// Beside the key, `meta` has what HTTP has in header fields that are made anew for each try.
-key_place of_acp() {
+key_location of_acp() {
   return {{"arguments", "meta", "idempotency_key"},
           false,
           {{{"meta", "request_id"}}, {{"meta", "timestamp"}}, {{"meta", "signature"}}}};
 }
 
-std::vector<key_place> of_x402() {
+std::vector<key_location> of_x402() {
   return {{{"_meta", "x402/idempotency-key"}},
           {{"_meta", "x402/payment", "extensions", "payment-identifier", "info", "id"}, true}};
 }
 
-void add(std::vector<key_place>& to, std::vector<key_place> more) {
+void add(std::vector<key_location>& to, std::vector<key_location> more) {
   for (auto& one : more) to.push_back(std::move(one));
 }
 
@@ -61,8 +61,8 @@ std::string without_names(std::string_view text, std::span<const std::string> pa
 
 }  // namespace
 
-std::vector<key_place> key_places::all() const {
-  std::vector<key_place> out;
+std::vector<key_location> key_locations::all() const {
+  std::vector<key_location> out;
   if (!argument.empty()) out.push_back({{"arguments", argument}, false, omitted_by_adcp()});
   out.insert(out.end(), others.begin(), others.end());
   return out;
@@ -91,8 +91,8 @@ const std::vector<std::string>& preset_names() {
   return all;
 }
 
-key_places preset(std::string_view name) {
-  key_places out;
+key_locations preset(std::string_view name) {
+  key_locations out;
   out.others = of_hosts();
   if (name == "default") add(out.others, {of_ucp(), of_acp()});
   if (name == "default" || name == "x402") add(out.others, of_x402());

@@ -1,5 +1,5 @@
 // Where calls have their keys, by the contracts that are published, and what of them may differ.
-#include "mcp/key_places.hpp"
+#include "mcp/key_locations.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,16 +14,16 @@ struct read_call {
   std::string print;
 };
 
-read_call read_at(const std::string& params, const key_places& places = preset("default"),
+read_call read_at(const std::string& params, const key_locations& locations = preset("default"),
                   const std::optional<std::string>& beside = {},
                   const std::string& method = "tools/call") {
   const auto text =
       R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + '}';
-  const auto call = read_tool_call(read_message(text), places, beside);
+  const auto call = read_tool_call(read_message(text), locations, beside);
   return {call.key, call.fault, call_fingerprint(call)};
 }
 
-TEST(mcp_key_places, each_contract_has_its_own) {
+TEST(mcp_key_locations, each_contract_has_its_own) {
   EXPECT_EQ(read_at(R"({"name":"complete_checkout","arguments":{"id":"c","meta":{
                  "ucp-agent":{"profile":"https://a.example"},"idempotency-key":"u"}}})")
                 .key,
@@ -44,7 +44,7 @@ TEST(mcp_key_places, each_contract_has_its_own) {
   EXPECT_EQ(read_at(R"({"name":"t"})", preset("default"), "header").key, "header");
 }
 
-TEST(mcp_key_places, a_preset_knows_its_own_place_and_those_of_hosts) {
+TEST(mcp_key_locations, a_preset_knows_its_own_place_and_those_of_hosts) {
   const std::string of_ucp = R"({"name":"t","arguments":{"meta":{"idempotency-key":"u"}}})";
   EXPECT_EQ(read_at(of_ucp, preset("ucp")).key, "u");
   EXPECT_EQ(read_at(of_ucp, preset("acp")).key, "");
@@ -55,7 +55,7 @@ TEST(mcp_key_places, a_preset_knows_its_own_place_and_those_of_hosts) {
   EXPECT_EQ(preset("ucp").argument, "");
 }
 
-TEST(mcp_key_places, two_keys_contradict_each_other_but_for_that_of_the_payment) {
+TEST(mcp_key_locations, two_keys_contradict_each_other_but_for_that_of_the_payment) {
   EXPECT_NE(
       read_at(R"({"name":"t","arguments":{"idempotency_key":"a"}})", preset("default"), "b").fault,
       "");
@@ -68,7 +68,7 @@ TEST(mcp_key_places, two_keys_contradict_each_other_but_for_that_of_the_payment)
   EXPECT_EQ(paid.fault, "");
 }
 
-TEST(mcp_key_places, a_name_twice_on_the_way_to_a_key_is_a_fault) {
+TEST(mcp_key_locations, a_name_twice_on_the_way_to_a_key_is_a_fault) {
   EXPECT_NE(
       read_at(R"({"name":"t","arguments":{"meta":{"idempotency_key":"a","idempotency_key":"a"}}})")
           .fault,
@@ -77,7 +77,7 @@ TEST(mcp_key_places, a_name_twice_on_the_way_to_a_key_is_a_fault) {
   EXPECT_EQ(read_at(R"({"name":"t","arguments":{"meta":7}})").fault, "");
 }
 
-TEST(mcp_key_places, what_adcp_leaves_out_is_left_out) {
+TEST(mcp_key_locations, what_adcp_leaves_out_is_left_out) {
   const auto print = [](const std::string& more) {
     return read_at(R"({"name":"create_media_buy","arguments":{"idempotency_key":"k","budget":1)" +
                    more + "}}")
@@ -98,7 +98,7 @@ TEST(mcp_key_places, what_adcp_leaves_out_is_left_out) {
   EXPECT_NE(print(R"(,"context":"staging")"), print(R"(,"context":"production")"));
 }
 
-TEST(mcp_key_places, what_is_left_out_belongs_to_the_place_of_the_key) {
+TEST(mcp_key_locations, what_is_left_out_belongs_to_the_place_of_the_key) {
   const auto print = [](const std::string& meta) {
     return read_at(R"({"name":"t","arguments":{"meta":{)" + meta + R"(},"id":"c"}})").print;
   };
@@ -111,13 +111,13 @@ TEST(mcp_key_places, what_is_left_out_belongs_to_the_place_of_the_key) {
   EXPECT_EQ(print(R"("idempotency-key":"k")"), print(R"("idempotency-key":"l")"));
 }
 
-TEST(mcp_key_places, pointers_are_read_as_the_standard_has_it) {
+TEST(mcp_key_locations, pointers_are_read_as_the_standard_has_it) {
   const std::vector<std::string> names{"a/b", "~1", "", "c"};
   EXPECT_EQ(path_of("/a~1b/~01//c"), names);
   for (const char* none : {"", "a", "/a~2"}) EXPECT_TRUE(path_of(none).empty()) << none;
 }
 
-TEST(mcp_key_places, a_value_is_taken_out_at_its_place) {
+TEST(mcp_key_locations, a_value_is_taken_out_at_its_place) {
   EXPECT_EQ(without_at(R"({"a":{"b":1, "c":2},"d":3})", {"a", "b"}), R"({"a":{"c":2},"d":3})");
   EXPECT_EQ(without_at(R"({"a":{"b":1}})", {"a", "x"}), R"({"a":{"b":1}})");
   EXPECT_EQ(value_at(R"({"a":{"b":[1]}})", {"a", "b"}), "[1]");
