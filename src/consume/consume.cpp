@@ -99,7 +99,8 @@ class consumption {
         base::log(base::event::broker_away, {{"subscriber", subscriber}, {"why", happened.text}});
         return;
       case store_away:
-        base::log(base::event::messages_given_back, {{"subscriber", subscriber}, {"why", happened.text}});
+        base::log(base::event::messages_given_back,
+                  {{"subscriber", subscriber}, {"why", happened.text}});
         return;
       case circuit_open:
         counters_.circuit_open = true;

@@ -42,8 +42,8 @@ std::vector<key_location> of_x402() {
           {{"_meta", "x402/payment", "extensions", "payment-identifier", "info", "id"}, true}};
 }
 
-void add(std::vector<key_location>& to, std::vector<key_location> more) {
-  for (auto& one : more) to.push_back(std::move(one));
+void add(std::vector<key_location>& all, std::vector<key_location> more) {
+  for (auto& one : more) all.push_back(std::move(one));
 }
 
 std::optional<raw_value> member_of(std::string_view text, const std::string& name) {

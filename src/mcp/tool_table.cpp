@@ -59,7 +59,7 @@ std::string tool_table::learn(std::string_view result) {
     const auto tool = members_of(each.text);
     const auto* name = tool ? mcp::find(*tool, "name") : nullptr;
     const auto text = name == nullptr ? std::nullopt : string_of(name->text);
-    if (text) tools_[*text] = hints_of(*tool, places_);
+    if (text) tools_[*text] = hints_of(*tool, locations_);
   }
   const auto* cursor = mcp::find(*members, "nextCursor");
   return cursor == nullptr || !string_of(cursor->text) ? std::string() : std::string(cursor->text);
@@ -70,14 +70,14 @@ std::string tool_table::described(std::string_view result) const {
   const auto members = members_of(result);
   const auto* list = members ? mcp::find(*members, "tools") : nullptr;
   const auto tools = list == nullptr ? std::nullopt : elements_of(list->text);
-  if (!tools || places_.argument.empty()) return out;
+  if (!tools || locations_.argument.empty()) return out;
   std::string changed(list->text);
   // From the last, so that the places of those before stay right.
   for (auto each = tools->rbegin(); each != tools->rend(); ++each) {
     const auto tool = members_of(each->text);
     const auto* schema = tool ? mcp::find(*tool, "inputSchema") : nullptr;
     if (schema == nullptr || !members_of(schema->text)) continue;
-    const auto hints = hints_of(*tool, places_);
+    const auto hints = hints_of(*tool, locations_);
     if (hints.read_only || hints.has_key_location) continue;
     const auto text = described_schema(schema->text, must_have_key(hints));
     changed = with_value(changed, *each, with_value(each->text, *schema, text));
@@ -87,7 +87,7 @@ std::string tool_table::described(std::string_view result) const {
 
 std::string tool_table::described_schema(std::string_view schema, bool required) const {
   std::string out(schema);
-  const auto property = json_string(places_.argument) +
+  const auto property = json_string(locations_.argument) +
                         R"(:{"type":"string","minLength":1,"maxLength":255,)" +
                         "\"description\":" + json_string(description) + '}';
   const auto members = members_of(out);
@@ -101,9 +101,9 @@ std::string tool_table::described_schema(std::string_view schema, bool required)
   const auto now = members_of(out);
   const auto* names = mcp::find(*now, "required");
   if (names == nullptr)
-    return with_first(out, "\"required\":[" + json_string(places_.argument) + ']');
+    return with_first(out, "\"required\":[" + json_string(locations_.argument) + ']');
   if (!elements_of(names->text)) return out;
-  return with_value(out, *names, with_first(names->text, json_string(places_.argument)));
+  return with_value(out, *names, with_first(names->text, json_string(locations_.argument)));
 }
 
 const tool_hints* tool_table::find(const std::string& name) const {

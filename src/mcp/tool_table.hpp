@@ -28,7 +28,8 @@ enum class key_rule : std::uint8_t {
 /// Not thread-safe.
 class tool_table {
  public:
-  tool_table(key_locations locations, key_rule rule) : places_(std::move(locations)), rule_(rule) {}
+  tool_table(key_locations locations, key_rule rule)
+      : locations_(std::move(locations)), rule_(rule) {}
 
   /// Takes over a page of the list: the result of `tools/list`. Returns the cursor of the next
   /// page, as a JSON string; empty: there is none.
@@ -44,7 +45,7 @@ class tool_table {
  private:
   [[nodiscard]] std::string described_schema(std::string_view schema, bool required) const;
 
-  const key_locations places_;
+  const key_locations locations_;
   const key_rule rule_;
   std::map<std::string, tool_hints> tools_;
 };
