@@ -231,8 +231,9 @@ asio::awaitable<void> server::state::finish() {
   co_await shared.engine.end_held_leases();
   // For the witness. The first poll may be one that was sent before the last settle. A failure is
   // logged.
-  if (co_await shared.engine.poll_store()) {
-    static_cast<void>(co_await shared.engine.poll_store());
+  auto polled = co_await shared.engine.poll_store();
+  if (polled) {
+    polled = co_await shared.engine.poll_store();
   }
   co_await end_reports();
   shared.engine.stop();

@@ -100,7 +100,8 @@ struct guard::state {
   /// logged.
   asio::awaitable<void> testify() {
     // The first poll may be one that was sent before that settle.
-    if (co_await engine.poll_store()) static_cast<void>(co_await engine.poll_store());
+    auto polled = co_await engine.poll_store();
+    if (polled) polled = co_await engine.poll_store();
   }
 
   /// Answers what needs no store; otherwise fills in the operation to claim.

@@ -40,7 +40,7 @@ def broker(server):
 @pytest.fixture
 def consumer(onceguard, tmp_path, broker, store, own_upstream):
     table = {"subscriber": "billing", "from": broker.url, "dead_letter": broker.dead_url,
-             "to": own_upstream.url + "/events", "attempts": 3, "backoff": "100ms",
+             "to": own_upstream.url + "/events", "attempts": 2, "backoff": "100ms",
              "backoff_max": "200ms"}
     made = Consumer(onceguard, tmp_path, [table], f"redis://127.0.0.1:{store.port.number}")
     yield made
@@ -86,7 +86,7 @@ def test_nothing_is_lost_or_doubled_over_outages_of_endpoint_and_store(
 
 
 def test_attempts_are_not_spent_while_the_endpoint_is_away(broker, own_upstream, consumer):
-    """The own three attempts and NATS's limit of three deliveries are fewer than the tries."""
+    """The own two attempts and NATS's limit of three deliveries are fewer than the tries."""
     own_upstream.plan("/", {"status": 503})
     consumer.start()
     broker.publish(["m1"])

@@ -41,6 +41,9 @@ def test_the_configuration_shown_is_in_order(onceguard, tmp_path):
     assert toml.count("\n") <= 25
 
 
+GROUPS = ("keys", "messages")  # commands that have commands
+
+
 def pages():
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -72,7 +75,7 @@ def helps(onceguard):
 def test_every_command_and_flag_that_a_page_shows_exists(helps, page):
     for command in shown_commands(page):
         words = command.split()
-        named = words[:2] if words[0] == "keys" and words[1:2] and words[1].isalpha() else words[:1]
+        named = words[:2] if words[0] in GROUPS and words[1:2] and words[1].isalpha() else words[:1]
         said = helps(*named)
         assert said is not None, f"onceguard {command}: no such command"
         before = command.partition(" -- ")[0]  # behind it are the flags of another program
