@@ -13,7 +13,7 @@ constexpr std::array<int, 9> relayed{SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR
 /// Of these, none ends a process that has no command.
 constexpr std::array<int, 5> harmless{SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
 /// Whoever sends a signal to a process and to its group (as timeout(1) does) means one.
-constexpr std::chrono::milliseconds one_act{10};
+constexpr std::chrono::milliseconds one_act{100};
 /// Ends the thread. The kernel sends it to nobody by itself.
 constexpr int end_of_thread = SIGURG;
 
