@@ -1,5 +1,7 @@
 // `messages retry` and `messages drop`.
+#include <chrono>
 #include <csignal>
+#include <future>
 #include <iostream>
 
 #include "base/value_text.hpp"
@@ -14,6 +16,9 @@ namespace onceguard::cli {
 namespace {
 
 using boost::asio::awaitable;
+
+/// So often the broker hears from here while a message is handled.
+constexpr std::chrono::milliseconds hold_interval{200};
 
 struct change_request {
   letter_choice choice;
@@ -128,7 +133,10 @@ awaitable<bool> retry_letter(consume::message_handler& handler, chosen_letters& 
   const auto change = change_of("retry", chosen, one, "handled");
   if (!intend(chosen, change)) co_return false;
   // Its record decides once more: the message runs only if nobody else has its key by now.
-  const auto outcome = handler.handle(one.letter.content, one.letter.key);
+  auto attempt = std::async(std::launch::async,
+                            [&] { return handler.handle(one.letter.content, one.letter.key); });
+  while (attempt.wait_for(hold_interval) != std::future_status::ready) chosen.box.hold();
+  const auto outcome = attempt.get();
   const auto text = outcome ? outcome_line(*outcome) : outcome.error().detail + "; it stays";
   const bool written = conclude(chosen, change, text);
   say(one, text);

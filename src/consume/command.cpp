@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -50,6 +51,9 @@ class command final : public receiver {
     start.streams = {input->there.get(), output->get(), output->get()};
     start.limit = limit_of(given, end);
     auto running = process::child::start(start);
+    if (!running && running.error().number == E2BIG) {  // by the headers of this message
+      return not_handled(inbox_result::failed, running.error().detail);
+    }
     if (!running) return not_begun(running.error().detail);
     input->there.close();
     output->close();

@@ -23,6 +23,8 @@ constexpr std::string_view operators_group = "onceguard-messages";
 constexpr std::uint32_t deliveries_max = 3;
 
 constexpr milliseconds dealing_max{15'000};
+/// Below half of the heartbeat that a URL may ask for.
+constexpr milliseconds heard_each{400};
 /// How long what the broker says is there may take to come. (Another one may have it.)
 constexpr milliseconds slow_max{3'000};
 
@@ -60,6 +62,14 @@ struct changed_url {
     return out;
   }
 };
+
+/// Not one of the connection on which the letters are held.
+error not_copied(const std::string& why) {
+  return {errc::conflict,
+          "a letter that was taken several times can't be written anew (" + why +
+              "), so that the queue's own delivery limit may drop it: look no more before that is "
+              "mended"};
+}
 
 error no_box(const std::string& why) { return {errc::invalid_argument, why}; }
 
@@ -205,7 +215,13 @@ result<std::vector<dead_letter>> dead_letter_box::read(milliseconds wait) {
 
 void dead_letter_box::hold() {
   const auto span = consumer_->traits().hold;
-  if (span.count() == 0 || base::boot_now() < hold_at_) return;
+  if (base::boot_now() < hold_at_) return;
+  if (span.count() == 0) {
+    // Nothing ends but a connection on which nothing is heard.
+    hold_at_ = base::boot_now() + heard_each;
+    if (is_amqp() && !taken_.empty()) static_cast<void>(consumer_->extend(taken_.begin()->first));
+    return;
+  }
   hold_at_ = base::boot_now() + span / 3;
   // One that is lost meanwhile can't be removed, and its record says what became of it.
   for (const auto& [tag, taken] : taken_) static_cast<void>(consumer_->extend(tag));
@@ -228,30 +244,36 @@ result<void> dead_letter_box::put_back() {
   }
   taken_.clear();
   order_.clear();
+  // RabbitMQ would deliver here once more what is given back one by one, and count it twice.
+  if (is_amqp()) consumer_.reset();
   return out;
 }
 
 result<void> dead_letter_box::put_back(std::uint64_t tag, const messaging::delivery& taken) {
-  const bool counted = family_of(url_) == "amqp" && taken.count >= deliveries_max;
-  if (!counted || !connect_copies()) return consumer_->give_back(tag, milliseconds(0));
+  if (!is_amqp()) return consumer_->give_back(tag, milliseconds(0));
+  if (taken.count < deliveries_max) return {};  // the end of the connection gives it back
   // A copy, which is counted anew, at the end of the queue. After a crash in between there are two:
   // what is sent again is decided by its record, and not twice.
-  if (!copies_->publish(std::span(&taken.received, 1))) {
+  if (auto connected = connect_copies(); !connected) return connected;
+  if (auto done = copies_->publish(std::span(&taken.received, 1)); !done) {
     copies_.reset();
-    return consumer_->give_back(tag, milliseconds(0));
+    return not_copied(done.error().detail);
   }
   return consumer_->acknowledge(tag);
 }
 
-bool dead_letter_box::connect_copies() {
-  if (copies_ != nullptr) return true;
+bool dead_letter_box::is_amqp() const { return family_of(url_) == "amqp"; }
+
+result<void> dead_letter_box::connect_copies() {
+  if (copies_ != nullptr) return {};
   changed_url url(url_);
-  for (const auto* name : {"dead_letters", "heartbeat"}) url.take(name);
+  for (const auto* name : {"dead_letters", "heartbeat", "management"}) url.take(name);
   messaging::broker_params wanted;
   wanted.url = url.text();
   auto opened = messaging::open_publisher(wanted);
-  if (opened) copies_ = std::move(*opened);
-  return copies_ != nullptr;
+  if (!opened) return not_copied(opened.error().detail);
+  copies_ = std::move(*opened);
+  return {};
 }
 
 }  // namespace onceguard::consume

@@ -52,7 +52,8 @@ class dead_letter_box {
       : params_(&params), url_(std::move(url)), most_(most) {}
   [[nodiscard]] result<void> connect();
   [[nodiscard]] result<void> put_back(std::uint64_t tag, const messaging::delivery& taken);
-  [[nodiscard]] bool connect_copies();
+  [[nodiscard]] bool is_amqp() const;
+  [[nodiscard]] result<void> connect_copies();
 
   const consume_params* params_;
   std::string url_;

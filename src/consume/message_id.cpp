@@ -122,6 +122,9 @@ result<std::string> id_of(const id_rule& rule, const messaging::message& receive
   for (std::size_t i = 0; i < rule.size(); ++i) {
     auto value = value_of(rule[i], received);
     if (!value) return value;
+    if (rule.size() > 1 && value->empty()) {
+      return no_id("the part " + base::quoted(rule[i].name) + " of it is empty");
+    }
     // Else "a|b" and "c" would be the id of "a" and "b|c", too.
     const bool ends = i + 1 < rule.size() && rule[i].source != location::literal;
     if (ends && value->find(rule[i + 1].name.front()) != value->npos) {

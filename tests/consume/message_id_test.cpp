@@ -41,6 +41,8 @@ TEST(message_id, several_parts_make_one_id_without_doubt_about_their_borders) {
   EXPECT_TRUE(is_none(id_by(rule, with_headers({{"tenant", "a|b"}}, R"({"id":"c"})")),
                       "holds the \"|\" that ends it"));
   EXPECT_TRUE(is_none(id_by(rule, with_headers({}, R"({"id":"c"})")), "no header \"tenant\""));
+  EXPECT_TRUE(is_none(id_by(rule, with_headers({{"tenant", ""}}, R"({"id":"c"})")), "is empty"));
+  EXPECT_TRUE(is_none(id_by(rule, with_headers({{"tenant", "a"}}, R"({"id":""})")), "is empty"));
   EXPECT_EQ(id_by("x-{property:message_id}", {"", {}, {{"message_id", "1"}}, ""}), "x-1");
 }
 

@@ -1,6 +1,7 @@
 // RabbitMQ's own limit of deliveries, as its management API tells it.
 #include <gtest/gtest.h>
 
+#include "consume/dead_letter_box.hpp"
 #include "messaging/broker_kind.hpp"
 #include "messaging/rabbitmq/management.hpp"
 #include "support/rabbitmq_server.hpp"
@@ -98,6 +99,20 @@ TEST_F(rabbitmq_managed, a_look_takes_nothing) {
   const auto got = reader->receive(1, milliseconds(20'000)).value();
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].count, 1u);
+}
+
+TEST_F(rabbitmq_managed, looking_at_dead_letters_often_loses_none) {
+  consume::consume_params params;
+  params.subscriber = "billing";
+  params.dead_letter_queue = quorum("letters", {{"x-delivery-limit", 4}});
+  server().session().publish("letters", {});
+  EXPECT_EQ(traits_of(params.dead_letter_queue).value().deliveries_max, 5u);
+  for (int i = 0; i < 9; ++i) {
+    auto box = consume::dead_letter_box::open(params, 10).value();
+    EXPECT_EQ(box.read(milliseconds(300)).value().size(), 1u) << i;
+    const auto back = box.put_back();
+    EXPECT_TRUE(back.has_value()) << back.error().detail;
+  }
 }
 
 TEST_F(rabbitmq_managed, a_wrong_login_is_refused_and_not_repeated) {
