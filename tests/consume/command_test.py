@@ -72,6 +72,15 @@ def test_a_command_that_can_not_be_started_costs_no_attempts(consume, stream, tm
     assert outcomes(consumer) == ["handled"]
 
 
+def test_headers_that_are_too_long_for_a_command_are_the_fault_of_their_message(consume, stream):
+    stream.add("x", "m1", big="x" * 200_000)
+    stream.add("x", "m2")
+    consumer = consume(command=["/bin/true"], headers=["big"], attempts=2)
+    settled(consumer, 2)
+    assert sorted(outcomes(consumer)) == ["dead", "handled"]
+    assert not consumer.events("consume-circuit-open")
+
+
 def test_a_command_counts_although_the_parent_process_ignores_ended_children(consume, stream):
     stream.add("x", "m1")
     consumer = consume(command=["/bin/sh", "-c", "cat > /dev/null"], started=False)
