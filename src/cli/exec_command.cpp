@@ -1,3 +1,4 @@
+#include <exception>
 #include <iostream>
 #include <memory>
 
@@ -20,10 +21,11 @@ std::string key_fault(const std::string& text) {
   return text.size() <= key_size_max ? std::string() : "a key has 255 bytes at most";
 }
 
-int run_exec(const given_flags& flags, const exec_request& given) {
-  if (given.words.empty()) {
+int run_checked(const given_flags& flags, const exec_request& given) {
+  if (given.words.empty() || given.words.front().empty()) {
+    const auto* const what = given.words.empty() ? "a command is missing" : "the command is empty";
     return end_with(exit_usage,
-                    "a command is missing, as in: -- COMMAND\nSee: onceguard exec --help");
+                    std::string(what) + ", as in: -- COMMAND\nSee: onceguard exec --help");
   }
   if ((given.unknown == "probe") == given.probe.empty()) {
     return end_with(exit_usage, "--on-unknown probe and --probe COMMAND belong together");
@@ -34,13 +36,13 @@ int run_exec(const given_flags& flags, const exec_request& given) {
   const auto settings = load_settings(flags, false);
   if (!settings) return exit_configuration;
   signal_relay signals;
-  int code = exit_failed;
+  int code = exit_exec_failed;
   if (settings->log.file.empty()) {
     // Standard error is the command's: what happened is reported there in a line.
     code = run_once(given, *settings, signals);
   } else {
     const auto descriptor = log_descriptor(settings->log);
-    if (!descriptor) return exit_failed;
+    if (!descriptor) return exit_exec_failed;
     log_lines lines(settings->log, *descriptor);
     base::set_log_sink(&lines);
     code = run_once(given, *settings, signals);
@@ -49,6 +51,16 @@ int run_exec(const given_flags& flags, const exec_request& given) {
   }
   signals.end_by_signal(code);
   return code;
+}
+
+/// 1 is an exit code of commands.
+int run_exec(const given_flags& flags, const exec_request& given) {
+  try {
+    return run_checked(flags, given);
+  } catch (const std::exception& fault) {
+    base::set_log_sink(nullptr);
+    return end_with(exit_exec_failed, fault.what());
+  }
 }
 
 void add_key_options(const command& added, exec_request& given) {

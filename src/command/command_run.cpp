@@ -27,7 +27,13 @@ milliseconds pause_between_polls(const attempt_lease& held) {
   return std::clamp(held.length / 12, shortest_poll, longest_poll);
 }
 
+/// What a process or its machine has too few of is no fault of the command.
+bool is_shortage(int number) noexcept {
+  return number == EMFILE || number == ENFILE || number == EAGAIN || number == ENOMEM;
+}
+
 attempt_result not_started(const process::start_failure& why) {
+  if (is_shortage(why.number)) return nothing_run(why.detail);
   attempt_result out;
   out.result.exit_code = why.number == ENOENT ? exit_not_found : exit_not_startable;
   out.result.why = why.detail;
@@ -36,6 +42,14 @@ attempt_result not_started(const process::start_failure& why) {
 }
 
 }  // namespace
+
+attempt_result nothing_run(const std::string& why) {
+  attempt_result out;
+  out.result.exit_code = exit_temporary;
+  out.result.why = why + "; nothing was run";
+  out.terms.kind = out.result.settled = settle_kind::release;
+  return out;
+}
 
 command_run::command_run(const command& command, const command_rules& rules,
                          collected_output& output, output_queue* queue)
@@ -66,6 +80,7 @@ void command_run::resize_terminal() const noexcept {
 }
 
 attempt_result command_run::run(std::vector<std::string> environment, attempt_lease held) {
+  if (!wake_.is_open()) return not_started({EMFILE, "an event descriptor can't be made"});
   if (const auto made = streams_.open(); !made) return not_started({EMFILE, made.error().detail});
   process::child_params params;
   params.words = command_.words;

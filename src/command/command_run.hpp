@@ -22,6 +22,9 @@ struct attempt_result {
   bool lost_lease = false;  ///< for that, the command was ended
 };
 
+/// Nothing was run, and nothing is wrong with the command: the key is free.
+[[nodiscard]] attempt_result nothing_run(const std::string& why);
+
 /// The lease of an attempt.
 struct attempt_lease {
   std::stop_token lost;
@@ -42,6 +45,8 @@ class command_run final : public running_command {
   /// Ends it from another thread: nobody wants to know its result.
   void give_up() noexcept;
   [[nodiscard]] bool given_up() const noexcept { return given_up_; }
+  /// The command began: whatever it did may have taken effect.
+  [[nodiscard]] bool started() const noexcept { return child_.has_value(); }
 
   void signal(int number) const noexcept override;
   void resize_terminal() const noexcept override;

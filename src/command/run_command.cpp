@@ -17,6 +17,7 @@
 #include "command/old_run.hpp"
 #include "command/output.hpp"
 #include "command/output_queue.hpp"
+#include "guard/blocking.hpp"
 #include "process/child.hpp"
 
 namespace onceguard {
@@ -52,13 +53,10 @@ std::optional<error> complaint(const request& request, const command& command,
   return std::nullopt;
 }
 
-/// The lease is nearly over, and nothing was run.
-attempt_result too_late() {
-  attempt_result out;
-  out.result.exit_code = exit_temporary;
-  out.result.why = "too little of the lease was left before the command began; nothing was run";
-  out.terms.kind = out.result.settled = settle_kind::release;
-  return out;
+/// A settle on this thread needs a loop with descriptors, which may be used up by then.
+void make_loop_of_settles() {
+  const auto nothing = []() -> boost::asio::awaitable<outcome> { co_return outcome(); };
+  static_cast<void>(run_here(nothing()));
 }
 
 refusal refused(error why) {
@@ -119,6 +117,7 @@ class attempts {
   }
 
   execution<command_result> run() {
+    make_loop_of_settles();
     for (std::size_t left = rules_.retries;;) {
       const auto begin = base::boot_now();
       auto begun = guard_.claim(request_, policy_, rules_.stop);
@@ -156,6 +155,21 @@ class attempts {
     return out;
   }
 
+  struct settled_attempt {
+    outcome settled;
+    command_result result;
+    bool lost_lease = false;
+  };
+
+  static std::string fault_of(std::future<settled_attempt>& attempt) {
+    try {
+      static_cast<void>(attempt.get());
+      return {};
+    } catch (const std::exception& fault) {
+      return fault.what();
+    }
+  }
+
   execution<command_result> run_once(lease_handle held, process::time_point begin) {
     const auto file = rules_.output_folder.empty()
                           ? std::string()
@@ -165,11 +179,20 @@ class attempts {
     collected_output output(rules_, file);
     command_run run(command_, rules_, output, rules_.on_output ? &queue : nullptr);
     // The command, its lease and its settle are not held up by whoever is shown the output.
-    auto attempt = std::async(std::launch::async, [&, mine = std::move(held)]() mutable {
+    std::future<settled_attempt> attempt;
+    bool ready = false;
+    const auto make = [&] {
       block_signals();
       const closing at_the_end(queue);
-      return attempt_once(std::move(mine), begin, run, output);
-    });
+      make_loop_of_settles();
+      ready = true;
+      return attempt_once(std::move(held), begin, run, output);
+    };
+    try {
+      attempt = std::async(std::launch::async, make);
+    } catch (const std::exception& fault) {
+      return without_a_thread(std::move(held), begin, fault.what());
+    }
     try {
       while (auto piece = queue.take()) rules_.on_output(piece->stream, piece->bytes);
     } catch (...) {
@@ -177,6 +200,8 @@ class attempts {
       attempt.wait();
       throw;
     }
+    attempt.wait();
+    if (!ready) return without_a_thread(std::move(held), begin, fault_of(attempt));
     auto done = attempt.get();
     if (done.lost_lease && done.settled.kind != outcome_kind::replay) {
       return lease_lost(done.result.why);
@@ -185,20 +210,31 @@ class attempts {
     return settled_value<command_result>(done.settled, std::move(done.result));
   }
 
-  struct settled_attempt {
-    outcome settled;
-    command_result result;
-    bool lost_lease = false;
-  };
+  /// The attempt's thread could not be made, or could do nothing: this one releases the key.
+  execution<command_result> without_a_thread(lease_handle held, process::time_point begin,
+                                             const std::string& why) {
+    auto ended = nothing_run(why);
+    ended.terms.retention = retention_since(begin);
+    auto settled = guard_.settle(std::move(held), std::move(ended.terms));
+    if (settled.kind != outcome_kind::ran) return replay(settled);
+    return settled_value<command_result>(settled, std::move(ended.result));
+  }
 
   settled_attempt attempt_once(lease_handle held, process::time_point begin, command_run& run,
                                collected_output& output) {
     auto environment = environment_of(held.about(), held.lease());
     environment.push_back("ONCEGUARD_RECORD_LEASE=" + held.text());
     attempt_lease lease{held.stop_when_lost(), policy_.lease, [&held] { return held.left(); }};
-    // This process may have been stopped since the claim.
-    auto ended =
-        held.begin_sending() ? run.run(std::move(environment), std::move(lease)) : too_late();
+    attempt_result ended;
+    try {
+      // This process may have been stopped since the claim.
+      ended = held.begin_sending()
+                  ? run.run(std::move(environment), std::move(lease))
+                  : nothing_run("too little of the lease was left before the command began");
+    } catch (const std::exception& fault) {
+      if (run.started()) throw;
+      ended = nothing_run(fault.what());
+    }
     if (run.given_up()) {
       ended.terms = {};
       ended.terms.kind = settle_kind::abandon;

@@ -44,6 +44,13 @@ void send_report(int control, report::kind event, std::int32_t value) noexcept {
   }
   const int report_end =
       task.report_end < 0 ? -1 : ::fcntl(task.report_end, F_DUPFD_CLOEXEC, above);
+  bool has_all = report >= 0 && (task.report_end < 0 || report_end >= 0);
+  for (int i = 0; i < 3; ++i) has_all = has_all && (task.streams[i] < 0 || streams[i] >= 0);
+  if (!has_all) {
+    const int why = EMFILE;
+    static_cast<void>(::write(failure, &why, sizeof why));
+    ::_exit(127);
+  }
   for (int i = 0; i < 3; ++i) {
     if (streams[i] >= 0) ::dup2(streams[i], i);
   }

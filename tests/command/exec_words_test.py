@@ -58,12 +58,15 @@ def test_a_command_that_is_not_behind_the_mark_is_refused(exec_, key, words):
     assert list(exec_.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("end", [[], ["--"]])
-def test_a_missing_command_is_said(exec_, key, end):
+@pytest.mark.parametrize("end, why", [([], "a command is missing"), (["--"], "a command is missing"),
+                                      (["--", ""], "the command is empty"),
+                                      (["--", "", "a"], "the command is empty")])
+def test_a_missing_command_is_said(exec_, key, end, why):
     words = [str(exec_.onceguard), "exec", "--store", exec_.store, "--key", key, *end]
     done = subprocess.run(words, cwd=exec_.folder, env=clean_environment(), capture_output=True,
                           text=True, timeout=60, check=False)
-    assert done.returncode == 2 and "a command is missing" in done.stderr
+    assert done.returncode == 2 and why in done.stderr
+    assert list(exec_.folder.iterdir()) == []
 
 
 def test_a_server_of_tools_gets_its_words_too(exec_):

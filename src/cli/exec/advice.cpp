@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <unistd.h>
 
 #include <onceguard/request.hpp>
@@ -27,10 +28,16 @@ std::string quoted_for_shell(const std::string& word) {
 /// Empty: the store is no file.
 std::string file_of(const std::string& store_url) {
   const auto path = sqlite_path_of(store_url);
-  return path.empty() ? path : std::filesystem::absolute(path).string();
+  return path.empty() ? path : absolute_path(path);
 }
 
 }  // namespace
+
+std::string absolute_path(const std::string& path) {
+  std::error_code gone;
+  const auto made = std::filesystem::absolute(path, gone);
+  return gone ? path : made.string();
+}
 
 std::string mending_commands(const exec_request& given, const config::settings& settings) {
   std::string which = quoted_for_shell(given.key);

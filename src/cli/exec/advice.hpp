@@ -9,6 +9,9 @@
 
 namespace onceguard::cli {
 
+/// From the root, unless the working directory is gone.
+[[nodiscard]] std::string absolute_path(const std::string& path);
+
 /// The two commands of which one ends an unknown outcome, ready to be copied into a shell.
 [[nodiscard]] std::string mending_commands(const exec_request& given,
                                            const config::settings& settings);

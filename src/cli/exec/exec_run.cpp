@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
+#include <exception>
 #include <fmt/format.h>
 #include <iostream>
 #include <map>
@@ -128,12 +128,12 @@ command_rules rules_of(const exec_request& given, const config::settings& settin
   // A repeat may have another working directory.
   const auto folder =
       given.output_folder.empty() ? output_folder_for(settings.store.url) : given.output_folder;
-  if (!folder.empty()) out.output_folder = std::filesystem::absolute(folder).string();
+  if (!folder.empty()) out.output_folder = absolute_path(folder);
   out.streams = command_streams::shared;
   return out;
 }
 
-int report_end(const executed<command_result>& done, const exec_request& given,
+int report_end(const executed<command_result>& done, const exec_request& given, bool begun,
                const shown_output& shown) {
   const auto& made = done.value;
   if (done.replayed && !given.every.empty()) {
@@ -145,7 +145,8 @@ int report_end(const executed<command_result>& done, const exec_request& given,
     end_with(exit_ok, made.settled == settle_kind::abandon
                           ? made.why + "; it is unknown whether it took effect"
                           : made.why);
-  } else if (made.exit_code >= exit_not_startable && made.settled == settle_kind::release) {
+  } else if (made.settled == settle_kind::release &&
+             (made.exit_code >= exit_not_startable || !begun)) {
     end_with(exit_ok, made.why);
   } else if (!made.why.empty() && given.verbose) {
     end_with(exit_ok, made.why);
@@ -183,6 +184,11 @@ int report_refusal(const refusal& refused, const exec_request& given,
       if (periodic && !given.verbose) return exit_ok;
       return end_with(exit_ok, "done before; the output and the exit code are not known");
     case refusal_kind::unrecorded:
+      return end_with(exit_not_recorded,
+                      "the command ran, and the store can't be told how it ended; unless the store "
+                      "learns it\nin time, nothing runs under the key until you have found out "
+                      "whether it took effect and said so:\n" +
+                          mending_commands(given, settings));
     case refusal_kind::superseded:
       return end_with(exit_not_recorded, refused.detail);
     case refusal_kind::answer_unreadable:
@@ -209,14 +215,15 @@ int run_in(guard& records, const exec_request& given, const config::settings& se
   rules.on_output = [&](output_stream stream, std::string_view bytes) {
     if (running) shown.write(stream, bytes);
   };
-  rules.on_start = [&](running_command& begun) {
-    running = true;
-    signals.send_to(&begun);
+  std::atomic<bool> begun = false;
+  rules.on_start = [&](running_command& run) {
+    running = begun = true;
+    signals.send_to(&run);
   };
   rules.on_end = [&] { signals.send_to(nullptr); };
   const auto done = run_command(records, wanted, job, rules);
   if (!done) return report_refusal(done.error(), given, settings);
-  return report_end(*done, given, shown);
+  return report_end(*done, given, begun, shown);
 }
 
 }  // namespace
@@ -242,9 +249,16 @@ int run_once(const exec_request& given, const config::settings& settings, signal
   }
   auto wanted = settings.store;
   wanted.for_a_moment = true;
-  auto store = config::known_stores().open(wanted);
-  if (!store) return report_no_store(store.error(), settings);
-  auto records = guard::open(std::move(*store), std::move(params));
+  auto records = [&]() -> result<guard> {
+    try {
+      auto store = config::known_stores().open(wanted);
+      if (!store) return store.error();
+      return guard::open(std::move(*store), std::move(params));
+    } catch (const std::exception& fault) {
+      return error(errc::invalid_argument,
+                   std::string("the store can't be opened: ") + fault.what());
+    }
+  }();
   if (!records) return report_no_store(records.error(), settings);
   return run_in(*records, given, settings, signals);
 }
