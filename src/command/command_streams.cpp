@@ -15,6 +15,9 @@ constexpr std::size_t longest_report = 256;
 /// is waited for.
 constexpr milliseconds longest_drain{1'000};
 
+/// So often the end of the keys is told, as each read takes one.
+constexpr milliseconds pause_between_ends{500};
+
 // Of the poll set.
 enum slot : std::size_t { of_out, of_err, of_report, of_input, of_terminal, of_keys };
 
@@ -112,6 +115,11 @@ command_streams_here::poll_set command_streams_here::wanted() {
                 {-1, POLLIN, 0}}};
   if (!terminal_) return out;
   if (wants_keys_) terminal_->take();
+  if (terminal_->gone() && base::boot_now() >= next_end_) {
+    // The first one comes behind the signal of the hang-up, which ends most commands.
+    if (next_end_ != process::time_point()) terminal_->end_keys();
+    next_end_ = base::boot_now() + pause_between_ends;
+  }
   const bool has_keys = terminal_->has_keys();
   const auto events = (full || !terminal_open_ ? 0 : POLLIN) | (has_keys ? POLLOUT : 0);
   out[of_terminal].events = static_cast<short>(events);

@@ -72,7 +72,8 @@ class command_streams_here {
   bool terminal_open_ = false;
   bool foreground_ = false;
   bool wants_keys_ = false;
-  std::string_view input_;  ///< what the command has not read yet
+  process::time_point next_end_{};  ///< of the keys of a terminal that is gone
+  std::string_view input_;          ///< what the command has not read yet
   std::string reported_;
 };
 

@@ -1,5 +1,6 @@
 #include "process/terminal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -15,6 +16,12 @@ namespace {
 
 bool ends_lines_with_two(const termios& settings) noexcept {
   return (settings.c_oflag & OPOST) != 0 && (settings.c_oflag & ONLCR) != 0;
+}
+
+bool are_equal(const termios& one, const termios& other) noexcept {
+  return one.c_iflag == other.c_iflag && one.c_oflag == other.c_oflag &&
+         one.c_cflag == other.c_cflag && one.c_lflag == other.c_lflag &&
+         std::ranges::equal(one.c_cc, other.c_cc);
 }
 
 }  // namespace
@@ -33,8 +40,9 @@ result<std::optional<terminal>> terminal::open() {
   if (!made) return made.error();
   ::tcsetattr(made->there.get(), TCSANOW, &settings);
   ::fcntl(made->here.get(), F_SETFL, O_RDWR | O_NONBLOCK);
-  return std::optional<terminal>(
-      terminal(std::move(callers), std::move(made->here), std::move(made->there), settings));
+  terminal out(std::move(callers), std::move(made->here), std::move(made->there), settings);
+  ::tcgetattr(out.here(), &out.given_);
+  return std::optional<terminal>(std::move(out));
 }
 
 bool terminal::in_foreground() const noexcept { return ::tcgetpgrp(callers_.get()) == ::getpgrp(); }
@@ -45,12 +53,20 @@ bool terminal::take() noexcept {
   if (taken_ && ::tcgetattr(callers_.get(), &now) == 0 && (now.c_lflag & ICANON) == 0) return true;
   // Whoever had it meanwhile may have changed it.
   ::tcgetattr(callers_.get(), &settings_);
+  if (!std::exchange(copied_, true)) copy_settings();
   termios raw = settings_;
   ::cfmakeraw(&raw);
   // The command's terminal edits, echoes and sends signals; lines are ended by this one.
   raw.c_oflag = output_flags_ = settings_.c_oflag;
   taken_ = ::tcsetattr(callers_.get(), TCSANOW, &raw) == 0;
   return taken_;
+}
+
+void terminal::copy_settings() noexcept {
+  termios now{};
+  // The command may have settings of its own by now.
+  if (::tcgetattr(here_.get(), &now) != 0 || !are_equal(now, given_)) return;
+  ::tcsetattr(here_.get(), TCSANOW, &settings_);
 }
 
 void terminal::give_back() noexcept {
@@ -69,7 +85,16 @@ void terminal::read_keys() {
     tell_group({read.data(), static_cast<std::size_t>(size)});
   }
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (size <= 0) give_back();  // it is gone, or belongs to another process now
+  if (size > 0) return;
+  give_back();  // it is gone, or belongs to another process now
+  termios now{};
+  gone_ = ::tcgetattr(callers_.get(), &now) != 0;
+}
+
+void terminal::end_keys() {
+  termios now{};
+  if (!keys_.empty() || ::tcgetattr(here_.get(), &now) != 0 || (now.c_lflag & ICANON) == 0) return;
+  if (now.c_cc[VEOF] != _POSIX_VDISABLE) keys_ += static_cast<char>(now.c_cc[VEOF]);
 }
 
 void terminal::tell_group(std::string_view keys) const noexcept {

@@ -49,6 +49,10 @@ class terminal {
   [[nodiscard]] bool has_keys() const noexcept { return !keys_.empty(); }
   /// Reads keys from the real terminal.
   void read_keys();
+  /// The real terminal was hung up: there are no more keys.
+  [[nodiscard]] bool gone() const noexcept { return gone_; }
+  /// Tells a command that reads lines that there are no more.
+  void end_keys();
   /// Hands as many keys to the command as it takes.
   void pass_keys() noexcept;
   /// Turns what was read from the command's terminal into what the command wrote: a line ends as it
@@ -56,6 +60,8 @@ class terminal {
   void as_written(std::string& shown) noexcept;
 
  private:
+  /// The settings at the start may be those of a shell that was reading a line meanwhile.
+  void copy_settings() noexcept;
   /// The real terminal would send its signals to this process's group as well.
   void tell_group(std::string_view keys) const noexcept;
   terminal(descriptor callers, descriptor here, descriptor there, const termios& settings) noexcept
@@ -68,7 +74,10 @@ class terminal {
   descriptor here_;
   descriptor there_;
   termios settings_;
+  termios given_{};  ///< what the command's terminal began with
   bool taken_ = false;
+  bool copied_ = false;  ///< the real terminal's settings, as they were at the first take
+  bool gone_ = false;
   bool return_before_ = false;  ///< the last piece that was read ended with a carriage return
   tcflag_t output_flags_ = 0;   ///< of the real terminal
   std::string keys_;

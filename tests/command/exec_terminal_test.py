@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import subprocess
+import termios
 
 import pytest
 
@@ -283,3 +284,39 @@ def test_one_in_the_background_stops_when_it_asks_for_keys(exec_, shell, key):
     wait_until(lambda: exec_.state(key) == "completed", what="the end")
     inside.type(b"exit\n")
     assert inside.end() == 0
+
+
+def test_one_that_goes_to_the_foreground_has_the_settings_that_the_shell_gives_it(exec_, environment,
+                                                                                  key):
+    """While it reads a line, bash has the terminal without echo and lines."""
+    inside = Terminal(["bash", "--norc", "-i"], environment, exec_.folder)
+    inside.until(b"$ ")
+    script = "touch begun; until [ -e go ]; do sleep 0.02; done; exec cat"
+    inside.type(line(exec_, key, "sh", "-c", script, behind=" &"))
+    wait_until(lambda: (exec_.folder / "begun").exists() and
+               not inside.settings()[3] & termios.ICANON, what="the line editor")
+    (exec_.folder / "go").touch()
+    wait_until(lambda: inside.type(b"\n") or b"Stopped" in inside.until(b"$ "), what="its stop")
+    inside.type(b"fg\n")
+    inside.until(b"-- sh")
+    wait_until(lambda: exec_.state(key) == "in_progress", what="the command")
+    inside.type(b"typed\n")
+    inside.until(b"typed\r\n")  # the echo
+    inside.until(b"typed\r\n")  # the copy
+    inside.type(b"\x04")
+    wait_until(lambda: exec_.state(key) == "completed", what="the end")
+    inside.type(b"exit\n")
+    assert inside.end() == 0
+
+
+def test_a_terminal_that_goes_away_is_the_end_of_input(exec_, environment, key):
+    script = "echo ready; cat; cat; echo \"end\" >ended"
+    words = shlex.join(exec_.words(key, "sh", "-c", script))
+    inside = Terminal(["sh", "-c", f"trap '' HUP; exec {words}"], environment, exec_.folder)
+    inside.until(b"ready")
+    inside.type(b"begun")
+    inside.until(b"begun")
+    os.close(inside.master)
+    wait_until(lambda: (exec_.folder / "ended").exists(), what="the end of the input")
+    os.waitpid(inside.process, 0)
+    assert exec_.state(key) == "completed"
