@@ -250,8 +250,40 @@ class attempts {
     if (complete) {
       ended.terms.answer = std::make_shared<const answer>(codec<command_result>::encode(result));
     }
+    std::optional<settlement> again;
+    if (complete && !result.output.empty()) {
+      again = settle_lease(held.id(), held.lease(), std::make_shared<const subject>(held.about()),
+                           ended.terms);
+    }
     auto settled = guard_.settle(std::move(held), std::move(ended.terms));
+    if (again && settled.kind == outcome_kind::unrecorded) {
+      settle_in_little_room(std::move(*again), result, settled);
+    }
     return {std::move(settled), std::move(result), ended.lost_lease};
+  }
+
+  /// A store without room for the output may have some for the exit code: a finished run shall not
+  /// become an unknown one. The settle with all output, which goes on in the background, then finds
+  /// the record completed.
+  void settle_in_little_room(settlement wanted, const command_result& made, outcome& settled) {
+    const auto reply = settle_now(wanted);
+    const bool full =
+        !reply && reply.error().code == errc::store_full && reply.error().effect == effect::none;
+    if (!full) return;
+    auto rest = made;
+    rest.output.clear();
+    wanted.answer = std::make_shared<const answer>(codec<command_result>::encode(rest));
+    const auto recorded = settle_now(wanted);
+    if (!recorded || recorded->outcome == settle_outcome::stale) return;
+    settled = {};
+    settled.kind = outcome_kind::ran;
+    settled.settled_as = settle_kind::complete;
+  }
+
+  result<onceguard::settled> settle_now(const settlement& wanted) {
+    std::vector<settlement> batch(1, wanted);
+    auto replies = run_here(guard_.records().settle(std::move(batch), guard_.store_timeout()));
+    return std::move(replies.front());
   }
 
   /// A period counts from the claim, however long the command takes.

@@ -17,6 +17,67 @@ namespace {
 using namespace std::chrono_literals;
 using testing::wait_until;
 
+/// Has room for small answers only.
+class small_store final : public store {
+ public:
+  static constexpr std::size_t room = 1'000;
+
+  explicit small_store(std::unique_ptr<store> inner) : inner_(std::move(inner)) {}
+
+  [[nodiscard]] store_traits traits() const override { return inner_->traits(); }
+  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                             milliseconds timeout) override {
+    return inner_->claim(std::move(batch), timeout);
+  }
+  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                              milliseconds timeout) override {
+    for (const auto& each : batch) {
+      if (each.answer && each.answer->body.size() > room) {
+        const error full(errc::store_full, "no room", effect::none);
+        std::vector<result<settled>> refused(batch.size(), full);
+        co_return refused;
+      }
+    }
+    auto done = co_await inner_->settle(std::move(batch), timeout);
+    co_return done;
+  }
+  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                                           milliseconds timeout) override {
+    return inner_->extend(std::move(batch), timeout);
+  }
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
+                                                           milliseconds timeout) override {
+    return inner_->resolve(std::move(request), timeout);
+  }
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override {
+    return inner_->find(id, timeout);
+  }
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit, milliseconds timeout) override {
+    return inner_->list(std::move(filter), std::move(cursor), limit, timeout);
+  }
+  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override {
+    return inner_->count(std::move(cursor), timeout);
+  }
+  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
+                                                               milliseconds timeout) override {
+    return inner_->import_record(std::move(request), timeout);
+  }
+  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
+                                                    milliseconds timeout) override {
+    return inner_->sweep(limit, timeout);
+  }
+  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override {
+    return inner_->vitals(timeout);
+  }
+  void on_settled(settled_listener listener) override { inner_->on_settled(std::move(listener)); }
+  void stop() override { inner_->stop(); }
+
+ private:
+  std::unique_ptr<store> inner_;
+};
+
 class command_call : public ::testing::Test {
  protected:
   /// A script that leaves its mark.
@@ -168,6 +229,23 @@ TEST_F(command_call, what_could_not_be_recorded_is_no_result) {
   records_.set_reachable(true);
   ASSERT_FALSE(made.has_value());
   EXPECT_EQ(made.error().kind, refusal_kind::unrecorded);
+  EXPECT_EQ(runs(), 1);
+}
+
+TEST_F(command_call, a_store_without_room_for_the_output_keeps_the_exit_code) {
+  guard_params hasty;
+  hasty.engine.settle_wait = 50ms;
+  guard full = guard::open(std::make_unique<small_store>(records_.open()), hasty).value();
+  rules_.success = {3};
+  const auto job = shell("head -c 5000 /dev/zero; exit 3");
+  const auto first = run_command(full, of(job), job, rules_).value();
+  EXPECT_EQ(first.value.exit_code, 3);
+  EXPECT_EQ(first.value.output_size, 5'000u);
+  const auto again = run_command(full, of(job), job, rules_).value();
+  EXPECT_TRUE(again.replayed);
+  EXPECT_EQ(again.value.exit_code, 3);
+  EXPECT_EQ(again.value.output_size, 5'000u);
+  EXPECT_TRUE(again.value.output.empty());
   EXPECT_EQ(runs(), 1);
 }
 
