@@ -2,6 +2,7 @@
 mend what is unknown."""
 
 import os
+import resource
 import subprocess
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from support.executing import FAILED_ITSELF, NOT_RECORDED, TRY_LATER, UNKNOWN
 from support.gateway import clean_environment
 from support.ports import Port
+from support.waiting import wait_until
 
 
 def in_shell(exec_, line):
@@ -99,4 +101,20 @@ def test_a_lost_lease_has_its_own_code_whatever_the_command_ends_with(exec_, key
     assert exec_.ask("keys", "release", key, "--force").returncode == 0
     done = exec_.end(process)
     assert done.code == NOT_RECORDED and b"the lease was lost" in done.err, done
+    assert exec_.runs(key) == 1
+
+
+def test_what_the_store_can_not_be_told_is_said_in_the_words_of_commands(exec_, key):
+    """Its files may not grow: the claim has room, the output has none."""
+    assert exec_.shell("another", "true").code == 0
+    limit = (200_000, 200_000)
+    process = exec_.begin_shell(key, "head -c 250000 /dev/zero", options=["--lease", "2s"],
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+    done = exec_.end(process)
+    first, *_, did, did_not = done.err.decode().splitlines()
+    assert done.code == NOT_RECORDED and "the command ran" in first, done
+    assert b"request" not in done.err and did_not.startswith("it did not:"), done
+    wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")
+    assert in_shell(exec_, did.partition(":")[2]).returncode == 0
+    assert exec_.shell(key, "head -c 250000 /dev/zero").code == 0
     assert exec_.runs(key) == 1

@@ -185,9 +185,9 @@ int report_refusal(const refusal& refused, const exec_request& given,
       return end_with(exit_ok, "done before; the output and the exit code are not known");
     case refusal_kind::unrecorded:
       return end_with(exit_not_recorded,
-                      "the command ran, and the store can't be told how it ended; unless the store "
-                      "learns it\nin time, nothing runs under the key until you have found out "
-                      "whether it took effect and said so:\n" +
+                      "the command ran, and the store can't be told how it ended; once its lease "
+                      "is over, the\noutcome is unknown, and nothing runs until you have found out "
+                      "and said so:\n" +
                           mending_commands(given, settings));
     case refusal_kind::superseded:
       return end_with(exit_not_recorded, refused.detail);
