@@ -266,24 +266,27 @@ class attempts {
   /// become an unknown one. The settle with all output, which goes on in the background, then finds
   /// the record completed.
   void settle_in_little_room(settlement wanted, const command_result& made, outcome& settled) {
-    const auto reply = settle_now(wanted);
-    const bool full =
-        !reply && reply.error().code == errc::store_full && reply.error().effect == effect::none;
-    if (!full) return;
-    auto rest = made;
-    rest.output.clear();
-    wanted.answer = std::make_shared<const answer>(codec<command_result>::encode(rest));
-    const auto recorded = settle_now(wanted);
-    if (!recorded || recorded->outcome == settle_outcome::stale) return;
+    auto reply = settle_now(wanted);
+    if (!reply && reply.error().code == errc::store_full && reply.error().effect == effect::none) {
+      auto rest = made;
+      rest.output.clear();
+      wanted.answer = std::make_shared<const answer>(codec<command_result>::encode(rest));
+      reply = settle_now(wanted);
+    }
+    if (!reply || reply->outcome == settle_outcome::stale) return;
     settled = {};
     settled.kind = outcome_kind::ran;
     settled.settled_as = settle_kind::complete;
   }
 
   result<onceguard::settled> settle_now(const settlement& wanted) {
-    std::vector<settlement> batch(1, wanted);
-    auto replies = run_here(guard_.records().settle(std::move(batch), guard_.store_timeout()));
-    return std::move(replies.front());
+    try {
+      std::vector<settlement> batch(1, wanted);
+      auto replies = run_here(guard_.records().settle(std::move(batch), guard_.store_timeout()));
+      return std::move(replies.front());
+    } catch (const std::exception& fault) {
+      return error(errc::store_unreachable, fault.what(), effect::unknown);
+    }
   }
 
   /// A period counts from the claim, however long the command takes.
