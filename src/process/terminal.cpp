@@ -42,6 +42,8 @@ result<std::optional<terminal>> terminal::open() {
   ::fcntl(made->here.get(), F_SETFL, O_RDWR | O_NONBLOCK);
   terminal out(std::move(callers), std::move(made->here), std::move(made->there), settings);
   ::tcgetattr(out.here(), &out.given_);
+  // Later, a command that runs may be changing its own.
+  out.copied_ = out.in_foreground();
   return std::optional<terminal>(std::move(out));
 }
 

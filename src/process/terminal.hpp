@@ -76,7 +76,7 @@ class terminal {
   termios settings_;
   termios given_{};  ///< what the command's terminal began with
   bool taken_ = false;
-  bool copied_ = false;  ///< the real terminal's settings, as they were at the first take
+  bool copied_ = false;  ///< the settings of the real terminal in the foreground
   bool gone_ = false;
   bool return_before_ = false;  ///< the last piece that was read ended with a carriage return
   tcflag_t output_flags_ = 0;   ///< of the real terminal
