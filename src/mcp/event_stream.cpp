@@ -18,10 +18,10 @@ bool end_of_line(std::string_view text, std::size_t begin, std::size_t& end, std
   return true;
 }
 
-/// The value of a line `data: …`. False: it is another line.
-bool data_in(std::string_view line, std::string_view& value) {
-  if (!line.starts_with("data")) return false;
-  value = line.substr(4);
+/// The value of a line with this field. False: it is another line.
+bool value_in(std::string_view line, std::string_view field, std::string_view& value) {
+  if (!line.starts_with(field)) return false;
+  value = line.substr(field.size());
   if (value.empty()) return true;
   if (value.front() != ':') return false;
   value.remove_prefix(1);
@@ -29,7 +29,19 @@ bool data_in(std::string_view line, std::string_view& value) {
   return true;
 }
 
+bool data_in(std::string_view line, std::string_view& value) {
+  return value_in(line, "data", value);
+}
+
 }  // namespace
+
+void event_stream::add(std::string_view bytes) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  held_ += bytes;
+  if (begun_ || (held_.size() < mark.size() && mark.starts_with(held_))) return;
+  begun_ = true;
+  if (held_.starts_with(mark)) held_.erase(0, mark.size());
+}
 
 bool event_stream::next(sent_event& out) {
   std::size_t begin = searched_;
@@ -42,15 +54,19 @@ bool event_stream::next(sent_event& out) {
     }
     out.bytes = held_.substr(0, after);
     out.data.clear();
+    out.id.clear();
     bool first = true;
     for (std::size_t line = 0; line < begin;) {
       std::size_t stop = 0;
       std::size_t follow = 0;
       if (!end_of_line(out.bytes, line, stop, follow)) break;
       std::string_view value;
-      if (data_in(std::string_view(out.bytes).substr(line, stop - line), value)) {
+      const auto text = std::string_view(out.bytes).substr(line, stop - line);
+      if (data_in(text, value)) {
         if (!std::exchange(first, false)) out.data += '\n';
         out.data += value;
+      } else if (value_in(text, "id", value)) {
+        out.id = value;
       }
       line = follow;
     }

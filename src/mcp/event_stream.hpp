@@ -11,6 +11,7 @@ namespace onceguard::mcp {
 struct sent_event {
   std::string bytes;  ///< with the empty line at its end
   std::string data;   ///< the lines of data, joined
+  std::string id;     ///< of the field of this name; empty: there is none
 };
 
 /// Cuts a stream into events. Not thread-safe.
@@ -18,7 +19,8 @@ class event_stream {
  public:
   static constexpr std::size_t longest_event = 64u << 20;
 
-  void add(std::string_view bytes) { held_ += bytes; }
+  /// A byte order mark at the very beginning is left out, as section 9.2.6 has it.
+  void add(std::string_view bytes);
   /// The next whole event. False: there is none yet.
   [[nodiscard]] bool next(sent_event& out);
   /// What came behind the last whole event.
@@ -27,6 +29,7 @@ class event_stream {
 
  private:
   std::string held_;
+  bool begun_ = false;        ///< what may be a byte order mark is behind us
   std::size_t searched_ = 0;  ///< no event ends before
 };
 

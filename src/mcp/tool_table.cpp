@@ -1,6 +1,7 @@
 #include "mcp/tool_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 
@@ -14,12 +15,27 @@ constexpr std::string_view description =
     "with the same arguments when you repeat the call because its result did not come: the "
     "operation then takes effect once, and you get the first result.";
 
-/// Whether a schema of arguments describes the one at the path.
+/// Whether other parts of a schema, or other documents, have a say in what its members are, and
+/// may name this one.
+bool may_name(std::string_view part, std::string_view whole, const std::string& name) {
+  constexpr std::array<const char*, 10> words{
+      "$ref", "$dynamicRef", "$recursiveRef",    "allOf",       "anyOf", "oneOf",
+      "if",   "then",        "dependentSchemas", "dependencies"};
+  const bool composed =
+      std::ranges::any_of(words, [&](const char* word) { return !value_at(part, {word}).empty(); });
+  const auto reference = string_of(value_at(part, {"$ref"})).value_or("#");
+  return !reference.starts_with('#') || (composed && whole.find(json_string(name)) != whole.npos);
+}
+
+/// Whether a schema of arguments describes the one at the path, or may do so.
 bool describes(std::string_view schema, std::span<const std::string> path) {
+  auto part = schema;
   for (const auto& name : path) {
-    schema = value_at(schema, {"properties", name});
+    const auto inner = value_at(part, {"properties", name});
+    if (inner.empty()) return may_name(part, schema, path.back());
+    part = inner;
   }
-  return !schema.empty();
+  return true;
 }
 
 tool_hints hints_of(const std::vector<raw_value>& tool, const key_locations& locations) {

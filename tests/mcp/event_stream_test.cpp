@@ -35,6 +35,24 @@ TEST(mcp_events, are_cut_at_empty_lines) {
   }
 }
 
+TEST(mcp_events, a_byte_order_mark_at_the_beginning_is_left_out) {
+  const std::string mark = "\xEF\xBB\xBF";
+  for (const std::size_t piece : {1u, 2u, 3u, 1000u}) {
+    const auto got = events_in(mark + "data: 1\n\n" + mark + "data: 2\n\n", piece);
+    ASSERT_EQ(got.size(), 2u) << piece;
+    EXPECT_EQ(got[0].data, "1");
+    EXPECT_EQ(got[1].data, "");  // a field of another name
+  }
+}
+
+TEST(mcp_events, have_the_id_of_their_field) {
+  const auto got = events_in("id: a\ndata: id: b\n\nid:c\r\n\r\ndata: 1\n\n", 1000);
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0].id, "a");
+  EXPECT_EQ(got[1].id, "c");
+  EXPECT_EQ(got[2].id, "");
+}
+
 TEST(mcp_events, an_unfinished_one_is_kept_back) {
   event_stream stream;
   sent_event event;

@@ -72,6 +72,32 @@ TEST(mcp_tools, a_tool_that_takes_a_key_at_the_place_of_a_contract_is_described_
   EXPECT_EQ(table.described(of_ucp), of_ucp);
 }
 
+TEST(mcp_tools, an_argument_that_a_composed_schema_may_name_is_the_tools_own) {
+  const std::string own = R"({"properties":{"key":{"type":"string"}}})";
+  const auto listed = [](const std::string& schema) {
+    return R"({"tools":[{"name":"t","inputSchema":)" + schema + "}]}";
+  };
+  for (const auto& schema :
+       {R"({"type":"object","anyOf":[)" + own + "]}", R"({"allOf":[true,)" + own + "]}",
+        R"({"oneOf":[)" + own + R"(],"properties":{"n":{}}})",
+        R"({"$ref":"#/$defs/a","$defs":{"a":)" + own + "}}",
+        R"({"properties":{},"if":{},"then":)" + own + "}",
+        std::string(R"({"$ref":"https://schemas.example/t"})")}) {
+    tool_table table(with_argument("key"), key_rule::optional);
+    EXPECT_EQ(table.learn(listed(schema)), "");
+    EXPECT_TRUE(table.find("t")->has_key_argument) << schema;
+    EXPECT_EQ(table.described(listed(schema)), listed(schema));
+  }
+  // Composed of others: the server would refuse what it does not know.
+  for (const std::string schema :
+       {R"({"anyOf":[{"required":["n"]}]})", R"({"properties":{"n":{"const":"key"}}})"}) {
+    tool_table table(with_argument("key"), key_rule::optional);
+    EXPECT_EQ(table.learn(listed(schema)), "");
+    EXPECT_FALSE(table.find("t")->has_key_argument) << schema;
+    EXPECT_NE(table.described(listed(schema)), listed(schema));
+  }
+}
+
 TEST(mcp_tools, a_page_names_the_next_one) {
   tool_table table(with_argument("key"), key_rule::optional);
   EXPECT_EQ(table.learn(R"({"tools":[],"nextCursor":"a\"b"})"), R"("a\"b")");
