@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <poll.h>
 #include <string_view>
 #include <sys/eventfd.h>
@@ -14,16 +13,14 @@
 namespace onceguard::mcp {
 namespace {
 
-/// Bytes of lines that may wait, beside one line of any length.
-constexpr std::size_t most_waiting = 4u << 20;
 constexpr std::chrono::milliseconds poll_interval{5};
 
 }  // namespace
 
-line_reader::line_reader(int descriptor, const std::atomic<std::size_t>& backlog, line_taker take,
+line_reader::line_reader(int descriptor, std::function<bool()> must_wait, line_taker take,
                          std::function<void(std::string)> ended)
     : descriptor_(descriptor),
-      backlog_(backlog),
+      must_wait_(std::move(must_wait)),
       take_(std::move(take)),
       ended_(std::move(ended)),
       wake_(::eventfd(0, EFD_CLOEXEC)),
@@ -50,7 +47,7 @@ void line_reader::consumed(std::size_t bytes) {
 bool line_reader::hand_over(std::string line) {
   {
     std::unique_lock lock(mutex_);
-    while (!stopped_ && (waiting_ >= most_waiting || backlog_ >= most_waiting)) {
+    while (!stopped_ && (waiting_ >= most_waiting || must_wait_())) {
       changed_.wait_for(lock, poll_interval);
     }
     if (stopped_) return false;
@@ -139,12 +136,20 @@ void line_writer::run() {
   }
 }
 
+bool line_writer::is_stalled() const noexcept {
+  const auto since = offered_.load();
+  return since != clock::time_point::max() && clock::now() - since >= longest_stall;
+}
+
 bool line_writer::write_all(std::string_view bytes) {
+  auto end = clock::time_point::max();
   while (!bytes.empty()) {
+    offered_ = clock::now();
     // A descriptor may block although it was ready: other processes write to it, too.
     std::array<pollfd, 2> waiting{{{descriptor_, POLLOUT, 0}, {wake_, POLLIN, 0}}};
     const bool stopped = ::poll(waiting.data(), 2, -1) > 0 && waiting[1].revents != 0;
-    if (stopped && ::poll(waiting.data(), 1, patience) <= 0) return false;
+    if (stopped && end == clock::time_point::max()) end = clock::now() + longest_rest;
+    if (stopped && (clock::now() >= end || ::poll(waiting.data(), 1, patience) <= 0)) return false;
     const auto written =
         ::write(descriptor_, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
     if (written > 0) {
@@ -153,6 +158,7 @@ bool line_writer::write_all(std::string_view bytes) {
       return false;
     }
   }
+  offered_ = clock::time_point::max();
   return true;
 }
 

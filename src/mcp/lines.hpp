@@ -1,6 +1,7 @@
 // Lines from and to descriptors, each with a thread of its own: one slow peer holds up nobody else.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -9,6 +10,9 @@
 #include <thread>
 
 namespace onceguard::mcp {
+
+/// Bytes of lines that may wait, beside one line of any length.
+inline constexpr std::size_t most_waiting = 4u << 20;
 
 /// Reads until the end of the descriptor. Waits while too many bytes are not consumed yet, so that
 /// a peer that writes faster than another one reads fills no memory.
@@ -19,9 +23,9 @@ class line_reader {
   using line_taker = std::function<void(std::string line)>;
   static constexpr std::size_t longest_line = 64u << 20;
 
-  /// `ended` is called last, with what was wrong; empty: nothing. `backlog` counts the bytes that
-  /// the other peer has not taken yet.
-  line_reader(int descriptor, const std::atomic<std::size_t>& backlog, line_taker take,
+  /// `ended` is called last, with what was wrong; empty: nothing. `must_wait` says whether the
+  /// other peer is too far behind; it is called on the reader's thread.
+  line_reader(int descriptor, std::function<bool()> must_wait, line_taker take,
               std::function<void(std::string)> ended);
   line_reader(const line_reader&) = delete;
   line_reader& operator=(const line_reader&) = delete;
@@ -37,7 +41,7 @@ class line_reader {
   bool hand_over(std::string line);
 
   const int descriptor_;
-  const std::atomic<std::size_t>& backlog_;
+  const std::function<bool()> must_wait_;
   const line_taker take_;
   const std::function<void(std::string)> ended_;
   std::mutex mutex_;
@@ -63,10 +67,17 @@ class line_writer {
   /// Closes the descriptor behind what was written so far. From any thread.
   void end();
   /// Bytes that are not written yet.
-  [[nodiscard]] const std::atomic<std::size_t>& backlog() const noexcept { return backlog_; }
+  [[nodiscard]] std::size_t backlog() const noexcept { return backlog_; }
+  /// Too many bytes wait.
+  [[nodiscard]] bool is_behind() const noexcept { return backlog_ >= most_waiting; }
+  /// The reader has taken nothing for some seconds, although something is there. From any thread.
+  [[nodiscard]] bool is_stalled() const noexcept;
 
  private:
+  using clock = std::chrono::steady_clock;
   static constexpr int patience = 2'000;  // milliseconds
+  static constexpr std::chrono::seconds longest_rest{10};
+  static constexpr std::chrono::seconds longest_stall{5};
 
   void run();
   /// False: no reader, or no time any more.
@@ -78,6 +89,7 @@ class line_writer {
   std::condition_variable changed_;
   std::string queued_;
   std::atomic<std::size_t> backlog_{0};
+  std::atomic<clock::time_point> offered_{clock::time_point::max()};  ///< since then, in vain
   bool stopped_ = false;
   bool ending_ = false;
   int wake_ = -1;

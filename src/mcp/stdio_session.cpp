@@ -50,24 +50,24 @@ result<int> stdio_session::run() {
   };
   client_writer_ = std::make_unique<line_writer>(STDOUT_FILENO, [this] { stop(); });
   server_writer_ = std::make_unique<line_writer>(input->here.release(), [] {});
-  from_server_ = std::make_unique<line_reader>(server_output_.get(), client_writer_->backlog(),
-                                               post(&stdio_session::take_from_server),
-                                               [this](std::string fault) {
-                                                 asio::post(io_, [this, why = std::move(fault)] {
-                                                   if (!why.empty())
-                                                     complain_("the server: " + why);
-                                                   end_of_server();
-                                                 });
-                                               });
-  from_client_ = std::make_unique<line_reader>(STDIN_FILENO, server_writer_->backlog(),
-                                               post(&stdio_session::take_from_client),
-                                               [this](std::string fault) {
-                                                 asio::post(io_, [this, why = std::move(fault)] {
-                                                   if (!why.empty())
-                                                     complain_("the client: " + why);
-                                                   end_input();
-                                                 });
-                                               });
+  from_server_ = std::make_unique<line_reader>(
+      server_output_.get(), [this] { return client_writer_->is_behind() && !reads_on(); },
+      post(&stdio_session::take_from_server),
+      [this](std::string fault) {
+        asio::post(io_, [this, why = std::move(fault)] {
+          if (!why.empty()) complain_("the server: " + why);
+          end_of_server();
+        });
+      });
+  from_client_ = std::make_unique<line_reader>(
+      STDIN_FILENO, [this] { return server_writer_->is_behind(); },
+      post(&stdio_session::take_from_client),
+      [this](std::string fault) {
+        asio::post(io_, [this, why = std::move(fault)] {
+          if (!why.empty()) complain_("the client: " + why);
+          end_input();
+        });
+      });
   io_.run();
   from_client_.reset();
   from_server_.reset();
@@ -85,7 +85,19 @@ void stdio_session::ended() {
   if (work_ == 0 && server_ended_) keep_running_.reset();
 }
 
-void stdio_session::to_client(std::string_view line) { client_writer_->write(line); }
+void stdio_session::to_client(std::string_view line) {
+  if (!reads_on() || client_writer_->backlog() < line_reader::longest_line) {
+    return client_writer_->write(line);
+  }
+  if (std::exchange(client_is_lost_, true)) return;
+  complain_("the client reads nothing; it gets no more answers");
+  end_input();
+}
+
+bool stdio_session::may_be_missed(const message& message) const {
+  return message.kind == message_kind::notification && client_writer_->is_behind() && reads_on() &&
+         (message.method == "notifications/progress" || message.method == "notifications/message");
+}
 
 void stdio_session::to_server(std::string_view line) {
   if (!input_ended_) server_writer_->write(line);
@@ -145,6 +157,7 @@ asio::awaitable<void> stdio_session::run_call(std::string name, std::string line
   }
   call_context known;
   known.hints = tools_.find(call.name);
+  known.list_is_whole = list_is_whole_;
   auto admitted = co_await calls_.admit(std::move(line), std::move(known));
   const bool cancelled = claiming_[name];
   claiming_.erase(name);

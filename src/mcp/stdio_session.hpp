@@ -1,5 +1,6 @@
 // One client on this process's standard streams, and the server that serves it.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,6 +36,7 @@ class stdio_session {
   result<int> run();
   /// From any thread.
   void stop() {
+    stopping_ = true;
     boost::asio::post(io_, [this] {
       end_input();
       end_server();
@@ -70,6 +72,10 @@ class stdio_session {
   void ask_for_tools(const std::string& cursor);
 
   void to_client(std::string_view line);
+  /// The server's answers are taken though the client takes none: they end calls.
+  [[nodiscard]] bool reads_on() const { return stopping_ || client_writer_->is_stalled(); }
+  /// What a client that reads nothing does not get.
+  [[nodiscard]] bool may_be_missed(const message& message) const;
   void to_server(std::string_view line);
   void begun() { ++work_; }
   void ended();
@@ -104,6 +110,8 @@ class stdio_session {
   int work_ = 0;              ///< coroutines that are under way
   bool input_ended_ = false;  ///< nothing goes to the server any more
   bool server_ended_ = false;
+  bool client_is_lost_ = false;  ///< it gets nothing any more
+  std::atomic<bool> stopping_{false};
 };
 
 }  // namespace onceguard::mcp

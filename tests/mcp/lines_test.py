@@ -18,12 +18,14 @@ import json, os, sys
 def say(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
-read_only = True
+read_only, hidden = True, []
 for line in sys.stdin:
     sent = json.loads(line)
     if sent.get("method") == "tools/list":
-        say(id=sent["id"], result={"tools": [{"name": "charge", "inputSchema": {"type": "object"},
-                                              "annotations": {"readOnlyHint": read_only}}]})
+        say(id=sent["id"], result={"tools": [
+            {"name": name, "inputSchema": {"type": "object"},
+             "annotations": {"readOnlyHint": read_only and name == "charge"}}
+            for name in ("charge", "leave") if name not in hidden]})
     elif sent.get("method") == "tools/call":
         name = sent["params"]["name"]
         with open(os.environ["EFFECTS"], "a") as effects:
@@ -33,7 +35,14 @@ for line in sys.stdin:
         if name == "change":
             read_only = False
             say(method="notifications/tools/list_changed")
-        if name == "respell":
+        if name == "flood":
+            for _ in range(150):
+                say(method="notifications/message", params={"data": "x" * 100_000})
+        if name == "leave":
+            hidden.append(name)
+            say(method="notifications/tools/list_changed")
+            say(id=sent["id"], error={"code": -32602, "message": "no"})
+        elif name == "respell":
             print(sent["params"]["arguments"]["answer"], flush=True)
         else:
             say(id=sent["id"], result={"content": [{"type": "text", "text": name}]})
@@ -46,7 +55,7 @@ for line in sys.stdin:
 class Lines:
     """A proxy in front of a server in a few lines; what it says, as it comes."""
 
-    def __init__(self, tools, options=(), script="server.py"):
+    def __init__(self, tools, options=(), script="server.py", reads=True):
         self.numbers = itertools.count(1)
         self.said = queue.Queue()
         self.gate = tools.gate
@@ -57,7 +66,8 @@ class Lines:
             [str(tools.onceguard), "mcp", "--store", tools.executing.store, *options,
              "--", sys.executable, script], cwd=tools.folder,
             env=tools.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        threading.Thread(target=self._read, daemon=True).start()
+        if reads:
+            threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
         for line in self.process.stdout:
@@ -205,3 +215,29 @@ def test_an_answer_that_could_not_be_recorded_does_not_reach_the_client(lines, t
     lines.open_gate()
     answer = lines.next()
     assert answer["id"] == second and "isError" not in answer["result"], answer
+
+
+def test_a_tool_that_withdraws_itself_after_its_effect_has_run(lines, tools, key):
+    """Its error reads as if there were no such tool, and so does the list that follows."""
+    lines.send('{"jsonrpc":"2.0","id":"l","method":"tools/list"}')
+    assert lines.next()["id"] == "l"
+    lines.call("leave", key)
+    assert tools.state(key) == "unknown"
+    assert lines.call("leave", key)["result"]["_meta"]["onceguard/outcome"] == "unknown"
+    assert tools.runs("leave") == 1
+
+
+def test_a_client_that_reads_nothing_holds_no_key_and_no_proxy(tools, key):
+    each = Lines(tools, reads=False)
+    each.begin("flood", key)
+    wait_until(lambda: tools.state(key) == "completed", timeout=60, what="the recorded answer")
+    each.process.terminate()
+    each.process.wait(60)
+
+
+def test_sigterm_ends_the_proxy_of_a_client_that_reads_nothing(tools, key):
+    each = Lines(tools, reads=False)
+    each.begin("flood", key)
+    wait_until(lambda: tools.runs("flood") == 1, what="the call")
+    each.process.terminate()
+    each.process.wait(60)
