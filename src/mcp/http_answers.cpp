@@ -13,13 +13,18 @@ namespace http = boost::beast::http;
 
 namespace {
 
-/// Whether the client may ask for what follows this event.
-bool has_id(const sent_event& event) {
-  return event.bytes.starts_with("id:") || event.bytes.find("\nid:") != std::string::npos ||
-         event.bytes.find("\rid:") != std::string::npos;
-}
+/// A client that was so far behind finds its call by its key.
+constexpr std::size_t most_event_ids = 1024;
 
 }  // namespace
+
+void http_exchange::note_id(const sent_event& event) {
+  if (client_.gone() || event.id.empty()) return;
+  resumable_ = true;
+  if (!call_) return;
+  if (event_ids_.size() == most_event_ids) event_ids_.pop_front();
+  event_ids_.push_back(event.id);
+}
 
 asio::awaitable<std::optional<std::string>> http_exchange::read_body() {
   std::string text;
@@ -85,7 +90,7 @@ asio::awaitable<bool> http_exchange::relay_events(http_head head) {
     if (broken || piece->empty()) break;
     events.add(*piece);
     while (events.next(event)) {
-      resumable_ = resumable_ || has_id(event);
+      note_id(event);
       const auto kind = event.data.empty() ? message_kind::other : read_answer(event.data).kind;
       if (kind == message_kind::response || kind == message_kind::notification) {
         const auto text = co_await take(event.data);
@@ -140,33 +145,36 @@ asio::awaitable<std::string> http_exchange::take(std::string text) {
     co_return answer;
   }
   if (lists_tools_ && id == id_value(message_.id) && !got.result.empty()) {
-    static_cast<void>(shared_.tools.learn(got.result));
+    static_cast<void>(tools_->learn(got.result));
     const auto members = members_of(text);
-    co_return with_value(text, *find_last(*members, "result"), shared_.tools.described(got.result));
+    co_return with_value(text, *find_last(*members, "result"), tools_->described(got.result));
   }
   co_return text;
 }
 
 asio::awaitable<void> http_exchange::end_without_response(unknown_reason why) {
   // Without the id of an event, nobody can ask for the rest of the stream.
-  if (!session_.empty() && resumable_) co_return park();
+  if (!session_.empty() && resumable_ && !shared_.ending) co_return park();
+  if (shared_.ending) why = unknown_reason::abandoned;
   auto call = give_call();
   response_ = co_await shared_.calls.give_up(std::move(call), call_id_, why);
   --shared_.guarded;
+}
+
+void http_shared::give_up(const request_name& name, unknown_reason why) {
+  const auto found = unfinished.find(name);
+  if (found == unfinished.end()) return;
+  auto lost = std::move(found->second);
+  unfinished.erase(found);
+  asio::co_spawn(io, calls.give_up(std::move(lost.call), std::move(lost.id), why),
+                 [this](std::exception_ptr, const std::string&) { --guarded; });
 }
 
 void http_exchange::park() {
   const http_shared::request_name name(session_, id_value(call_id_));
   auto timer = std::make_unique<asio::steady_timer>(shared_.io, shared_.calls.params().linger);
   auto give_up = [&shared = shared_, name](const boost::system::error_code& cancelled) {
-    const auto found = shared.unfinished.find(name);
-    if (cancelled || found == shared.unfinished.end()) return;
-    auto lost = std::move(found->second);
-    shared.unfinished.erase(found);
-    asio::co_spawn(shared.io,
-                   shared.calls.give_up(std::move(lost.call), std::move(lost.id),
-                                        unknown_reason::upstream_broken),
-                   [&shared](std::exception_ptr, const std::string&) { --shared.guarded; });
+    if (!cancelled) shared.give_up(name, unknown_reason::upstream_broken);
   };
   timer->async_wait(std::move(give_up));
   shared_.unfinished.emplace(name,

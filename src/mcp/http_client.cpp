@@ -1,5 +1,6 @@
 #include "mcp/http_client.hpp"
 
+#include <chrono>
 #include <fmt/format.h>
 
 #include <boost/asio/redirect_error.hpp>
@@ -10,6 +11,14 @@ namespace onceguard::mcp {
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
+
+namespace {
+
+/// So long a client may take for a piece of the answer of a guarded call, and for the bytes in it.
+constexpr std::chrono::seconds longest_stall{5};
+constexpr std::size_t least_rate = 64u << 10;  // bytes in a second
+
+}  // namespace
 
 bool travels(http::field name) noexcept {
   switch (name) {
@@ -47,10 +56,19 @@ void http_client::watch(std::function<void()> left) {
 
 asio::awaitable<void> http_client::write(std::string bytes) {
   if (gone_) co_return;
+  if (patience_) begin_patience(bytes.size());
   boost::system::error_code failed;
   co_await asio::async_write(socket_, asio::buffer(bytes),
                              asio::redirect_error(asio::use_awaitable, failed));
+  if (patience_) patience_->cancel();
   if (failed) gone_ = true;
+}
+
+void http_client::begin_patience(std::size_t bytes) {
+  patience_->expires_after(longest_stall + std::chrono::seconds(bytes / least_rate));
+  patience_->async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
+    if (!cancelled && *alive) close();
+  });
 }
 
 void http_client::close() noexcept {

@@ -2,10 +2,12 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "mcp/http_upstream.hpp"
 
@@ -29,6 +31,10 @@ class http_client {
   /// Calls `left` when the client leaves, while this object lives.
   void watch(std::function<void()> left);
 
+  /// A client that reads nothing for some seconds counts as gone from now on: what waits for it
+  /// would wait for ever.
+  void limit_patience() { patience_.emplace(socket_.get_executor()); }
+
   /// A whole response. False: the client is gone.
   [[nodiscard]] boost::asio::awaitable<bool> reply(unsigned status, std::string body,
                                                    std::string type = "application/json");
@@ -42,8 +48,11 @@ class http_client {
   void close() noexcept;
 
  private:
+  void begin_patience(std::size_t bytes);
+
   boost::asio::ip::tcp::socket& socket_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::optional<boost::asio::steady_timer> patience_;
   const bool knows_chunks_;
   bool gone_ = false;
   bool chunked_ = true;

@@ -46,7 +46,7 @@ http_exchange::http_exchange(http_shared& shared, asio::ip::tcp::socket& client,
 }
 
 http_exchange::~http_exchange() {
-  if (call_) --shared_.guarded;
+  if (call_ || admitting_) --shared_.guarded;
   shared_.guarding.erase(this);
   if (opened_) shared_.open.erase(*opened_);
 }
@@ -83,6 +83,7 @@ asio::awaitable<bool> http_exchange::serve() {
       co_return co_await client_.reply(200, std::move(fault));
     }
     lists_tools_ = message_.kind == message_kind::request && message_.method == "tools/list";
+    if (lists_tools_) tools_ = tools_of(find_caller(request_, shared_.policy, address_));
     if (is_call(message_, shared_.calls.params().locations)) co_await admit();
   } else if (!request_["Last-Event-ID"].empty()) {
     let_go_of_streams();
@@ -111,28 +112,43 @@ bool http_exchange::open_request() {
   return true;
 }
 
+std::shared_ptr<tool_table> http_exchange::tools_of(const http_caller& caller) const {
+  if (!caller.scope_fault.empty()) return shared_.tools.of_nobody();
+  std::string name(request_.target().data(), request_.target().size());
+  for (const auto& part : {session_, caller.scope, caller.marks}) {
+    name += '\n' + std::to_string(part.size()) + ':' + part;
+  }
+  return shared_.tools.of(name);
+}
+
 asio::awaitable<void> http_exchange::admit() {
+  admitting_ = true;
+  ++shared_.guarded;
   auto caller = find_caller(request_, shared_.policy, address_);
+  tools_ = tools_of(caller);
   const auto call = read_tool_call(message_, shared_.calls.params().locations, caller.key);
   call_context known;
-  if (shared_.calls.needs_hints(call) && shared_.tools.find(call.name) == nullptr) {
+  if (shared_.calls.needs_hints(call) && tools_->find(call.name) == nullptr) {
     known.list_is_whole = co_await list_tools();
   }
-  known.hints = shared_.tools.find(call.name);
+  known.hints = tools_->find(call.name);
   known.caller = std::move(caller.scope);
   known.caller_marks = std::move(caller.marks);
   known.transport_key = std::move(caller.key);
   known.key_fault = std::move(caller.key_fault);
   known.scope_fault = std::move(caller.scope_fault);
   auto admitted = co_await shared_.calls.admit(request_.body(), std::move(known));
+  admitting_ = false;
+  if (admitted.call) {
+    call_.emplace(std::move(*admitted.call));
+    shared_.guarding.insert(this);
+    client_.limit_patience();
+  } else {
+    --shared_.guarded;
+  }
   response_ = std::move(admitted.response);
   if (!response_.empty()) co_return;
   call_id_ = message_.id;
-  if (admitted.call) {
-    call_.emplace(std::move(*admitted.call));
-    ++shared_.guarded;
-    shared_.guarding.insert(this);
-  }
   request_.body() = std::move(admitted.forward);
   message_ = read_message(request_.body());
 }
@@ -168,6 +184,11 @@ asio::awaitable<std::optional<http_head>> http_exchange::ask_server() {
     if (const auto connected = co_await upstream_->connect(); !connected) {
       if (call_) co_await release();
       co_await refuse(connected.error().detail);
+      co_return std::nullopt;
+    }
+    if (call_ && shared_.ending) {
+      co_await release();
+      co_await refuse("the proxy ends");
       co_return std::nullopt;
     }
     if (call_ && !call_->lease.may_go_on()) {
@@ -236,10 +257,17 @@ asio::awaitable<void> http_exchange::release() {
   --shared_.guarded;
 }
 
+void http_exchange::end() noexcept {
+  if (upstream_) upstream_->close();
+}
+
 void http_exchange::let_go_of_streams() {
+  const auto last = request_["Last-Event-ID"];
+  const std::string_view id(last.data(), last.size());
   for (auto* const each : shared_.guarding) {
-    if (each->session_ == session_ && each->client_.gone() && each->upstream_) {
-      each->upstream_->close();
+    if (each->session_ == session_ && each->client_.gone() &&
+        std::ranges::find(each->event_ids_, id) != each->event_ids_.end()) {
+      each->end();
     }
   }
 }

@@ -1,5 +1,6 @@
 // One request of a client on streamable HTTP, and its response.
 #pragma once
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,11 +12,11 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "mcp/call_guard.hpp"
+#include "mcp/caller_tools.hpp"
 #include "mcp/event_stream.hpp"
 #include "mcp/http_client.hpp"
 #include "mcp/http_upstream.hpp"
 #include "mcp/message.hpp"
-#include "mcp/tool_table.hpp"
 
 namespace onceguard::mcp {
 
@@ -23,7 +24,7 @@ namespace onceguard::mcp {
 struct http_shared {
   boost::asio::io_context& io;
   call_guard& calls;
-  tool_table& tools;
+  caller_tools& tools;
   const upstream_address& upstream;
   const bool& local_only;      ///< the proxy listens on a loopback address
   const route_policy& policy;  ///< whose a key is
@@ -41,7 +42,10 @@ struct http_shared {
   std::map<request_name, unfinished_call> unfinished{};
   std::set<request_name> open{};              ///< requests that have no response yet
   std::set<class http_exchange*> guarding{};  ///< those with a call that holds a lease
-  std::size_t guarded = 0;                    ///< calls that hold a lease
+  std::size_t guarded = 0;                    ///< calls that hold a lease, or may get one
+  bool ending = false;                        ///< no call goes on
+  /// Nobody goes on with the stream of this call.
+  void give_up(const request_name& name, unknown_reason why);
 };
 
 class http_exchange {
@@ -53,6 +57,10 @@ class http_exchange {
 
   /// True: the client's connection may be used for another request.
   [[nodiscard]] boost::asio::awaitable<bool> serve();
+  /// Ends the wait for the server, whose answer does not count any more.
+  void end() noexcept;
+  /// Gives up the lease of the call, at the end of all.
+  void drop_call() noexcept { call_.reset(); }
 
  private:
   /// A page of a browser whose name leads to a loopback address (DNS rebinding) is no client.
@@ -77,6 +85,10 @@ class http_exchange {
   /// `response_` is then what the client gets; empty: the response may come on another stream.
   [[nodiscard]] boost::asio::awaitable<void> end_without_response(unknown_reason why);
   void park();
+  /// Whose list of tools counts for the request.
+  [[nodiscard]] std::shared_ptr<tool_table> tools_of(const struct http_caller& caller) const;
+  /// Whether the client may ask for what follows this event.
+  void note_id(const sent_event& event);
   /// A client goes on with a stream that we hold: the server would not let it.
   void let_go_of_streams();
   [[nodiscard]] running_call give_call();
@@ -95,8 +107,11 @@ class http_exchange {
   std::string session_;
   bool lists_tools_ = false;
   bool resumable_ = false;  ///< the client knows the id of an event, and may ask for what follows
+  std::deque<std::string> event_ids_;  ///< the last ones that the client may know
   std::optional<http_shared::request_name> opened_;
   std::string response_;  // instead of a request to the server
+  std::shared_ptr<tool_table> tools_;
+  bool admitting_ = false;
   std::optional<running_call> call_;
   std::string call_id_;
   std::unique_ptr<http_upstream> upstream_;

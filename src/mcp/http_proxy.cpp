@@ -16,9 +16,9 @@
 
 #include "base/clock.hpp"
 #include "mcp/call_guard.hpp"
+#include "mcp/caller_tools.hpp"
 #include "mcp/http_exchange.hpp"
 #include "mcp/http_upstream.hpp"
-#include "mcp/tool_table.hpp"
 
 namespace onceguard::mcp {
 
@@ -32,6 +32,8 @@ namespace {
 constexpr std::size_t longest_request = 64u << 20;
 /// After a stop request, for the calls that run.
 constexpr std::chrono::seconds drain{25};
+/// For the store to take down that nobody knows how the others end.
+constexpr std::chrono::seconds longest_end{8};
 
 }  // namespace
 
@@ -41,7 +43,7 @@ class http_proxy::listener {
            std::function<void(const std::string&)> complain)
       : params_(std::move(params)),
         calls_(records, params_.calls),
-        tools_(params_.calls.locations, params_.calls.required),
+        tools_(params_.calls),
         shared_{io_,
                 calls_,
                 tools_,
@@ -74,11 +76,20 @@ class http_proxy::listener {
     io_.run();
   }
 
+  ~listener() {
+    // No lease is given up amid the end of `io_`, and no timer outlives it.
+    for (auto* const each : shared_.guarding) each->drop_call();
+    shared_.unfinished.clear();
+  }
+
   void stop() {
     asio::post(io_, [this] {
       boost::system::error_code ignored;
       acceptor_.close(ignored);
-      if (std::exchange(stopping_, true)) return io_.stop();
+      if (std::exchange(stopping_, true)) {
+        end_ = base::boot_now();
+        return;
+      }
       end_ = base::boot_now() + drain;
       finish();
     });
@@ -93,9 +104,22 @@ class http_proxy::listener {
 
   /// Ends when no guarded call runs any more.
   void finish() {
-    if (shared_.guarded == 0 || base::boot_now() >= end_) return io_.stop();
+    if (shared_.guarded == 0) return io_.stop();
+    if (base::boot_now() >= end_) {
+      if (std::exchange(shared_.ending, true)) return io_.stop();
+      end_ = base::boot_now() + longest_end;
+      give_up_calls();
+    }
     drained_.expires_after(std::chrono::milliseconds(20));
     drained_.async_wait([this](const boost::system::error_code&) { finish(); });
+  }
+
+  void give_up_calls() {
+    for (auto* const each : shared_.guarding) each->end();
+    while (!shared_.unfinished.empty()) {
+      const auto name = shared_.unfinished.begin()->first;
+      shared_.give_up(name, unknown_reason::abandoned);
+    }
   }
 
   asio::awaitable<void> accept() {
@@ -136,12 +160,13 @@ class http_proxy::listener {
   }
 
   const http_proxy_params params_;
-  asio::io_context io_{1};
   call_guard calls_;
-  tool_table tools_;
+  caller_tools tools_;
   upstream_address upstream_;
   bool local_only_ = true;
   http_shared shared_;
+  // Behind what it is shared with: its end is that of the exchanges that still run.
+  asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer drained_{io_};
   base::boot_clock::time_point end_;

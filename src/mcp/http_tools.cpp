@@ -16,7 +16,7 @@ asio::awaitable<bool> http_exchange::list_tools() {
       shared_.complain("the server did not list its tools; their hints don't count");
       co_return false;
     }
-    cursor = shared_.tools.learn(result);
+    cursor = tools_->learn(result);
     if (cursor.empty()) co_return true;
   }
   co_return false;

@@ -1,7 +1,10 @@
+import contextlib
+
 import pytest
 
 from support.executing import Executing
 from support.tool_client import ToolClient
+from support.tool_server import ToolProxy, ToolServer
 
 
 class Tools:
@@ -47,3 +50,16 @@ def tools(onceguard, tmp_path):
     made = Tools(onceguard, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def place(tools):
+    """A server that answers as `answer` says, and a proxy before it."""
+    with contextlib.ExitStack() as opened:
+        def start(answer, *options):
+            server = ToolServer(answer)
+            opened.callback(server.close)
+            proxy = ToolProxy(tools, f"http://127.0.0.1:{server.port}/mcp", *options)
+            opened.callback(proxy.close)
+            return server, proxy
+        yield start

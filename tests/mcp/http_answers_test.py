@@ -1,7 +1,6 @@
 """`onceguard mcp --upstream`: what the answers of a server mean, and whose a key is."""
 
 import base64
-import contextlib
 import json
 import threading
 import time
@@ -10,24 +9,11 @@ import jwt
 import pytest
 
 from support.client import Connection
-from support.tool_server import ToolProxy, ToolServer, call_of
+from support.tool_server import call_of
 from support.waiting import wait_until
 
 RESULT = b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
 SESSION = ("Mcp-Session-Id", "s1")
-
-
-@pytest.fixture
-def place(tools):
-    """A server that answers as `answer` says, and a proxy before it."""
-    with contextlib.ExitStack() as opened:
-        def start(answer, *options):
-            server = ToolServer(answer)
-            opened.callback(server.close)
-            proxy = ToolProxy(tools, f"http://127.0.0.1:{server.port}/mcp", *options)
-            opened.callback(proxy.close)
-            return server, proxy
-        yield start
 
 
 def paid(_, sent):

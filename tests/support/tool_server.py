@@ -17,6 +17,7 @@ class ToolServer:
 
     def __init__(self, answer):
         self.calls, self.answer = [], answer
+        self.hints = lambda request: {}  # of the tool in the list for this request
         self.lists_in_events = False  # with a length, as frameworks write short answers
         handler = type("Handler", (_Handler,), {"tools": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -40,7 +41,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if sent.get("method") == "tools/list":
             listed = json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": {"tools": [
-                {"name": "charge", "inputSchema": {"type": "object"}}]}}).encode()
+                {"name": "charge", "inputSchema": {"type": "object"},
+                 "annotations": self.tools.hints(self)}]}}).encode()
             if self.tools.lists_in_events:
                 return self.reply(200, "text/event-stream", b"data: " + listed + b"\n\n")
             return self.reply(200, "application/json", listed)
@@ -80,6 +82,9 @@ class ToolProxy:
              f"127.0.0.1:{self.port.number}", "--upstream", upstream, *map(str, options)],
             env=tools.environment(), cwd=tools.folder)
         wait_until(lambda: is_open(self.port.number), timeout=20, what="the proxy")
+
+    def answers(self):
+        return is_open(self.port.number)
 
     def post(self, message, *fields):
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
