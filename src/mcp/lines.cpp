@@ -7,6 +7,7 @@
 #include <string_view>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utility>
 
 #include <climits>
 
