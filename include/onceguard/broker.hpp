@@ -118,6 +118,8 @@ class consumer {
   /// returns none, and waits for as long.
   [[nodiscard]] virtual result<std::vector<delivery>> receive(std::size_t most,
                                                               milliseconds wait) = 0;
+  /// The broker sends nothing more; what is held can still be settled. Not followed by receive.
+  [[nodiscard]] virtual result<void> stop_intake() { return {}; }
   /// Gives a delivery its full hold again, from now on.
   [[nodiscard]] virtual result<void> extend(std::uint64_t tag) = 0;
   /// The message is done: the broker forgets it. On success the broker has confirmed it, if its

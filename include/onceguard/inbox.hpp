@@ -77,6 +77,9 @@ struct inbox_outcome {
   /// failed, unknown: whoever does the work is out of reach, for all messages. A failed attempt of
   /// this kind does not count.
   bool away = false;
+  /// Of `away`: it does not count even if other messages are handled meanwhile, as where a rate
+  /// limiter refuses.
+  bool blameless = false;
 };
 
 /// What a consumer tells its broker.

@@ -28,15 +28,18 @@ class endpoint final : public receiver {
     const auto answer = connections_.post(endpoint_request(form_, given), params_.timeout);
     if (!answer) {
       const auto& why = answer.error();
-      if (why.effect == effect::none) return away(not_handled(inbox_result::failed, why.detail));
+      if (why.effect == effect::none) {
+        return away(not_handled(inbox_result::failed, why.detail), true);
+      }
       return not_handled(inbox_result::unknown, why.detail, unknown_reason::upstream_broken);
     }
     return outcome_of(answer->status);
   }
 
  private:
-  static handling away(handling out) {
+  static handling away(handling out, bool blameless) {
     out.away = true;
+    out.blameless = blameless;
     return out;
   }
 
@@ -47,7 +50,7 @@ class endpoint final : public receiver {
     auto out = rule == outcome_rule::unknown ? not_handled(inbox_result::unknown, text,
                                                            unknown_reason::upstream_status, status)
                                              : not_handled(inbox_result::failed, text);
-    return says_away(status) ? away(std::move(out)) : out;
+    return says_away(status) ? away(std::move(out), says_too_many(status)) : out;
   }
 
   [[nodiscard]] outcome_rule rule_of(std::uint16_t status) const {

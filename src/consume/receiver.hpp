@@ -39,6 +39,9 @@ class receiver {
   return status == 429 || status == 502 || status == 503;
 }
 
+/// Of these, one that is never a message's own: a rate limiter lets others through.
+[[nodiscard]] constexpr bool says_too_many(std::uint16_t status) noexcept { return status == 429; }
+
 /// POST to the endpoint of the parameters. A 2xx is handled; 3xx, 4xx, 501, 503 and an address that
 /// takes no connection are failed attempts; any other status, a timeout and a broken answer are
 /// unknown. 429, 502, 503 and that address say that it is away. `secrets`: the bytes of the keys of

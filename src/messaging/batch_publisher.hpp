@@ -19,6 +19,8 @@ struct refusal {
   std::string text;
   /// It is not the message's fault: the destination was full, or away, before it took this one.
   bool for_now = false;
+  bool away = false;       ///< who takes it says that it takes none, whichever message it is
+  bool blameless = false;  ///< as in inbox_outcome
 
   [[nodiscard]] bool empty() const noexcept { return text.empty(); }
 };

@@ -66,7 +66,10 @@ class endpoint final : public destination {
       }
       const auto text = "the endpoint answered " + std::to_string(answer->status);
       if (consume::says_away(answer->status)) {
-        return error(errc::broker_unreachable, text, effect::unknown);
+        auto& refused = out.emplace_back(text);
+        refused.away = true;
+        refused.blameless = consume::says_too_many(answer->status);
+        continue;
       }
       out.emplace_back(answer->status / 100 == 2 ? std::string() : text);
     }

@@ -83,6 +83,20 @@ class sender {
         later.reason = refusal.text;
         continue;
       }
+      if (refusal.away) {
+        auto away =
+            messaging::away_of({refusal.text, all[i].attempt, batch[i].excused, batch[i].blamed},
+                               refusal.blameless, policy_);
+        counters_.destination_up = false;
+        if (away.kind == inbox_result::failed) {
+          out.push_back(std::move(away));
+          continue;
+        }
+        // The last of so many: the row tells why.
+        if (auto noted = rows_.note_refusal(numbers[i], refusal.text); !noted) return noted.error();
+        out.push_back(std::move(away));
+        continue;
+      }
       // Noted before it is given back: the count must not be lost with this process.
       const auto failures = rows_.note_refusal(numbers[i], refusal.text);
       if (!failures) return failures.error();
@@ -172,6 +186,12 @@ class relaying {
 
   void note_outcome(const subscription_event& happened) {
     const auto& outcome = *happened.outcome;
+    if (outcome.away) {
+      ++counters_.given_back;
+      base::log(base::event::relay_given_back, {{"relay", std::string_view(params_.name)},
+                                                {"why", std::string_view(outcome.reason)}});
+      return;
+    }
     auto event = base::event::relayed;
     if (outcome.kind == inbox_result::handled) {
       ++counters_.published;

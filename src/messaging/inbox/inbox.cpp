@@ -118,6 +118,21 @@ inbox_outcome failure_of(std::string reason, std::uint32_t attempt, const inbox_
   return out;
 }
 
+inbox_outcome away_of(attempt_away failed, bool blameless, const inbox_policy& policy) {
+  const bool own = !blameless && failed.blamed > 0 && failed.blamed + 1 >= policy.attempts;
+  if (own) return dead(std::move(failed.reason), failed.attempt);
+  inbox_outcome out;
+  out.kind = inbox_result::failed;
+  out.away = true;
+  out.blameless = blameless;
+  out.attempt = failed.attempt;
+  // After an outage nothing is to wait for long. A rate limiter is given more time with each.
+  const auto failures = failed.blamed + (blameless ? failed.excused : 0) + 1;
+  out.retry_after = backoff_after(failures, policy);
+  out.reason = std::move(failed.reason);
+  return out;
+}
+
 inbox_outcome failure_of(std::uint32_t attempt, const inbox_policy& policy) {
   try {
     throw;

@@ -35,6 +35,17 @@ void check(std::string_view subscriber, const inbox_policy& policy);
 
 /// The outcome of the exception that is being handled: failed, or dead if no attempt is left.
 [[nodiscard]] inbox_outcome failure_of(std::uint32_t attempt, const inbox_policy& policy);
+/// An attempt that failed since who does the work was away.
+struct attempt_away {
+  std::string reason;
+  std::uint32_t attempt = 0;
+  std::uint32_t excused = 0;  ///< earlier ones that don't count
+  std::uint32_t blamed = 0;   ///< earlier ones of this kind that count
+};
+/// Waits for the back-off, and is dead with the last of the attempts that count, never with the
+/// first: others were handled between them. `blameless`: as in inbox_outcome.
+[[nodiscard]] inbox_outcome away_of(attempt_away failed, bool blameless,
+                                    const inbox_policy& policy);
 /// The same of a failure without an exception.
 [[nodiscard]] inbox_outcome failure_of(std::string reason, std::uint32_t attempt,
                                        const inbox_policy& policy);

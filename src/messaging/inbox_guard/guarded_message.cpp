@@ -18,14 +18,13 @@ inbox_outcome outcome_of(handling work, std::uint32_t attempt, const inbox_polic
     const auto counted = attempt > earlier.excused ? attempt - earlier.excused : 1;
     return failure_of(std::move(work.reason), counted, policy);
   }
+  if (work.kind == inbox_result::failed) {
+    return away_of({std::move(work.reason), attempt, earlier.excused, earlier.blamed},
+                   work.blameless, policy);
+  }
   inbox_outcome out;
   out.kind = work.kind;
   out.away = work.away;
-  if (work.kind == inbox_result::failed && earlier.blamed >= policy.attempts) {
-    // So often others were handled after it failed: it is this message.
-    out.kind = inbox_result::dead;
-    out.away = false;
-  }
   out.attempt = attempt;
   out.reason = std::move(work.reason);
   return out;

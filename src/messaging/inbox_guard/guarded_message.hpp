@@ -16,7 +16,8 @@ struct handling {
   std::string reason;                              ///< of all but handled
   unknown_reason why = unknown_reason::abandoned;  ///< unknown
   std::uint16_t why_status = 0;                    ///< unknown: the status that is the reason
-  bool away = false;  ///< failed, unknown: whoever does the work is out of reach
+  bool away = false;       ///< failed, unknown: whoever does the work is out of reach
+  bool blameless = false;  ///< of `away`: and it is never the message's fault
 };
 
 /// What became of earlier attempts, besides what the record knows.

@@ -79,6 +79,22 @@ class queue_consumer final : public messaging::consumer, private channel_listene
     }
   }
 
+  /// What is given back to a queue from which this channel consumes may come here again, and each
+  /// time counts.
+  [[nodiscard]] result<void> stop_intake() override {
+    static_cast<void>(connection_.advance());
+    if (auto usable = check(); !usable) return usable;
+    if (auto done = cancel_down_to(0); !done) return done;
+    while (!arrived_.empty()) {
+      const auto tag = arrived_.front().tag;
+      arrived_.pop_front();
+      held_.insert(tag);
+      if (auto done = give_back(tag, milliseconds(0)); !done) return done;
+    }
+    static_cast<void>(connection_.flush(deadline()));
+    return check();
+  }
+
   [[nodiscard]] result<void> extend(std::uint64_t tag) override {
     if (auto held = check_held(tag); !held) return held;
     connection_.beat();
@@ -183,14 +199,20 @@ class queue_consumer final : public messaging::consumer, private channel_listene
     const bool asks_for_more = most > arrived_.size() && here >= capacity_;
     if (asks_for_more && capacity_ < params_.in_flight) return add_consumer(deadline());
     if (here > first_prefetch() / 2) return {};
-    while (consumers_ > 1) {
+    if (auto done = cancel_down_to(1); !done) return done;
+    capacity_ = first_prefetch();
+    return {};
+  }
+
+  /// The last ones end first. They keep what they hold.
+  [[nodiscard]] result<void> cancel_down_to(std::size_t rest) {
+    while (consumers_ > rest) {
       const auto tag = consumer_tag(--consumers_);
       amqp_basic_cancel_t cancel{bytes_of(tag), 1};
       if (!append_method(connection_.outgoing(), the_channel, AMQP_BASIC_CANCEL_METHOD, &cancel)) {
         return connection_.fault(errc::conflict, "AMQP can't carry the request");
       }
     }
-    capacity_ = first_prefetch();
     return {};
   }
 

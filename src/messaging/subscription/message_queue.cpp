@@ -14,6 +14,10 @@ void count_down(counts& all, const std::string& name) {
   if (found != all.end() && --found->second == 0) all.erase(found);
 }
 
+std::uint32_t tries_of(const message_queue::held& one) {
+  return one.excused + one.blamed + one.errors;
+}
+
 }  // namespace
 
 void message_queue::add(delivery message, std::string id, time_point extend_at) {
@@ -45,15 +49,13 @@ std::vector<const message_queue::held*> message_queue::next_batch(std::size_t mo
   for (const auto tag : order_of_arrival_) {
     auto& one = all_.at(tag);
     const std::string_view key = one.message.received.order_key;
-    const bool twin_runs = !one.id.empty() && running_ids_.contains(one.id);
-    const bool free =
-        !twin_runs &&
-        (key.empty() || (!running_keys_.contains(std::string(key)) && !blocked.contains(key)));
+    const bool free = is_free(one) && !blocked.contains(key);
     // Where a failure stops its key, the next one must know what became of this one.
     const bool follows =
         order_ == order_rule::stop && !key.empty() && taken.contains(std::string(key));
     const bool fits = out.empty() || (!one.alone && !out.front()->alone);
     if (out.size() < most && fits && free && !follows && may_run(one, now)) {
+      blame(one);
       begin(one);
       if (!key.empty()) ++taken[std::string(key)];
       out.push_back(&one);
@@ -73,12 +75,50 @@ void message_queue::begin(held& one) {
   one.running = true;
   if (one.retry_at) --waiting_;
   one.retry_at.reset();
-  if (one.excused_at && successes_ > *one.excused_at) {
-    // Others were handled meanwhile: it was the message's own failure.
-    --one.excused;
-    ++one.blamed;
-  }
   one.excused_at.reset();
+}
+
+void message_queue::blame(held& one) const {
+  if (!one.excused_at || successes_ <= *one.excused_at) return;
+  --one.excused;
+  ++one.blamed;
+}
+
+bool message_queue::is_free(const held& one) const {
+  const auto& key = one.message.received.order_key;
+  const bool twin_runs = !one.id.empty() && running_ids_.contains(one.id);
+  return !twin_runs && (key.empty() || !running_keys_.contains(key));
+}
+
+const message_queue::held* message_queue::least_tried(time_point now) const {
+  const held* out = nullptr;
+  std::unordered_set<std::string_view> blocked;
+  for (const auto tag : order_of_arrival_) {
+    const auto& one = all_.at(tag);
+    const std::string_view key = one.message.received.order_key;
+    const bool runs = is_free(one) && !blocked.contains(key) && may_run(one, now);
+    if (runs && (out == nullptr || tries_of(one) < tries_of(*out))) out = &one;
+    const bool passes = order_ == order_rule::skip && one.retry_at.has_value();
+    if (!key.empty() && !passes) blocked.insert(key);
+  }
+  return out;
+}
+
+std::vector<const message_queue::held*> message_queue::next_probe(time_point now) {
+  const auto* const found = least_tried(now);
+  if (found == nullptr) return {};
+  auto& one = all_.at(found->message.tag);
+  begin(one);
+  std::erase(order_of_arrival_, one.message.tag);
+  const auto& key = one.message.received.order_key;
+  if (!key.empty()) ++running_keys_[key];
+  ++running_ids_[one.id];
+  return {&one};
+}
+
+bool message_queue::has_untried(time_point now) const {
+  const auto* const found = least_tried(now);
+  return found != nullptr && tries_of(*found) == 0;
 }
 
 void message_queue::end(const std::string& order_key, const std::string& id) {
@@ -115,12 +155,12 @@ void message_queue::retry_after_error(std::uint64_t tag, time_point now, millise
            alone);
 }
 
-void message_queue::excuse(std::uint64_t tag, time_point now) {
+void message_queue::excuse(std::uint64_t tag, time_point due, bool blameless) {
   auto taken = take(tag);
   if (!taken) return;
   ++taken->excused;
-  taken->excused_at = successes_;
-  put_back(std::move(*taken), now, false);
+  if (!blameless) taken->excused_at = successes_;
+  put_back(std::move(*taken), due, false);
 }
 
 void message_queue::put_back(held one, time_point due, bool alone) {

@@ -48,9 +48,14 @@ class message_queue {
   void retry(std::uint64_t tag, time_point due, bool alone = false);
   /// As retry, after a batch that ended in an error: after `pause`, doubled for each error before.
   void retry_after_error(std::uint64_t tag, time_point now, milliseconds pause, bool alone);
-  /// As retry, at once: who does the work was away, and the attempt does not count, unless another
-  /// message succeeds before the next one.
-  void excuse(std::uint64_t tag, time_point now);
+  /// The message that has been tried the least of those that may run now, which runs from now on;
+  /// none may: empty. What it comes to is no evidence against it.
+  [[nodiscard]] std::vector<const held*> next_probe(time_point now);
+  /// Whether a message may run now that has not been tried yet.
+  [[nodiscard]] bool has_untried(time_point now) const;
+  /// As retry: who does the work was away, and the attempt does not count, unless another message
+  /// succeeds before the next one. `blameless`: not even then.
+  void excuse(std::uint64_t tag, time_point due, bool blameless);
   /// A message was handled.
   void note_success() noexcept { ++successes_; }
   /// The connection is gone, and all its deliveries. What runs keeps its key and its id until
@@ -71,6 +76,8 @@ class message_queue {
   [[nodiscard]] bool keeps_order(std::uint64_t tag) const;
   /// The messages that are to be extended, which are noted as extended until `next`.
   [[nodiscard]] std::vector<std::uint64_t> to_extend(time_point now, time_point next);
+  /// One that is held.
+  [[nodiscard]] const held& at(std::uint64_t tag) const { return all_.at(tag); }
   /// The tags of all that do not run.
   [[nodiscard]] std::vector<std::uint64_t> idle() const;
 
@@ -79,6 +86,10 @@ class message_queue {
   std::optional<held> take(std::uint64_t tag);
   void put_back(held one, time_point due, bool alone);
   void begin(held& one);
+  /// Its failure counts after all, if others were handled meanwhile.
+  void blame(held& one) const;
+  [[nodiscard]] bool is_free(const held& one) const;
+  [[nodiscard]] const held* least_tried(time_point now) const;
   [[nodiscard]] bool keeps_order(const held& one) const;
   [[nodiscard]] bool may_run(const held& one, time_point now) const;
 

@@ -4,6 +4,8 @@
 #include <exception>
 #include <limits>
 
+#include "messaging/delivery_limits.hpp"
+
 namespace onceguard::messaging {
 
 std::optional<error> fault_of(const subscription_params& params) {
@@ -13,6 +15,38 @@ std::optional<error> fault_of(const subscription_params& params) {
   if (params.queue.in_flight == 0) return refuse("subscription_params: in_flight is not positive");
   if (params.retry.count() <= 0) return refuse("subscription_params: retry is not positive");
   return std::nullopt;
+}
+
+std::optional<error> fault_of(const consumer_traits& traits, const subscription_params& params,
+                              milliseconds retention) {
+  if (!params.dead_letters && !params.drop_dead_letters && !traits.dead_letters) {
+    return error(errc::conflict,
+                 "subscription: the broker has no destination for dead letters, and none is "
+                 "given");
+  }
+  if (retention.count() > 0 && retention <= traits.redelivery) {
+    return error(errc::conflict, "subscription: the retention of the inbox must exceed the " +
+                                     std::to_string(traits.redelivery.count() / 1'000) +
+                                     " seconds for which the broker may deliver a message again");
+  }
+  if (auto fault = limit_fault(traits, params.attempts, params.backoffs); !fault.empty()) {
+    return error(errc::conflict, "subscription: " + fault);
+  }
+  return std::nullopt;
+}
+
+bool is_last_delivery(const delivery& received, const consumer_traits& traits) noexcept {
+  return traits.deliveries_max > 0 && received.count >= traits.deliveries_max;
+}
+
+inbox_outcome out_of_deliveries(const consumer_traits& traits) {
+  inbox_outcome out;
+  out.kind = inbox_result::dead;
+  out.reason =
+      "the consumer ended before all attempts were made, and the broker delivers it no "
+      "more: " +
+      traits.limit_name;
+  return out;
 }
 
 broker_params consumer_params(const subscription_params& params) {

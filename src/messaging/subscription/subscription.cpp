@@ -1,12 +1,9 @@
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
 #include <onceguard/subscription.hpp>
 
 #include "base/clock.hpp"
-#include "messaging/delivery_limits.hpp"
 #include "messaging/subscription/circuit_breaker.hpp"
 #include "messaging/subscription/dead_letters.hpp"
 #include "messaging/subscription/message_queue.hpp"
@@ -63,20 +60,7 @@ class subscription {
   result<void> connect() {
     auto opened = open_consumer(consumer_params(params_));
     if (!opened) return opened.error();
-    const auto& traits = (*opened)->traits();
-    if (!params_.dead_letters && !params_.drop_dead_letters && !traits.dead_letters) {
-      return error(errc::conflict,
-                   "subscription: the broker has no destination for dead letters, and none is "
-                   "given");
-    }
-    if (retention_.count() > 0 && retention_ <= traits.redelivery) {
-      return error(errc::conflict, "subscription: the retention of the inbox must exceed the " +
-                                       std::to_string(traits.redelivery.count() / 1'000) +
-                                       " seconds for which the broker may deliver a message again");
-    }
-    if (auto fault = limit_fault(traits, params_.attempts, params_.backoffs); !fault.empty()) {
-      return error(errc::conflict, "subscription: " + fault);
-    }
+    if (auto wrong = fault_of((*opened)->traits(), params_, retention_)) return *wrong;
     consumer_ = std::move(*opened);
     ++connection_;
     report({.kind = event_kind::connected});
@@ -89,10 +73,7 @@ class subscription {
     consumer_.reset();
     queue_.clear();
     report({.kind = event_kind::broker_away, .text = why.detail});
-    std::mutex mutex;
-    std::unique_lock locked(mutex);
-    std::condition_variable_any never;
-    never.wait_for(locked, stop_, pause_, [] { return false; });
+    sleep_unless(stop_, pause_);
     pause_ = std::min(2 * pause_, retry_max);
   }
 
@@ -107,6 +88,9 @@ class subscription {
 
   void turn() {
     for (auto& job : pool_.take_done(milliseconds(0))) settle(std::move(job));
+    if (consumer_ == nullptr) return;
+    // A message that was told "away" before can't tell an outage from its own fault.
+    if (may_probe() && !queue_.has_untried(base::boot_now()) && room() > 0) receive(1);
     if (consumer_ == nullptr) return;
     dispatch();
     extend();
@@ -130,7 +114,11 @@ class subscription {
     most -= std::min(most, overdue);
     if (circuit_.is_closed()) return most;
     // Nothing more comes in, unless no message is there to be tried.
-    return circuit_.may_probe(base::boot_now()) ? std::min<std::size_t>(most, 1) : 0;
+    return may_probe() ? std::min<std::size_t>(most, 1) : 0;
+  }
+
+  [[nodiscard]] bool may_probe() const {
+    return !circuit_.is_closed() && circuit_.may_probe(base::boot_now());
   }
 
   void ask_for_backlog() {
@@ -169,8 +157,7 @@ class subscription {
   void take(delivery received) {
     report({.kind = event_kind::received, .message = &received});
     auto id = id_of(params_, received.received);  // without one, it is found dead
-    const auto most = consumer_->traits().deliveries_max;
-    if (most > 0 && received.count >= most) {
+    if (is_last_delivery(received, consumer_->traits())) {
       report({.kind = event_kind::last_delivery, .message = &received, .id = id});
     }
     queue_.add(std::move(received), std::move(id), next_extension());
@@ -181,7 +168,7 @@ class subscription {
       const auto now = base::boot_now();
       const bool probe = !circuit_.is_closed();
       if (probe && !circuit_.may_probe(now)) return;
-      const auto batch = queue_.next_batch(probe ? 1 : params_.batch, now);
+      const auto batch = probe ? queue_.next_probe(now) : queue_.next_batch(params_.batch, now);
       if (batch.empty()) return;
       if (probe) circuit_.begin_probe();
       batch_job job;
@@ -273,8 +260,8 @@ class subscription {
         reply_result = consumer_->acknowledge(message.tag);
         break;
       case broker_reply::give_back:
-        if (outcome.away) {  // it waits here until the circuit breaker lets it try again
-          queue_.excuse(message.tag, base::boot_now());
+        if (outcome.away) {  // it waits here, and for the circuit breaker
+          queue_.excuse(message.tag, base::boot_now() + outcome.retry_after, outcome.blameless);
         } else {
           reply_result = postpone(message.tag, outcome.retry_after);
         }
@@ -339,6 +326,8 @@ class subscription {
   // --- the end
 
   void finish() {
+    const auto stopped = consumer_ == nullptr ? result<void>() : consumer_->stop_intake();
+    if (!stopped) static_cast<void>(still_connected(stopped.error()));
     // A worker that pauses after an error of the store would keep the process from its end.
     for (const auto& job : pool_.take_waiting()) {
       --jobs_;
@@ -361,8 +350,19 @@ class subscription {
   void give_back_idle() {
     for (const auto tag : queue_.idle()) {
       if (consumer_ == nullptr) return;
+      if (bury_last(queue_.at(tag))) continue;
       if (const auto done = return_to(tag, milliseconds(0)); !done) disconnect(done.error());
     }
+  }
+
+  /// The broker would drop it without a word. False: it is to be given back.
+  bool bury_last(const message_queue::held& one) {
+    const auto& traits = consumer_->traits();
+    if (!is_last_delivery(one.message, traits)) return false;
+    if (!dead_letters_.given() && !traits.dead_letters) return false;
+    const auto message = one.message;  // reply() forgets the one that is held
+    reply(message, std::string(one.id), out_of_deliveries(traits));
+    return true;
   }
 
   void report(const event& happened) const {

@@ -132,6 +132,43 @@ TEST_F(message_queue_test, a_message_that_is_gone_can_not_be_retried) {
   EXPECT_EQ(queue.waiting(), 0u);
 }
 
+TEST_F(message_queue_test, a_probe_is_the_message_that_was_tried_least) {
+  message_queue queue(order_rule::skip);
+  const auto probe = [&](milliseconds later) {
+    const auto got = queue.next_probe(now_ + later);
+    return got.empty() ? 0 : got[0]->message.tag;
+  };
+  add(queue, 1, "a");
+  EXPECT_TRUE(queue.has_untried(now_));
+  EXPECT_EQ(probe(0ms), 1u);
+  add(queue, 2, "a");
+  EXPECT_FALSE(queue.has_untried(now_)) << "the key runs";
+  queue.excuse(1, now_ + 10ms, false);
+  EXPECT_EQ(probe(20ms), 2u) << "which has not been tried";
+  EXPECT_EQ(probe(20ms), 0u);
+  queue.excuse(2, now_ + 30ms, false);
+  EXPECT_FALSE(queue.has_untried(now_ + 20ms));
+  EXPECT_EQ(probe(9ms), 0u) << "both wait";
+  EXPECT_EQ(probe(20ms), 1u);
+}
+
+TEST_F(message_queue_test, a_failed_probe_is_no_evidence) {
+  message_queue queue(order_rule::skip);
+  add(queue, 1);
+  run(queue);
+  queue.excuse(1, now_, false);
+  queue.note_success();
+  const auto probe = queue.next_probe(now_);
+  ASSERT_EQ(probe.size(), 1u);
+  EXPECT_EQ(probe[0]->blamed, 0u);
+  queue.excuse(1, now_, false);
+  queue.note_success();
+  const auto batch = queue.next_batch(1, now_);
+  ASSERT_EQ(batch.size(), 1u);
+  EXPECT_EQ(batch[0]->blamed, 1u);
+  EXPECT_EQ(batch[0]->excused, 1u);
+}
+
 TEST_F(message_queue_test, one_that_is_to_be_alone_gets_no_company_however_often_it_fails) {
   message_queue queue(order_rule::skip);
   add(queue, 1);

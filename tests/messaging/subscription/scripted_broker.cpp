@@ -51,6 +51,10 @@ class scripted_consumer final : public consumer {
     const std::lock_guard locked(queue_->mutex);
     return std::exchange(queue_->dropped, {});
   }
+  [[nodiscard]] result<void> stop_intake() override {
+    stopped_ = true;
+    return {};
+  }
   [[nodiscard]] result<void> extend(std::uint64_t tag) override {
     const std::lock_guard locked(queue_->mutex);
     if (auto refused = next_of(queue_->refuse_extend)) return *refused;
@@ -66,6 +70,7 @@ class scripted_consumer final : public consumer {
   [[nodiscard]] result<void> give_back(std::uint64_t tag, milliseconds /*delay*/) override {
     const std::lock_guard locked(queue_->mutex);
     ++queue_->give_back_calls;
+    if (!stopped_) ++queue_->given_back_amid_intake;
     if (auto refused = next_of(queue_->refuse_give_back)) return *refused;
     const auto found = queue_->held.find(tag);
     if (found == queue_->held.end()) return error(errc::not_found, "not held");
@@ -120,6 +125,7 @@ class scripted_consumer final : public consumer {
   const messaging::consumer_traits traits_;
   /// As most brokers' clients number: anew with each connection.
   std::uint64_t next_tag_ = 1;
+  bool stopped_ = false;
 };
 
 class scripted_publisher final : public publisher {

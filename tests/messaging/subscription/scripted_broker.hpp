@@ -24,6 +24,7 @@ struct scripted_queue {
   std::vector<std::string> dead;
   std::size_t extended = 0;
   std::size_t give_back_calls = 0;
+  std::size_t given_back_amid_intake = 0;  ///< while more may come to the same consumer
   std::size_t publish_calls = 0;
   std::size_t held_most = 0;
   std::size_t connections = 0;

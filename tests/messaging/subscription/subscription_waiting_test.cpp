@@ -121,6 +121,84 @@ TEST_F(subscription_waiting, who_seems_away_while_others_are_handled_is_to_blame
   EXPECT_EQ(blamed, 1u);
 }
 
+TEST_F(subscription_waiting, one_that_always_seems_away_stops_nobody_and_is_dead_in_the_end) {
+  params_.queue.in_flight = 1;
+  put(1);
+  std::atomic<int> tries = 0;
+  run(answering([&](const delivered& one) {
+        if (one.id != "m0") return one_of(inbox_result::handled);
+        queue_->put("good", "good" + std::to_string(++tries));
+        if (one.blamed + 1 == 3) return one_of(inbox_result::dead);
+        auto out = away();
+        out.retry_after = milliseconds(1);
+        return out;
+      }),
+      [&] { return queue_->settled() == 4; })
+      .value();
+  EXPECT_EQ(tries, 3);
+  EXPECT_EQ(dead_->published.size(), 1u);
+}
+
+TEST_F(subscription_waiting, who_is_blameless_counts_no_attempts_though_others_are_handled) {
+  put(1);
+  std::vector<std::uint32_t> blamed;
+  run(answering([&](const delivered& one) {
+        if (one.id != "m0") return one_of(inbox_result::handled);
+        blamed.push_back(one.blamed);
+        if (blamed.size() == 5) return one_of(inbox_result::handled);
+        queue_->put("good", "good" + std::to_string(blamed.size()));
+        auto out = away();
+        out.blameless = true;
+        return out;
+      }),
+      [&] { return queue_->settled() == 5; })
+      .value();
+  EXPECT_EQ(blamed, std::vector<std::uint32_t>(5, 0));
+}
+
+TEST_F(subscription_waiting, who_was_told_away_waits_for_its_back_off) {
+  put(2);
+  std::vector<base::boot_clock::time_point> times;
+  run(answering([&](const delivered& one) {
+        if (one.id != "m0") return one_of(inbox_result::handled);
+        times.push_back(base::boot_now());
+        if (times.size() == 2) return one_of(inbox_result::handled);
+        auto out = away();
+        out.retry_after = milliseconds(150);
+        return out;
+      }),
+      [&] { return queue_->settled() == 2; })
+      .value();
+  EXPECT_GE(times.at(1) - times.at(0), milliseconds(150));
+}
+
+TEST_F(subscription_waiting, the_end_stops_the_intake_before_it_gives_back) {
+  put(3);
+  run(answering(
+          [](const delivered&) { return one_of(inbox_result::failed, milliseconds(3'600'000)); }),
+      [&] { return count(happening::settled) == 3; })
+      .value();
+  EXPECT_EQ(queue_->given_back.size(), 3u);
+  EXPECT_EQ(queue_->given_back_amid_intake, 0u);
+}
+
+TEST_F(subscription_waiting, what_waits_at_the_end_on_its_last_delivery_is_a_dead_letter) {
+  queue_->traits.deliveries_max = 3;
+  queue_->traits.limit_name = "max_deliver 3";
+  put(2);
+  queue_->waiting[1].count = 3;
+  run(answering(
+          [](const delivered&) { return one_of(inbox_result::failed, milliseconds(3'600'000)); }),
+      [&] { return count(happening::settled) == 2; })
+      .value();
+  EXPECT_EQ(queue_->given_back, std::vector<std::string>{"0"});
+  EXPECT_TRUE(queue_->lost_at_limit.empty());
+  ASSERT_EQ(dead_->published.size(), 1u);
+  const auto* const reason = messaging::header_of(dead_->published[0], messaging::reason_header);
+  ASSERT_NE(reason, nullptr);
+  EXPECT_NE(reason->find("max_deliver 3"), std::string::npos) << *reason;
+}
+
 TEST_F(subscription_waiting, pauses_grow_while_the_store_is_away) {
   put(1);
   params_.retry = milliseconds(5);
