@@ -279,6 +279,26 @@ TEST(rabbitmq, a_quorum_queue_counts_each_delivery) {
   }
 }
 
+TEST(rabbitmq, the_end_of_a_consumer_counts_once_and_what_it_gives_back_goes_to_others) {
+  const auto queue = broker().make_queue();
+  const auto sender = publish_to(queue.publisher_url);
+  for (const auto* const payload : {"1", "2", "3"}) {
+    ASSERT_TRUE(publish(*sender, text(payload)).has_value());
+  }
+  auto ending = consume(queue.consumer_url);
+  const auto kept = take_one(*ending);  // the others are sent, too, and not returned yet
+  const auto given = take_one(*ending);
+  ASSERT_TRUE(ending->stop_intake().has_value());
+  ASSERT_TRUE(ending->give_back(given.tag, 0ms).has_value());
+  const auto other = consume(queue.consumer_url);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(take_one(*other).count, 2u);
+  ASSERT_TRUE(publish(*sender, text("4")).has_value());
+  EXPECT_EQ(take_one(*other).received.payload, "4");
+  EXPECT_TRUE(ending->extend(kept.tag).has_value()) << "it is still held";
+  ending.reset();
+  EXPECT_EQ(take_one(*other).count, 2u);
+}
+
 TEST(rabbitmq, a_classic_queue_serves_as_well) {
   broker().server().session().declare_queue("classic", {});
   const auto url = broker().server().url("classic");

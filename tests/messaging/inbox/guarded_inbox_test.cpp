@@ -6,6 +6,8 @@
 #include <onceguard/inbox_guard.hpp>
 #include <onceguard/testing.hpp>
 
+#include "messaging/inbox/inbox.hpp"
+
 namespace onceguard::testing {
 namespace {
 
@@ -142,6 +144,35 @@ TEST_F(guarded_inbox_test, a_slow_handler_has_the_inboxs_lease) {
   });
   EXPECT_EQ(got->kind, inbox_result::handled);
   EXPECT_EQ(runs_, 0);
+}
+
+TEST(attempts_away, are_dead_at_the_last_that_counts_and_never_at_the_first) {
+  inbox_policy policy;
+  policy.attempts = 3;
+  const auto kind = [&](std::uint32_t blamed, bool blameless = false) {
+    return messaging::away_of({"503", 9, 0, blamed}, blameless, policy).kind;
+  };
+  EXPECT_EQ(kind(0), inbox_result::failed);
+  EXPECT_EQ(kind(1), inbox_result::failed);
+  EXPECT_EQ(kind(2), inbox_result::dead);
+  EXPECT_EQ(kind(7, true), inbox_result::failed);
+  policy.attempts = 1;
+  EXPECT_EQ(kind(0), inbox_result::failed) << "nothing tells it from an outage";
+  EXPECT_EQ(kind(1), inbox_result::dead);
+}
+
+TEST(attempts_away, wait_for_the_back_off_which_no_outage_makes_longer) {
+  inbox_policy policy;
+  policy.backoff = milliseconds(100);
+  policy.backoff_max = milliseconds(300);
+  const auto pause = [&](std::uint32_t excused, std::uint32_t blamed, bool blameless) {
+    return messaging::away_of({"", 1, excused, blamed}, blameless, policy).retry_after.count();
+  };
+  EXPECT_EQ(pause(0, 0, false), 100);
+  EXPECT_EQ(pause(9, 0, false), 100);
+  EXPECT_EQ(pause(0, 1, false), 200);
+  EXPECT_EQ(pause(1, 0, true), 200);
+  EXPECT_EQ(pause(9, 0, true), 300);
 }
 
 TEST_F(guarded_inbox_test, a_policy_that_can_not_be_is_refused) {
