@@ -83,24 +83,21 @@ class sender {
         later.reason = refusal.text;
         continue;
       }
+      inbox_outcome away;
       if (refusal.away) {
-        auto away =
-            messaging::away_of({refusal.text, all[i].attempt, batch[i].excused, batch[i].blamed},
-                               refusal.blameless, policy_);
         counters_.destination_up = false;
+        away = messaging::away_of({refusal.text, all[i].attempt, batch[i].excused, batch[i].blamed},
+                                  refusal.blameless, policy_);
         if (away.kind == inbox_result::failed) {
           out.push_back(std::move(away));
           continue;
         }
-        // The last of so many: the row tells why.
-        if (auto noted = rows_.note_refusal(numbers[i], refusal.text); !noted) return noted.error();
-        out.push_back(std::move(away));
-        continue;
       }
       // Noted before it is given back: the count must not be lost with this process.
       const auto failures = rows_.note_refusal(numbers[i], refusal.text);
       if (!failures) return failures.error();
-      out.push_back(messaging::failure_of(refusal.text, *failures, policy_));
+      out.push_back(refusal.away ? std::move(away)
+                                 : messaging::failure_of(refusal.text, *failures, policy_));
     }
     return out;
   }

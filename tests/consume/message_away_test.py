@@ -77,7 +77,7 @@ def test_a_message_that_is_told_too_many_waits_and_is_never_dead(broker, own_ups
 
 
 def test_an_orderly_end_costs_one_delivery(broker, consumer):
-    config = consumer.config.read_text().replace("100ms", '"1h"').replace('"100ms"', '"1h"')
+    config = consumer.config.read_text().replace('"100ms"', '"1h"').replace('"200ms"', '"1h"')
     consumer.config.write_text(config)
     publish(broker, "m1", 404)
     publish(broker, "m2", 404)

@@ -146,6 +146,25 @@ def test_an_endpoint_that_says_so_is_away(shop, relay, own_upstream, status):
     assert running.events("relay-dead") == running.events("relay-failed") == []
 
 
+def test_a_message_that_alone_gets_503_stops_nobody_and_is_dead(shop, relay, own_upstream):
+    own_upstream.plan("/", {"status": 204})
+    running = relay(own_upstream.url, headers=["X-Trace-Plan"], attempts=3)
+    shop.connection.execute(
+        "INSERT INTO events (message_id, payload, headers) VALUES ('poison', 'x',"
+        " ARRAY['X-Trace-Plan', '{\"status\": 503}']::bytea[])")
+    more = iter(range(10_000))
+
+    def is_dead():
+        shop.publish((f"m{next(more)}", None, b"x"))
+        return running.events("relay-dead")
+    wait_until(is_dead, 30, "its end")
+    assert shop.rows("message_id, reason", "dead_since IS NOT NULL") == [
+        ("poison", "the endpoint answered 503")]
+    assert own_upstream.runs("poison") >= 3
+    wait_until(lambda: shop.rows("count(*)", "dead_since IS NULL") == [(0,)], 30, "the others")
+    assert len(own_upstream.effects()) == next(more)
+
+
 def test_refusals_are_counted_across_a_crash(shop, relay, own_upstream):
     own_upstream.plan("/bad", {"status": 500})
     dying = relay(own_upstream.url + "/bad", attempts=2, backoff="1h")
