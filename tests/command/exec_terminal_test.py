@@ -286,8 +286,7 @@ def test_one_in_the_background_stops_when_it_asks_for_keys(exec_, shell, key):
     assert inside.end() == 0
 
 
-def test_one_that_goes_to_the_foreground_has_the_settings_that_the_shell_gives_it(exec_, environment,
-                                                                                  key):
+def test_one_that_goes_to_the_foreground_has_the_settings_of_the_shell(exec_, environment, key):
     """While it reads a line, bash has the terminal without echo and lines."""
     inside = Terminal(["bash", "--norc", "-i"], environment, exec_.folder)
     inside.until(b"$ ")

@@ -58,7 +58,8 @@ def test_a_command_that_is_not_behind_the_mark_is_refused(exec_, key, words):
     assert list(exec_.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("end, why", [([], "a command is missing"), (["--"], "a command is missing"),
+@pytest.mark.parametrize("end, why", [([], "a command is missing"),
+                                      (["--"], "a command is missing"),
                                       (["--", ""], "the command is empty"),
                                       (["--", "", "a"], "the command is empty")])
 def test_a_missing_command_is_said(exec_, key, end, why):
