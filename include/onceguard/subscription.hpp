@@ -48,13 +48,13 @@ struct delivered {
 
 /// The header of a dead letter that says why the message is dead, or its outcome unknown.
 inline constexpr const char* reason_header = "onceguard-reason";
-/// The headers that say which record it has, and since when it lies there: the name of the
-/// inbox_result ("dead", "reused", "unknown"), broker_params::name of the queue, the id of the
-/// message, and a time such as "2026-01-31T12:00:00.250Z". An id that is no printable ASCII is left
-/// out.
+/// Its header with the name of the inbox_result: "dead", "reused" or "unknown".
 inline constexpr const char* outcome_header = "onceguard-outcome";
+/// Its header with broker_params::name of the queue: whose record it has.
 inline constexpr const char* subscriber_header = "onceguard-subscriber";
+/// Its header with the id of the message; left out where that is no printable ASCII.
 inline constexpr const char* key_header = "onceguard-key";
+/// Its header with the time since which it lies there, such as "2026-01-31T12:00:00.250Z".
 inline constexpr const char* since_header = "onceguard-since";
 
 /// What happened to a subscription.
@@ -102,9 +102,10 @@ struct subscription_params {
   std::size_t workers = 1;
   /// Messages that a worker gets at once, at most.
   std::size_t batch = 64;
-  /// So many attempts the inbox makes, and so long their back-offs take together: a queue that
-  /// delivers a message less often, or keeps it for no longer, is refused. 0: not checked.
+  /// So many attempts the inbox makes: a queue that delivers a message less often is refused. 0:
+  /// not checked.
   std::uint32_t attempts = 0;
+  /// So long the back-offs of all attempts take: a queue that keeps a message no longer is refused.
   milliseconds backoffs{0};
   /// For messages with an order key.
   order_rule order = order_rule::skip;

@@ -23,9 +23,9 @@ std::string key_fault(const std::string& text) {
 
 int run_checked(const given_flags& flags, const exec_request& given) {
   if (given.words.empty() || given.words.front().empty()) {
-    const auto* const what = given.words.empty() ? "a command is missing" : "the command is empty";
+    const auto* const fault = given.words.empty() ? "a command is missing" : "the command is empty";
     return end_with(exit_usage,
-                    std::string(what) + ", as in: -- COMMAND\nSee: onceguard exec --help");
+                    std::string(fault) + ", as in: -- COMMAND\nSee: onceguard exec --help");
   }
   if ((given.unknown == "probe") == given.probe.empty()) {
     return end_with(exit_usage, "--on-unknown probe and --probe COMMAND belong together");

@@ -15,7 +15,7 @@ constexpr std::size_t longest_report = 256;
 /// is waited for.
 constexpr milliseconds longest_drain{1'000};
 
-/// So often the end of the keys is told, as each read takes one.
+/// So often the end of the keys is written, as each read takes one.
 constexpr milliseconds pause_between_ends{500};
 
 // Of the poll set.

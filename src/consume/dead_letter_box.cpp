@@ -24,7 +24,7 @@ constexpr std::uint32_t deliveries_max = 3;
 
 constexpr milliseconds dealing_max{15'000};
 /// Below half of the heartbeat that a URL may ask for.
-constexpr milliseconds heard_each{400};
+constexpr milliseconds beat_interval{400};
 /// How long what the broker says is there may take to come. (Another one may have it.)
 constexpr milliseconds slow_max{3'000};
 
@@ -217,8 +217,8 @@ void dead_letter_box::hold() {
   const auto span = consumer_->traits().hold;
   if (base::boot_now() < hold_at_) return;
   if (span.count() == 0) {
-    // Nothing ends but a connection on which nothing is heard.
-    hold_at_ = base::boot_now() + heard_each;
+    // No hold ends here, but a connection on which nothing is sent does.
+    hold_at_ = base::boot_now() + beat_interval;
     if (is_amqp() && !taken_.empty()) static_cast<void>(consumer_->extend(taken_.begin()->first));
     return;
   }

@@ -104,7 +104,7 @@ def test_a_lost_lease_has_its_own_code_whatever_the_command_ends_with(exec_, key
     assert exec_.runs(key) == 1
 
 
-def test_what_the_store_can_not_be_told_is_said_in_the_words_of_commands(exec_, key):
+def test_what_the_store_did_not_record_is_said_in_the_words_of_commands(exec_, key):
     """Its files may not grow: the claim has room, the output has none."""
     assert exec_.shell("another", "true").code == 0
     limit = (200_000, 200_000)

@@ -67,7 +67,7 @@ def test_a_message_that_alone_gets_503_is_dead_after_its_attempts(broker, own_up
     wait_until(lambda: broker.left() == (0, 1), 30, "an empty queue")
 
 
-def test_a_message_that_is_told_too_many_waits_and_is_never_dead(broker, own_upstream, consumer):
+def test_a_message_that_gets_429_waits_and_is_never_dead(broker, own_upstream, consumer):
     publish(broker, "limited", 429)
     consumer.start()
     more = iter(range(10_000))

@@ -119,8 +119,8 @@ inbox_outcome failure_of(std::string reason, std::uint32_t attempt, const inbox_
 }
 
 inbox_outcome away_of(attempt_away failed, bool blameless, const inbox_policy& policy) {
-  const bool own = !blameless && failed.blamed > 0 && failed.blamed + 1 >= policy.attempts;
-  if (own) return dead(std::move(failed.reason), failed.attempt);
+  const bool is_last = !blameless && failed.blamed > 0 && failed.blamed + 1 >= policy.attempts;
+  if (is_last) return dead(std::move(failed.reason), failed.attempt);
   inbox_outcome out;
   out.kind = inbox_result::failed;
   out.away = true;

@@ -27,9 +27,14 @@ std::string nats_files_fault(std::string_view url, broker_role role) {
   return parsed ? parsed->files_fault() : std::string{};
 }
 
-const broker_kind nats_kind{schemes,           consumer_example,   publisher_example,
-                            nats_url_fault,    open_nats_consumer, open_nats_publisher,
-                            examine_nats_queue, nats_files_fault};
+const broker_kind nats_kind{schemes,
+                            consumer_example,
+                            publisher_example,
+                            nats_url_fault,
+                            open_nats_consumer,
+                            open_nats_publisher,
+                            examine_nats_queue,
+                            nats_files_fault};
 const broker_registration registration(nats_kind);
 
 }  // namespace

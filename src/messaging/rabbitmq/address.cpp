@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint16_t plain_port = 5672;
 constexpr std::uint16_t tls_port = 5671;
-constexpr auto consumer_parameters = with_tls(
-    std::array<std::string_view, 4>{"sasl", "dead_letters", "heartbeat", "management"});
+constexpr auto consumer_parameters =
+    with_tls(std::array<std::string_view, 4>{"sasl", "dead_letters", "heartbeat", "management"});
 constexpr auto publisher_parameters =
     with_tls(std::array<std::string_view, 3>{"sasl", "exchange", "key"});
 

@@ -26,8 +26,8 @@ std::string address_files_fault(std::string_view url, broker_role role) {
 }
 
 constexpr std::array<std::string_view, 2> schemes{"amqp", "amqps"};
-constexpr broker_kind rabbitmq_kind{schemes,       consumer_example, publisher_example,
-                                    address_fault, open_consumer,    open_publisher,
+constexpr broker_kind rabbitmq_kind{schemes,       consumer_example,   publisher_example,
+                                    address_fault, open_consumer,      open_publisher,
                                     examine_queue, address_files_fault};
 const broker_registration registration(rabbitmq_kind);
 

@@ -89,7 +89,7 @@ class subscription {
   void turn() {
     for (auto& job : pool_.take_done(milliseconds(0))) settle(std::move(job));
     if (consumer_ == nullptr) return;
-    // A message that was told "away" before can't tell an outage from its own fault.
+    // A message that got "away" before can't tell an outage from its own fault.
     if (may_probe() && !queue_.has_untried(base::boot_now()) && room() > 0) receive(1);
     if (consumer_ == nullptr) return;
     dispatch();

@@ -156,7 +156,7 @@ TEST_F(subscription_waiting, who_is_blameless_counts_no_attempts_though_others_a
   EXPECT_EQ(blamed, std::vector<std::uint32_t>(5, 0));
 }
 
-TEST_F(subscription_waiting, who_was_told_away_waits_for_its_back_off) {
+TEST_F(subscription_waiting, who_seemed_away_waits_for_its_back_off) {
   put(2);
   std::vector<base::boot_clock::time_point> times;
   run(answering([&](const delivered& one) {
