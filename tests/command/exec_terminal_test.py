@@ -122,10 +122,8 @@ def test_a_pager_takes_its_keys(exec_, terminal, key, pager):
     assert exec_.state(key) == "completed"
 
 
-def test_a_pager_takes_its_keys_though_its_text_comes_from_a_pipe(exec_, shell, key):
-    (exec_.folder / "text").write_text(LINES)
-    inside = shell()
-    inside.type(b"cat text | " + line(exec_, key, "less", behind="; echo code $?"))
+def page_through(inside):
+    """Reads two pages in `less`, and leaves the pager and the shell."""
     inside.until(b"line 20")
     inside.type(b" ")
     inside.until(b"line 40")
@@ -133,6 +131,13 @@ def test_a_pager_takes_its_keys_though_its_text_comes_from_a_pipe(exec_, shell, 
     inside.until(b"code 0")
     inside.type(b"exit\n")
     assert inside.end() == 0
+
+
+def test_a_pager_takes_its_keys_though_its_text_comes_from_a_pipe(exec_, shell, key):
+    (exec_.folder / "text").write_text(LINES)
+    inside = shell()
+    inside.type(b"cat text | " + line(exec_, key, "less", behind="; echo code $?"))
+    page_through(inside)
 
 
 def test_a_pager_behind_exec_has_the_keys(exec_, shell, key):
@@ -140,13 +145,7 @@ def test_a_pager_behind_exec_has_the_keys(exec_, shell, key):
     (exec_.folder / "text").write_text(LINES)
     inside = shell()
     inside.type(line(exec_, key, "cat", "text", behind=" | less; echo code $?"))
-    inside.until(b"line 20")
-    inside.type(b" ")
-    inside.until(b"line 40")
-    inside.type(b"q")
-    inside.until(b"code 0")
-    inside.type(b"exit\n")
-    assert inside.end() == 0
+    page_through(inside)
 
 
 def test_git_log_with_its_pager(exec_, terminal, environment, key):
