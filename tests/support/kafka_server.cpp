@@ -52,6 +52,10 @@ std::string answer_to(rd_kafka_mock_cluster_t* cluster, const std::string& order
                                             all.data());
     return done(RD_KAFKA_RESP_ERR_NO_ERROR);
   }
+  if (action == "heal" && words >> request) {
+    rd_kafka_mock_clear_request_errors(cluster, static_cast<std::int16_t>(request));
+    return done(RD_KAFKA_RESP_ERR_NO_ERROR);
+  }
   return "no such order: " + order;
 }
 

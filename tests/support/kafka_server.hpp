@@ -59,6 +59,8 @@ class kafka_server {
     order("fail " + std::to_string(request) + ' ' + std::to_string(error) + ' ' +
           std::to_string(times));
   }
+  /// No more of them do.
+  void heal(int request) const { order("heal " + std::to_string(request)); }
   /// None of its threads runs any more when this returns.
   void pause() const {
     ::kill(server_, SIGSTOP);
