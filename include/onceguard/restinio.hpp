@@ -13,6 +13,9 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/system_executor.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <onceguard/http.hpp>
 #include <onceguard/restinio_answer.hpp>
@@ -78,6 +81,8 @@ boost::asio::awaitable<void> serve(const http::middleware* middleware,
                                    boost::asio::any_io_executor executor,
                                    std::shared_ptr<Handler> handler,
                                    ::restinio::generic_request_handle_t<Extra> message) {
+  co_await boost::asio::post(executor,
+                             boost::asio::use_awaitable);  // out of the handler: see served
   std::vector<field> fields;
   std::string address;
   auto begun = co_await middleware->async_begin(request_of(*message, fields, address));
@@ -124,15 +129,22 @@ auto guarded(const http::middleware& middleware, boost::asio::any_io_executor ex
 
 /// Serves a request by a function of plain messages, such as sqlite::serve; blocks.
 /// `http::response serve(const http::request&)`; the request's views are of `message`. What it
-/// throws is rethrown, upon which RESTinio closes the connection.
+/// throws is rethrown, upon which RESTinio closes the connection. The answer is handed to the
+/// connection by a thread of boost::asio::system_executor.
 template <class Extra, class Serve>
 ::restinio::request_handling_status_t served(
     const ::restinio::generic_request_handle_t<Extra>& message, Serve serve) {
   std::vector<field> fields;
   std::string address;
   auto made = serve(detail::request_of(*message, fields, address));
-  detail::send(std::move(::restinio::impl::access_req_connection(*message)), message->request_id(),
-               message->header().should_keep_alive(), std::move(made));
+  // Not from within the handler: RESTinio (0.6.16) would begin to read the next request at the
+  // handler's return and once more at the end of the write, and lose what came between the two.
+  boost::asio::post(boost::asio::system_executor(),
+                    [client = std::move(::restinio::impl::access_req_connection(*message)),
+                     id = message->request_id(), keep = message->header().should_keep_alive(),
+                     made = std::move(made)]() mutable {
+                      detail::send(std::move(client), id, keep, std::move(made));
+                    });
   return ::restinio::request_accepted();
 }
 

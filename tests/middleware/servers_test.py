@@ -1,6 +1,7 @@
 """The payment servers of examples/, as their clients meet them."""
 
 import collections
+import concurrent.futures
 import http.client
 import subprocess
 
@@ -120,16 +121,26 @@ def test_a_chunked_request_is_the_same_request(server):
     assert_replay_of(server.pay(b"twenty", "k1", chunked=True), first)
 
 
-def test_clients_keep_their_connection(server):
-    client = http.client.HTTPConnection(*server.address, timeout=20)
-    bodies = set()
-    for _ in range(5):
+def answers_on_one_connection(address, count):
+    """The fields of a request and its body are sent one after the other."""
+    client = http.client.HTTPConnection(*address, timeout=20)
+    answers = []
+    for _ in range(count):
         client.request("POST", "/payments", b"twenty", {"Idempotency-Key": "k1"})
         answer = client.getresponse()
-        bodies.add(answer.read())
-        assert answer.status == 201
+        answers.append((answer.status, answer.read()))
     client.close()
-    assert len(bodies) == 1
+    return answers
+
+
+def test_clients_keep_their_connection(server):
+    (first,) = answers_on_one_connection(server.address, 1)
+    assert first[0] == 201
+    # Clients beside one another, so that a write ends after the next request began to arrive.
+    with concurrent.futures.ThreadPoolExecutor(8) as clients:
+        everyone = [clients.submit(answers_on_one_connection, server.address, 20)
+                    for _ in range(scaled(200))]
+        assert {answer for each in everyone for answer in each.result()} == {first}
 
 
 def test_curl_gets_the_replay_marked(server):
