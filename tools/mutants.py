@@ -150,9 +150,33 @@ def programs():
             for folder in re.findall(r"^onceguard_room_tests\(([\w/]+)", text, re.MULTILINE)}
 
 
+def check_form(mutant, errors):
+    """What could not be compiled behind a switch: an expression stands whole between parentheses."""
+    if mutant.form == "text":
+        return
+    for text in (mutant.was, mutant.wrong):
+        depth, outside = 0, []
+        for char in re.sub(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'", "0", text):
+            depth += (char in "([{") - (char in ")]}")
+            if depth < 0:
+                break
+            if depth == 0:
+                outside.append(char)
+        rest = "".join(outside).strip()
+        if depth != 0:
+            errors.append(f"{mutant}: the brackets of `{text}` are not balanced")
+        elif mutant.form == "expression" and re.search(
+                r"[;,]|^(&&|\|\||if\b|return\b|throw\b)|(&&|\|\|)$", rest):
+            errors.append(f"{mutant}: `{text}` is no expression")
+        elif mutant.form == "statement" and rest and rest[-1] not in ";}":
+            errors.append(f"{mutant}: `{text}` is no statement")
+
+
 def read_all():
     errors = []
     mutants = [each for file in sorted(DATA.rglob("*.toml")) for each in read(file, errors)]
+    for mutant in mutants:
+        check_form(mutant, errors)
     for mutant in mutants:  # of its name, so that no other entry changes the number
         mutant.number = zlib.crc32(str(mutant).encode()) & 0x7FFFFFFF
     names = collections.Counter(str(mutant) for mutant in mutants)
