@@ -42,6 +42,8 @@ SEAMS = [
     ("src/store/postgres/schema.cpp", "hash.part(text)", "hash.part(planted::text(text))"),
     ("src/store/postgres/schema.cpp", "out += text;", "out += planted::text(text);"),
     ("src/store/postgres/schema.cpp", "std::string(one.sql)", "planted::text(one.sql)"),
+    ("src/messaging/postgres_queue/statements.cpp", "about_table(text, url.table);\n}\n\n}",
+     "about_table(planted::text(text), url.table);\n}\n\n}"),
     ("src/store/redis/commands/scripts.cpp", "std::string(found->text)",
      "planted::text(found->text)"),
 ]
@@ -200,6 +202,10 @@ def places_of(mutants, errors):
             errors.append(f"{mutant}: `was` occurs {count} times in {mutant.file}")
             continue
         begin = text.index(mutant.was)
+        opened = list(re.finditer(r'\bR"(\w*)\(', text[:begin]))
+        if mutant.form != "text" and opened and \
+                f'){opened[-1][1]}"' not in text[opened[-1].end():begin]:
+            errors.append(f'{mutant}: stands in a text: form = "text"')
         places[mutant.file].append((begin, begin + len(mutant.was), mutant))
     for found in places.values():
         found.sort(key=lambda place: place[0])
