@@ -8,7 +8,7 @@
 #include <onceguard/version.hpp>
 
 #include "cli/command.hpp"
-#include "cli/hidden_arguments.hpp"
+#include "cli/flags/hidden_arguments.hpp"
 #include "cli/standard_streams.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 

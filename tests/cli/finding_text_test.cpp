@@ -1,7 +1,7 @@
 // How findings are shown.
 #include <gtest/gtest.h>
 
-#include "cli/record_text.hpp"
+#include "cli/keys/record_text.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -1,5 +1,5 @@
 // The lines of the log, put together piece by piece.
-#include "cli/line_buffer.hpp"
+#include "cli/log/line_buffer.hpp"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // Lines go out in their order, none waits for another's reader, and none is missing unsaid.
-#include "cli/line_writer.hpp"
+#include "cli/log/line_writer.hpp"
 
 #include <csignal>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/log_lines.hpp"
+#include "cli/log/log_lines.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -1,5 +1,5 @@
 // How what was exported ages.
-#include "cli/record_stream.hpp"
+#include "cli/keys/record_stream.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What `keys release` and `keys complete` report if the store does not answer in time.
-#include "cli/resolve_record.hpp"
+#include "cli/keys/resolve_record.hpp"
 
 #include <functional>
 

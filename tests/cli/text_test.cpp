@@ -4,8 +4,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "cli/log_lines.hpp"
-#include "cli/record_text.hpp"
+#include "cli/keys/record_text.hpp"
+#include "cli/log/log_lines.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {

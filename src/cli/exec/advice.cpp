@@ -8,7 +8,7 @@
 #include <onceguard/request.hpp>
 
 #include "base/hash.hpp"
-#include "cli/hidden_arguments.hpp"
+#include "cli/flags/hidden_arguments.hpp"
 #include "core/request.hpp"
 
 namespace onceguard::cli {

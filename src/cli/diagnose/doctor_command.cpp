@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "admin/tokens.hpp"
+#include "cli/command.hpp"
+#include "cli/diagnose/surroundings.hpp"
+#include "cli/flags/given_flags.hpp"
+#include "cli/keys/record_text.hpp"
+#include "config/load.hpp"
+#include "config/stores.hpp"
+#include "text/json_text.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using base::diagnoses;
+using base::diagnosis;
+using grade = diagnosis::grade;
+
+std::string_view name_of(grade level) {
+  constexpr std::array<std::string_view, 4> names{"ok", "note", "warning", "fault"};
+  return names.at(static_cast<std::size_t>(level));
+}
+
+grade level_of(config::remark::grade weight) {
+  switch (weight) {
+    case config::remark::grade::note:
+      return grade::note;
+    case config::remark::grade::warning:
+      return grade::warning;
+    case config::remark::grade::fault:
+      return grade::fault;
+  }
+  return grade::fault;
+}
+
+void add(diagnoses& out, diagnoses more) {
+  out.insert(out.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+/// What the configuration's check has to say stands in a remark as a whole.
+void examine_configuration(const config::remarks& remarks, diagnoses& out) {
+  for (const auto& r : remarks) {
+    const auto position = r.position.text();
+    out.push_back({level_of(r.weight),
+                   "configuration",
+                   position.empty() ? r.message : position + ": " + r.message,
+                   {}});
+  }
+}
+
+void examine_stores(const config::settings& settings, diagnoses& out) {
+  const auto& known = config::known_stores();
+  if (const auto* kind = known.kind_of(settings.store.url); kind->examine != nullptr) {
+    add(out, kind->examine(settings.store, store_role::truth));
+  }
+  if (settings.accelerator.url.empty()) return;
+  auto params = settings.store;
+  params.url = settings.accelerator.url;
+  if (const auto* kind = known.kind_of(params.url); kind->examine != nullptr) {
+    add(out, kind->examine(params, store_role::accelerator));
+  }
+}
+
+void examine_state_dir(const std::string& folder, diagnoses& out) {
+  if (!folder.empty()) {
+    out.push_back(examine_folder("state_dir", folder));
+    return;
+  }
+  out.push_back({grade::note, "state-dir",
+                 "there is no state_dir: a store that loses its memory while no gateway runs is "
+                 "not noticed",
+                 "set [gateway] state_dir to a directory that outlives restarts"});
+}
+
+void examine_admin(const gateway::admin_params& params, diagnoses& out) {
+  if (!params.enabled) {
+    out.push_back({grade::note, "admin",
+                   "there is no admin listener: no health, no metrics, no admin API",
+                   "set [gateway] admin to \"127.0.0.1:8081\" or to a Unix socket"});
+    return;
+  }
+  if (params.address.is_socket()) {
+    out.push_back(examine_socket("admin", params.address.socket_path));
+  } else {
+    out.push_back(examine_listener("admin", params.address.tcp));
+  }
+  if (params.token_file.empty()) return;
+  if (const auto tokens = admin::token_list::read(params.token_file); !tokens) {
+    out.push_back({grade::fault, "admin-token-file", tokens.error().detail,
+                   "correct the file: a line each, \"operator TOKEN\" or \"viewer TOKEN\""});
+  } else {
+    out.push_back({grade::ok, "admin-token-file", params.token_file + " can be read", {}});
+  }
+}
+
+diagnoses examine(const config::loaded& read) {
+  const auto& settings = read.values;
+  diagnoses out;
+  examine_configuration(read.remarks, out);
+  examine_stores(settings, out);
+  out.push_back(examine_listener("listen", settings.gateway.listen));
+  examine_admin(settings.admin, out);
+  out.push_back(examine_file_limit(settings.gateway.max_connections));
+  examine_state_dir(settings.gateway.state_dir, out);
+  if (!settings.log.file.empty()) out.push_back(examine_file("log_file", settings.log.file));
+  if (!settings.gateway.audit_log.empty()) {
+    out.push_back(examine_file("audit_log", settings.gateway.audit_log));
+  }
+  for (const auto& each : settings.consumers) add(out, examine_consumer(each));
+  for (const auto& upstream : settings.routing.upstreams) {
+    auto found =
+        examine_upstream(upstream, settings.gateway.listen, settings.gateway.connect_timeout);
+    if (found.level == grade::ok) found = talk_to_upstream(upstream, settings.gateway);
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
+std::size_t count(const diagnoses& found, grade level) {
+  return static_cast<std::size_t>(std::count_if(
+      found.begin(), found.end(), [&](const diagnosis& one) { return one.level == level; }));
+}
+
+void print_json(const diagnoses& found) {
+  nlohmann::ordered_json whole;
+  whole["findings"] = nlohmann::ordered_json::array();
+  for (const auto& one : found) {
+    whole["findings"].push_back({{"level", name_of(one.level)},
+                                 {"id", one.id},
+                                 {"text", one.text},
+                                 {"remedy", one.remedy}});
+  }
+  whole["faults"] = count(found, grade::fault);
+  whole["warnings"] = count(found, grade::warning);
+  std::cout << json_line(whole) << "\n";
+}
+
+void print_text(const diagnoses& found) {
+  constexpr std::size_t level_width = 9;
+  for (const auto& one : found) {
+    std::string line(name_of(one.level));
+    line.resize(level_width, ' ');
+    std::cout << line << one.id << ": " << terminal_text(one.text) << "\n";
+    if (!one.remedy.empty()) {
+      std::cout << std::string(level_width, ' ') << "-> " << terminal_text(one.remedy) << "\n";
+    }
+  }
+  const auto faults = count(found, grade::fault);
+  const auto warnings = count(found, grade::warning);
+  std::cout << faults << (faults == 1 ? " fault, " : " faults, ") << warnings
+            << (warnings == 1 ? " warning\n" : " warnings\n");
+}
+
+int run_doctor(const given_flags& given, bool as_json) {
+  const auto read = config::load(sources_of(given, false));
+  if (!read.ok()) {
+    for (const auto& r : read.remarks) {
+      if (r.weight == config::remark::grade::fault) std::cerr << r.text() << "\n";
+    }
+    return exit_configuration;
+  }
+  const auto found = examine(read);
+  as_json ? print_json(found) : print_text(found);
+  if (std::any_of(found.begin(), found.end(), [](const auto& one) { return one.out_of_reach; })) {
+    return exit_store;
+  }
+  return count(found, grade::fault) == 0 ? exit_ok : exit_failed;
+}
+
+}  // namespace
+
+void add_doctor_command(command app) {
+  const auto added = app.add_command(
+      "doctor", "Examine what is needed: the store, the port, files, upstreams, queues");
+  const auto as_json = std::make_shared<bool>(false);
+  added.add_flag("--json", *as_json, "As one JSON object");
+  const auto given = add_all_flags(added);
+  added.footer(
+      "Reaches the store, the upstreams (an upstream with one HEAD) and the queues of "
+      "[[consume]],\n"
+      "from which nothing is taken. Says what is wrong or weak, and what to do. Exit code 1: there "
+      "is a fault; 4: the store is out of\n"
+      "reach, or takes no writes.\n\n"
+      "Example:\n  onceguard doctor --config onceguard.toml");
+  added.runs([=] { return run_doctor(*given, *as_json); });
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,218 @@
+#include "cli/diagnose/traffic.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/time_text.hpp"
+
+namespace onceguard::cli {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::string_view unguarded = "unguarded";
+
+// Outcomes that only a repeat with the same fingerprint gets.
+constexpr std::array<std::string_view, 6> repeat_outcomes{"replayed", "waited",  "busy",
+                                                          "backoff",  "unknown", "not_kept"};
+
+std::uint64_t number(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+std::string text(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+numbers_by_name numbers(const json& object, const char* name) {
+  numbers_by_name out;
+  if (const auto found = object.find(name); found != object.end() && found->is_object()) {
+    for (const auto& [member, value] : found->items()) {
+      if (value.is_number_unsigned()) out[member] = value.get<std::uint64_t>();
+    }
+  }
+  return out;
+}
+
+route_traffic read_route(const json& object) {
+  route_traffic out;
+  out.requests = out.observed = number(object, "requests");
+  out.with_key = number(object, "with_key");
+  out.anonymous = number(object, "anonymous");
+  out.not_compared = number(object, "not_compared");
+  out.repeats = number(object, "repeats");
+  out.other_scopes = number(object, "other_scopes");
+  out.contents_repeated =
+      number(object, "contents_without_key") + number(object, "contents_with_another_key");
+  out.run_again = number(object, "repeats_run_again") + number(object, "contents_run_again");
+  out.would_be = numbers(object, "would_be");
+  out.without_key = out.count(unguarded);
+  out.problems = numbers(object, "problems");
+  return out;
+}
+
+void add_request(const json& line, route_traffic& out) {
+  ++out.requests;
+  if (line.contains("record")) ++out.with_key;
+  auto outcome = text(line, "outcome");
+  if (outcome == "observed") {
+    ++out.observed;
+    outcome = text(line, "would_be");
+    ++out.would_be[outcome];
+    if (outcome == unguarded) ++out.without_key;
+  } else {
+    ++out.outcomes[outcome];
+    // The others have no guarded method, or the store was out of reach.
+    if (outcome == unguarded && text(line, "why") == "no_key") ++out.without_key;
+  }
+  if (outcome == "refused") ++out.problems[text(line, "problem")];
+  const auto* end = repeat_outcomes.end();
+  if (std::find(repeat_outcomes.begin(), end, outcome) != end) ++out.repeats;
+}
+
+/// The line of a route at the end of a process. What each request's line has is not added again.
+void add_sum(const json& line, route_traffic& out) {
+  out.contents_repeated += number(line, "contents_repeated");
+  out.run_again += number(line, "repeats_run_again");
+}
+
+bool add_line(const std::string& bytes, traffic& out) {
+  const auto line = json::parse(bytes, nullptr, false);
+  if (!line.is_object() || !line.contains("event")) return false;
+  const auto event = text(line, "event");
+  const bool other_scope = event == "other-scope";
+  if (event != "request" && event != "observed" && !other_scope) return true;
+  auto& route = out.routes[text(line, "route")];
+  if (other_scope) {
+    ++route.other_scopes;  // of a guarded request
+  } else {
+    event == "request" ? add_request(line, route) : add_sum(line, route);
+  }
+  const auto time = text(line, "time");
+  if (out.begin.empty() || time < out.begin) out.begin = time;
+  if (time > out.end) out.end = time;
+  return true;
+}
+
+}  // namespace
+
+std::uint64_t route_traffic::count(std::string_view outcome) const {
+  std::uint64_t out = 0;
+  for (const auto* numbers : {&outcomes, &would_be}) {
+    if (const auto found = numbers->find(outcome); found != numbers->end()) out += found->second;
+  }
+  return out;
+}
+
+result<traffic> read_observation(std::string_view bytes) {
+  const auto whole = json::parse(bytes, nullptr, false);
+  if (!whole.is_object() || !whole.contains("routes") || !whole["routes"].is_array()) {
+    return error(errc::conflict, "no counts came; is it the admin listener of a gateway?");
+  }
+  traffic out;
+  out.begin = base::time_text(static_cast<std::int64_t>(number(whole, "since_ms")));
+  out.end = base::time_text(base::system_clock().wall_ms());
+  for (const auto& object : whole["routes"]) {
+    if (object.is_object()) out.routes[text(object, "route")] = read_route(object);
+  }
+  return out;
+}
+
+void add_log(std::istream& lines, traffic& out) {
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && !add_line(line, out)) ++out.lines_skipped;
+  }
+}
+namespace {
+
+std::string requests_text(std::uint64_t number) {
+  return std::to_string(number) + (number == 1 ? " request" : " requests");
+}
+
+std::uint64_t number_of(const numbers_by_name& numbers, std::string_view name) {
+  const auto found = numbers.find(name);
+  return found == numbers.end() ? 0 : found->second;
+}
+
+class advices {
+ public:
+  /// If `number` is not 0.
+  void add(std::uint64_t number, const char* setting, const std::string& why) {
+    if (number != 0) out_.push_back({setting, requests_text(number) + " " + why});
+  }
+  void add(const char* setting, std::string why) { out_.push_back({setting, std::move(why)}); }
+  [[nodiscard]] std::vector<advice> all() && { return std::move(out_); }
+
+ private:
+  std::vector<advice> out_;
+};
+
+/// What stands in the way of guarding.
+void add_obstacles(const route_traffic& seen, advices& out) {
+  const auto& problems = seen.problems;
+  out.add(number_of(problems, "key-missing"), "required = false",
+          "without a key: 400 where one is required; let their clients send keys first");
+  out.add(number_of(problems, "key-malformed"), "key_syntax",
+          "with a key that is refused; \"lenient\" takes more, the rest is for their clients");
+  out.add(number_of(problems, "scope-missing"), "scope",
+          "without the scope's source, with it twice, or with an Authorization that is signed anew "
+          "for each try; choose one that all clients send, auth-param:NAME of a signed one");
+  out.add(seen.other_scopes, "scope",
+          "with the key and content of another one, under another scope: they run again. Most "
+          "likely a credential was renewed between two tries; take what stays of it");
+  out.add(number_of(problems, "request-too-large"), "max_request_body",
+          "with a longer body: 413 with a key");
+  out.add(seen.count("mismatch"), "fingerprint",
+          "with the key of another one: 422. Either clients use keys again, or what differs is no "
+          "part of the operation: fingerprint = \"json\" with fingerprint_omit leaves it out");
+  out.add(seen.anonymous, "scope",
+          "with a key and without credentials: they share one scope; name a source that tells "
+          "callers apart");
+  out.add(seen.not_compared, "max_request_body",
+          "whose body was not read wholly: they are counted and not compared");
+}
+
+void add_keys(const route_traffic& seen, advices& out) {
+  out.add(seen.contents_repeated, "required = true",
+          "with the content of another one, and no key or another: only keys from their clients "
+          "can make them one operation; require keys once all send them");
+  if (seen.with_key == 0) {
+    out.add("key", "no request has a usable key: guarding changes nothing until clients send them");
+  } else if (seen.without_key == 0 && seen.count("refused") == 0) {
+    out.add("required = true",
+            "every request has a key: nothing would be refused, and a client "
+            "that forgets its key is noticed");
+  } else {
+    out.add(seen.without_key, "required = false", "without a key pass unguarded");
+  }
+}
+
+}  // namespace
+
+std::vector<advice> advise(const route_traffic& seen) {
+  advices out;
+  if (seen.requests == 0) return {};
+  add_obstacles(seen, out);
+  add_keys(seen, out);
+  if (seen.observed == 0 || seen.with_key == 0) return std::move(out).all();
+  if (seen.count("refused") + seen.count("mismatch") + seen.other_scopes == 0) {
+    out.add("observe = false", "guarding refuses none of these requests; " +
+                                   requests_text(seen.repeats) + " repeated a key, and " +
+                                   requests_text(seen.replays()) +
+                                   " would have got the first answer");
+  } else {
+    out.add("observe = true", "guarding would refuse " +
+                                  requests_text(seen.count("refused") + seen.count("mismatch")) +
+                                  " and would not know " + requests_text(seen.other_scopes) +
+                                  " again: see above first");
+  }
+  return std::move(out).all();
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,87 @@
+#include "cli/command.hpp"
+#include "cli/flags/given_flags.hpp"
+#include "cli/keys/find_records.hpp"
+#include "cli/keys/record_source.hpp"
+#include "cli/keys/resolve_record.hpp"
+#include "cli/keys/resolve_selection.hpp"
+#include "cli/store/store_work.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using boost::asio::awaitable;
+
+struct release_request {
+  selection_flags selection;
+  bool force = false;
+};
+
+/// The holder, or another operator, may complete it while this command waits for the store.
+bool keeps_completed(const record_view& seen) { return seen.state != observed_state::completed; }
+
+awaitable<int> release_selection(record_access& records, const release_request& request,
+                                 change_log* changes, milliseconds timeout) {
+  const auto make = [&request](const record_view& seen) {
+    resolution change;
+    change.id = seen.id;
+    change.token = seen.stored.token;
+    change.force = request.force;
+    change.keep_completed = keeps_completed(seen);
+    return change;
+  };
+  co_return co_await resolve_selection(records, request.selection, make, changes, timeout);
+}
+
+awaitable<int> release_record(record_access& records, const release_request& request,
+                              change_log& changes, milliseconds timeout) {
+  auto found = co_await find_one(records, request.selection.choice, false, timeout);
+  if (!found.any()) co_return found.exit_code;
+  if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
+  resolution change;
+  change.id = found.record ? found.record->id : found.unreadable->id;
+  if (found.record) change.token = found.record->stored.token;
+  change.about = found.about;
+  change.force = request.force;
+  change.keep_completed = found.record && keeps_completed(*found.record);
+  co_return co_await resolve_record(records, std::move(found), std::move(change), changes, timeout);
+}
+
+int run_keys_release(const record_source& source, const release_request& request) {
+  const auto& chosen = request.selection;
+  if (!well_chosen(chosen)) return exit_usage;
+  return change_records(
+      source, {"keys release", chosen.reason, chosen.dry()},
+      [&](record_access& records, const config::settings& settings, change_log* changes) {
+        const auto timeout = settings.store.timeout;
+        return chosen.several() ? release_selection(records, request, changes, timeout)
+                                : release_record(records, request, *changes, timeout);
+      });
+}
+
+}  // namespace
+
+void add_keys_release_command(command keys) {
+  const auto added = keys.add_command(
+      "release",
+      "It did not happen: free the key; the next request with it runs the operation again");
+  const auto request = std::make_shared<release_request>();
+  add_selection_flags(added, request->selection);
+  added.add_flag(
+      "--force", request->force,
+      "Also while the lease runs, the upstream may still be at work, or the record can't "
+      "be read");
+  const auto source = add_record_source(added, {"audit-log"});
+  added.footer(
+      "Whatever had happened happens again with the next request. To add an answer that was not\n"
+      "kept, use `keys complete`.\n"
+      "After the release of a completed record it returns when no gateway can serve the old\n"
+      "answer from its memory any more: after 5 seconds.\n\n"
+      "With a filter instead of KEY, all that it chooses are released, only unknown ones unless\n"
+      "--state or --attention says otherwise. Without --yes they are only shown.\n\n"
+      "Example:\n"
+      "  onceguard keys release order-4711 --reason 'no payment' --store sqlite:onceguard.db\n"
+      "  onceguard keys release --route /charges --older 1h --yes --store sqlite:onceguard.db");
+  added.runs([=] { return run_keys_release(*source, *request); });
+}
+
+}  // namespace onceguard::cli

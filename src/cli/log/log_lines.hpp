@@ -1,0 +1,105 @@
+// Writes log lines to standard error or a file: readable text on a terminal, JSON objects
+// otherwise. Limits the lines per second of a recurring event, and then writes how many are
+// missing. Never waits for the reader.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "cli/log/line_writer.hpp"
+#include "config/settings.hpp"
+
+namespace onceguard::cli {
+
+class line_buffer;
+
+// Limits the log lines of each event: in an outage each request would write a line and fill the
+// disk.
+
+class log_rate_limit {
+ public:
+  using time_point = base::boot_clock::time_point;
+  static constexpr std::uint64_t most_a_second = 20;
+
+  struct missing {
+    std::string_view event;  ///< valid as long as this object
+    std::uint64_t lines = 0;
+  };
+
+  // None of these is thread-safe.
+  /// Whether a line of `event` may be written now.
+  [[nodiscard]] bool passes(std::string_view event, time_point now);
+  /// What was left out in seconds that are over. Each line is reported once.
+  [[nodiscard]] std::vector<missing> take_missing(time_point now);
+  /// When take_missing() has something to report; the latest time if nothing is missing.
+  [[nodiscard]] time_point due() const noexcept { return due_; }
+
+ private:
+  struct stretch {
+    time_point begin{};
+    std::uint64_t lines = 0;
+    std::uint64_t left_out = 0;
+    time_point due = time_point::max();
+  };
+  std::map<std::string, stretch, std::less<>> events_;  // bounded by the number of event names
+  time_point due_ = time_point::max();
+};
+
+class log_lines final : public base::log_sink {
+ public:
+  /// The caller must never close the descriptor.
+  explicit log_lines(const config::log_params& params, int descriptor = STDERR_FILENO);
+  ~log_lines() override;
+  void write(const base::event_info& event, base::log_level level,
+             std::span<const base::log_field> fields) override;
+  [[nodiscard]] bool write_surely(const base::event_info& event, base::log_level level,
+                                  std::span<const base::log_field> fields) override;
+  /// Call before the process ends without destructors: waits up to line_writer::patience for queued
+  /// lines.
+  void flush();
+  /// See line_writer::redirect().
+  void redirect(int descriptor) { writer_.redirect(descriptor); }
+  /// How many lines were dropped since the start, as nobody read them in time.
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return writer_.dropped(); }
+  /// How many the rate limit left out.
+  [[nodiscard]] std::uint64_t left_out() const noexcept {
+    return left_out_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  enum class form : std::uint8_t { text, coloured, json_lines };
+
+  void report_left_out(log_rate_limit::time_point now);
+  [[nodiscard]] std::string_view make_line(base::log_level level, std::string_view event,
+                                           std::span<const base::log_field> fields) const;
+  static form form_for(config::log_format wanted, int descriptor);
+  static void add_line(line_buffer& out, form shown, base::log_level level, std::string_view event,
+                       std::span<const base::log_field> fields);
+
+  const form form_;
+  const base::log_level least_;
+  std::mutex mutex_;
+  log_rate_limit limit_;                                       // under the mutex
+  std::atomic<log_rate_limit::time_point> due_{limit_.due()};  // its due(), for each line to read
+  std::atomic<std::uint64_t> left_out_{0};
+  line_writer writer_;
+};
+
+/// The content of a line without time and level, as text.
+[[nodiscard]] std::string log_text(std::string_view event,
+                                   std::initializer_list<base::log_field> fields);
+/// The same as JSON: the members `"event":…,"name":…` without the braces.
+[[nodiscard]] std::string log_json(std::string_view event,
+                                   std::initializer_list<base::log_field> fields);
+
+}  // namespace onceguard::cli

@@ -1,0 +1,58 @@
+// The commands that move messages until they are stopped: log, signals, the admin listener.
+#pragma once
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "admin/server.hpp"
+#include "cli/flags/given_flags.hpp"
+#include "config/load.hpp"
+
+namespace onceguard::cli {
+
+/// The work of such a command by the tables of the configuration: when these are read again, what
+/// runs is finished, and the work begins anew by the new ones.
+class rounds {
+ public:
+  using fits = std::function<bool(const config::settings&)>;
+  using work = std::function<int(const config::settings&, const std::stop_source&)>;
+
+  /// `has_work`: whether a configuration has tables for the command.
+  rounds(const given_flags& given, const config::settings& first, fits has_work)
+      : given_(given), current_(first), has_work_(std::move(has_work)) {}
+
+  /// Blocks until a stop is requested or the work can't begin. Returns the exit code of the last
+  /// round. Where the work can't begin by tables that were read again, the former ones stay.
+  [[nodiscard]] int run(const work& one, const std::stop_token& stop);
+  /// Reads the configuration again; from any thread. A fault is logged, and nothing changes.
+  void reload();
+
+ private:
+  /// Whether there are new tables, which are the current ones then.
+  [[nodiscard]] bool take_next();
+  void refuse();
+
+  const given_flags& given_;
+  config::settings current_;
+  const fits has_work_;
+  std::mutex mutex_;
+  std::optional<config::settings> next_;  // under the mutex
+  std::stop_source round_;                // under the mutex
+};
+
+/// Runs the work with the log that the settings ask for. SIGTERM, SIGINT and SIGQUIT request a
+/// stop, and a second SIGINT ends the process amid the work; SIGHUP reads the tables again. Returns
+/// the exit code, of `work` if the log could be opened.
+[[nodiscard]] int run_until_stopped(
+    const given_flags& given, const config::loaded& read, rounds::fits has_work,
+    const std::function<int(rounds&, const std::stop_source&)>& work);
+
+/// Returns the exit code; a failure is logged.
+[[nodiscard]] int start_listener(admin::server& listener);
+
+/// Logs that one of the tables of the configuration can't be worked on. Returns the exit code.
+[[nodiscard]] int start_failed(const std::string& table, const error& why);
+
+}  // namespace onceguard::cli

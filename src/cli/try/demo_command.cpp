@@ -1,0 +1,44 @@
+#include <cstdlib>
+#include <iostream>
+#include <unistd.h>
+
+#include "cli/command.hpp"
+#include "demo/report.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+struct demo_flags {
+  bool keep = false;
+  bool json = false;
+};
+
+bool coloured() { return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
+
+int run_demo(const demo_flags& flags) {
+  const auto reply =
+      flags.json ? demo::make_json_report(std::cout) : demo::make_story(std::cout, coloured());
+  try {
+    return demo::play(*reply, flags.keep);
+  } catch (const std::exception& fault) {
+    std::cerr << "onceguard demo: " << fault.what() << "\n";
+    return 1;
+  }
+}
+
+}  // namespace
+
+void add_demo_command(command app) {
+  const auto flags = std::make_shared<demo_flags>();
+  const auto added = app.add_command(
+      "demo",
+      "A shop that charges cards, without Onceguard and with it: see retries take effect "
+      "once");
+  added.add_flag("--keep", flags->keep,
+                 "Leave shop and gateway running, until Ctrl-C, to play with them");
+  added.add_flag("--json", flags->json, "Tell what happened as JSON");
+  added.footer("Example:\n  onceguard demo\n\nExit code: 0 only if every count was right.");
+  added.runs([flags] { return run_demo(*flags); });
+}
+
+}  // namespace onceguard::cli
