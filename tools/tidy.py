@@ -262,21 +262,21 @@ def check_links(root, path, text, findings):
                 findings.add(path, number, f"the link leads nowhere: {target}")
 
 
-EVENT = re.compile(r'event_info\{\s*event::(\w+),\s*"([^"]+)",\s*(\w+),\s*(\w+),\s*"([^"]*)"')
+EVENT = re.compile(r'^EVENT\((\w+),\s*\w+,\s*\w+,((?:\s*"[^"]*")+)', re.M)
 LOGGED = re.compile(r"\blog\(base::event::(\w+)(?:\s*,\s*\w[^{};]*)?,?\s*(\{(?:[^;]*)\})?\);")
 
 
 def check_events(root, findings):
     """What is logged has the fields that the table of events names, and each event is logged."""
-    table = "src/base/log_event_table.cpp"
+    table = "src/base/log_events.inc"
     if not (root / table).exists():
         return
-    parts = set((root / table).parent.glob("log_event_table*"))
-    fields = {e[0]: set(e[4].split()) for part in parts for e in EVENT.findall(part.read_text())}
+    fields = {name: set("".join(re.findall(r'"([^"]*)"', listed)).split())
+              for name, listed in EVENT.findall((root / table).read_text())}
     used = set()
     for path in sorted((root / "src").rglob("*.[ch]pp")):
         text = path.read_text()
-        used |= set(re.findall(r"event::(\w+)", text)) if path not in parts else set()
+        used |= set(re.findall(r"event::(\w+)", text))
         for found in LOGGED.finditer(text):
             named = set(re.findall(r'\{\s*"(\w+)"\s*,', found.group(2) or ""))
             for stray in sorted(named - fields.get(found.group(1), set())):

@@ -8,7 +8,7 @@ FILE_LINES = 400
 FUNCTION_LINES = 70
 
 SKIPPED_FOLDERS = {"build", ".git", "node_modules", "__pycache__", ".pytest_cache", ".venv"}
-CODE_SUFFIXES = {".cpp", ".hpp", ".py", ".cmake", ".js", ".mjs", ".sh", ".lua"}
+CODE_SUFFIXES = {".cpp", ".hpp", ".inc", ".py", ".cmake", ".js", ".mjs", ".sh", ".lua"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".sql", ".md", ".txt", ".toml", ".json", ".conf"}
 TEXT_NAMES = {"dev", "run", "Makefile", ".clang-format", ".clang-tidy"}
 

@@ -224,26 +224,58 @@ struct cached_replay {
   answer_kept kept = answer_kept::none;  ///< what is left of it
 };
 
+/// A counter of an engine, which is a metric, too.
+class engine_counter : public std::atomic<std::uint64_t> {
+ public:
+  /// Adds the counter to a list.
+  engine_counter(std::vector<const engine_counter*>& list, std::string_view metric,
+                 std::string_view counts)
+      : name(metric), meaning(counts) {
+    list.push_back(this);
+  }
+  const std::string_view name;     ///< of the metric
+  const std::string_view meaning;  ///< one line, for people
+};
+
 /// Counters since the start of the process. They never contain a key or a scope.
 struct engine_counters {
-  std::atomic<std::uint64_t> runs{0};            ///< leases granted to run an operation
-  std::atomic<std::uint64_t> replays{0};         ///< stored answers from the store
-  std::atomic<std::uint64_t> cached_replays{0};  ///< stored answers from memory
-  std::atomic<std::uint64_t> busy{0};            ///< claims that met a running twin
-  std::atomic<std::uint64_t> mismatches{0};      ///< claims with another fingerprint
-  std::atomic<std::uint64_t> backoffs{0};        ///< claims before a failed one may run
-  std::atomic<std::uint64_t> unknowns{0};        ///< claims whose outcome is unknown
-  std::atomic<std::uint64_t> probes{0};          ///< leases granted to ask an application
-  std::atomic<std::uint64_t> store_failures{0};  ///< claims and settles that the store failed
-  std::atomic<std::uint64_t> unguarded{0};       ///< runs without a record
-  std::atomic<std::uint64_t> stale_settles{0};   ///< settles of a superseded lease
-  std::atomic<std::uint64_t> incidents{0};       ///< completed, and the record was gone
-  std::atomic<std::uint64_t> late_settles{0};    ///< settles recorded after settle_wait
-  std::atomic<std::uint64_t> follow_ups{0};      ///< claims in doubt, followed up
-  std::atomic<std::uint64_t> losses{0};          ///< of the store's memory
-  std::atomic<std::uint64_t> swept{0};           ///< expired records removed
-  std::atomic<std::uint64_t> other_scopes{0};    ///< key and fingerprint of another scope
-  std::atomic<std::uint64_t> maybe_repeated{0};  ///< runs that were marked so
+  std::vector<const engine_counter*> all;  ///< those that follow
+  /// @{
+  /// Counts what its meaning says.
+  engine_counter runs{all, "onceguard_runs_total", "Leases that were granted to run an operation."};
+  engine_counter replays{all, "onceguard_replays_total",
+                         "Answers that were replayed out of the store."};
+  engine_counter cached_replays{all, "onceguard_cached_replays_total",
+                                "Answers that were replayed out of memory."};
+  engine_counter busy{all, "onceguard_busy_total", "Claims that met a running twin."};
+  engine_counter mismatches{all, "onceguard_mismatches_total",
+                            "Claims with another fingerprint than the first."};
+  engine_counter backoffs{all, "onceguard_backoffs_total",
+                          "Claims that came before a failed one may run again."};
+  engine_counter unknowns{all, "onceguard_unknown_outcomes_total",
+                          "Claims whose outcome is unknown."};
+  engine_counter probes{all, "onceguard_probes_total",
+                        "Leases that were granted to ask the application."};
+  engine_counter store_failures{all, "onceguard_store_failures_total",
+                                "Claims and settles that the store failed."};
+  engine_counter unguarded{all, "onceguard_unguarded_runs_total",
+                           "Operations that ran while the store was away."};
+  engine_counter stale_settles{all, "onceguard_leases_lost_total",
+                               "Settles of a lease that another had superseded."};
+  engine_counter incidents{all, "onceguard_incidents_total",
+                           "Completed records that were gone meanwhile."};
+  engine_counter late_settles{all, "onceguard_late_settles_total",
+                              "Settles that were recorded after settle_wait."};
+  engine_counter follow_ups{all, "onceguard_follow_ups_total",
+                            "Claims in doubt that were followed up."};
+  engine_counter losses{all, "onceguard_store_losses_total",
+                        "How often the store had lost its memory."};
+  engine_counter swept{all, "onceguard_swept_records_total", "Records that a sweep removed."};
+  engine_counter other_scopes{all, "onceguard_other_scopes_total",
+                              "Requests with the key and fingerprint of another scope's."};
+  engine_counter maybe_repeated{all, "onceguard_maybe_repeated_total",
+                                "Runs that were marked maybe-repeated."};
+  /// @}
   /// Runs that became unknown, by unknown_reason.
   std::array<std::atomic<std::uint64_t>, unknown_reasons> became_unknown{};
 };

@@ -1,6 +1,5 @@
 #include "admin/metrics.hpp"
 
-#include <array>
 #include <prometheus/text_serializer.h>
 
 #include "admin/families.hpp"
@@ -17,51 +16,6 @@ namespace {
 using prometheus::MetricFamily;
 using families = std::vector<MetricFamily>;
 
-struct counter_row {
-  std::string_view name;
-  std::string_view meaning;
-  std::atomic<std::uint64_t> engine_counters::*member;
-};
-
-constexpr std::array engine_rows{
-    counter_row{"onceguard_runs_total", "Leases that were granted to run an operation.",
-                &engine_counters::runs},
-    counter_row{"onceguard_replays_total", "Answers that were replayed out of the store.",
-                &engine_counters::replays},
-    counter_row{"onceguard_cached_replays_total", "Answers that were replayed out of memory.",
-                &engine_counters::cached_replays},
-    counter_row{"onceguard_busy_total", "Claims that met a running twin.", &engine_counters::busy},
-    counter_row{"onceguard_mismatches_total", "Claims with another fingerprint than the first.",
-                &engine_counters::mismatches},
-    counter_row{"onceguard_backoffs_total", "Claims that came before a failed one may run again.",
-                &engine_counters::backoffs},
-    counter_row{"onceguard_unknown_outcomes_total", "Claims whose outcome is unknown.",
-                &engine_counters::unknowns},
-    counter_row{"onceguard_probes_total", "Leases that were granted to ask the application.",
-                &engine_counters::probes},
-    counter_row{"onceguard_store_failures_total", "Claims and settles that the store failed.",
-                &engine_counters::store_failures},
-    counter_row{"onceguard_unguarded_runs_total", "Operations that ran while the store was away.",
-                &engine_counters::unguarded},
-    counter_row{"onceguard_leases_lost_total", "Settles of a lease that another had superseded.",
-                &engine_counters::stale_settles},
-    counter_row{"onceguard_incidents_total", "Completed records that were gone meanwhile.",
-                &engine_counters::incidents},
-    counter_row{"onceguard_late_settles_total", "Settles that were recorded after settle_wait.",
-                &engine_counters::late_settles},
-    counter_row{"onceguard_follow_ups_total", "Claims in doubt that were followed up.",
-                &engine_counters::follow_ups},
-    counter_row{"onceguard_store_losses_total", "How often the store had lost its memory.",
-                &engine_counters::losses},
-    counter_row{"onceguard_swept_records_total", "Records that a sweep removed.",
-                &engine_counters::swept},
-    counter_row{"onceguard_other_scopes_total",
-                "Requests with the key and fingerprint of another scope's.",
-                &engine_counters::other_scopes},
-    counter_row{"onceguard_maybe_repeated_total", "Runs that were marked maybe-repeated.",
-                &engine_counters::maybe_repeated},
-};
-
 void add_number(families& out, MetricFamily family, double value) {
   add_value(family, value);
   out.push_back(std::move(family));
@@ -74,9 +28,9 @@ void add_gauge(families& out, std::string_view name, std::string_view meaning, N
 }
 
 void add_engine(families& out, onceguard::engine& engine) {
-  for (const auto& [name, meaning, member] : engine_rows) {
-    add_number(out, counter_family(std::string(name), std::string(meaning)),
-               static_cast<double>((engine.counters().*member).load(std::memory_order_relaxed)));
+  for (const auto* counter : engine.counters().all) {
+    add_number(out, counter_family(std::string(counter->name), std::string(counter->meaning)),
+               static_cast<double>(counter->load(std::memory_order_relaxed)));
   }
   auto unknown = counter_family("onceguard_became_unknown_total",
                                 "Records that became unknown, by reason. Of holder_gone, each "

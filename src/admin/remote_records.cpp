@@ -6,6 +6,7 @@
 
 #include "admin/client.hpp"
 #include "base/hash.hpp"
+#include "base/json_member.hpp"
 #include "store/record_filter.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
@@ -27,10 +28,7 @@ struct reply {
   std::uint16_t status = 0;
   ordered_json body;
 
-  [[nodiscard]] std::string text(const char* name) const {
-    const auto found = body.find(name);
-    return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
-  }
+  [[nodiscard]] std::string text(const char* name) const { return base::text_in(body, name); }
 };
 
 error strange(const admin_target& target) {

@@ -1,55 +1,40 @@
 #include "advise/table.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_member.hpp"
+
 namespace onceguard::advise {
 namespace {
 
+using base::check_members;
+using base::malformed_json;
+using base::refuse_json;
 using json = nlohmann::ordered_json;  // answers are asked in the order of the file
 
-/// A table that can't be used. Never leaves read_table().
-struct malformed {
-  std::string text;
-};
-
-[[noreturn]] void refuse(const std::string& where, const std::string& fault) {
-  throw malformed{where + ": " + fault};
-}
-
 const json& member_of(const json& object, const std::string& where, const char* name) {
-  if (!object.is_object()) refuse(where, "is no object");
-  if (!object.contains(name)) refuse(where, std::string(name) + " is missing");
+  if (!object.is_object()) refuse_json(where, "is no object");
+  if (!object.contains(name)) refuse_json(where, std::string(name) + " is missing");
   return object[name];
-}
-
-void check_members(const json& object, const std::string& where,
-                   std::initializer_list<std::string_view> known) {
-  if (!object.is_object()) refuse(where, "is no object");
-  for (const auto& [name, value] : object.items()) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      refuse(where, "unknown member " + name);
-    }
-  }
 }
 
 std::string text_of(const json& object, const std::string& where, const char* name) {
   const auto& value = member_of(object, where, name);
   if (!value.is_string() || value.get<std::string>().empty()) {
-    refuse(where, std::string(name) + " is no text");
+    refuse_json(where, std::string(name) + " is no text");
   }
   return value.get<std::string>();
 }
 
 std::vector<std::string> lines_of(const json& object, const std::string& where, const char* name) {
   const auto& value = member_of(object, where, name);
-  if (!value.is_array() || value.empty()) refuse(where, std::string(name) + " is no list");
+  if (!value.is_array() || value.empty()) refuse_json(where, std::string(name) + " is no list");
   std::vector<std::string> out;
   for (const auto& line : value) {
-    if (!line.is_string()) refuse(where, std::string(name) + " has what is no text");
+    if (!line.is_string()) refuse_json(where, std::string(name) + " has what is no text");
     out.push_back(line.get<std::string>());
   }
   return out;
@@ -66,7 +51,7 @@ std::optional<std::size_t> index_of(const std::vector<Named>& all, const std::st
 template <class Named>
 std::size_t find(const std::vector<Named>& all, const std::string& name, const std::string& where) {
   const auto found = index_of(all, name);
-  if (!found) refuse(where, "there is no " + name);
+  if (!found) refuse_json(where, "there is no " + name);
   return *found;
 }
 
@@ -88,12 +73,12 @@ void read_choices(table& all, question& entry, const json& source) {
   check_members(source, where, {"text", "answers"});
   entry.text = text_of(source, where, "text");
   const auto& answers = member_of(source, where, "answers");
-  if (!answers.is_object() || answers.size() < 2) refuse(where, "has fewer than two answers");
+  if (!answers.is_object() || answers.size() < 2) refuse_json(where, "has fewer than two answers");
   for (const auto& [name, answer] : answers.items()) {
     const auto here = where + "." + name;
     check_members(answer, here, {"text", "next", "advice"});
     choice made{name, text_of(answer, here, "text"), 0, answer.contains("advice")};
-    if (made.ends == answer.contains("next")) refuse(here, "has not one of next and advice");
+    if (made.ends == answer.contains("next")) refuse_json(here, "has not one of next and advice");
     made.next = made.ends ? find(all.advices, text_of(answer, here, "advice"), here)
                           : find(all.questions, text_of(answer, here, "next"), here);
     entry.choices.push_back(std::move(made));
@@ -109,17 +94,17 @@ class walk {
   void check() {
     visit(all_.first);
     for (std::size_t i = 0; i < reached_.size(); ++i) {
-      if (!reached_[i]) refuse("questions." + all_.questions[i].name, "nothing leads to it");
+      if (!reached_[i]) refuse_json("questions." + all_.questions[i].name, "nothing leads to it");
     }
     for (std::size_t i = 0; i < given_.size(); ++i) {
-      if (!given_[i]) refuse("advice." + all_.advices[i].name, "nothing leads to it");
+      if (!given_[i]) refuse_json("advice." + all_.advices[i].name, "nothing leads to it");
     }
   }
 
  private:
   void visit(std::size_t number) {
     if (std::find(way_.begin(), way_.end(), number) != way_.end()) {
-      refuse("questions." + all_.questions[number].name, "a way comes back to it");
+      refuse_json("questions." + all_.questions[number].name, "a way comes back to it");
     }
     reached_[number] = true;
     way_.push_back(number);
@@ -144,8 +129,8 @@ table read(const json& source) {
   table out;
   const auto& advices = member_of(source, "the table", "advice");
   const auto& questions = member_of(source, "the table", "questions");
-  if (!advices.is_object()) refuse("advice", "is no object");
-  if (!questions.is_object()) refuse("questions", "is no object");
+  if (!advices.is_object()) refuse_json("advice", "is no object");
+  if (!questions.is_object()) refuse_json("questions", "is no object");
   for (const auto& [name, one] : advices.items()) out.advices.push_back(read_advice(name, one));
   for (const auto& [name, one] : questions.items()) out.questions.push_back({name, {}, {}});
   for (auto& entry : out.questions) read_choices(out, entry, questions[entry.name]);
@@ -161,7 +146,7 @@ result<table> read_table(std::string_view text) {
   if (source.is_discarded()) return error(errc::invalid_argument, "the table: is no JSON");
   try {
     return read(source);
-  } catch (const malformed& fault) {
+  } catch (const malformed_json& fault) {
     return error(errc::invalid_argument, fault.text);
   }
 }

@@ -8,6 +8,7 @@
 
 #include "aws/curl_handle.hpp"
 #include "base/field.hpp"
+#include "base/json_member.hpp"
 #include "base/time_text.hpp"
 #include "base/url.hpp"
 
@@ -70,10 +71,7 @@ std::optional<std::int64_t> time_of(std::string text) {
 
 result<credentials> read_document(const std::string& url, const std::string& body) {
   const auto parsed = nlohmann::json::parse(body, nullptr, false);
-  const auto text = [&parsed](const char* name) {
-    const auto found = parsed.find(name);
-    return found != parsed.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
+  const auto text = [&parsed](const char* name) { return base::text_in(parsed, name); };
   if (!parsed.is_object()) return out_of_reach(url + ": its answer is no JSON object");
   credentials out;
   out.key_id = text("AccessKeyId");

@@ -1,4 +1,4 @@
-// The commands, in the order in which `onceguard --help` shows them.
+// Adds the commands of commands.inc to the program.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -9,41 +9,46 @@ namespace onceguard::cli {
 namespace {
 
 struct entry {
-  std::string_view name;
-  void (*add)(command);
+  std::string_view family;  ///< empty: of the program itself
+  const char* name;
+  const char* about;
+  const char* help;
+  void (*describe)(const command&);  ///< null: a family
 };
 
-constexpr std::array<entry, 22> entries{{
-    {"gateway", add_gateway_command},
-    {"consume", add_consume_command},
-    {"relay", add_relay_command},
-    {"exec", add_exec_command},
-    {"mcp", add_mcp_command},
-    {"demo", add_demo_command},
-    {"send", add_send_command},
-    {"health", add_health_command},
-    {"check", add_check_command},
-    {"doctor", add_doctor_command},
-    {"explain", add_explain_command},
-    {"advise", add_advise_command},
-    {"conformance", add_conformance_command},
-    {"keys", add_keys_command},
-    {"messages", add_messages_command},
-    {"stats", add_stats_command},
-    {"report", add_report_command},
-    {"reconcile", add_reconcile_command},
-    {"sweep", add_sweep_command},
-    {"migrate", add_migrate_command},
-    {"backup", add_backup_command},
-    {"restore", add_restore_command},
-}};
+constexpr std::array entries{
+#define COMMAND(name, about, help) entry{"", #name, about, help, add_##name##_command},
+#define FAMILY(name, about, help) entry{"", #name, about, help, nullptr},
+#define SUBCOMMAND(family, name, about, help) \
+  entry{#family, #name, about, help, add_##family##_##name##_command},
+#include "cli/commands.inc"
+#undef SUBCOMMAND
+#undef FAMILY
+#undef COMMAND
+};
+
+/// Adds the commands of a family, or only the one with that name if there is one.
+void add_family(const command& above, std::string_view family, std::string_view wanted) {
+  const auto is_wanted = [&](const entry& each) {
+    return each.family == family && each.name == wanted;
+  };
+  const bool one = std::ranges::any_of(entries, is_wanted);
+  for (const auto& each : entries) {
+    if (one ? !is_wanted(each) : each.family != family) continue;
+    const auto added = above.add_command(each.name, each.about, each.help);
+    if (each.describe != nullptr) {
+      each.describe(added);
+    } else {
+      added.needs_command();
+      add_family(added, each.name, {});
+    }
+  }
+}
 
 }  // namespace
 
 void add_commands(const command& program, std::string_view first_word) {
-  const auto* const named = std::ranges::find(entries, first_word, &entry::name);
-  if (named != entries.end()) return named->add(program);
-  for (const auto& each : entries) each.add(program);
+  add_family(program, {}, first_word);
 }
 
 }  // namespace onceguard::cli

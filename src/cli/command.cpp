@@ -16,77 +16,98 @@
 
 namespace onceguard::cli {
 
-argument argument::type(const std::string& name) const {
-  option_->type_name(name);
-  return *this;
+argument_terms typed(const char* type, argument_check check) {
+  return {.type = type, .check = std::move(check)};
+}
+argument_terms single(const char* type, argument_check check) {
+  return {.type = type, .once = true, .check = std::move(check)};
+}
+argument_terms required(const char* type, argument_check check) {
+  return {.type = type, .required = true, .check = std::move(check)};
+}
+std::string period_fault(const std::string& text) {
+  const auto read = config::parse_duration(text);
+  if (!read) return read.error().detail;
+  return read->count() > 0 ? std::string() : "expected more than 0";
+}
+argument_terms a_period() { return single("TIME", period_fault); }
+argument_terms one_of(std::vector<std::string> words) {
+  return {.once = true, .one_of = std::move(words)};
+}
+argument_terms any_of(std::vector<std::string> words, const char* type) {
+  return {.type = type, .one_of = std::move(words)};
+}
+argument_terms between(std::size_t least, std::size_t most, const char* type) {
+  return {.type = type, .least = least, .most = most};
+}
+argument_terms not_with(const char* other, argument_terms terms) {
+  terms.excludes = other;
+  return terms;
+}
+argument_terms only_with(const char* other, argument_terms terms) {
+  terms.needs = other;
+  return terms;
 }
 
-argument argument::group(const std::string& name) const {
-  option_->group(name);
-  return *this;
+namespace {
+
+CLI::Option* add_to(CLI::App& app, const argument& row, bool* given) {
+  return app.add_flag(row.names, *given, row.text);
+}
+CLI::Option* add_to(CLI::App& app, const argument& row, const std::function<void()>& given) {
+  return app.add_flag_callback(row.names, given, row.text);
+}
+CLI::Option* add_to(CLI::App& app, const argument& row, std::string* value) {
+  return app.add_option(row.names, *value, row.text);
+}
+CLI::Option* add_to(CLI::App& app, const argument& row, std::vector<std::string>* values) {
+  auto* const added = app.add_option(row.names, *values, row.text);
+  // Extra arguments would make a list of a value like "[a,b]", too.
+  if (row.names.starts_with('-')) added->allow_extra_args(false);
+  return added;
+}
+CLI::Option* add_to(CLI::App& app, const argument& row, std::size_t* value) {
+  const auto take = [value, name = row.names, least = row.terms.least,
+                     most = row.terms.most](const std::string& given) {
+    std::size_t number = 0;
+    const auto* end = given.data() + given.size();
+    const auto [stopped, failed] = std::from_chars(given.data(), end, number);
+    if (failed != std::errc() || stopped != end || number < least || number > most) {
+      throw CLI::ValidationError(name, "expected a whole number from " + std::to_string(least) +
+                                           " to " + std::to_string(most) + ", got " +
+                                           json_string(given, true));
+    }
+    *value = number;
+  };
+  return app.add_option_function<std::string>(row.names, take, row.text)->type_name("NUMBER");
 }
 
-argument argument::required() const {
-  option_->required();
-  return *this;
-}
+}  // namespace
 
-argument argument::once() const {
-  option_->expected(1);
-  return *this;
-}
-
-argument argument::check(std::function<std::string(const std::string&)> fault_of) const {
-  option_->check(std::move(fault_of));
-  return *this;
-}
-
-argument argument::one_of(const std::vector<std::string>& values) const {
-  option_->check(CLI::IsMember(values));
-  return *this;
-}
-
-argument argument::existing_file() const {
-  option_->check(CLI::ExistingFile);
-  return *this;
-}
-
-argument argument::excludes(const argument& other) const {
-  option_->excludes(other.option_);
-  return *this;
-}
-
-argument argument::needs(const argument& other) const {
-  option_->needs(other.option_);
-  return *this;
-}
-
-command command::add_command(const std::string& name, const std::string& text) const {
-  return {*app_->add_subcommand(name, text), *line_};
+command command::add_command(const std::string& name, const std::string& text,
+                             const std::string& help) const {
+  auto* const added = app_->add_subcommand(name, text);
+  added->footer(help);
+  return {*added, *line_};
 }
 
 void command::needs_command() const { app_->require_subcommand(1); }
 
-argument command::add_flag(const std::string& names, bool& given, const std::string& text) const {
-  return argument(*app_->add_flag(names, given, text));
-}
-
-argument command::add_flag(const std::string& names, std::function<void()> given,
-                           const std::string& text) const {
-  return argument(*app_->add_flag_callback(names, std::move(given), text));
-}
-
-argument command::add_option(const std::string& names, std::string& value,
-                             const std::string& text) const {
-  return argument(*app_->add_option(names, value, text));
-}
-
-argument command::add_option(const std::string& names, std::vector<std::string>& values,
-                             const std::string& text) const {
-  auto* const added = app_->add_option(names, values, text);
-  // Extra arguments would make a list of a value like "[a,b]", too.
-  if (names.starts_with('-')) added->allow_extra_args(false);
-  return argument(*added);
+void command::add(const std::vector<argument>& arguments) const {
+  for (const auto& each : arguments) {
+    const auto& terms = each.terms;
+    auto* const option =
+        std::visit([&](const auto& value) { return add_to(*app_, each, value); }, each.value);
+    if (terms.type) option->type_name(*terms.type);
+    if (!terms.group.empty()) option->group(terms.group);
+    if (terms.required) option->required();
+    if (terms.once) option->expected(1);
+    if (terms.check) option->check(terms.check);
+    if (!terms.one_of.empty()) option->check(CLI::IsMember(terms.one_of));
+    if (terms.existing_file) option->check(CLI::ExistingFile);
+    if (terms.excludes != nullptr) option->excludes(app_->get_option(terms.excludes));
+    if (terms.needs != nullptr) option->needs(app_->get_option(terms.needs));
+  }
 }
 
 void command::add_words(std::vector<std::string>& words, const std::string& text) const {
@@ -98,24 +119,6 @@ void command::add_words(std::vector<std::string>& words, const std::string& text
   };
   app_->add_option_function<std::string>("COMMAND", refuse, text)->type_name("...");
 }
-
-argument command::add_number(const std::string& name, std::size_t& value, const std::string& text,
-                             std::size_t least, std::size_t most) const {
-  const auto take = [&value, name, least, most](const std::string& given) {
-    std::size_t number = 0;
-    const auto* end = given.data() + given.size();
-    const auto [stopped, failed] = std::from_chars(given.data(), end, number);
-    if (failed != std::errc() || stopped != end || number < least || number > most) {
-      throw CLI::ValidationError(name, "expected a whole number from " + std::to_string(least) +
-                                           " to " + std::to_string(most) + ", got " +
-                                           json_string(given, true));
-    }
-    value = number;
-  };
-  return argument(*app_->add_option_function<std::string>(name, take, text)->type_name("NUMBER"));
-}
-
-void command::footer(const std::string& text) const { app_->footer(text); }
 
 void command::runs(std::function<int()> act) const {
   app_->callback([act = std::move(act), line = line_] { line->exit_code = act(); });

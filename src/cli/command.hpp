@@ -4,38 +4,68 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace CLI {
 class App;
-class Option;
 class ParseError;
 }  // namespace CLI
 
 namespace onceguard::cli {
 
-/// One flag, option or positional argument of a command.
-class argument {
- public:
-  explicit argument(CLI::Option& Option) : option_(&Option) {}
+/// What an argument of a command line may be. Names of other arguments are those of their rows.
+struct argument_terms {
+  std::optional<std::string> type{};  ///< what the help shows for the value; empty: nothing
+  bool required = false;
+  bool once = false;  ///< at most once on a command line
+  /// Returns an empty text for a valid value.
+  std::function<std::string(const std::string&)> check{};
+  std::vector<std::string> one_of{};
+  bool existing_file = false;
+  const char* excludes = nullptr;
+  const char* needs = nullptr;
+  std::size_t least = 0;  ///< of a number
+  std::size_t most = SIZE_MAX;
+  std::string group{};
+};
 
-  /// The name that the help shows for the value; empty: none.
-  argument type(const std::string& name) const;
-  argument group(const std::string& name) const;
-  argument required() const;
-  /// At most once on a command line.
-  argument once() const;
-  /// `fault_of` returns an empty text for a valid value.
-  argument check(std::function<std::string(const std::string&)> fault_of) const;
-  argument one_of(const std::vector<std::string>& values) const;
-  argument existing_file() const;
-  argument excludes(const argument& other) const;
-  argument needs(const argument& other) const;
+// Terms by what they say, for the rows of commands.
 
- private:
-  CLI::Option* option_;
+using argument_check = std::function<std::string(const std::string&)>;
+
+/// A value of this type.
+[[nodiscard]] argument_terms typed(const char* type, argument_check check = {});
+/// The same, at most once on a command line.
+[[nodiscard]] argument_terms single(const char* type, argument_check check = {});
+[[nodiscard]] argument_terms required(const char* type, argument_check check = {});
+/// What is wrong with a duration that must be above zero.
+[[nodiscard]] std::string period_fault(const std::string& text);
+/// Such a duration, at most once.
+[[nodiscard]] argument_terms a_period();
+/// One of these words, at most once.
+[[nodiscard]] argument_terms one_of(std::vector<std::string> words);
+/// One of these words, each time that it is given.
+[[nodiscard]] argument_terms any_of(std::vector<std::string> words, const char* type);
+[[nodiscard]] argument_terms between(std::size_t least, std::size_t most,
+                                     const char* type = "NUMBER");
+/// Not together with the argument `other`.
+[[nodiscard]] argument_terms not_with(const char* other, argument_terms terms = {});
+/// Only together with it.
+[[nodiscard]] argument_terms only_with(const char* other, argument_terms terms = {});
+
+/// A flag, an option or a positional argument of a command, and where its value goes. A flag has a
+/// bool or a function, a number whole decimal digits. An option with a list takes one value each
+/// time that it is given, a positional argument all words.
+struct argument {
+  std::string names;
+  std::variant<bool*, std::function<void()>, std::size_t*, std::string*, std::vector<std::string>*>
+      value;
+  std::string text;
+  argument_terms terms{};
 };
 
 /// One command line, beside its options.
@@ -55,25 +85,17 @@ class command {
  public:
   command(CLI::App& App, command_line& Line) : app_(&App), line_(&Line) {}
 
-  [[nodiscard]] command add_command(const std::string& name, const std::string& text) const;
+  /// `help` stands below that of the options.
+  [[nodiscard]] command add_command(const std::string& name, const std::string& text,
+                                    const std::string& help) const;
   /// Running the program requires a subcommand of this command.
   void needs_command() const;
 
-  argument add_flag(const std::string& names, bool& given, const std::string& text) const;
-  argument add_flag(const std::string& names, std::function<void()> given,
-                    const std::string& text) const;
-  argument add_option(const std::string& names, std::string& value, const std::string& text) const;
-  /// An option takes one value each time that it is given; a positional argument, all words.
-  argument add_option(const std::string& names, std::vector<std::string>& values,
-                      const std::string& text) const;
+  /// In the order of the help.
+  void add(const std::vector<argument>& arguments) const;
   /// The words of another program's command line, which stand behind "--" as they are.
   void add_words(std::vector<std::string>& words, const std::string& text) const;
-  /// A whole number from `least` to `most`, in decimal digits only.
-  argument add_number(const std::string& name, std::size_t& value, const std::string& text,
-                      std::size_t least = 0, std::size_t most = SIZE_MAX) const;
 
-  /// The text below the help.
-  void footer(const std::string& text) const;
   /// Sets the callback, which runs during the parsing of the command line if this command is given.
   void runs(std::function<int()> act) const;
 
@@ -115,41 +137,13 @@ inline constexpr int exit_not_startable = 126;  ///< the same; 127: there is no 
 /// flags of all takes a few milliseconds, which a command that runs often should not cost.
 void add_commands(const command& program, std::string_view first_word);
 
-// The subcommands, one file each. Each function adds its subcommand to the program.
-
-void add_gateway_command(command app);
-void add_consume_command(command app);
-void add_relay_command(command app);
-void add_exec_command(command app);
-void add_mcp_command(command app);
-void add_demo_command(command app);
-void add_send_command(command app);
-void add_health_command(command app);
-void add_check_command(command app);
-void add_doctor_command(command app);
-void add_explain_command(command app);
-void add_advise_command(command app);
-void add_conformance_command(command app);
-void add_keys_command(command app);
-void add_messages_command(command app);
-void add_stats_command(command app);
-void add_report_command(command app);
-void add_reconcile_command(command app);
-void add_sweep_command(command app);
-void add_migrate_command(command app);
-void add_backup_command(command app);
-void add_restore_command(command app);
-
-// The subcommands of `onceguard keys`.
-void add_keys_list_command(command keys);
-void add_keys_show_command(command keys);
-void add_keys_release_command(command keys);
-void add_keys_complete_command(command keys);
-void add_keys_export_command(command keys);
-void add_keys_import_command(command keys);
-
-// The subcommands of `onceguard messages` that change something.
-void add_messages_retry_command(command messages);
-void add_messages_drop_command(command messages);
+// What each command of commands.inc has beside its row: its options, and what it runs.
+#define COMMAND(name, about, help) void add_##name##_command(const command& added);
+#define FAMILY(name, about, help)
+#define SUBCOMMAND(family, name, about, help) COMMAND(family##_##name, about, help)
+#include "cli/commands.inc"
+#undef SUBCOMMAND
+#undef FAMILY
+#undef COMMAND
 
 }  // namespace onceguard::cli

@@ -40,7 +40,7 @@ const std::array consume_table{
          .text = "Who handles the messages. With a message's id it is the key: each subscriber "
                  "handles each message once. Never rename it: the inbox would know no message.",
          .complaint = name_complaint},
-        [](consume_draft& d, const option_value& v) { d.params.subscriber = text(v); }},
+        assign<&consume_draft::params, &consume::consume_params::subscriber>},
     row<consume_draft>{
         {.name = "shares_subscriber",
          .kind = value_kind::boolean,
@@ -48,15 +48,13 @@ const std::array consume_table{
          .text = "Several `[[consume]]` with this subscriber take messages from different queues. "
                  "They know each other's ids: of two messages with the same id in two queues one "
                  "is handled. Without `true` in each of them that is refused."},
-        [](consume_draft& d, const option_value& v) {
-          d.params.shares_subscriber = std::get<bool>(v);
-        }},
+        assign<&consume_draft::params, &consume::consume_params::shares_subscriber>},
     row<consume_draft>{{.name = "from",
                         .example = "amqp://127.0.0.1/orders?dead_letters=yes",
                         .text = "The queue. docs/messages.md has the URLs of each broker.",
                         .complaint = source_complaint,
                         .secret = true},
-                       [](consume_draft& d, const option_value& v) { d.params.queue = text(v); }},
+                       assign<&consume_draft::params, &consume::consume_params::queue>},
     row<consume_draft>{
         {.name = "id",
          .fallback = "property:message_id",
@@ -84,13 +82,15 @@ const std::array consume_table{
         [](consume_draft& d, const option_value& v) {
           d.params.endpoint = *parse_web_url(text(v));
         }},
-    row<consume_draft>{tls_ca_option,
-                       [](consume_draft& d, const option_value& v) { d.params.tls.ca = text(v); }},
     row<consume_draft>{
-        tls_certificate_option,
-        [](consume_draft& d, const option_value& v) { d.params.tls.certificate = text(v); }},
-    row<consume_draft>{tls_key_option,
-                       [](consume_draft& d, const option_value& v) { d.params.tls.key = text(v); }},
+        tls_ca_option,
+        assign<&consume_draft::params, &consume::consume_params::tls, &tls::client_files::ca>},
+    row<consume_draft>{tls_certificate_option,
+                       assign<&consume_draft::params, &consume::consume_params::tls,
+                              &tls::client_files::certificate>},
+    row<consume_draft>{
+        tls_key_option,
+        assign<&consume_draft::params, &consume::consume_params::tls, &tls::client_files::key>},
     row<consume_draft>{tls_name_option, [](consume_draft& d,
                                            const option_value& v) { d.params.tls.name = text(v); }},
     row<consume_draft>{
@@ -102,7 +102,7 @@ const std::array consume_table{
                  "`ONCEGUARD_IDEMPOTENCY_KEY`, `ONCEGUARD_ATTEMPT` and `ONCEGUARD_SUBSCRIBER` in "
                  "its environment. Exit code 0 is done, 75 a failed attempt, 65 says that the "
                  "message is dead; anything else is unknown."},
-        [](consume_draft& d, const option_value& v) { d.params.command = list(v); }},
+        assign<&consume_draft::params, &consume::consume_params::command>},
     row<consume_draft>{
         {.name = "headers",
          .kind = value_kind::list,
@@ -111,7 +111,7 @@ const std::array consume_table{
                  "`ONCEGUARD_HEADER_X_GITHUB_EVENT` in its environment. A value that has no form "
                  "there is left out.",
          .complaint = message_header_complaint},
-        [](consume_draft& d, const option_value& v) { d.params.headers = list(v); }},
+        assign<&consume_draft::params, &consume::consume_params::headers>},
     row<consume_draft>{
         {.name = "timeout",
          .kind = value_kind::duration,
@@ -119,15 +119,14 @@ const std::array consume_table{
          .text = "How long the endpoint or the command may take. Then the outcome is unknown.",
          .min = 1,
          .max = day},
-        [](consume_draft& d, const option_value& v) { d.params.timeout = duration(v); }},
-    row<consume_draft>{
-        {.name = "concurrency",
-         .kind = value_kind::integer,
-         .fallback = "16",
-         .text = "How many messages are handled at the same time.",
-         .min = 1,
-         .max = 1'000},
-        [](consume_draft& d, const option_value& v) { d.params.concurrency = size(v); }},
+        assign<&consume_draft::params, &consume::consume_params::timeout>},
+    row<consume_draft>{{.name = "concurrency",
+                        .kind = value_kind::integer,
+                        .fallback = "16",
+                        .text = "How many messages are handled at the same time.",
+                        .min = 1,
+                        .max = 1'000},
+                       assign<&consume_draft::params, &consume::consume_params::concurrency>},
     row<consume_draft>{
         {.name = "order",
          .kind = value_kind::choice,
@@ -137,18 +136,15 @@ const std::array consume_table{
              "order. While one of them waits for another attempt, the later ones go on (`skip`) "
              "or wait for it (`stop`).",
          .choices = order_words},
-        [](consume_draft& d, const option_value& v) {
-          d.params.order = static_cast<messaging::order_rule>(number(v));
-        }},
-    row<consume_draft>{{.name = "attempts",
-                        .kind = value_kind::integer,
-                        .fallback = "8",
-                        .text = "So often a message is tried before it is dead.",
-                        .min = 1,
-                        .max = 1'000'000},
-                       [](consume_draft& d, const option_value& v) {
-                         d.params.inbox.attempts = static_cast<std::uint32_t>(number(v));
-                       }},
+        assign<&consume_draft::params, &consume::consume_params::order>},
+    row<consume_draft>{
+        {.name = "attempts",
+         .kind = value_kind::integer,
+         .fallback = "8",
+         .text = "So often a message is tried before it is dead.",
+         .min = 1,
+         .max = 1'000'000},
+        assign<&consume_draft::params, &consume::consume_params::inbox, &inbox_policy::attempts>},
     row<consume_draft>{
         {.name = "dead_letter",
          .example = "amqp://127.0.0.1/orders.dead",
@@ -172,7 +168,7 @@ const std::array consume_table{
          .may_be_empty = true,
          .complaint = queue_complaint,
          .secret = true},
-        [](consume_draft& d, const option_value& v) { d.params.dead_letter_queue = text(v); }},
+        assign<&consume_draft::params, &consume::consume_params::dead_letter_queue>},
     row<consume_draft>{
         {.name = "secret_file",
          .example = "/etc/onceguard/webhook.secret",
@@ -181,7 +177,7 @@ const std::array consume_table{
                  "base64, or any other bytes. Several lines `whsec_…` make a signature each, while "
                  "one key replaces another. Empty: no signature.",
          .may_be_empty = true},
-        [](consume_draft& d, const option_value& v) { d.params.secret_file = text(v); }},
+        assign<&consume_draft::params, &consume::consume_params::secret_file>},
     row<consume_draft>{
         {.name = "compare_payloads",
          .kind = value_kind::boolean,
@@ -190,9 +186,8 @@ const std::array consume_table{
              "A message with the id of an earlier one and another payload is a sender's "
              "mistake, and dead. `false`: only the id counts, for senders whose payload differs "
              "from delivery to delivery."},
-        [](consume_draft& d, const option_value& v) {
-          d.params.inbox.compare_payloads = std::get<bool>(v);
-        }},
+        assign<&consume_draft::params, &consume::consume_params::inbox,
+               &inbox_policy::compare_payloads>},
 };
 
 class consume_reader {

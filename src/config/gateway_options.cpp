@@ -43,9 +43,7 @@ const std::array gateway_table{
                    .fallback = "0",
                    .text = "I/O threads; 0: one per core.",
                    .max = 256},
-                  [](settings& s, const option_value& v) {
-                    s.gateway.threads = static_cast<unsigned>(number(v));
-                  }},
+                  assign<&settings::gateway, &gateway::gateway_params::threads>},
     row<settings>{
         {.name = "admin",
          .flag = "admin",
@@ -70,7 +68,7 @@ const std::array gateway_table{
                  "reaches `admin` is an operator.",
          .may_be_empty = true,
          .complaint = path_complaint},
-        [](settings& s, const option_value& v) { s.admin.token_file = text(v); }},
+        assign<&settings::admin, &gateway::admin_params::token_file>},
     row<settings>{
         {.name = "metrics_records_interval",
          .flag = "metrics-records-interval",
@@ -81,7 +79,7 @@ const std::array gateway_table{
          .min = second,
          .max = day,
          .may_be_empty = true},
-        [](settings& s, const option_value& v) { s.admin.records_interval = duration(v); }},
+        assign<&settings::admin, &gateway::admin_params::records_interval>},
     row<settings>{
         {.name = "access_log",
          .flag = "access-log",
@@ -91,9 +89,7 @@ const std::array gateway_table{
                  "those that are passed on without a key or whose method is not guarded. See "
                  "`docs/access-log.md`.",
          .choices = access_log_words},
-        [](settings& s, const option_value& v) {
-          s.log.access = static_cast<http::access_log_rule>(number(v));
-        }},
+        assign<&settings::log, &log_params::access>},
     row<settings>{
         {.name = "log_file",
          .flag = "log-file",
@@ -102,7 +98,7 @@ const std::array gateway_table{
                  "anew, for log rotation. Empty: standard error.",
          .may_be_empty = true,
          .complaint = path_complaint},
-        [](settings& s, const option_value& v) { s.log.file = text(v); }},
+        assign<&settings::log, &log_params::file>},
     row<settings>{{.name = "max_connections",
                    .flag = "max-connections",
                    .kind = value_kind::integer,
@@ -110,7 +106,7 @@ const std::array gateway_table{
                    .text = "Client connections at once; more get 503 and are closed.",
                    .min = 1,
                    .max = 1'000'000},
-                  [](settings& s, const option_value& v) { s.gateway.max_connections = size(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::max_connections>},
     row<settings>{
         {.name = "max_buffered",
          .flag = "max-buffered",
@@ -122,7 +118,7 @@ const std::array gateway_table{
                  "three quarters on.",
          .min = 64 * kib,
          .max = 1024 * gib},
-        [](settings& s, const option_value& v) { s.gateway.max_buffered = size(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::max_buffered>},
     row<settings>{
         {.name = "replay_cache",
          .flag = "replay-cache",
@@ -130,7 +126,7 @@ const std::array gateway_table{
          .fallback = "16MiB",
          .text = "Memory for answers that are replayed without asking the store; 0: none.",
          .max = 64 * gib},
-        [](settings& s, const option_value& v) { s.gateway.replay_cache = size(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::replay_cache>},
     row<settings>{
         {.name = "settle_wait",
          .flag = "settle-wait",
@@ -139,7 +135,7 @@ const std::array gateway_table{
          .text = "How long an answer is held back while the store can't be reached to say that "
                  "the work took effect. After it the client gets 503.",
          .max = 10 * minute},
-        [](settings& s, const option_value& v) { s.gateway.settle_wait = duration(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::settle_wait>},
     row<settings>{
         {.name = "drain",
          .flag = "drain",
@@ -151,7 +147,7 @@ const std::array gateway_table{
                  "30 s that Kubernetes waits before it kills; Docker waits 10 s unless told "
                  "otherwise (`stop_grace_period`, `docker stop -t 30`).",
          .max = 24 * hour},
-        [](settings& s, const option_value& v) { s.gateway.drain = duration(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::drain>},
     row<settings>{
         {.name = "drain_delay",
          .flag = "drain-delay",
@@ -160,14 +156,14 @@ const std::array gateway_table{
          .text = "After SIGTERM: how long requests are still taken while `/readyz` says not ready, "
                  "so that a balancer that asks it sends nothing more. `drain` begins after it.",
          .max = hour},
-        [](settings& s, const option_value& v) { s.gateway.drain_delay = duration(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::drain_delay>},
     row<settings>{{.name = "problem_base",
                    .flag = "problem-base",
                    .fallback = "urn:onceguard:problem:",
                    .example = "https://docs.example.com/problems/",
                    .text = "What stands before the name of a problem in the `type` of an error.",
                    .complaint = problem_base_complaint},
-                  [](settings& s, const option_value& v) { s.gateway.problem_base = text(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::problem_base>},
     row<settings>{
         {.name = "state_dir",
          .flag = "state-dir",
@@ -177,7 +173,7 @@ const std::array gateway_table{
                  "there the gateway does not start. Empty: none.",
          .may_be_empty = true,
          .complaint = path_complaint},
-        [](settings& s, const option_value& v) { s.gateway.state_dir = text(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::state_dir>},
     row<settings>{
         {.name = "audit_log",
          .flag = "audit-log",
@@ -187,7 +183,7 @@ const std::array gateway_table{
                  "is not changed. Empty: the events `audit` of the log.",
          .may_be_empty = true,
          .complaint = path_complaint},
-        [](settings& s, const option_value& v) { s.gateway.audit_log = text(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::audit_log>},
     row<settings>{{.name = "trusted_proxies",
                    .flag = "trusted-proxies",
                    .kind = value_kind::list,
@@ -196,9 +192,7 @@ const std::array gateway_table{
                            "trusted. The scope `address` reads `X-Forwarded-For` alone, so they "
                            "have to send that header.",
                    .complaint = refusal_of<parse_network>},
-                  [](settings& s, const option_value& v) {
-                    s.gateway.trusted_proxies = std::get<std::vector<std::string>>(v);
-                  }},
+                  assign<&settings::gateway, &gateway::gateway_params::trusted_proxies>},
     row<settings>{{.name = "max_header_bytes",
                    .flag = "max-header-bytes",
                    .kind = value_kind::size,
@@ -206,7 +200,7 @@ const std::array gateway_table{
                    .text = "A message's start line and headers; longer ones get 431.",
                    .min = kib,
                    .max = mib},
-                  [](settings& s, const option_value& v) { s.gateway.max_header_bytes = size(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::max_header_bytes>},
     row<settings>{{.name = "max_header_count",
                    .flag = "max-header-count",
                    .kind = value_kind::integer,
@@ -214,16 +208,15 @@ const std::array gateway_table{
                    .text = "Header fields of a message; more get 431.",
                    .min = 8,
                    .max = 10'000},
-                  [](settings& s, const option_value& v) { s.gateway.max_header_count = size(v); }},
-    row<settings>{
-        {.name = "header_timeout",
-         .flag = "header-timeout",
-         .kind = value_kind::duration,
-         .fallback = "10s",
-         .text = "From the first byte of a request's head to its last.",
-         .min = 100,
-         .max = hour},
-        [](settings& s, const option_value& v) { s.gateway.header_timeout = duration(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::max_header_count>},
+    row<settings>{{.name = "header_timeout",
+                   .flag = "header-timeout",
+                   .kind = value_kind::duration,
+                   .fallback = "10s",
+                   .text = "From the first byte of a request's head to its last.",
+                   .min = 100,
+                   .max = hour},
+                  assign<&settings::gateway, &gateway::gateway_params::header_timeout>},
     row<settings>{{.name = "body_timeout",
                    .flag = "body-timeout",
                    .kind = value_kind::duration,
@@ -231,7 +224,7 @@ const std::array gateway_table{
                    .text = "Between two pieces of a request's body; after it 408.",
                    .min = 100,
                    .max = hour},
-                  [](settings& s, const option_value& v) { s.gateway.body_timeout = duration(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::body_timeout>},
     row<settings>{{.name = "idle_timeout",
                    .flag = "idle-timeout",
                    .kind = value_kind::duration,
@@ -239,7 +232,7 @@ const std::array gateway_table{
                    .text = "How long a kept-alive or tunnelled connection may be without traffic.",
                    .min = 100,
                    .max = 24 * hour},
-                  [](settings& s, const option_value& v) { s.gateway.idle_timeout = duration(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::idle_timeout>},
     row<settings>{
         {.name = "connect_timeout",
          .flag = "connect-timeout",
@@ -250,16 +243,15 @@ const std::array gateway_table{
              "addresses together.",
          .min = 10,
          .max = hour},
-        [](settings& s, const option_value& v) { s.gateway.connect_timeout = duration(v); }},
-    row<settings>{
-        {.name = "write_timeout",
-         .flag = "write-timeout",
-         .kind = value_kind::duration,
-         .fallback = "30s",
-         .text = "For a peer that does not take what is sent to it.",
-         .min = 100,
-         .max = hour},
-        [](settings& s, const option_value& v) { s.gateway.write_timeout = duration(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::connect_timeout>},
+    row<settings>{{.name = "write_timeout",
+                   .flag = "write-timeout",
+                   .kind = value_kind::duration,
+                   .fallback = "30s",
+                   .text = "For a peer that does not take what is sent to it.",
+                   .min = 100,
+                   .max = hour},
+                  assign<&settings::gateway, &gateway::gateway_params::write_timeout>},
     row<settings>{{.name = "min_client_rate",
                    .flag = "min-client-rate",
                    .kind = value_kind::size,
@@ -269,7 +261,7 @@ const std::array gateway_table{
                            "stored answer after `write_timeout`; 0: any. Only the time in which "
                            "the gateway waited for the client counts.",
                    .max = gib},
-                  [](settings& s, const option_value& v) { s.gateway.min_client_rate = size(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::min_client_rate>},
     row<settings>{{.name = "max_hops",
                    .flag = "max-hops",
                    .kind = value_kind::integer,
@@ -278,14 +270,14 @@ const std::array gateway_table{
                            "`Via` says. Beyond it an upstream seems to lead back: 508.",
                    .min = 1,
                    .max = 100},
-                  [](settings& s, const option_value& v) { s.gateway.max_hops = size(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::max_hops>},
     row<settings>{{.name = "max_waiters",
                    .flag = "max-waiters",
                    .kind = value_kind::integer,
                    .fallback = "10000",
                    .text = "Requests that `on_busy = \"wait\"` may hold at once; more get 409.",
                    .max = 1'000'000},
-                  [](settings& s, const option_value& v) { s.gateway.max_waiters = size(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::max_waiters>},
 };
 
 const std::array log_table{
@@ -296,9 +288,7 @@ const std::array log_table{
          .fallback = "info",
          .text = "The least important lines that are written, to standard error or `log_file`.",
          .choices = level_words},
-        [](settings& s, const option_value& v) {
-          s.log.level = static_cast<base::log_level>(number(v));
-        }},
+        assign<&settings::log, &log_params::level>},
     row<settings>{
         {.name = "format",
          .flag = "log-format",
@@ -307,9 +297,7 @@ const std::array log_table{
          .text = "`text` for people, `json` with one object per line, or `auto`: text on a "
                  "terminal, JSON otherwise.",
          .choices = log_format_words},
-        [](settings& s, const option_value& v) {
-          s.log.format = static_cast<log_format>(number(v));
-        }},
+        assign<&settings::log, &log_params::format>},
 };
 
 }  // namespace

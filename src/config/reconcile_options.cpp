@@ -28,17 +28,16 @@ std::string database_complaint(std::string_view url) {
 constexpr std::array<std::string_view, 2> absent_words{"none", "unknown"};
 
 const std::array reconcile_table{
-    row<settings>{
-        {.name = "interval",
-         .flag = "reconcile-interval",
-         .kind = value_kind::duration,
-         .example = "5m",
-         .text = "The gateway reconciles by itself, with so long a pause in between. "
-                 "Empty: only `onceguard reconcile` does.",
-         .min = 100,
-         .max = day,
-         .may_be_empty = true},
-        [](settings& s, const option_value& v) { s.gateway.reconcile_interval = duration(v); }},
+    row<settings>{{.name = "interval",
+                   .flag = "reconcile-interval",
+                   .kind = value_kind::duration,
+                   .example = "5m",
+                   .text = "The gateway reconciles by itself, with so long a pause in between. "
+                           "Empty: only `onceguard reconcile` does.",
+                   .min = 100,
+                   .max = day,
+                   .may_be_empty = true},
+                  assign<&settings::gateway, &gateway::gateway_params::reconcile_interval>},
     row<settings>{
         {.name = "query",
          .flag = "reconcile-query",
@@ -50,7 +49,7 @@ const std::array reconcile_table{
                  "`done`, `none` or `unknown` instead.",
          .may_be_empty = true,
          .complaint = query_complaint},
-        [](settings& s, const option_value& v) { s.query.text = text(v); }},
+        assign<&settings::query, &query_params::text>},
     row<settings>{
         {.name = "absent",
          .flag = "reconcile-absent",
@@ -68,7 +67,7 @@ const std::array reconcile_table{
                    .may_be_empty = true,
                    .complaint = database_complaint,
                    .secret = true},
-                  [](settings& s, const option_value& v) { s.query.database = text(v); }},
+                  assign<&settings::query, &query_params::database>},
 };
 
 }  // namespace

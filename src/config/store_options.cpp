@@ -30,7 +30,7 @@ const std::array store_table{
                  "(after `onceguard migrate`), or `memory:` (gone with the process).",
          .complaint = store_complaint,
          .secret = true},
-        [](settings& s, const option_value& v) { s.store.url = text(v); }},
+        assign<&settings::store, &store_params::url>},
     row<settings>{
         {.name = "accelerator",
          .flag = "accelerator",
@@ -40,7 +40,7 @@ const std::array store_table{
          .may_be_empty = true,
          .complaint = accelerator_complaint,
          .secret = true},
-        [](settings& s, const option_value& v) { s.accelerator.url = text(v); }},
+        assign<&settings::accelerator, &accelerator_params::url>},
     row<settings>{
         {.name = "accelerator_replays",
          .flag = "accelerator-replays",
@@ -61,7 +61,7 @@ const std::array store_table{
                            "travels together.",
                    .min = 1,
                    .max = 256},
-                  [](settings& s, const option_value& v) { s.store.connections = size(v); }},
+                  assign<&settings::store, &store_params::connections>},
     row<settings>{
         {.name = "timeout",
          .flag = "store-timeout",
@@ -75,15 +75,14 @@ const std::array store_table{
           s.store.timeout = duration(v);
           s.gateway.store_timeout = duration(v);
         }},
-    row<settings>{
-        {.name = "sweep",
-         .flag = "store-sweep",
-         .kind = value_kind::duration,
-         .fallback = "1m",
-         .text = "How often records that have outlived their retention are removed.",
-         .min = 100,
-         .max = 24 * hour},
-        [](settings& s, const option_value& v) { s.gateway.sweep_interval = duration(v); }},
+    row<settings>{{.name = "sweep",
+                   .flag = "store-sweep",
+                   .kind = value_kind::duration,
+                   .fallback = "1m",
+                   .text = "How often records that have outlived their retention are removed.",
+                   .min = 100,
+                   .max = 24 * hour},
+                  assign<&settings::gateway, &gateway::gateway_params::sweep_interval>},
     row<settings>{
         {.name = "after_loss",
          .flag = "after-loss",
@@ -93,9 +92,7 @@ const std::array store_table{
                  "what was running then must be over, or only `flag` new runs as perhaps "
                  "repeated.",
          .choices = after_loss_words},
-        [](settings& s, const option_value& v) {
-          s.gateway.after_loss = static_cast<gateway::after_loss_rule>(number(v));
-        }},
+        assign<&settings::gateway, &gateway::gateway_params::after_loss>},
 };
 
 }  // namespace

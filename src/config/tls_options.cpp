@@ -18,13 +18,13 @@ const std::array tls_table{
                            "speaks HTTPS alone. It is read again when it changes, and on SIGHUP. "
                            "Empty: plain HTTP. See [TLS](tls.md).",
                    .may_be_empty = true},
-                  [](settings& s, const option_value& v) { s.gateway.tls_certificate = text(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::tls_certificate>},
     row<settings>{{.name = "tls_key",
                    .flag = "tls-key",
                    .example = "/etc/onceguard/api.key",
                    .text = "The PEM file with the key of `tls_certificate`, without a password.",
                    .may_be_empty = true},
-                  [](settings& s, const option_value& v) { s.gateway.tls_key = text(v); }},
+                  assign<&settings::gateway, &gateway::gateway_params::tls_key>},
     row<settings>{
         {.name = "tls_client_ca",
          .flag = "tls-client-ca",
@@ -32,7 +32,7 @@ const std::array tls_table{
          .text = "A PEM file with the authorities of clients: their certificates are asked "
                  "for. Empty: they are not.",
          .may_be_empty = true},
-        [](settings& s, const option_value& v) { s.gateway.tls_client_ca = text(v); }},
+        assign<&settings::gateway, &gateway::gateway_params::tls_client_ca>},
     row<settings>{
         {.name = "tls_client",
          .flag = "tls-client",
@@ -53,9 +53,7 @@ const std::array tls_table{
              "one `uri` (as SPIFFE has it) or its `subject`. A certificate without that name is "
              "known by itself. The authorities must never give one name to two clients.",
          .choices = client_name_words},
-        [](settings& s, const option_value& v) {
-          s.gateway.tls_client_name = static_cast<base::peer_name>(number(v));
-        }},
+        assign<&settings::gateway, &gateway::gateway_params::tls_client_name>},
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ const std::array token_table{
          .text = "A JSON Web Key Set (RFC 7517) with the keys of the issuer. It is read again "
                  "when it changes; a content that can't be used is logged, and the keys stay.",
          .may_be_empty = true},
-        [](settings& s, const option_value& v) { s.tokens.keys_file = text(v); }},
+        assign<&settings::tokens, &token_params::keys_file>},
     row<settings>{{.name = "issuer",
                    .flag = "jwt-issuer",
                    .example = "https://login.example.com",
@@ -23,20 +23,20 @@ const std::array token_table{
                            "says; of keys without one, anything. The issuer is part of the scope "
                            "either way.",
                    .may_be_empty = true},
-                  [](settings& s, const option_value& v) { s.tokens.issuer = text(v); }},
+                  assign<&settings::tokens, &token_params::issuer>},
     row<settings>{{.name = "audience",
                    .flag = "jwt-audience",
                    .example = "https://api.example.com",
                    .text = "What `aud` of a token must be, or have in it. Empty: anything.",
                    .may_be_empty = true},
-                  [](settings& s, const option_value& v) { s.tokens.audience = text(v); }},
+                  assign<&settings::tokens, &token_params::audience>},
     row<settings>{{.name = "leeway",
                    .flag = "jwt-leeway",
                    .kind = value_kind::duration,
                    .fallback = "60s",
                    .text = "By how much the issuer's clock may differ, for `exp` and `nbf`.",
                    .max = hour},
-                  [](settings& s, const option_value& v) { s.tokens.leeway = duration(v); }},
+                  assign<&settings::tokens, &token_params::leeway>},
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ const std::array upstream_table{
                          .example = "payments",
                          .text = "What routes call it.",
                          .complaint = upstream_name_complaint},
-                        [](upstream_draft& d, const option_value& v) { d.name = text(v); }},
+                        assign<&upstream_draft::name>},
     row<upstream_draft>{
         {.name = "identity",
          .example = "payments",
@@ -41,31 +41,31 @@ const std::array upstream_table{
                  "mismatch (422). Not given: its name. When you rename an upstream, set this to "
                  "the name that it had first. Upstreams that serve the same may share one.",
          .complaint = upstream_name_complaint},
-        [](upstream_draft& d, const option_value& v) { d.identity = text(v); }},
+        assign<&upstream_draft::identity>},
     row<upstream_draft>{{.name = "url",
                          .example = "http://127.0.0.1:9000",
                          .text = "Where it is: `http://HOST[:PORT][/BASE]`, or `https://…`: then "
                                  "its certificate is verified.",
                          .complaint = upstream_url_complaint},
-                        [](upstream_draft& d, const option_value& v) { d.url = text(v); }},
+                        assign<&upstream_draft::url>},
     row<upstream_draft>{{.name = "tls_ca",
                          .example = "/etc/onceguard/internal-ca.pem",
                          .text = "A PEM file with the authorities that its certificate may be of. "
                                  "Empty: those of the system.",
                          .may_be_empty = true},
-                        [](upstream_draft& d, const option_value& v) { d.tls.ca = text(v); }},
+                        assign<&upstream_draft::tls, &tls::client_files::ca>},
     row<upstream_draft>{
         {.name = "tls_certificate",
          .example = "/etc/onceguard/gateway.pem",
          .text =
              "A PEM file with the certificate, and its chain, that is shown to it. Empty: none.",
          .may_be_empty = true},
-        [](upstream_draft& d, const option_value& v) { d.tls.certificate = text(v); }},
+        assign<&upstream_draft::tls, &tls::client_files::certificate>},
     row<upstream_draft>{{.name = "tls_key",
                          .example = "/etc/onceguard/gateway.key",
                          .text = "The PEM file with the key of `tls_certificate`.",
                          .may_be_empty = true},
-                        [](upstream_draft& d, const option_value& v) { d.tls.key = text(v); }},
+                        assign<&upstream_draft::tls, &tls::client_files::key>},
     row<upstream_draft>{
         {.name = "tls_name",
          .example = "payments.internal",
@@ -73,7 +73,7 @@ const std::array upstream_table{
              "The name that its certificate must have, and that is asked for. Empty: the host of "
              "`url`.",
          .may_be_empty = true},
-        [](upstream_draft& d, const option_value& v) { d.tls.name = text(v); }},
+        assign<&upstream_draft::tls, &tls::client_files::name>},
     row<upstream_draft>{
         {.name = "empty_body",
          .kind = value_kind::choice,
@@ -83,9 +83,7 @@ const std::array upstream_table{
                  "do; `length` is `Content-Length: 0`, for a service that refuses the former and "
                  "has no such proxy before it.",
          .choices = framing_words},
-        [](upstream_draft& d, const option_value& v) {
-          d.empty_body = static_cast<gateway::empty_framing>(number(v));
-        }},
+        assign<&upstream_draft::empty_body>},
 };
 
 const option upstream_option{

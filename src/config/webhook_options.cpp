@@ -45,7 +45,7 @@ const std::array webhook_table{
     row<webhook::sender>{{.name = "name",
                           .example = "billing",
                           .text = "What routes call it. The name of a preset replaces the preset."},
-                         [](webhook::sender& d, const option_value& v) { d.name = text(v); }},
+                         assign<&webhook::sender::name>},
     row<webhook::sender>{
         {.name = "id",
          .kind = value_kind::list,
@@ -71,23 +71,19 @@ const std::array webhook_table{
                           .fallback = "none",
                           .text = "What is between several signatures.",
                           .choices = separator_words},
-                         [](webhook::sender& d, const option_value& v) {
-                           d.separator = static_cast<webhook::signature_separator>(number(v));
-                         }},
+                         assign<&webhook::sender::separator>},
     row<webhook::sender>{
         {.name = "signature_prefix",
          .example = "sha256=",
          .text = "What stands before a signature. What does not begin with it is skipped.",
          .may_be_empty = true},
-        [](webhook::sender& d, const option_value& v) { d.prefix = text(v); }},
+        assign<&webhook::sender::prefix>},
     row<webhook::sender>{{.name = "signature_encoding",
                           .kind = value_kind::choice,
                           .fallback = "hex",
                           .text = "How the bytes of a signature are written.",
                           .choices = encoding_words},
-                         [](webhook::sender& d, const option_value& v) {
-                           d.encoding = static_cast<webhook::signature_encoding>(number(v));
-                         }},
+                         assign<&webhook::sender::encoding>},
     row<webhook::sender>{
         {.name = "algorithm",
          .kind = value_kind::choice,
@@ -95,9 +91,7 @@ const std::array webhook_table{
          .text = "How a signature is made: from a secret that both have, or with a "
                  "private key of RSA (PKCS #1 v1.5).",
          .choices = algorithm_words},
-        [](webhook::sender& d, const option_value& v) {
-          d.algorithm = static_cast<webhook::signature_algorithm>(number(v));
-        }},
+        assign<&webhook::sender::algorithm>},
     row<webhook::sender>{
         {.name = "signed",
          .fallback = "{body}",
@@ -143,9 +137,7 @@ const std::array webhook_table{
              "How the secret is written: its bytes as they are, base64 behind `whsec_`, base64, "
              "hex digits, or as public keys and certificates in PEM form.",
          .choices = secret_words},
-        [](webhook::sender& d, const option_value& v) {
-          d.secret = static_cast<webhook::secret_form>(number(v));
-        }},
+        assign<&webhook::sender::secret>},
     row<webhook::sender>{
         {.name = "timestamp",
          .example = "header:X-Timestamp",
@@ -172,7 +164,7 @@ const std::array webhook_table{
          .text = "With `webhook_queue`: the header fields that go into the queue with the body, "
                  "besides Content-Type.",
          .complaint = header_complaint},
-        [](webhook::sender& d, const option_value& v) { d.queued_headers = list(v); }},
+        assign<&webhook::sender::queued_headers>},
     row<webhook::sender>{
         {.name = "refused_status",
          .kind = value_kind::integer,
@@ -181,9 +173,7 @@ const std::array webhook_table{
                  "is over. Some senders check for `401` when an address is registered.",
          .min = 400,
          .max = 499},
-        [](webhook::sender& d, const option_value& v) {
-          d.refused_status = static_cast<std::uint16_t>(number(v));
-        }},
+        assign<&webhook::sender::refused_status>},
     row<webhook::sender>{
         {.name = "accepted_status",
          .kind = value_kind::integer,
@@ -192,22 +182,18 @@ const std::array webhook_table{
                  "its delivery has arrived.",
          .min = 200,
          .max = 299},
-        [](webhook::sender& d, const option_value& v) {
-          d.accepted_status = static_cast<std::uint16_t>(number(v));
-        }},
-    row<webhook::sender>{
-        {.name = "accepted_type",
-         .example = "text/plain",
-         .text = "The Content-Type of that answer. Empty: none.",
-         .may_be_empty = true,
-         .complaint = value_complaint},
-        [](webhook::sender& d, const option_value& v) { d.accepted_type = text(v); }},
-    row<webhook::sender>{
-        {.name = "accepted_body",
-         .example = "[accepted]",
-         .text = "The body of that answer.",
-         .may_be_empty = true},
-        [](webhook::sender& d, const option_value& v) { d.accepted_body = text(v); }},
+        assign<&webhook::sender::accepted_status>},
+    row<webhook::sender>{{.name = "accepted_type",
+                          .example = "text/plain",
+                          .text = "The Content-Type of that answer. Empty: none.",
+                          .may_be_empty = true,
+                          .complaint = value_complaint},
+                         assign<&webhook::sender::accepted_type>},
+    row<webhook::sender>{{.name = "accepted_body",
+                          .example = "[accepted]",
+                          .text = "The body of that answer.",
+                          .may_be_empty = true},
+                         assign<&webhook::sender::accepted_body>},
     row<webhook::sender>{
         {.name = "challenge",
          .example = "json:/challenge",

@@ -6,58 +6,45 @@
 #include <nlohmann/json.hpp>
 
 #include "base/field.hpp"
+#include "base/json_member.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::conformance {
 namespace {
 
+using base::check_members;
+using base::malformed_json;
+using base::refuse_json;
 using nlohmann::json;
 
 constexpr std::size_t size_max = 64u << 20;
 
-/// A table that can't be used. Never leaves read_table().
-struct malformed {
-  std::string text;
-};
-
-[[noreturn]] void refuse(const std::string& where, const std::string& fault) {
-  throw malformed{where + ": " + fault};
-}
-
-void check_members(const json& object, const std::string& where,
-                   std::initializer_list<std::string_view> known) {
-  if (!object.is_object()) refuse(where, "is no object");
-  for (const auto& [name, value] : object.items())
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      refuse(where, "unknown member " + name);
-}
-
 std::string text_of(const json& value, const std::string& where) {
-  if (!value.is_string()) refuse(where, "is no text");
+  if (!value.is_string()) refuse_json(where, "is no text");
   return value.get<std::string>();
 }
 
 std::uint64_t number_of(const json& value, const std::string& where, std::uint64_t most) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
-    refuse(where, "is no whole number up to " + std::to_string(most));
+    refuse_json(where, "is no whole number up to " + std::to_string(most));
   return value.get<std::uint64_t>();
 }
 
 bool flag_of(const json& value, const std::string& where) {
-  if (!value.is_boolean()) refuse(where, "is neither true nor false");
+  if (!value.is_boolean()) refuse_json(where, "is neither true nor false");
   return value.get<bool>();
 }
 
 /// The index of an earlier step, which the table counts from 1.
 std::size_t step_of(const json& value, const std::string& where, std::size_t steps_before) {
   const auto number = number_of(value, where, steps_before);
-  if (number == 0) refuse(where, "steps count from 1");
+  if (number == 0) refuse_json(where, "steps count from 1");
   return static_cast<std::size_t>(number) - 1;
 }
 
 template <class Each>
 void for_each(const json& list, const std::string& where, const Each& each) {
-  if (!list.is_array()) refuse(where, "is no list");
+  if (!list.is_array()) refuse_json(where, "is no list");
   for (std::size_t i = 0; i < list.size(); ++i)
     each(list[i], where + "[" + std::to_string(i) + "]");
 }
@@ -84,7 +71,7 @@ std::string body_of(const json& value, const std::string& where) {
   std::string out(number_of(value.value("size", json()), where + ".size", size_max), 'x');
   if (!value.contains("last")) return out;
   const auto last = text_of(value["last"], where + ".last");
-  if (last.size() != 1 || out.empty()) refuse(where + ".last", "is no letter of the body");
+  if (last.size() != 1 || out.empty()) refuse_json(where + ".last", "is no letter of the body");
   out.back() = last.front();
   return out;
 }
@@ -96,10 +83,10 @@ duration duration_of(const json& value, const std::string& where) {
 }
 
 name_and_value field_of(const json& value, const std::string& where) {
-  if (!value.is_array() || value.size() != 2) refuse(where, "is no pair of name and value");
+  if (!value.is_array() || value.size() != 2) refuse_json(where, "is no pair of name and value");
   name_and_value out{text_of(value[0], where), text_of(value[1], where)};
-  if (!http1::is_token(out.first)) refuse(where, "the name is no token");
-  if (!http1::is_field_value(out.second)) refuse(where, "the value has control characters");
+  if (!http1::is_token(out.first)) refuse_json(where, "the name is no token");
+  if (!http1::is_field_value(out.second)) refuse_json(where, "the value has control characters");
   return out;
 }
 
@@ -120,7 +107,7 @@ void read_keys(const json& source, const std::string& where, request_plan& out) 
   out.keys.clear();
   const auto add = [&](const json& value, const std::string& location) {
     out.keys.push_back(text_of(value, location));
-    if (!http1::is_field_value(out.keys.back())) refuse(location, "has control characters");
+    if (!http1::is_field_value(out.keys.back())) refuse_json(location, "has control characters");
   };
   if (source.is_array()) for_each(source, where, add);
   if (!source.is_array() && !source.is_null()) add(source, where);
@@ -131,17 +118,17 @@ request_plan request_of(const json& source, const std::string& where) {
                 {"method", "path", "key", "caller", "fields", "body", "chunked", "work"});
   request_plan out;
   if (source.contains("method")) out.method = text_of(source["method"], where + ".method");
-  if (!http1::is_token(out.method)) refuse(where + ".method", "is no token");
+  if (!http1::is_token(out.method)) refuse_json(where + ".method", "is no token");
   if (source.contains("path")) out.path = text_of(source["path"], where + ".path");
   const bool visible =
       std::all_of(out.path.begin(), out.path.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (!out.path.starts_with('/') || !visible) refuse(where + ".path", "is no path");
+  if (!out.path.starts_with('/') || !visible) refuse_json(where + ".path", "is no path");
   if (source.contains("key")) read_keys(source["key"], where + ".key", out);
   if (source.contains("caller")) {
     out.caller.reset();
     if (!source["caller"].is_null()) out.caller = text_of(source["caller"], where + ".caller");
     if (out.caller && !http1::is_field_value(*out.caller))
-      refuse(where + ".caller", "has control characters");
+      refuse_json(where + ".caller", "has control characters");
   }
   if (source.contains("fields")) {
     out.fields.clear();
@@ -160,7 +147,8 @@ field_rule field_rule_of(const std::string& name, const json& value, const std::
   field_rule out{name, {}, false};
   if (value.is_object()) {
     check_members(value, where, {"form"});
-    if (value.value("form", json()) != "seconds") refuse(where + ".form", "is not \"seconds\"");
+    if (value.value("form", json()) != "seconds")
+      refuse_json(where + ".form", "is not \"seconds\"");
     out.seconds = true;
   } else if (value.is_array()) {
     for_each(value, where, [&](const json& one, const std::string& location) {
@@ -186,7 +174,7 @@ expectation expectation_of(const json& source, const std::string& where, std::si
     out.same_answer = step_of(source["same_answer"], where + ".same_answer", before);
   if (source.contains("replay")) out.replay = step_of(source["replay"], where + ".replay", before);
   if (source.contains("fields")) {
-    if (!source["fields"].is_object()) refuse(where + ".fields", "is no object");
+    if (!source["fields"].is_object()) refuse_json(where + ".fields", "is no object");
     for (const auto& [name, value] : source["fields"].items())
       out.fields.push_back(field_rule_of(name, value, where + ".fields." + name));
   }
@@ -214,24 +202,25 @@ void read_act(const json& source, const std::string& where, const std::vector<st
   const auto has = [&](const auto& act) { return source.contains(act.first); };
   const auto found = std::find_if(acts.begin(), acts.end(), has);
   if (std::count_if(acts.begin(), acts.end(), has) != 1)
-    refuse(where, "needs one of send, start, await, leave and pause");
+    refuse_json(where, "needs one of send, start, await, leave and pause");
   const auto& value = source[found->first];
   const auto location = where + "." + found->first;
   out.kind = found->second;
   if (out.kind == step_kind::await) {
     out.awaited = step_of(value, location, before.size());
-    if (before[out.awaited].kind != step_kind::start) refuse(where, "that step was not started");
+    if (before[out.awaited].kind != step_kind::start)
+      refuse_json(where, "that step was not started");
   } else if (out.kind == step_kind::pause) {
     out.pause = duration_of(value, location);
   } else {
     out.request = request_of(value, location);
   }
   if (out.kind == step_kind::start && source.contains("expect"))
-    refuse(where, "the answer of start is expected by await");
+    refuse_json(where, "the answer of start is expected by await");
   if (source.contains("by")) {
-    if (out.kind != step_kind::leave) refuse(where, "by belongs to leave");
+    if (out.kind != step_kind::leave) refuse_json(where, "by belongs to leave");
     const auto way = text_of(source["by"], where + ".by");
-    if (way != "close" && way != "reset") refuse(where + ".by", "is neither close nor reset");
+    if (way != "close" && way != "reset") refuse_json(where + ".by", "is neither close nor reset");
     out.reset = way == "reset";
   }
 }
@@ -254,18 +243,18 @@ step step_of(const json& source, const std::string& where, const std::vector<ste
   step out;
   read_act(source, where, before, out);
   if (source.contains("times")) {
-    if (out.kind != step_kind::send) refuse(where, "times belongs to send");
+    if (out.kind != step_kind::send) refuse_json(where, "times belongs to send");
     out.times = static_cast<std::size_t>(number_of(source["times"], where + ".times", 100));
-    if (out.times == 0) refuse(where, "times is 0");
+    if (out.times == 0) refuse_json(where, "times is 0");
   }
   out.expected =
       expectation_of(source.value("expect", json::object()), where + ".expect", before.size());
   for (const auto& earlier : {out.expected.same_answer, out.expected.replay}) {
     if (!earlier) continue;
     if (before[*earlier].kind == step_kind::start)
-      refuse(where + ".expect", "the answer of start is that of its await");
+      refuse_json(where + ".expect", "the answer of start is that of its await");
     if (before[*earlier].kind != step_kind::send && before[*earlier].kind != step_kind::await)
-      refuse(where + ".expect", "that step has no answer");
+      refuse_json(where + ".expect", "that step has no answer");
   }
   if (out.expected.replay) out.expected.replay_fields = fields_of(before, *out.expected.replay);
   return out;
@@ -280,20 +269,20 @@ test_case case_of(const json& source, const std::string& where) {
   out.name = text("name");
   out.strength = text("strength");
   if (out.strength != "MUST" && out.strength != "SHOULD")
-    refuse(where + ".strength", "is neither MUST nor SHOULD");
+    refuse_json(where + ".strength", "is neither MUST nor SHOULD");
   out.rule = text("rule");
   out.says = text("says");
   for_each(source.value("levels", json()), where + ".levels",
            [&](const json& value, const std::string& location) {
              const auto found = level_of(text_of(value, location));
-             if (!found) refuse(location, "is neither draft nor onceguard");
+             if (!found) refuse_json(location, "is neither draft nor onceguard");
              out.levels.push_back(*found);
            });
   for_each(source.value("steps", json()), where + ".steps",
            [&](const json& value, const std::string& location) {
              out.steps.push_back(step_of(value, location, out.steps));
            });
-  if (out.steps.empty()) refuse(where + ".steps", "is empty");
+  if (out.steps.empty()) refuse_json(where + ".steps", "is empty");
   return out;
 }
 
@@ -327,7 +316,7 @@ void add_cases(const json& source, const std::string& where, std::vector<test_ca
   }
   for_each(source["variants"], where + ".variants",
            [&](const json& variant, const std::string& location) {
-             if (!variant.is_object()) refuse(location, "is no object");
+             if (!variant.is_object()) refuse_json(location, "is no object");
              auto filled = source;
              filled.erase("variants");
              fill_in(filled, variant);
@@ -368,16 +357,16 @@ result<table> read_table(std::string_view text) {
     table out;
     out.version = number_of(document.value("version", json()), "version", 1u << 30);
     if (out.version != table_version)
-      refuse("version", "this program reads version " + std::to_string(table_version));
+      refuse_json("version", "this program reads version " + std::to_string(table_version));
     for_each(document.value("cases", json()), "cases",
              [&](const json& value, const std::string& location) {
                add_cases(value, location, out.cases);
              });
     for (auto one = out.cases.begin(); one != out.cases.end(); ++one)
       for (auto other = out.cases.begin(); other != one; ++other)
-        if (one->name == other->name) refuse("cases", "two are called " + one->name);
+        if (one->name == other->name) refuse_json("cases", "two are called " + one->name);
     return out;
-  } catch (const malformed& fault) {
+  } catch (const malformed_json& fault) {
     return error(errc::invalid_argument, fault.text);
   }
 }

@@ -14,6 +14,8 @@
 #include <openssl/param_build.h>
 #include <openssl/rsa.h>
 
+#include "base/json_member.hpp"
+
 namespace onceguard::tokens {
 namespace {
 
@@ -110,11 +112,6 @@ std::size_t hash_size(std::string_view hash) {
   return static_cast<std::size_t>(EVP_MD_get_size(EVP_get_digestbyname(hash.data())));
 }
 
-std::string text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::size_t bytes_of_number(std::string_view curve) noexcept {
   return curve == "P-256" ? 32 : curve == "P-384" ? 48 : 66;
 }
@@ -186,11 +183,12 @@ class key_reader {
   result<std::optional<key>> read() {
     if (!source_.is_object()) return fault("is no object");
     if (!is_for_signatures()) return std::optional<key>();
-    if (source_.contains("iss") && text_of(source_, "iss").empty()) return fault("has no text iss");
-    made_.id_ = text_of(source_, "kid");
-    made_.issuer_ = text_of(source_, "iss");
-    made_.algorithm_ = text_of(source_, "alg");
-    const auto kind = text_of(source_, "kty");
+    if (source_.contains("iss") && base::text_in(source_, "iss").empty())
+      return fault("has no text iss");
+    made_.id_ = base::text_in(source_, "kid");
+    made_.issuer_ = base::text_in(source_, "iss");
+    made_.algorithm_ = base::text_in(source_, "alg");
+    const auto kind = base::text_in(source_, "kty");
     std::string why;
     if (kind == "RSA") {
       why = read_rsa();
@@ -198,7 +196,7 @@ class key_reader {
       if (!is_known_curve()) return std::optional<key>();
       why = read_ec();
     } else if (kind == "OKP") {
-      const auto curve = text_of(source_, "crv");
+      const auto curve = base::text_in(source_, "crv");
       if (curve != "Ed25519" && curve != "Ed448") return std::optional<key>();
       why = read_okp(curve);
     } else if (kind == "oct") {
@@ -214,7 +212,7 @@ class key_reader {
   static error fault(const std::string& why) { return {errc::invalid_argument, why}; }
 
   [[nodiscard]] bool is_for_signatures() const {
-    const auto use = text_of(source_, "use");
+    const auto use = base::text_in(source_, "use");
     if (!use.empty() && use != "sig") return false;
     const auto found = source_.find("key_ops");
     if (found != source_.end() && found->is_array()) {
@@ -224,12 +222,12 @@ class key_reader {
           std::any_of(found->begin(), found->end(), [](const json& one) { return one == "sign"; });
       if (!verify && !sign) return false;
     }
-    const auto alg = text_of(source_, "alg");
+    const auto alg = base::text_in(source_, "alg");
     return alg.empty() || find_algorithm(alg) != nullptr;
   }
 
   [[nodiscard]] bool bytes(const char* name, std::string& out) const {
-    return decode_base64url(text_of(source_, name), out) && !out.empty();
+    return decode_base64url(base::text_in(source_, name), out) && !out.empty();
   }
 
   std::string read_rsa() {
@@ -250,12 +248,12 @@ class key_reader {
   }
 
   [[nodiscard]] bool is_known_curve() const {
-    const auto curve = text_of(source_, "crv");
+    const auto curve = base::text_in(source_, "crv");
     return curve == "P-256" || curve == "P-384" || curve == "P-521";
   }
 
   std::string read_ec() {
-    const auto curve = text_of(source_, "crv");
+    const auto curve = base::text_in(source_, "crv");
     std::string x;
     std::string y;
     const auto size = bytes_of_number(curve);

@@ -18,9 +18,8 @@ class command_line_of : public ::testing::Test {
   void parse(words arguments) {
     CLI::App app("", "onceguard");
     command_line line;
-    const auto added = command(app, line).add_command("do", "");
-    added.add_option("--text", text_, "");
-    added.add_option("--list", list_, "");
+    const auto added = command(app, line).add_command("do", "", "");
+    added.add({{"--text", &text_, ""}, {"--list", &list_, ""}});
     if (takes_words_) added.add_words(behind_, "");
     added.runs([] { return 0; });
     take_words(line, arguments);

@@ -148,11 +148,11 @@ def test_allowed_code_is_not_reported(tree, path, text):
     assert tidy(tree, "--no-headers") == (0, "tidy: nothing to say\n")
 
 
-EVENTS = 'event_info{event::probed, "probed", info, once, "record", "asked", about},\n'
+EVENTS = 'EVENT(probed, info, once, "record", "asked")\n'
 
 
 def test_what_is_logged_stands_in_the_table(tree):
-    put(tree, "src/base/log_event_table.cpp", EVENTS)
+    put(tree, "src/base/log_events.inc", EVENTS)
     assert "the event probed is never logged" in tidy(tree, "--no-headers")[1]
     put(tree, "src/engine/a.cpp", 'void f() { base::log(base::event::probed, {{"record", 1}}); }\n')
     assert tidy(tree, "--no-headers")[0] == 0

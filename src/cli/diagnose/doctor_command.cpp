@@ -173,19 +173,10 @@ int run_doctor(const given_flags& given, bool as_json) {
 
 }  // namespace
 
-void add_doctor_command(command app) {
-  const auto added = app.add_command(
-      "doctor", "Examine what is needed: the store, the port, files, upstreams, queues");
+void add_doctor_command(const command& added) {
   const auto as_json = std::make_shared<bool>(false);
-  added.add_flag("--json", *as_json, "As one JSON object");
+  added.add({{"--json", as_json.get(), "As one JSON object"}});
   const auto given = add_all_flags(added);
-  added.footer(
-      "Reaches the store, the upstreams (an upstream with one HEAD) and the queues of "
-      "[[consume]],\n"
-      "from which nothing is taken. Says what is wrong or weak, and what to do. Exit code 1: there "
-      "is a fault; 4: the store is out of\n"
-      "reach, or takes no writes.\n\n"
-      "Example:\n  onceguard doctor --config onceguard.toml");
   added.runs([=] { return run_doctor(*given, *as_json); });
 }
 

@@ -49,17 +49,10 @@ int run_health(const std::string& text) {
 
 }  // namespace
 
-void add_health_command(command app) {
-  const auto added =
-      app.add_command("health", "Say whether a gateway is ready for requests, and why not");
+void add_health_command(const command& added) {
   const auto address = std::make_shared<std::string>();
-  added.add_option("--admin", *address, "Where its admin listener is, as in [gateway] admin")
-      .type("ADDRESS")
-      .required();
-  added.footer(
-      "Ends with 0 if it is ready, otherwise with 1: for the health check of a container.\n\n"
-      "Example:\n"
-      "  onceguard health --admin 127.0.0.1:8081");
+  added.add({{"--admin", address.get(), "Where its admin listener is, as in [gateway] admin",
+              required("ADDRESS")}});
   added.runs([=] { return run_health(*address); });
 }
 

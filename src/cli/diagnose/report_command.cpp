@@ -162,21 +162,12 @@ int run_report(const report_request& request) {
 
 }  // namespace
 
-void add_report_command(command app) {
-  const auto added = app.add_command(
-      "report", "Sum up what guarding did, or would do, and what to switch on next");
+void add_report_command(const command& added) {
   const auto request = std::make_shared<report_request>();
   add_admin_flags(added, request->admin,
                   "Read what the gateway with this admin listener has observed");
-  added.add_option("FILE", request->files, "A log of JSON lines; none: standard input").type("");
-  added.add_flag("--json", request->json, "As one JSON object");
-  added.footer(
-      "With --admin: the routes with `observe = true`, since the start of the gateway.\n"
-      "With a log: its access log, of guarded and of observed requests. Same content and what ran\n"
-      "again are in it once the gateway has ended.\n\n"
-      "Examples:\n"
-      "  onceguard report --admin 127.0.0.1:8081\n"
-      "  onceguard report /var/log/onceguard/gateway.log");
+  added.add({{"FILE", &request->files, "A log of JSON lines; none: standard input", typed("")},
+             {"--json", &request->json, "As one JSON object"}});
   added.runs([=] { return run_report(*request); });
 }
 

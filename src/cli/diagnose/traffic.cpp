@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/json_member.hpp"
 #include "base/time_text.hpp"
 
 namespace onceguard::cli {
@@ -21,13 +22,7 @@ constexpr std::array<std::string_view, 6> repeat_outcomes{"replayed", "waited", 
                                                           "backoff",  "unknown", "not_kept"};
 
 std::uint64_t number(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
-
-std::string text(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return base::member<std::uint64_t>(object, name).value_or(0);
 }
 
 numbers_by_name numbers(const json& object, const char* name) {
@@ -60,18 +55,18 @@ route_traffic read_route(const json& object) {
 void add_request(const json& line, route_traffic& out) {
   ++out.requests;
   if (line.contains("record")) ++out.with_key;
-  auto outcome = text(line, "outcome");
+  auto outcome = base::text_in(line, "outcome");
   if (outcome == "observed") {
     ++out.observed;
-    outcome = text(line, "would_be");
+    outcome = base::text_in(line, "would_be");
     ++out.would_be[outcome];
     if (outcome == unguarded) ++out.without_key;
   } else {
     ++out.outcomes[outcome];
     // The others have no guarded method, or the store was out of reach.
-    if (outcome == unguarded && text(line, "why") == "no_key") ++out.without_key;
+    if (outcome == unguarded && base::text_in(line, "why") == "no_key") ++out.without_key;
   }
-  if (outcome == "refused") ++out.problems[text(line, "problem")];
+  if (outcome == "refused") ++out.problems[base::text_in(line, "problem")];
   const auto* end = repeat_outcomes.end();
   if (std::find(repeat_outcomes.begin(), end, outcome) != end) ++out.repeats;
 }
@@ -85,16 +80,16 @@ void add_sum(const json& line, route_traffic& out) {
 bool add_line(const std::string& bytes, traffic& out) {
   const auto line = json::parse(bytes, nullptr, false);
   if (!line.is_object() || !line.contains("event")) return false;
-  const auto event = text(line, "event");
+  const auto event = base::text_in(line, "event");
   const bool other_scope = event == "other-scope";
   if (event != "request" && event != "observed" && !other_scope) return true;
-  auto& route = out.routes[text(line, "route")];
+  auto& route = out.routes[base::text_in(line, "route")];
   if (other_scope) {
     ++route.other_scopes;  // of a guarded request
   } else {
     event == "request" ? add_request(line, route) : add_sum(line, route);
   }
-  const auto time = text(line, "time");
+  const auto time = base::text_in(line, "time");
   if (out.begin.empty() || time < out.begin) out.begin = time;
   if (time > out.end) out.end = time;
   return true;
@@ -119,7 +114,7 @@ result<traffic> read_observation(std::string_view bytes) {
   out.begin = base::time_text(static_cast<std::int64_t>(number(whole, "since_ms")));
   out.end = base::time_text(base::system_clock().wall_ms());
   for (const auto& object : whole["routes"]) {
-    if (object.is_object()) out.routes[text(object, "route")] = read_route(object);
+    if (object.is_object()) out.routes[base::text_in(object, "route")] = read_route(object);
   }
   return out;
 }

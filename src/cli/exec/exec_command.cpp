@@ -64,80 +64,51 @@ int run_exec(const given_flags& flags, const exec_request& given) {
 }
 
 void add_key_options(const command& added, exec_request& given) {
-  added.add_option("--key", given.key, "The idempotency key: what makes two calls one")
-      .type("KEY")
-      .required()
-      .once()
-      .check(key_fault);
-  added.add_option("--scope", given.scope, "Whom the key belongs to").type("TEXT").once();
-  added
-      .add_option("--fingerprint", given.fingerprint,
-                  "What two calls with one key must have in common [the command's words]")
-      .type("TEXT")
-      .once();
+  added.add(
+      {{"--key",
+        &given.key,
+        "The idempotency key: what makes two calls one",
+        {.type = "KEY", .required = true, .once = true, .check = key_fault}},
+       {"--scope", &given.scope, "Whom the key belongs to", single("TEXT")},
+       {"--fingerprint", &given.fingerprint,
+        "What two calls with one key must have in common [the command's words]", single("TEXT")}});
 }
 
 void add_repeat_options(const command& added, exec_request& given) {
-  added
-      .add_option("--wait", given.wait,
-                  "Wait as long for the same command that is running [not at all]")
-      .type("TIME")
-      .once()
-      .check(period_fault);
-  const auto fresh = added
-                         .add_option("--fresh-after", given.fresh_after,
-                                     "Run anew when the last success is older [never]")
-                         .type("TIME")
-                         .once()
-                         .check(period_fault);
-  added
-      .add_option("--every", given.every,
-                  "At most one run in each such period; other calls do nothing and exit with 0")
-      .type("TIME")
-      .once()
-      .check(period_fault)
-      .excludes(fresh);
-  added
-      .add_option("--on-unknown", given.unknown,
-                  "If nobody knows whether an earlier run took effect [hold]")
-      .once()
-      .one_of({"hold", "rerun", "probe"});
-  added
-      .add_option("--probe", given.probe,
-                  "A shell command that finds out: exit code 0 it did, 1 it did not")
-      .type("COMMAND")
-      .once();
+  added.add(
+      {{"--wait", &given.wait, "Wait as long for the same command that is running [not at all]",
+        a_period()},
+       {"--fresh-after", &given.fresh_after, "Run anew when the last success is older [never]",
+        a_period()},
+       {"--every", &given.every,
+        "At most one run in each such period; other calls do nothing and exit with 0",
+        not_with("--fresh-after", a_period())},
+       {"--on-unknown", &given.unknown, "If nobody knows whether an earlier run took effect [hold]",
+        one_of({"hold", "rerun", "probe"})},
+       {"--probe", &given.probe, "A shell command that finds out: exit code 0 it did, 1 it did not",
+        single("COMMAND")}});
 }
 
 void add_run_options(const command& added, exec_request& given) {
-  added.add_option("--success", given.success, "Exit codes that are kept for repeats, or any [0]")
-      .type("CODES");
-  added.add_option("--failure", given.failure, "What other exit codes mean [fail: may run again]")
-      .once()
-      .one_of({"fail", "release", "complete", "unknown"});
-  added.add_number("--retry", given.retries, "So many more attempts after a failure [0]", 0, 1'000);
-  added.add_option("--timeout", given.timeout, "End the command when it takes longer [never]")
-      .type("TIME")
-      .once()
-      .check(period_fault);
-  added.add_option("--grace", given.grace, "From SIGTERM to SIGKILL where it is ended [10s]")
-      .type("TIME")
-      .once()
-      .check(period_fault);
-  added.add_flag("--run-on", given.run_on, "Don't end the command when its lease is lost");
-  added
-      .add_option("--output-dir", given.output_folder,
-                  "Where output beyond 256 KiB is kept [beside the SQLite file, or in the user's "
-                  "state directory]")
-      .type("DIRECTORY")
-      .once();
-  added.add_flag("--verbose", given.verbose, "Say on standard error what was done");
+  added.add(
+      {{"--success", &given.success, "Exit codes that are kept for repeats, or any [0]",
+        typed("CODES")},
+       {"--failure", &given.failure, "What other exit codes mean [fail: may run again]",
+        one_of({"fail", "release", "complete", "unknown"})},
+       {"--retry", &given.retries, "So many more attempts after a failure [0]", between(0, 1'000)},
+       {"--timeout", &given.timeout, "End the command when it takes longer [never]", a_period()},
+       {"--grace", &given.grace, "From SIGTERM to SIGKILL where it is ended [10s]", a_period()},
+       {"--run-on", &given.run_on, "Don't end the command when its lease is lost"},
+       {"--output-dir", &given.output_folder,
+        "Where output beyond 256 KiB is kept [beside the SQLite file, or in the user's "
+        "state directory]",
+        single("DIRECTORY")},
+       {"--verbose", &given.verbose, "Say on standard error what was done"}});
 }
 
 }  // namespace
 
-void add_exec_command(command app) {
-  const auto added = app.add_command("exec", "Run a command once per key");
+void add_exec_command(const command& added) {
   const auto given = std::make_shared<exec_request>();
   added.add_words(given->words, "The command and its arguments, behind --");
   add_key_options(added, *given);
@@ -145,18 +116,6 @@ void add_exec_command(command app) {
   add_run_options(added, *given);
   const auto flags = add_store_flags(added, {"lease", "backoff", "backoff-max", "state-dir",
                                              "log-file", "log-level", "log-format"});
-  added.footer(
-      "A repeat prints what the first run printed and exits with its code. The command finds key,\n"
-      "attempt and token in ONCEGUARD_IDEMPOTENCY_KEY, ONCEGUARD_ATTEMPT and ONCEGUARD_TOKEN.\n\n"
-      "Exit codes: the command's own (128+N: by signal N), and of onceguard: 2 wrong usage, 3 "
-      "wrong\n"
-      "configuration, 75 the same command later, 120 the key belongs to another command, 121 the\n"
-      "outcome of an earlier run is unknown, 122 it ran and is not recorded, 125 it failed "
-      "itself,\n"
-      "126 the command can't be started, 127 there is no such command.\n\n"
-      "Examples:\n"
-      "  onceguard exec --key deploy-1.4.2 -- ./deploy 1.4.2\n"
-      "  onceguard exec --key nightly --every 1d --store postgresql://db/jobs -- ./report");
   added.runs([=] { return run_exec(*flags, *given); });
 }
 

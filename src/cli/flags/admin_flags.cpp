@@ -9,10 +9,9 @@
 namespace onceguard::cli {
 
 void add_admin_flags(const command& command, admin_flags& flags, const std::string& text) {
-  const auto address = command.add_option("--admin", flags.address, text).type("ADDRESS");
-  command.add_option("--token-file", flags.token_file, "A file with the token for --admin")
-      .type("FILE")
-      .needs(address);
+  command.add({{"--admin", &flags.address, text, typed("ADDRESS")},
+               {"--token-file", &flags.token_file, "A file with the token for --admin",
+                only_with("--admin", typed("FILE"))}});
 }
 
 std::optional<admin::admin_target> read_target(const admin_flags& flags) {

@@ -32,25 +32,22 @@ std::string field_fault(const std::string& text) {
 
 }  // namespace
 
-std::string period_fault(const std::string& text) {
-  const auto read = config::parse_duration(text);
-  if (!read) return read.error().detail;
-  return read->count() > 0 ? std::string() : "expected more than 0";
+argument reason_argument(std::string& reason) {
+  return {"--reason", &reason, "Why you do it, for the audit log", typed("TEXT")};
 }
 
 void add_header_flag(const command& command, message_flags& given) {
-  command.add_option("-H,--header", given.headers, "A header field, as \"Name: value\"")
-      .type("FIELD")
-      .check(field_fault);
+  command.add({{"-H,--header", &given.headers, "A header field, as \"Name: value\"",
+                typed("FIELD", field_fault)}});
 }
 
 void add_message_flags(const command& command, message_flags& given) {
   add_header_flag(command, given);
-  const auto body = command.add_option("--body", given.body, "The body").type("TEXT");
-  command.add_option("--body-file", given.body_file, "The body, from a file")
-      .type("FILE")
-      .existing_file()
-      .excludes(body);
+  command.add({{"--body", &given.body, "The body", typed("TEXT")},
+               {"--body-file",
+                &given.body_file,
+                "The body, from a file",
+                {.type = "FILE", .existing_file = true, .excludes = "--body"}}});
 }
 
 std::vector<std::pair<std::string, std::string>> fields_of(const message_flags& given) {
@@ -83,29 +80,28 @@ void add_flag(const command& command, const option& o, const std::string& group,
   std::string text(o.text);
   if (!o.fallback.empty()) text += " [" + std::string(o.fallback) + "]";
   if (o.kind == value_kind::boolean) {
-    const auto set = [&texts] { texts = {"true"}; };
-    command.add_flag(name, set, text).group(group);
+    command.add({{name, [&texts] { texts = {"true"}; }, text, {.group = group}}});
   } else {
-    const auto added = command.add_option(name, texts, text).group(group);
+    const auto* type = o.kind == value_kind::duration  ? "DURATION"
+                       : o.kind == value_kind::size    ? "SIZE"
+                       : o.kind == value_kind::integer ? "NUMBER"
+                                                       : "TEXT";
     // A list may be given piece by piece, other options only once.
-    if (o.kind != value_kind::list && o.kind != value_kind::outcomes) added.once();
-    added.type(o.kind == value_kind::duration  ? "DURATION"
-               : o.kind == value_kind::size    ? "SIZE"
-               : o.kind == value_kind::integer ? "NUMBER"
-                                               : "TEXT");
+    const bool once = o.kind != value_kind::list && o.kind != value_kind::outcomes;
+    command.add({{name, &texts, text, {.type = type, .once = once, .group = group}}});
   }
   if (!o.secret) return;
   const auto file = config::file_flag_of(o);
-  command.add_option("--" + file, given.texts[file], "A file with the value of " + name)
-      .group(group)
-      .once()
-      .type("FILE");
+  command.add({{"--" + file,
+                &given.texts[file],
+                "A file with the value of " + name,
+                {.type = "FILE", .once = true, .group = group}}});
 }
 
 given_flags_ptr add_flags(const command& command,
                           const std::function<bool(const option&)>& wanted) {
   auto given = std::make_shared<given_flags>();
-  command.add_option("--config", given->config, "The TOML file (or ONCEGUARD_CONFIG)").type("FILE");
+  command.add({{"--config", &given->config, "The TOML file (or ONCEGUARD_CONFIG)", typed("FILE")}});
   if (wanted(config::upstream_flag())) {
     add_flag(command, config::upstream_flag(), "Options", *given);
   }

@@ -13,8 +13,8 @@
 
 namespace onceguard::cli {
 
-/// For argument::check: what is wrong with a duration that must be above zero.
-[[nodiscard]] std::string period_fault(const std::string& text);
+/// --reason of commands that change something: why, for the audit log.
+[[nodiscard]] argument reason_argument(std::string& reason);
 
 // Flags for the parts of an HTTP message: header fields and a body.
 

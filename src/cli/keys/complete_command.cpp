@@ -109,26 +109,15 @@ int run_keys_complete(const record_source& source, const complete_request& reque
 
 }  // namespace
 
-void add_keys_complete_command(command keys) {
-  const auto added = keys.add_command(
-      "complete", "It did happen: repeats get the answer that is given here, or are told so");
+void add_keys_complete_command(const command& added) {
   const auto request = std::make_shared<complete_request>();
   add_selection_flags(added, request->selection);
-  added.add_number("--status", request->status, "The status of the answer [200]", 200, 599)
-      .type("STATUS");
+  added.add({{"--status", &request->status, "The status of the answer [200]",
+              between(200, 599, "STATUS")}});
   add_message_flags(added, request->message);
-  added.add_flag("--force", request->force,
-                 "Also while the lease runs, and if the record can't be read");
+  added.add(
+      {{"--force", &request->force, "Also while the lease runs, and if the record can't be read"}});
   const auto source = add_record_source(added, {"retention", "audit-log"});
-  added.footer(
-      "Without --status, --header and --body no answer is kept: repeats get 409\n"
-      "\"answer-not-kept\". A completed record that has no answer takes one here; an answer that\n"
-      "was kept is never replaced.\n"
-      "With a filter instead of KEY, all that it chooses are completed, only unknown ones unless\n"
-      "--state or --attention says otherwise. Without --yes they are only shown.\n\n"
-      "Example:\n"
-      "  onceguard keys complete order-4711 --status 201 -H 'Content-Type: application/json' \\\n"
-      "    --body '{\"id\":17}' --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_complete(*source, *request); });
 }
 

@@ -266,22 +266,13 @@ int run_keys_export(const given_flags& given, const export_request& request) {
 
 }  // namespace
 
-void add_keys_export_command(command keys) {
-  const auto added = keys.add_command(
-      "export", "Write all live records, with their answers, to a file for `keys import`");
+void add_keys_export_command(const command& added) {
   const auto request = std::make_shared<export_request>();
-  added
-      .add_option("FILE", request->file,
-                  "What to write; it must not be there yet; -: standard output")
-      .required()
-      .type("");
-  added.add_flag("--force", request->force,
-                 "Also while leases run (these records will be unknown) and keys are claimed");
+  added.add({{"FILE", &request->file, "What to write; it must not be there yet; -: standard output",
+              required("")},
+             {"--force", &request->force,
+              "Also while leases run (these records will be unknown) and keys are claimed"}});
   const auto given = add_store_flags(added);
-  added.footer(
-      "Stop the gateways first: what they claim afterwards is not in the file.\n\n"
-      "Example:\n"
-      "  onceguard keys export records.jsonl --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_export(*given, *request); });
 }
 

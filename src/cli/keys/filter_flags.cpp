@@ -2,9 +2,11 @@
 
 namespace onceguard::cli {
 
-std::string filter_fault(std::string_view name, const std::string& value) {
-  const auto added = record_filter().add(name, value);
-  return added ? std::string() : added.error().detail;
+std::function<std::string(const std::string&)> filter_check(std::string_view name) {
+  return [name](const std::string& value) {
+    const auto added = record_filter().add(name, value);
+    return added ? std::string() : added.error().detail;
+  };
 }
 
 bool filter_flags::any() const {
@@ -31,30 +33,22 @@ record_filter filter_flags::filter() const {
 }
 
 void add_filter_flags(const command& command, filter_flags& flags, const std::string& reason) {
-  command
-      .add_option("--state", flags.states, "Only records in this state; may be given several times")
-      .one_of(record_filter::states())
-      .type("STATE");
-  command.add_option("--route", flags.route, "Only of this route: its host and path, as shown")
-      .check([](const std::string& text) { return filter_fault("route", text); })
-      .type("ROUTE");
-  command.add_option("--method", flags.method, "Only of this method")
-      .check([](const std::string& text) { return filter_fault("method", text); })
-      .type("METHOD");
-  command.add_option(reason, flags.reason, "Only those unknown for this reason")
-      .one_of(record_filter::reasons())
-      .type("REASON");
-  command.add_option("--text", flags.text, "Only those whose key has this part")
-      .check([](const std::string& text) { return filter_fault("text", text); })
-      .type("TEXT");
-  command.add_option("--older", flags.older, "Only those claimed at least so long ago")
-      .check([](const std::string& text) { return filter_fault("older", text); })
-      .type("DURATION");
-  command.add_option("--younger", flags.younger, "Only those claimed less long ago")
-      .check([](const std::string& text) { return filter_fault("younger", text); })
-      .type("DURATION");
-  command.add_flag("--attention", flags.attention,
-                   "Only what needs a person: unknown, never settled, or unreadable");
+  command.add(
+      {{"--state", &flags.states, "Only records in this state; may be given several times",
+        any_of(record_filter::states(), "STATE")},
+       {"--route", &flags.route, "Only of this route: its host and path, as shown",
+        typed("ROUTE", filter_check("route"))},
+       {"--method", &flags.method, "Only of this method", typed("METHOD", filter_check("method"))},
+       {reason, &flags.reason, "Only those unknown for this reason",
+        any_of(record_filter::reasons(), "REASON")},
+       {"--text", &flags.text, "Only those whose key has this part",
+        typed("TEXT", filter_check("text"))},
+       {"--older", &flags.older, "Only those claimed at least so long ago",
+        typed("DURATION", filter_check("older"))},
+       {"--younger", &flags.younger, "Only those claimed less long ago",
+        typed("DURATION", filter_check("younger"))},
+       {"--attention", &flags.attention,
+        "Only what needs a person: unknown, never settled, or unreadable"}});
 }
 
 }  // namespace onceguard::cli

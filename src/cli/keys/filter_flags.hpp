@@ -1,6 +1,7 @@
 // The flags that choose records: of `keys list`, and of `keys release` and `keys complete` for many
 // records at once.
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,7 @@ struct filter_flags {
 /// long as the callback.
 void add_filter_flags(const command& command, filter_flags& flags, const std::string& reason);
 
-/// The fault of a value that record_filter::add() refuses; empty: it takes it.
-[[nodiscard]] std::string filter_fault(std::string_view name, const std::string& value);
+/// For argument_terms::check: the fault of a value that record_filter::add() refuses.
+[[nodiscard]] std::function<std::string(const std::string&)> filter_check(std::string_view name);
 
 }  // namespace onceguard::cli

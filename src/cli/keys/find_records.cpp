@@ -18,15 +18,13 @@ namespace onceguard::cli {
 using boost::asio::awaitable;
 
 void add_key_choice(const command& command, key_choice& choice, key_needed needed) {
-  const auto key = command.add_option(
-      "KEY", choice.key, "The idempotency key, as parsed (without quotes), or the id of a record");
-  key.type("").check([](const std::string& text) { return filter_fault("key", text); });
-  if (needed == key_needed::yes) key.required();
-  command
-      .add_option("--scope", choice.scope,
-                  "The scope's digest in hex, or its beginning, where several scopes use the key")
-      .type("DIGEST")
-      .check([](const std::string& text) { return filter_fault("scope", text); });
+  command.add({{"KEY",
+                &choice.key,
+                "The idempotency key, as parsed (without quotes), or the id of a record",
+                {.type = "", .required = needed == key_needed::yes, .check = filter_check("key")}},
+               {"--scope", &choice.scope,
+                "The scope's digest in hex, or its beginning, where several scopes use the key",
+                typed("DIGEST", filter_check("scope"))}});
 }
 
 namespace {

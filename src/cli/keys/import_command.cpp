@@ -183,18 +183,11 @@ int run_keys_import(const given_flags& given, const import_request& request) {
 
 }  // namespace
 
-void add_keys_import_command(command keys) {
-  const auto added =
-      keys.add_command("import", "Take in the records of a file that `keys export` has written");
+void add_keys_import_command(const command& added) {
   const auto request = std::make_shared<import_request>();
-  added.add_option("FILE", request->file, "What to read").required().type("");
-  added.add_option("--reason", request->reason, "Why you do it, for the audit log").type("TEXT");
+  added.add(
+      {{"FILE", &request->file, "What to read", required("")}, reason_argument(request->reason)});
   const auto given = add_store_flags(added, {"audit-log"});
-  added.footer(
-      "Nothing that stands in the store is changed, so it may be repeated. What was under way is\n"
-      "unknown then. Retention goes on by the clocks of both machines.\n\n"
-      "Example:\n"
-      "  onceguard keys import records.jsonl --store postgresql:///payments");
   added.runs([=] { return run_keys_import(*given, *request); });
 }
 

@@ -53,42 +53,17 @@ int run_keys_list(const record_source& source, const list_request& request) {
 
 }  // namespace
 
-void add_keys_list_command(command keys) {
-  const auto added = keys.add_command("list", "List records in the order of their first claim");
+void add_keys_list_command(const command& added) {
   const auto request = std::make_shared<list_request>();
   add_filter_flags(added, request->filter, "--reason,--why");
-  added.add_option("--key", request->filter.key, "Only records of this key")
-      .check([](const std::string& text) { return filter_fault("key", text); })
-      .type("KEY");
-  added
-      .add_option("--scope", request->filter.scope,
-                  "Only of this scope: its digest or the beginning")
-      .type("DIGEST")
-      .check([](const std::string& text) { return filter_fault("scope", text); });
-  added.add_number("--limit", request->limit, "At most so many; 0: all");
-  added.add_flag("--json", request->json, "One JSON object per line");
+  added.add({{"--key", &request->filter.key, "Only records of this key",
+              typed("KEY", filter_check("key"))},
+             {"--scope", &request->filter.scope, "Only of this scope: its digest or the beginning",
+              typed("DIGEST", filter_check("scope"))},
+             {"--limit", &request->limit, "At most so many; 0: all"},
+             {"--json", &request->json, "One JSON object per line"}});
   const auto source = add_record_source(added);
-  added.footer(
-      "A line has state, time of the first claim, scope (its first 12 digits), method and path,\n"
-      "key, and why an outcome is unknown. Records that can't be read come with every list, by "
-      "their\nid, which `keys show`, `release` and `complete` take in the place of a key.\n\n"
-      "Example:\n"
-      "  onceguard keys list --attention --older 1h --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_list(*source, *request); });
-}
-
-void add_keys_command(command app) {
-  const auto keys = app.add_command("keys", "Look at records, and end what nobody else ends");
-  keys.needs_command();
-  keys.footer(
-      "Example:\n"
-      "  onceguard keys list --state unknown --store sqlite:onceguard.db");
-  add_keys_list_command(keys);
-  add_keys_show_command(keys);
-  add_keys_release_command(keys);
-  add_keys_complete_command(keys);
-  add_keys_export_command(keys);
-  add_keys_import_command(keys);
 }
 
 }  // namespace onceguard::cli

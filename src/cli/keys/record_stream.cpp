@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
+#include "base/json_member.hpp"
 #include "cli/keys/record_text.hpp"
 #include "core/record_codec.hpp"
 #include "text/json_text.hpp"
@@ -12,6 +13,7 @@
 namespace onceguard::cli {
 namespace {
 
+using base::member;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
@@ -54,18 +56,6 @@ imported_record from_zero(const record_id& id, record stored) {
   out.retention_left = length(stored.expires_at_wall);
   out.stored = std::move(stored);
   return out;
-}
-
-template <class Value>
-std::optional<Value> member(const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end()) return std::nullopt;
-  if constexpr (std::is_same_v<Value, std::string>) {
-    if (!found->is_string()) return std::nullopt;
-  } else {
-    if (!found->is_number_integer()) return std::nullopt;
-  }
-  return found->get<Value>();
 }
 
 /// None: it is not work in steps.

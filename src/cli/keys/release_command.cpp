@@ -60,27 +60,13 @@ int run_keys_release(const record_source& source, const release_request& request
 
 }  // namespace
 
-void add_keys_release_command(command keys) {
-  const auto added = keys.add_command(
-      "release",
-      "It did not happen: free the key; the next request with it runs the operation again");
+void add_keys_release_command(const command& added) {
   const auto request = std::make_shared<release_request>();
   add_selection_flags(added, request->selection);
-  added.add_flag(
-      "--force", request->force,
-      "Also while the lease runs, the upstream may still be at work, or the record can't "
-      "be read");
+  added.add({{"--force", &request->force,
+              "Also while the lease runs, the upstream may still be at work, or the record can't "
+              "be read"}});
   const auto source = add_record_source(added, {"audit-log"});
-  added.footer(
-      "Whatever had happened happens again with the next request. To add an answer that was not\n"
-      "kept, use `keys complete`.\n"
-      "After the release of a completed record it returns when no gateway can serve the old\n"
-      "answer from its memory any more: after 5 seconds.\n\n"
-      "With a filter instead of KEY, all that it chooses are released, only unknown ones unless\n"
-      "--state or --attention says otherwise. Without --yes they are only shown.\n\n"
-      "Example:\n"
-      "  onceguard keys release order-4711 --reason 'no payment' --store sqlite:onceguard.db\n"
-      "  onceguard keys release --route /charges --older 1h --yes --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_release(*source, *request); });
 }
 

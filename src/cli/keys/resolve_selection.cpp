@@ -61,8 +61,8 @@ int print_sum(const selection_counts& counts, bool yes) {
 void add_selection_flags(const command& command, selection_flags& flags) {
   add_key_choice(command, flags.choice, key_needed::no);
   add_filter_flags(command, flags.filter, "--why");
-  command.add_option("--reason", flags.reason, "Why you do it, for the audit log").type("TEXT");
-  command.add_flag("--yes", flags.yes, "Change all that the filter chooses; without it, only show");
+  command.add({reason_argument(flags.reason),
+               {"--yes", &flags.yes, "Change all that the filter chooses; without it, only show"}});
 }
 
 bool well_chosen(const selection_flags& flags) {

@@ -69,16 +69,14 @@ int run_keys_show(const record_source& source, const show_request& request) {
 
 }  // namespace
 
-void add_keys_show_command(command keys) {
-  const auto added = keys.add_command("show", "Show all that is kept for one key");
+void add_keys_show_command(const command& added) {
   const auto request = std::make_shared<show_request>();
   add_key_choice(added, request->choice, key_needed::yes);
-  const auto as_json = added.add_flag("--json", request->json,
-                                      "As one JSON object; a body that is no text as body_base64");
-  added.add_flag("--body", request->body, "Only the body of the stored answer, byte for byte")
-      .excludes(as_json);
+  added.add(
+      {{"--json", &request->json, "As one JSON object; a body that is no text as body_base64"},
+       {"--body", &request->body, "Only the body of the stored answer, byte for byte",
+        not_with("--json")}});
   const auto source = add_record_source(added);
-  added.footer("Example:\n  onceguard keys show order-4711 --store sqlite:onceguard.db");
   added.runs([=] { return run_keys_show(*source, *request); });
 }
 

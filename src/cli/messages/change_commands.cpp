@@ -214,43 +214,25 @@ int run_drop(const given_flags& given, const change_request& request) {
 
 void add_change_flags(const command& added, change_request& request) {
   add_letter_choice(added, request.choice);
-  added.add_flag("--all", request.choice.all, "All messages of the subscriber");
-  added.add_option("--reason", request.reason, "Why you do it, for the audit log").type("TEXT");
-  const auto yes = added.add_flag("--yes", request.yes,
-                                  "Change all that the filter chooses; without it, only show");
-  added.add_flag("--dry-run", request.dry, "Only show, also with KEY").excludes(yes);
+  added.add({{"--all", &request.choice.all, "All messages of the subscriber"},
+             reason_argument(request.reason),
+             {"--yes", &request.yes, "Change all that the filter chooses; without it, only show"},
+             {"--dry-run", &request.dry, "Only show, also with KEY", not_with("--yes")}});
 }
 
 }  // namespace
 
-void add_messages_retry_command(command messages) {
-  const auto added = messages.add_command(
-      "retry", "It did not happen: hand the message to its endpoint or command once more");
+void add_messages_retry_command(const command& added) {
   const auto request = std::make_shared<change_request>();
   add_change_flags(added, *request);
   const auto given = add_store_flags(added, {"audit-log"});
-  added.footer(
-      "Releases the key of the message, as `keys release` does, and hands the message over. One\n"
-      "that was handled leaves the dead letters, and so does one that its record calls handled.\n"
-      "Any other stays. Whatever had happened happens again.\n\n"
-      "With a filter instead of KEY, all that it chooses; without --yes they are only shown.\n\n"
-      "Example:\n"
-      "  onceguard messages retry order-4711 --reason 'no payment' --config onceguard.toml\n"
-      "  onceguard messages retry --state dead --why 503 --yes --config onceguard.toml");
   added.runs([=] { return run_retry(*given, *request); });
 }
 
-void add_messages_drop_command(command messages) {
-  const auto added = messages.add_command("drop", "Take the message out of the dead letters");
+void add_messages_drop_command(const command& added) {
   const auto request = std::make_shared<change_request>();
   add_change_flags(added, *request);
   const auto given = add_store_flags(added, {"audit-log"});
-  added.footer(
-      "Its payload is gone then, and its record stays as it is: end one that is unknown with\n"
-      "`keys complete` or `keys release`. Kafka, and streams of Redis and NATS that keep what was\n"
-      "acknowledged, keep it until their own retention is over; it is no longer listed.\n\n"
-      "Example:\n"
-      "  onceguard messages drop order-4711 --reason 'paid by hand' --config onceguard.toml");
   added.runs([=] { return run_drop(*given, *request); });
 }
 

@@ -66,8 +66,6 @@ nlohmann::ordered_json list_json(const std::vector<messaging::attribute>& all) {
   return out;
 }
 
-std::string checked_duration(const std::string& text) { return period_fault(text); }
-
 }  // namespace
 
 std::string_view name_of(letter_state state) noexcept {
@@ -97,32 +95,24 @@ bool letter_choice::fits(const known_letter& one) const {
 }
 
 void add_letter_choice(const command& command, letter_choice& choice) {
-  command.add_option("KEY", choice.key, "The id of a message").type("");
-  command
-      .add_option("--subscriber", choice.subscriber,
-                  "Of this [[consume]], where the configuration has several")
-      .type("NAME");
+  command.add({{"KEY", &choice.key, "The id of a message", typed("")},
+               {"--subscriber", &choice.subscriber,
+                "Of this [[consume]], where the configuration has several", typed("NAME")}});
   std::vector<std::string> states(state_names.begin(), state_names.end());
-  command
-      .add_option("--state", choice.states,
-                  "Only those whose record is in this state now; may be given several times")
-      .one_of(states)
-      .type("STATE");
-  command.add_option("--why", choice.why, "Only those whose reason has this part").type("TEXT");
-  command.add_option("--text", choice.text, "Only those whose id has this part").type("TEXT");
-  command.add_option("--older", choice.older, "Only those that lie there for at least so long")
-      .check(checked_duration)
-      .type("DURATION");
-  command.add_option("--younger", choice.younger, "Only those that lie there for less long")
-      .check(checked_duration)
-      .type("DURATION");
-  command.add_number("--limit", choice.limit, "Look at so many at most", 1, 100'000);
+  command.add({{"--state", &choice.states,
+                "Only those whose record is in this state now; may be given several times",
+                any_of(states, "STATE")},
+               {"--why", &choice.why, "Only those whose reason has this part", typed("TEXT")},
+               {"--text", &choice.text, "Only those whose id has this part", typed("TEXT")},
+               {"--older", &choice.older, "Only those that lie there for at least so long",
+                typed("DURATION", period_fault)},
+               {"--younger", &choice.younger, "Only those that lie there for less long",
+                typed("DURATION", period_fault)},
+               {"--limit", &choice.limit, "Look at so many at most", between(1, 100'000)}});
   choice.wait = "2s";
-  command
-      .add_option("--wait", choice.wait,
-                  "How long the broker may send nothing before that is all there is")
-      .check(checked_duration)
-      .type("DURATION");
+  command.add(
+      {{"--wait", &choice.wait, "How long the broker may send nothing before that is all there is",
+        typed("DURATION", period_fault)}});
 }
 
 awaitable<result<known_letter>> find_record_of(record_access& records,

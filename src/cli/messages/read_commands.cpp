@@ -60,49 +60,25 @@ int run_show(const given_flags& given, const read_request& request) {
   return code;
 }
 
-void add_list(command messages) {
-  const auto added = messages.add_command(
-      "list", "List dead letters and messages of unknown outcome, beside their records");
+}  // namespace
+
+void add_messages_list_command(const command& added) {
   const auto request = std::make_shared<read_request>();
   add_letter_choice(added, request->choice);
-  added.add_flag("--json", request->json, "One JSON object per line");
+  added.add({{"--json", &request->json, "One JSON object per line"}});
   const auto given = add_store_flags(added);
-  added.footer(
-      "A line has what the record says now (see --state), since when the message lies there,\n"
-      "subscriber, id, size, and why. The messages are taken from the broker and given back, so\n"
-      "their order may change.\n\n"
-      "Example:\n"
-      "  onceguard messages list --state unknown --config onceguard.toml");
   added.runs([=] { return run_list(*given, *request); });
 }
 
-void add_show(command messages) {
-  const auto added = messages.add_command("show", "Show one message, or those of a filter");
+void add_messages_show_command(const command& added) {
   const auto request = std::make_shared<read_request>();
   add_letter_choice(added, request->choice);
-  const auto as_json =
-      added.add_flag("--json", request->json,
-                     "As one JSON object each; a payload that is no text as payload_base64");
-  added.add_flag("--payload", request->payload, "Only the payload of the first, byte for byte")
-      .excludes(as_json);
+  added.add({{"--json", &request->json,
+              "As one JSON object each; a payload that is no text as payload_base64"},
+             {"--payload", &request->payload, "Only the payload of the first, byte for byte",
+              not_with("--json")}});
   const auto given = add_store_flags(added);
-  added.footer("Example:\n  onceguard messages show order-4711 --config onceguard.toml");
   added.runs([=] { return run_show(*given, *request); });
-}
-
-}  // namespace
-
-void add_messages_command(command app) {
-  const auto messages =
-      app.add_command("messages",
-                      "Look at dead letters and messages of unknown outcome, send "
-                      "them again, or drop them");
-  messages.needs_command();
-  messages.footer("Example:\n  onceguard messages list --config onceguard.toml");
-  add_list(messages);
-  add_show(messages);
-  add_messages_retry_command(messages);
-  add_messages_drop_command(messages);
 }
 
 }  // namespace onceguard::cli

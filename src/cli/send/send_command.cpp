@@ -50,10 +50,8 @@ std::string content_of(const std::string& given) {
 }
 
 /// What an unset variable of a shell leaves would pass for an option that was not given.
-argument filled(const argument& option) {
-  return option.check([](const std::string& text) {
-    return text.empty() ? std::string("expected a text, got an empty one") : std::string();
-  });
+std::string empty_fault(const std::string& text) {
+  return text.empty() ? "expected a text, got an empty one" : std::string();
 }
 
 client::request request_of(const send_request& given) {
@@ -181,50 +179,34 @@ int run_send(const send_request& given) {
 }
 
 void add_body_flags(const command& added, send_request& request) {
-  const auto json_body =
-      filled(added.add_option("--json", request.json, "A JSON body; @FILE or - reads it")
-                 .type("TEXT|@FILE|-"));
-  added.add_option("--data", request.data, "Any other body; @FILE or - reads it")
-      .type("TEXT|@FILE|-")
-      .excludes(json_body);
+  added.add({{"--json", &request.json, "A JSON body; @FILE or - reads it",
+              typed("TEXT|@FILE|-", empty_fault)},
+             {"--data", &request.data, "Any other body; @FILE or - reads it",
+              not_with("--json", typed("TEXT|@FILE|-"))}});
   add_header_flag(added, request.message);
 }
 
 void add_key_flags(const command& added, send_request& request) {
-  const auto key =
-      filled(added.add_option("--key", request.key, "The idempotency key; by default a new UUID")
-                 .type("KEY"));
-  filled(added
-             .add_option("--key-file", request.key_file,
-                         "The key stands in this file, which is made before anything is sent")
-             .type("FILE")
-             .excludes(key));
+  added.add({{"--key", &request.key, "The idempotency key; by default a new UUID",
+              typed("KEY", empty_fault)},
+             {"--key-file", &request.key_file,
+              "The key stands in this file, which is made before anything is sent",
+              not_with("--key", typed("FILE", empty_fault))}});
 }
 
 }  // namespace
 
-void add_send_command(command app) {
-  const auto added = app.add_command("send", "Send a request until its outcome is known");
+void add_send_command(const command& added) {
   const auto request = std::make_shared<send_request>();
-  added.add_option("METHOD", request->method, "The request's method").required().type("");
-  added.add_option("URL", request->url, "http://… or https://…").required().type("");
+  added.add({{"METHOD", &request->method, "The request's method", required("")},
+             {"URL", &request->url, "http://… or https://…", required("")}});
   add_body_flags(added, *request);
   add_key_flags(added, *request);
-  added.add_number("--attempts", request->attempts, "At most so many attempts [8]", 1, 1'000);
-  added.add_option("--budget", request->budget, "For all attempts and waits [60s]")
-      .type("TIME")
-      .check(period_fault);
-  added.add_option("--timeout", request->timeout, "For one attempt [30s]")
-      .type("TIME")
-      .check(period_fault);
-  added.footer(
-      "The answer's body goes to standard output, what is done to standard error.\n\n"
-      "Exit codes: 0 done: an answer of 2xx or 3xx (not 307 or 308), 1 failed at run time, 2 wrong "
-      "usage,\n"
-      "3 the key file belongs to another request, 6 refused, 7 gave up (the same command with the\n"
-      "same key is safe), 8 the outcome is unknown.\n\n"
-      "Example:\n"
-      "  onceguard send POST https://shop.example/orders --json @order.json --key-file order.key");
+  added.add(
+      {{"--attempts", &request->attempts, "At most so many attempts [8]", between(1, 1'000)},
+       {"--budget", &request->budget, "For all attempts and waits [60s]",
+        typed("TIME", period_fault)},
+       {"--timeout", &request->timeout, "For one attempt [30s]", typed("TIME", period_fault)}});
   added.runs([=] { return run_send(*request); });
 }
 

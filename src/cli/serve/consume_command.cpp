@@ -157,18 +157,9 @@ int run_consumers(const given_flags& given) {
 
 }  // namespace
 
-void add_consume_command(command app) {
-  const auto added = app.add_command(
-      "consume", "Hand the messages of a broker to an endpoint or a command, once per message id");
+void add_consume_command(const command& added) {
   const auto given =
       add_store_flags(added, {"log-level", "log-format", "log-file", "admin", "admin-token-file"});
-  added.footer(
-      "Reads the tables [[consume]] of the configuration: queue, endpoint or command, attempts,\n"
-      "dead letters. The store keeps which messages were handled. SIGTERM, SIGINT and SIGQUIT\n"
-      "finish what runs and give back the rest; SIGHUP does so and goes on by the tables as they\n"
-      "are then.\n\n"
-      "Example:\n"
-      "  onceguard consume --config onceguard.toml");
   added.runs([=] { return run_consumers(*given); });
 }
 

@@ -377,19 +377,8 @@ int run_gateway(const given_flags& given) {
 
 }  // namespace
 
-void add_gateway_command(command app) {
-  const auto added = app.add_command(
-      "gateway", "Stand in front of an HTTP service and make every retry take effect once");
+void add_gateway_command(const command& added) {
   const auto given = add_all_flags(added);
-  added.footer(
-      "SIGTERM, SIGINT and SIGQUIT drain: running requests finish. A second SIGINT ends it at\n"
-      "once. SIGUSR1 opens the log file and the audit log anew. SIGUSR2 is logged, and nothing "
-      "else.\n"
-      "SIGHUP reads the configuration again: upstreams, routes and their policies change; a\n"
-      "wrong one is refused, and the old one stays.\n\n"
-      "Example:\n"
-      "  onceguard gateway --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000 \\\n"
-      "    --store sqlite:onceguard.db");
   added.runs([=] { return run_gateway(*given); });
 }
 

@@ -244,83 +244,55 @@ std::string window_fault(const std::string& text) {
 }
 
 void add_key_options(const command& added, mcp_request& given) {
-  added
-      .add_option("--scope", given.scope,
-                  "Whom the keys belong to: a name, which servers that share a store need [mcp]; "
-                  "with --upstream also how callers are told apart, as in the gateway: jwt:sub, "
-                  "header:NAME … [credential]")
-      .type("TEXT");
-  added
-      .add_option(
-          "--preset", given.preset,
-          "Where calls have their keys: by the published contract [default: wherever any but "
-          "a2a has it]")
-      .once()
-      .one_of(mcp::preset_names());
-  added
-      .add_option("--key-from", given.key_from,
-                  "In place of the preset's places: a JSON Pointer into the call's params")
-      .type("POINTER")
-      .check(pointer_fault);
-  added
-      .add_option("--omit", given.omit,
-                  "A JSON Pointer into the arguments, to what may differ between two tries of a "
-                  "call")
-      .type("POINTER")
-      .check(pointer_fault);
-  added
-      .add_option("--argument", given.argument,
-                  "The argument that agents put the key into, shown in the list of tools; empty: "
-                  "none [idempotency_key; none with ucp, acp, x402 and a2a]")
-      .type("NAME")
-      .once();
-  added
-      .add_option(
-          "--require-key", given.required,
-          "Which calls must have a key [none]; destructive: those of tools that may destroy "
-          "something, all: of all that are not read-only")
-      .once()
-      .one_of({"none", "destructive", "all"});
-  added
-      .add_option("--window", given.windows,
-                  "Calls without a key that are equal within this time are one: TIME, or "
-                  "TOOL=TIME for one tool [not at all]")
-      .type("TIME")
-      .check(window_fault);
+  added.add({{"--scope", &given.scope,
+              "Whom the keys belong to: a name, which servers that share a store need [mcp]; "
+              "with --upstream also how callers are told apart, as in the gateway: jwt:sub, "
+              "header:NAME … [credential]",
+              typed("TEXT")},
+             {"--preset", &given.preset,
+              "Where calls have their keys: by the published contract [default: wherever any but "
+              "a2a has it]",
+              one_of(mcp::preset_names())},
+             {"--key-from", &given.key_from,
+              "In place of the preset's places: a JSON Pointer into the call's params",
+              typed("POINTER", pointer_fault)},
+             {"--omit", &given.omit,
+              "A JSON Pointer into the arguments, to what may differ between two tries of a "
+              "call",
+              typed("POINTER", pointer_fault)},
+             {"--argument", &given.argument,
+              "The argument that agents put the key into, shown in the list of tools; empty: "
+              "none [idempotency_key; none with ucp, acp, x402 and a2a]",
+              single("NAME")},
+             {"--require-key", &given.required,
+              "Which calls must have a key [none]; destructive: those of tools that may destroy "
+              "something, all: of all that are not read-only",
+              one_of({"none", "destructive", "all"})},
+             {"--window", &given.windows,
+              "Calls without a key that are equal within this time are one: TIME, or "
+              "TOOL=TIME for one tool [not at all]",
+              typed("TIME", window_fault)}});
 }
 
 void add_result_options(const command& added, mcp_request& given) {
-  added.add_option("--retention", given.retention, "How long a result is kept [24h]")
-      .type("TIME")
-      .once()
-      .check(period_fault);
-  added
-      .add_option("--wait", given.wait,
-                  "Wait as long for the same call that is running [not at all]")
-      .type("TIME")
-      .once()
-      .check(period_fault);
-  added
-      .add_option("--on-unknown", given.unknown,
-                  "If nobody knows whether an earlier call took effect [hold]; tools with an "
-                  "idempotentHint are called again anyway")
-      .once()
-      .one_of({"hold", "rerun"});
-  added
-      .add_option("--tool-error", given.tool_error,
-                  "What the error of a tool means [complete: a repeat gets the same error]")
-      .once()
-      .one_of({"complete", "fail", "release", "unknown"});
-  added.add_flag("--pass-cancellations", given.pass_cancellations,
-                 "Tell the server when the client gives up a guarded call; its result is then "
-                 "often lost [the call goes on, and a repeat gets its result]");
+  added.add({{"--retention", &given.retention, "How long a result is kept [24h]", a_period()},
+             {"--wait", &given.wait, "Wait as long for the same call that is running [not at all]",
+              a_period()},
+             {"--on-unknown", &given.unknown,
+              "If nobody knows whether an earlier call took effect [hold]; tools with an "
+              "idempotentHint are called again anyway",
+              one_of({"hold", "rerun"})},
+             {"--tool-error", &given.tool_error,
+              "What the error of a tool means [complete: a repeat gets the same error]",
+              one_of({"complete", "fail", "release", "unknown"})},
+             {"--pass-cancellations", &given.pass_cancellations,
+              "Tell the server when the client gives up a guarded call; its result is then "
+              "often lost [the call goes on, and a repeat gets its result]"}});
 }
 
 }  // namespace
 
-void add_mcp_command(command app) {
-  const auto added =
-      app.add_command("mcp", "Guard the tool calls of a server of the Model Context Protocol");
+void add_mcp_command(const command& added) {
   const auto given = std::make_shared<mcp_request>();
   added.add_words(given->words, "The server and its arguments, behind --");
   add_key_options(added, *given);
@@ -329,24 +301,11 @@ void add_mcp_command(command app) {
       add_store_flags(added, {"lease", "backoff", "backoff-max", "anonymous", "credential-schemes",
                               "jwt-keys-file", "jwt-issuer", "jwt-audience", "jwt-leeway",
                               "state-dir", "log-file", "log-level", "log-format"});
-  added
-      .add_option("--upstream", given->upstream,
-                  "A server on streamable HTTP, in place of a command: http://… or https://…")
-      .type("URL")
-      .once();
-  added
-      .add_option("--listen", given->listen,
-                  "With --upstream: where agents reach it [127.0.0.1:8090]")
-      .type("ADDRESS")
-      .once()
-      .check(address_fault);
-  added.footer(
-      "A call of a tool with an idempotency key runs once; a repeat with the same key gets the "
-      "first\n"
-      "result. All else passes through untouched.\n\n"
-      "Examples:\n"
-      "  onceguard mcp --store sqlite:/var/lib/onceguard/tools.db -- npx my-server\n"
-      "  onceguard mcp --listen 127.0.0.1:8090 --upstream http://127.0.0.1:3000/mcp");
+  added.add(
+      {{"--upstream", &given->upstream,
+        "A server on streamable HTTP, in place of a command: http://… or https://…", single("URL")},
+       {"--listen", &given->listen, "With --upstream: where agents reach it [127.0.0.1:8090]",
+        single("ADDRESS", address_fault)}});
   added.runs([=] { return run_mcp(*flags, *given); });
 }
 

@@ -99,18 +99,9 @@ int run_relays(const given_flags& given) {
 
 }  // namespace
 
-void add_relay_command(command app) {
-  const auto added = app.add_command(
-      "relay", "Send the messages of PostgreSQL outboxes to brokers or endpoints, at least once");
+void add_relay_command(const command& added) {
   const auto given =
       add_store_flags(added, {"log-level", "log-format", "log-file", "admin", "admin-token-file"});
-  added.footer(
-      "Reads the tables [[relay]] of the configuration: outbox, destination, attempts. Several\n"
-      "processes may share an outbox. SIGTERM, SIGINT and SIGQUIT finish what runs and give back\n"
-      "the rest; SIGHUP does so and goes on by the tables as they are then.\n"
-      "\n"
-      "Example:\n"
-      "  onceguard relay --config onceguard.toml");
   added.runs([=] { return run_relays(*given); });
 }
 

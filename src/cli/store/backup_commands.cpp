@@ -38,24 +38,16 @@ int run_restore(const given_flags& given, const std::string& source) {
 
 }  // namespace
 
-void add_backup_command(command app) {
-  const auto added = app.add_command(
-      "backup", "Copy a SQLite store, also beside a running gateway, into a new file");
+void add_backup_command(const command& added) {
   const auto target = std::make_shared<std::string>();
-  added.add_option("file", *target, "which must not be there yet").type("FILE").required();
+  added.add({{"file", target.get(), "which must not be there yet", required("FILE")}});
   const auto given = add_store_flags(added);
-  added.footer(
-      "Example:\n  onceguard backup /backup/keys.db --store sqlite:/var/lib/onceguard/keys.db");
   added.runs([=] { return run_backup(*given, *target); });
 }
-void add_restore_command(command app) {
-  const auto added = app.add_command(
-      "restore", "Put a backup in the place of a SQLite store that no process has open");
+void add_restore_command(const command& added) {
   const auto source = std::make_shared<std::string>();
-  added.add_option("file", *source, "what `onceguard backup` wrote").type("FILE").required();
+  added.add({{"file", source.get(), "what `onceguard backup` wrote", required("FILE")}});
   const auto given = add_store_flags(added);
-  added.footer(
-      "Example:\n  onceguard restore /backup/keys.db --store sqlite:/var/lib/onceguard/keys.db");
   added.runs([=] { return run_restore(*given, *source); });
 }
 

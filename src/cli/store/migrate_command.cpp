@@ -98,27 +98,18 @@ int run_migrate(const given_flags& given, const wanted& wanted) {
 
 }  // namespace
 
-void add_migrate_command(command app) {
-  const auto added = app.add_command(
-      "migrate",
-      "Create the schema of a PostgreSQL store or the table of a DynamoDB store, or bring it "
-      "to this version's");
+void add_migrate_command(const command& added) {
   const auto given = add_store_flags(added);
   const auto value = std::make_shared<wanted>();
-  added.add_flag("--print", value->print,
-                 "print the SQL of a new schema instead, for those who apply it themselves");
-  added.add_flag("--finish", value->finish, "no older version of onceguard is in use any more");
-  const auto queue =
-      added
-          .add_option("--queue", value->queue,
-                      "make this table for a queue of messages instead, if it is not there yet")
-          .type("[SCHEMA.]TABLE");
-  added
-      .add_option("--outbox", value->outbox,
-                  "make this table for an outbox instead, if it is not there yet")
-      .type("[SCHEMA.]TABLE")
-      .excludes(queue);
-  added.footer("Example:\n  onceguard migrate --store postgresql://owner@db.internal/payments");
+  added.add(
+      {{"--print", &value->print,
+        "print the SQL of a new schema instead, for those who apply it themselves"},
+       {"--finish", &value->finish, "no older version of onceguard is in use any more"},
+       {"--queue", &value->queue,
+        "make this table for a queue of messages instead, if it is not there yet",
+        typed("[SCHEMA.]TABLE")},
+       {"--outbox", &value->outbox, "make this table for an outbox instead, if it is not there yet",
+        not_with("--queue", typed("[SCHEMA.]TABLE"))}});
   added.runs([=] { return run_migrate(*given, *value); });
 }
 

@@ -76,28 +76,17 @@ int run_reconcile(const given_flags& given, const reconcile_request& request) {
 
 }  // namespace
 
-void add_reconcile_command(command app) {
-  const auto added = app.add_command(
-      "reconcile", "Find out what became of records whose outcome is unknown, by probe or query");
+void add_reconcile_command(const command& added) {
   const auto request = std::make_shared<reconcile_request>();
-  added.add_flag(
-      "--dry-run", request->dry_run,
-      "Only say what a query would decide, and which probes would be asked; change nothing");
-  added.add_number("--limit", request->limit, "Look at so many records at most; 0: at all");
-  added.add_flag("--json", request->json, "One JSON object per line");
+  added.add(
+      {{"--dry-run", &request->dry_run,
+        "Only say what a query would decide, and which probes would be asked; change nothing"},
+       {"--limit", &request->limit, "Look at so many records at most; 0: at all"},
+       {"--json", &request->json, "One JSON object per line"}});
   const auto given =
       add_store_flags(added, {"reconcile-query", "reconcile-absent", "reconcile-database", "probe",
                               "probe-mode", "probe-present", "probe-absent", "upstream-timeout",
                               "log-level", "log-format", "audit-log"});
-  added.footer(
-      "Each record that is unknown gets the next token, so that its earlier attempts are fenced\n"
-      "off; then the probe of its route is asked, or the query, and the record is completed or\n"
-      "released by the answer. What nobody can tell stays unknown. With --dry-run nothing is\n"
-      "fenced, so what the query says then may change; probes are not asked.\n\n"
-      "Example:\n"
-      "  onceguard reconcile --store postgresql://db.internal/shop --dry-run \\\n"
-      "    --reconcile-query 'SELECT 201 AS status, body FROM payments\n"
-      "                       WHERE scope = $1 AND key = $2'");
   added.runs([=] { return run_reconcile(*given, *request); });
 }
 

@@ -54,12 +54,10 @@ int run_stats(const record_source& source, bool as_json) {
 
 }  // namespace
 
-void add_stats_command(command app) {
-  const auto added = app.add_command("stats", "Count the records by state");
+void add_stats_command(const command& added) {
   const auto as_json = std::make_shared<bool>(false);
-  added.add_flag("--json", *as_json, "As one JSON object");
+  added.add({{"--json", as_json.get(), "As one JSON object"}});
   const auto source = add_record_source(added);
-  added.footer("Example:\n  onceguard stats --store sqlite:onceguard.db");
   added.runs([=] { return run_stats(*source, *as_json); });
 }
 

@@ -33,11 +33,8 @@ int run_sweep(const given_flags& given) {
 
 }  // namespace
 
-void add_sweep_command(command app) {
-  const auto added = app.add_command(
-      "sweep", "Remove what has outlived its retention; a running gateway does so by itself");
+void add_sweep_command(const command& added) {
   const auto given = add_store_flags(added);
-  added.footer("Example:\n  onceguard sweep --store sqlite:onceguard.db");
   added.runs([=] { return run_sweep(*given); });
 }
 

@@ -101,31 +101,24 @@ std::string help_of(const question& entry) {
 
 }  // namespace
 
-void add_advise_command(command app) {
-  const auto added = app.add_command(
-      "advise", "Say which way to once fits an operation: a few questions, one answer");
+void add_advise_command(const command& added) {
   const auto all = std::make_shared<table>(advise::read_table(advise::standard_table()).value());
   const auto flags = std::make_shared<answers>();
   const auto chart = std::make_shared<bool>(false);
   for (const auto& entry : all->questions) {
     std::vector<std::string> names;
     for (const auto& one : entry.choices) names.push_back(one.name);
-    added.add_option("--" + entry.name, (*flags)[entry.name], help_of(entry))
-        .type("ANSWER")
-        .check([entry, names](const std::string& value) -> std::string {
-          for (const auto& name : names) {
-            if (name == value) return {};
-          }
-          return "expected " + names_of(entry) + ", got \"" + terminal_text(value) + "\"";
-        })
-        .once();
+    const auto fault = [entry, names](const std::string& value) -> std::string {
+      for (const auto& name : names) {
+        if (name == value) return {};
+      }
+      return "expected " + names_of(entry) + ", got \"" + terminal_text(value) + "\"";
+    };
+    added.add(
+        {{"--" + entry.name, &(*flags)[entry.name], help_of(entry), single("ANSWER", fault)}});
   }
-  added.add_flag("--chart", *chart, "Print all questions as a Mermaid flowchart, and ask nothing");
-  added.footer(
-      "What no flag answers is asked on a terminal. docs/patterns has a page for each answer.\n\n"
-      "Examples:\n"
-      "  onceguard advise\n"
-      "  onceguard advise --arrives request --meaning create --name business");
+  added.add(
+      {{"--chart", chart.get(), "Print all questions as a Mermaid flowchart, and ask nothing"}});
   added.runs([=] {
     if (!*chart) return run_advise(*all, *flags);
     std::cout << advise::chart_of(*all);

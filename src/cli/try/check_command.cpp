@@ -59,15 +59,12 @@ lines beyond 20 a second are left out, and `lines-left-out` says how many.
 
 }  // namespace
 
-void add_check_command(command app) {
-  const auto added = app.add_command(
-      "check", "Check a configuration and say everything that is wrong or worth knowing");
+void add_check_command(const command& added) {
   const auto given = add_all_flags(added);
   const auto reference = std::make_shared<bool>(false);
   const auto events = std::make_shared<bool>(false);
-  added.add_flag("--reference", *reference, "Print the reference of all options instead");
-  added.add_flag("--events", *events, "Print the events of the log instead");
-  added.footer("Example:\n  onceguard check --config onceguard.toml");
+  added.add({{"--reference", reference.get(), "Print the reference of all options instead"},
+             {"--events", events.get(), "Print the events of the log instead"}});
   added.runs([=] {
     if (!*reference && !*events) return check(*given);
     std::cout << (*reference ? config::reference() : event_reference());

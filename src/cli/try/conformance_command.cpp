@@ -139,34 +139,20 @@ int run_conformance(const conformance_request& request) {
 
 }  // namespace
 
-void add_conformance_command(command app) {
-  const auto added =
-      app.add_command("conformance", "Check any server against the contract of Onceguard");
+void add_conformance_command(const command& added) {
   const auto request = std::make_shared<conformance_request>();
-  added.add_option("--target", request->target, "Where the server with its test service is")
-      .type("URL")
-      .required();
-  added
-      .add_option("--level", request->level,
-                  "draft (the Internet-Draft alone), onceguard or transaction")
-      .type("LEVEL")
-      .one_of({"draft", "onceguard", "transaction"});
-  added.add_option("--only", request->names, "A case, or one with all its variants; again for more")
-      .type("NAME");
-  added
-      .add_number("--long-work", request->long_work,
-                  "What the longest work takes: a lock or record that ends earlier is found", 1,
-                  600)
-      .type("SECONDS");
-  added.add_number("--jobs", request->jobs, "So many cases at a time", 1, 32).type("NUMBER");
-  added.add_option("--spec", request->spec, "A table of cases; the built-in one otherwise")
-      .type("FILE");
-  added.add_flag("--json", request->json, "The report as one JSON document");
-  added.footer(
-      "docs/conformance.md describes the test service and the table.\n"
-      "Ends with 0 if all cases passed, otherwise with 1.\n\n"
-      "Example:\n"
-      "  onceguard conformance --target http://127.0.0.1:8080 --level draft");
+  added.add(
+      {{"--target", &request->target, "Where the server with its test service is", required("URL")},
+       {"--level", &request->level, "draft (the Internet-Draft alone), onceguard or transaction",
+        any_of({"draft", "onceguard", "transaction"}, "LEVEL")},
+       {"--only", &request->names, "A case, or one with all its variants; again for more",
+        typed("NAME")},
+       {"--long-work", &request->long_work,
+        "What the longest work takes: a lock or record that ends earlier is found",
+        between(1, 600, "SECONDS")},
+       {"--jobs", &request->jobs, "So many cases at a time", between(1, 32, "NUMBER")},
+       {"--spec", &request->spec, "A table of cases; the built-in one otherwise", typed("FILE")},
+       {"--json", &request->json, "The report as one JSON document"}});
   added.runs([=] { return run_conformance(*request); });
 }
 

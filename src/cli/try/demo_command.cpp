@@ -28,16 +28,11 @@ int run_demo(const demo_flags& flags) {
 
 }  // namespace
 
-void add_demo_command(command app) {
+void add_demo_command(const command& added) {
   const auto flags = std::make_shared<demo_flags>();
-  const auto added = app.add_command(
-      "demo",
-      "A shop that charges cards, without Onceguard and with it: see retries take effect "
-      "once");
-  added.add_flag("--keep", flags->keep,
-                 "Leave shop and gateway running, until Ctrl-C, to play with them");
-  added.add_flag("--json", flags->json, "Tell what happened as JSON");
-  added.footer("Example:\n  onceguard demo\n\nExit code: 0 only if every count was right.");
+  added.add(
+      {{"--keep", &flags->keep, "Leave shop and gateway running, until Ctrl-C, to play with them"},
+       {"--json", &flags->json, "Tell what happened as JSON"}});
   added.runs([flags] { return run_demo(*flags); });
 }
 

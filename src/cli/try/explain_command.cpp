@@ -117,32 +117,20 @@ int run_explain(const given_flags& given, const explain_request& explain_request
 
 }  // namespace
 
-void add_explain_command(command app) {
-  const auto added =
-      app.add_command("explain", "Tell which rule, scope, key and fingerprint a request would get");
+void add_explain_command(const command& added) {
   const auto request = std::make_shared<explain_request>();
-  added.add_option("METHOD", request->method, "The request's method")
-      .required()
-      .type("")
-      .check(method_fault);
-  added.add_option("URL", request->url, "Its URL, or its path and query")
-      .required()
-      .type("")
-      .check([](const std::string& text) {
-        const bool fine =
-            text.starts_with('/') || text.starts_with("http://") || text.starts_with("https://");
-        return fine ? std::string() : "expected a path or a URL with http://";
-      });
+  added.add({{"METHOD", &request->method, "The request's method", required("", method_fault)},
+             {"URL", &request->url, "Its URL, or its path and query",
+              required("", [](const std::string& text) {
+                const bool fine = text.starts_with('/') || text.starts_with("http://") ||
+                                  text.starts_with("https://");
+                return fine ? std::string() : "expected a path or a URL with http://";
+              })}});
   add_message_flags(added, request->message);
-  added.add_option("--client", request->client, "The client's address, for scope = \"address\"")
-      .type("ADDRESS");
-  added.add_flag("--json", request->json, "As one JSON object");
+  added.add({{"--client", &request->client, "The client's address, for scope = \"address\"",
+              typed("ADDRESS")},
+             {"--json", &request->json, "As one JSON object"}});
   const auto given = add_all_flags(added);
-  added.footer(
-      "Nothing is sent and nothing is written; the store is only read.\n\n"
-      "Example:\n"
-      "  onceguard explain POST http://127.0.0.1:8080/charges -H 'Idempotency-Key: order-4711' \\\n"
-      "    --body '{\"amount\":100}' --config onceguard.toml");
   added.runs([=] { return run_explain(*given, *request); });
 }
 

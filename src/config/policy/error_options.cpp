@@ -56,9 +56,7 @@ const std::array error_table{
          .text = "How Onceguard's own errors are written: `problem` (RFC 9457), as `stripe`, "
                  "`paypal` or `adyen` write them, or by a `template`.",
          .choices = form_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.errors = static_cast<error_form>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::errors>},
     row<policy_draft>{
         {.name = "error_template_file",
          .flag = "error-template-file",
@@ -68,7 +66,7 @@ const std::array error_table{
              "`{title}`, `{status}`, `{detail}`, `{retryable}` and `{retry}` are replaced, the "
              "texts without quotes. SIGHUP reads it again.",
          .may_be_empty = true},
-        [](policy_draft& d, const option_value& v) { d.error_template_file = text(v); }},
+        assign<&policy_draft::error_template_file>},
     row<policy_draft>{{.name = "mismatch_status",
                        .flag = "mismatch-status",
                        .kind = value_kind::status,
@@ -76,9 +74,7 @@ const std::array error_table{
                        .text = "The status for a key that belongs to another request.",
                        .min = 400,
                        .max = 499},
-                      [](policy_draft& d, const option_value& v) {
-                        d.policy.mismatch_status = static_cast<std::uint16_t>(number(v));
-                      }},
+                      assign<&policy_draft::policy, &route_policy::mismatch_status>},
     row<policy_draft>{{.name = "busy_status",
                        .flag = "busy-status",
                        .kind = value_kind::status,
@@ -86,9 +82,7 @@ const std::array error_table{
                        .text = "The status for a repeat while the first one runs.",
                        .min = 400,
                        .max = 499},
-                      [](policy_draft& d, const option_value& v) {
-                        d.policy.busy_status = static_cast<std::uint16_t>(number(v));
-                      }},
+                      assign<&policy_draft::policy, &route_policy::busy_status>},
     row<policy_draft>{
         {.name = "echo_key",
          .flag = "echo-key",
@@ -97,7 +91,7 @@ const std::array error_table{
          .text = "Answers of guarded requests carry the key that came in a header, in "
                  "a field of the same name.",
          .only = front_door::gateway},
-        [](policy_draft& d, const option_value& v) { d.policy.echo_key = std::get<bool>(v); }},
+        assign<&policy_draft::policy, &route_policy::echo_key>},
     row<policy_draft>{
         {.name = "cors",
          .flag = "cors",
@@ -108,7 +102,7 @@ const std::array error_table{
                  "those to preflight requests too, have its own fields.",
          .complaint = origin_complaint,
          .only = front_door::gateway},
-        [](policy_draft& d, const option_value& v) { d.policy.cors = list(v); }},
+        assign<&policy_draft::policy, &route_policy::cors>},
 };
 
 }  // namespace

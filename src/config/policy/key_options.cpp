@@ -46,18 +46,14 @@ const std::array key_table{
          .text = "`lenient` takes an RFC 8941 String (`\"abc\"`) and a bare value (`abc`); "
                  "`strict` the former only.",
          .choices = syntax_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.key_syntax = static_cast<key_syntax>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::key_syntax>},
     row<policy_draft>{{.name = "key_format",
                        .flag = "key-format",
                        .kind = value_kind::choice,
                        .fallback = "any",
                        .text = "`uuid` refuses keys that are no UUID.",
                        .choices = key_format_words},
-                      [](policy_draft& d, const option_value& v) {
-                        d.policy.key_format = static_cast<key_format>(number(v));
-                      }},
+                      assign<&policy_draft::policy, &route_policy::key_format>},
     row<policy_draft>{
         {.name = "scope",
          .flag = "scope",
@@ -73,7 +69,7 @@ const std::array key_table{
              "empty is missing. See also `previous_scope`.",
          .one_or_more = true,
          .complaint = refusal_of<parse_scope>},
-        [](policy_draft& d, const option_value& v) { d.scope = list(v); }},
+        assign<&policy_draft::scope>},
     row<policy_draft>{
         {.name = "credential_schemes",
          .flag = "credential-schemes",
@@ -83,7 +79,7 @@ const std::array key_table{
                  "same for each try; `bare` stands for a value without a scheme. A request with a "
                  "key and another scheme is refused (400): its retry would be a stranger.",
          .complaint = refusal_of<parse_credential_scheme>},
-        [](policy_draft& d, const option_value& v) { d.policy.credential_schemes = list(v); }},
+        assign<&policy_draft::policy, &route_policy::credential_schemes>},
     row<policy_draft>{
         {.name = "replay_check",
          .flag = "replay-check",
@@ -96,7 +92,7 @@ const std::array key_table{
          .may_be_empty = true,
          .complaint = replay_check_complaint,
          .only = front_door::gateway},
-        [](policy_draft& d, const option_value& v) { d.policy.replay_check = text(v); }},
+        assign<&policy_draft::policy, &route_policy::replay_check>},
     row<policy_draft>{
         {.name = "previous_scope",
          .flag = "previous-scope",
@@ -132,9 +128,7 @@ const std::array key_table{
              "JSON of the body; `form` the fields and files of a form, whatever the boundary "
              "between them; `none` nothing more.",
          .choices = fingerprint_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.fingerprint.kind = static_cast<fingerprint_kind>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::fingerprint, &fingerprint_rule::kind>},
     row<policy_draft>{
         {.name = "fingerprint_headers",
          .flag = "fingerprint-headers",
@@ -159,7 +153,7 @@ const std::array key_table{
          .example = "/amount,/currency",
          .text = "With `fingerprint = \"json\"`: JSON Pointers to the only values that count.",
          .complaint = pointer_complaint},
-        [](policy_draft& d, const option_value& v) { d.pick = list(v); }},
+        assign<&policy_draft::pick>},
     row<policy_draft>{
         {.name = "fingerprint_omit",
          .flag = "fingerprint-omit",
@@ -167,7 +161,7 @@ const std::array key_table{
          .example = "/sent_at",
          .text = "With `fingerprint = \"json\"`: JSON Pointers to values that don't count.",
          .complaint = pointer_complaint},
-        [](policy_draft& d, const option_value& v) { d.omit = list(v); }},
+        assign<&policy_draft::omit>},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -120,6 +121,21 @@ inline milliseconds duration(const option_value& v) { return milliseconds(number
 inline const std::string& text(const option_value& v) { return std::get<std::string>(v); }
 inline const std::vector<std::string>& list(const option_value& v) {
   return std::get<std::vector<std::string>>(v);
+}
+
+/// For row::assign: the value goes to the member at the end of the path, as it is.
+template <auto... path, class Target>
+void assign(Target& target, const option_value& v) {
+  auto& member = (target.*....*path);
+  using value = std::remove_reference_t<decltype(member)>;
+  if constexpr (std::is_same_v<value, milliseconds>) {
+    member = duration(v);
+  } else if constexpr (std::is_enum_v<value> ||
+                       (std::is_integral_v<value> && !std::is_same_v<value, bool>)) {
+    member = static_cast<value>(number(v));
+  } else {
+    member = std::get<value>(v);
+  }
 }
 
 }  // namespace onceguard::config::values

@@ -32,7 +32,7 @@ const std::array policy_table{
          .text = "The methods that are guarded when they carry a key. Others pass untouched. An "
                  "empty list guards nothing.",
          .complaint = guarded_method_complaint},
-        [](policy_draft& d, const option_value& v) { d.policy.methods = list(v); }},
+        assign<&policy_draft::policy, &route_policy::methods>},
     row<policy_draft>{
         {.name = "required",
          .flag = "required",
@@ -41,7 +41,7 @@ const std::array policy_table{
          .text =
              "Refuse a listed method without a key (400), and what another server could read as a "
              "path or host of this route."},
-        [](policy_draft& d, const option_value& v) { d.policy.required = std::get<bool>(v); }},
+        assign<&policy_draft::policy, &route_policy::required>},
     row<policy_draft>{
         {.name = "observe",
          .flag = "observe",
@@ -50,7 +50,7 @@ const std::array policy_table{
          .text = "Guard nothing: every request passes as it comes, also one without a required "
                  "key, and what guarding would have done is counted: see "
                  "docs/observing.md."},
-        [](policy_draft& d, const option_value& v) { d.policy.observe = std::get<bool>(v); }},
+        assign<&policy_draft::policy, &route_policy::observe>},
     row<policy_draft>{
         {.name = "keep",
          .flag = "keep",
@@ -62,9 +62,7 @@ const std::array policy_table{
              "408 releases, but one that a proxy may have made is unknown: see "
              "docs/proxies.md.",
          .choices = keep_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.keep = static_cast<keep_rule>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::keep>},
     row<policy_draft>{
         {.name = "outcome",
          .flag = "outcome",
@@ -88,24 +86,22 @@ const std::array policy_table{
          .text = "`status` keeps status and headers of an answer without its body.",
          .choices = answer_words},
         [](policy_draft& d, const option_value& v) { d.policy.keep_body = number(v) == 0; }},
-    row<policy_draft>{
-        {.name = "backoff",
-         .flag = "backoff",
-         .kind = value_kind::duration,
-         .fallback = "1s",
-         .text = "After `fail`: not again before this, doubling with each failure.",
-         .min = 100,
-         .max = day},
-        [](policy_draft& d, const option_value& v) { d.policy.backoff = duration(v); }},
-    row<policy_draft>{
-        {.name = "backoff_max",
-         .flag = "backoff-max",
-         .kind = value_kind::duration,
-         .fallback = "60s",
-         .text = "The longest back-off.",
-         .min = 100,
-         .max = day},
-        [](policy_draft& d, const option_value& v) { d.policy.backoff_max = duration(v); }},
+    row<policy_draft>{{.name = "backoff",
+                       .flag = "backoff",
+                       .kind = value_kind::duration,
+                       .fallback = "1s",
+                       .text = "After `fail`: not again before this, doubling with each failure.",
+                       .min = 100,
+                       .max = day},
+                      assign<&policy_draft::policy, &route_policy::backoff>},
+    row<policy_draft>{{.name = "backoff_max",
+                       .flag = "backoff-max",
+                       .kind = value_kind::duration,
+                       .fallback = "60s",
+                       .text = "The longest back-off.",
+                       .min = 100,
+                       .max = day},
+                      assign<&policy_draft::policy, &route_policy::backoff_max>},
     row<policy_draft>{
         {.name = "lease",
          .flag = "lease",
@@ -115,7 +111,7 @@ const std::array policy_table{
                  "the work runs: after a crash, this is how long the key is busy.",
          .min = second,
          .max = day},
-        [](policy_draft& d, const option_value& v) { d.policy.lease = duration(v); }},
+        assign<&policy_draft::policy, &route_policy::lease>},
     row<policy_draft>{
         {.name = "retention",
          .flag = "retention",
@@ -125,7 +121,7 @@ const std::array policy_table{
                  "not run again.",
          .min = second,
          .max = retention_max},
-        [](policy_draft& d, const option_value& v) { d.policy.retention = duration(v); }},
+        assign<&policy_draft::policy, &route_policy::retention>},
     row<policy_draft>{
         {.name = "unknown_retention",
          .flag = "unknown-retention",
@@ -136,7 +132,7 @@ const std::array policy_table{
          .min = second,
          .max = retention_max,
          .may_be_empty = true},
-        [](policy_draft& d, const option_value& v) { d.policy.unknown_retention = duration(v); }},
+        assign<&policy_draft::policy, &route_policy::unknown_retention>},
     row<policy_draft>{
         {.name = "on_busy",
          .flag = "on-busy",
@@ -145,9 +141,7 @@ const std::array policy_table{
          .text = "What a repeat gets while the first one runs: `reject` 409, or `wait` for the "
                  "first one's answer.",
          .choices = busy_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.on_busy = static_cast<on_busy_rule>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::on_busy>},
     row<policy_draft>{{.name = "wait",
                        .flag = "wait",
                        .kind = value_kind::duration,
@@ -155,7 +149,7 @@ const std::array policy_table{
                        .text = "With `on_busy = \"wait\"`: how long at most; then 409.",
                        .min = 10,
                        .max = hour},
-                      [](policy_draft& d, const option_value& v) { d.policy.wait = duration(v); }},
+                      assign<&policy_draft::policy, &route_policy::wait>},
     row<policy_draft>{
         {.name = "unknown",
          .flag = "unknown",
@@ -164,9 +158,7 @@ const std::array policy_table{
          .text = "What a repeat does when nobody knows whether the first took effect: `hold` it "
                  "for an operator, `probe` (ask the application) or `rerun` (at least once).",
          .choices = unknown_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.unknown = static_cast<unknown_policy>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::unknown>},
     row<policy_draft>{
         {.name = "probe",
          .flag = "probe",
@@ -176,7 +168,7 @@ const std::array policy_table{
          .may_be_empty = true,
          .complaint = probe_complaint,
          .only = front_door::gateway},
-        [](policy_draft& d, const option_value& v) { d.policy.probe = text(v); }},
+        assign<&policy_draft::policy, &route_policy::probe>},
     row<policy_draft>{
         {.name = "probe_mode",
          .flag = "probe-mode",
@@ -186,9 +178,7 @@ const std::array policy_table{
                  "asked. `ask`: for one that can't; weaker.",
          .choices = probe_words,
          .only = front_door::gateway},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.probe_mode = static_cast<probe_rule>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::probe_mode>},
     row<policy_draft>{
         {.name = "probe_present",
          .flag = "probe-present",
@@ -200,9 +190,7 @@ const std::array policy_table{
          .max = 599,
          .may_be_empty = true,
          .only = front_door::gateway},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.probe_present = static_cast<std::uint16_t>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::probe_present>},
     row<policy_draft>{
         {.name = "probe_absent",
          .flag = "probe-absent",
@@ -214,9 +202,7 @@ const std::array policy_table{
          .max = 599,
          .may_be_empty = true,
          .only = front_door::gateway},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.probe_absent = static_cast<std::uint16_t>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::probe_absent>},
     row<policy_draft>{
         {.name = "effect",
          .flag = "effect",
@@ -227,9 +213,7 @@ const std::array policy_table{
                  "safely. Its lease is not renewed, and lasts for `upstream_timeout` at least. "
                  "Needs a PostgreSQL store.",
          .choices = effect_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.effect = static_cast<effect_rule>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::effect>},
     row<policy_draft>{
         {.name = "store_failure",
          .flag = "store-failure",
@@ -238,17 +222,14 @@ const std::array policy_table{
          .text = "When the store is out of reach: `closed` answers 503, `open` lets requests "
                  "through unguarded (at least once).",
          .choices = failure_words},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.store_failure = static_cast<store_failure_rule>(number(v));
-        }},
-    row<policy_draft>{
-        {.name = "max_request_body",
-         .flag = "max-request-body",
-         .kind = value_kind::size,
-         .fallback = "1MiB",
-         .text = "The longest body of a guarded request; longer ones get 413.",
-         .max = body_max},
-        [](policy_draft& d, const option_value& v) { d.policy.max_request_body = size(v); }},
+        assign<&policy_draft::policy, &route_policy::store_failure>},
+    row<policy_draft>{{.name = "max_request_body",
+                       .flag = "max-request-body",
+                       .kind = value_kind::size,
+                       .fallback = "1MiB",
+                       .text = "The longest body of a guarded request; longer ones get 413.",
+                       .max = body_max},
+                      assign<&policy_draft::policy, &route_policy::max_request_body>},
     row<policy_draft>{
         {.name = "max_answer_body",
          .flag = "max-answer-body",
@@ -257,7 +238,7 @@ const std::array policy_table{
          .text = "The longest body of an answer that is kept. Of a longer one only the status "
                  "is: a repeat is told that it took effect.",
          .max = body_max},
-        [](policy_draft& d, const option_value& v) { d.policy.max_answer_body = size(v); }},
+        assign<&policy_draft::policy, &route_policy::max_answer_body>},
     row<policy_draft>{
         {.name = "upstream_timeout",
          .flag = "upstream-timeout",
@@ -268,15 +249,13 @@ const std::array policy_table{
          .min = 100,
          .max = day,
          .only = front_door::gateway},
-        [](policy_draft& d, const option_value& v) { d.policy.upstream_timeout = duration(v); }},
+        assign<&policy_draft::policy, &route_policy::upstream_timeout>},
     row<policy_draft>{{.name = "keep_set_cookie",
                        .flag = "keep-set-cookie",
                        .kind = value_kind::boolean,
                        .fallback = "false",
                        .text = "Keep and replay `Set-Cookie` too."},
-                      [](policy_draft& d, const option_value& v) {
-                        d.policy.keep_set_cookie = std::get<bool>(v);
-                      }},
+                      assign<&policy_draft::policy, &route_policy::keep_set_cookie>},
     row<policy_draft>{
         {.name = "exception",
          .kind = value_kind::choice,
@@ -285,9 +264,7 @@ const std::array policy_table{
                  "did not happen) or `fail` (to be run again after a back-off).",
          .choices = exception_words,
          .only = front_door::service},
-        [](policy_draft& d, const option_value& v) {
-          d.policy.exception = static_cast<exception_rule>(number(v));
-        }},
+        assign<&policy_draft::policy, &route_policy::exception>},
 };
 
 }  // namespace

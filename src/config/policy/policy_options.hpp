@@ -24,16 +24,11 @@ struct policy_draft {
   std::map<std::string, std::string> texts;    ///< by option: its value as written in the file
 };
 
+/// The values of a [[route]], besides those of its policy.
 struct route_draft {
-  std::string host;
-  std::string path;
-  std::vector<std::string> method;
-  std::string upstream;  ///< its name; empty: the first one
-  std::string webhook;   ///< the name of the sender; empty: its requests are no webhooks
-  std::string webhook_secret_file;
-  std::string webhook_queue;
-  std::string webhook_url;  ///< the public one of `path`; empty: unknown
-  std::string webhook_id;
+#define ROUTE_OPTION(type, option, ...) type option;
+#include "config/policy/route_options.inc"
+#undef ROUTE_OPTION
 };
 
 [[nodiscard]] std::span<const row<policy_draft>> policy_rows();

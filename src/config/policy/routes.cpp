@@ -5,6 +5,7 @@
 
 #include "config/policy/pitfalls.hpp"
 #include "config/policy/policy_check.hpp"
+#include "config/policy/texts.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -28,12 +29,12 @@ class route_reader {
     const auto before = faults();
     const auto found = read_table(source_, known, table, "[[route]]", layer::route, out_);
 
-    route_draft draft;
+    configured_route made;
+    route_draft& draft = made;
     apply(route_rows(), default_settings(source_, specs_of(route_rows())), draft);
     apply(route_rows(), found, draft);
-    configured_route made;
     made.policy = defaults_;
-    if (!draft.webhook.empty()) forget_contract(made.policy);
+    if (!made.webhook.empty()) forget_contract(made.policy);
     apply(policy_rows(), found, made.policy);
     for (const auto& s : found) {
       made.policy.origins[s.spec->name] = s.position;
@@ -45,15 +46,9 @@ class route_reader {
     }
     // A partly read route would only cause misleading further faults.
     if (faults() != before) return;
-    made.rule.host = draft.host;
-    made.rule.path = draft.path;
-    made.rule.method = draft.method;
-    made.upstream = draft.upstream;
-    made.webhook = draft.webhook;
-    made.webhook_secret_file = draft.webhook_secret_file;
-    made.webhook_queue = draft.webhook_queue;
-    made.webhook_url = draft.webhook_url;
-    made.webhook_id = draft.webhook_id;
+    if (!made.host.empty()) made.rule.host = *parse_route_host(made.host);
+    made.rule.path = *parse_route_path(made.path);
+    made.rule.method = made.match_method;
     refuse_twin(made.rule, table);
     refuse_idle_requirement(made);
     finish(std::move(made));

@@ -11,16 +11,10 @@
 
 namespace onceguard::config {
 
-struct configured_route {
+struct configured_route : route_draft {
   http::route rule;
   policy_draft policy;       ///< with the sources of its options
-  std::string upstream;      ///< its name; empty: the first one
-  origin upstream_position;  ///< where the name was read
-  std::string webhook;       ///< the name of the sender; empty: none
-  std::string webhook_secret_file;
-  std::string webhook_queue;  ///< a URL, which may hold a password; empty: none
-  std::string webhook_url;    ///< the public one of the path; empty: unknown
-  std::string webhook_id;
+  origin upstream_position;  ///< where the name of the upstream was read
 };
 
 /// `routes` is the array [[route]]; null: there is none. What fits none of them goes by `defaults`:

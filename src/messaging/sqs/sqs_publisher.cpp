@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_member.hpp"
 #include "messaging/sqs/backoff.hpp"
 #include "messaging/sqs/failure.hpp"
 
@@ -23,11 +24,6 @@ struct entry_refusal {
   bool sender_fault = false;
 };
 
-std::string member_text(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::vector<entry_refusal> refusals_of(const std::string& name, const std::string& answer) {
   const auto parsed = json::parse(answer, nullptr, false);
   if (!parsed.is_object()) {
@@ -40,7 +36,8 @@ std::vector<entry_refusal> refusals_of(const std::string& name, const std::strin
   for (const auto& each : *found) {
     if (!each.is_object()) continue;
     const auto fault = each.find("SenderFault");
-    out.push_back({member_text(each, "Id"), member_text(each, "Code"), member_text(each, "Message"),
+    out.push_back({base::text_in(each, "Id"), base::text_in(each, "Code"),
+                   base::text_in(each, "Message"),
                    fault != each.end() && fault->is_boolean() && fault->get<bool>()});
   }
   return out;
