@@ -11,7 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/url.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {

@@ -3,10 +3,10 @@
 #include <span>
 #include <vector>
 
-#include "config/policy/document.hpp"
-#include "config/policy/option.hpp"
 #include "config/policy/policy_options.hpp"
-#include "config/policy/table_reader.hpp"
+#include "config/table/document.hpp"
+#include "config/table/option.hpp"
+#include "config/table/table_reader.hpp"
 #include "consume/consume_params.hpp"
 
 namespace onceguard::config {

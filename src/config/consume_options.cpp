@@ -4,9 +4,9 @@
 #include "config/consume.hpp"
 #include "config/endpoint_tls.hpp"
 #include "config/options.hpp"
-#include "config/policy/option.hpp"
 #include "config/policy/policy_check.hpp"
-#include "config/texts.hpp"
+#include "config/table/option.hpp"
+#include "config/table/parsers.hpp"
 #include "consume/endpoint_request.hpp"
 #include "messaging/broker_kind.hpp"
 #include "messaging/delivery_limits.hpp"
@@ -33,161 +33,138 @@ std::string queue_complaint(std::string_view url) {
 }
 constexpr std::array<std::string_view, 2> order_words{"skip", "stop"};
 
-const std::array consume_table{
-    row<consume_draft>{
-        {.name = "subscriber",
-         .example = "billing",
-         .text = "Who handles the messages. With a message's id it is the key: each subscriber "
-                 "handles each message once. Never rename it: the inbox would know no message.",
-         .complaint = name_complaint},
-        assign<&consume_draft::params, &consume::consume_params::subscriber>},
-    row<consume_draft>{
-        {.name = "shares_subscriber",
-         .kind = value_kind::boolean,
-         .fallback = "false",
-         .text = "Several `[[consume]]` with this subscriber take messages from different queues. "
-                 "They know each other's ids: of two messages with the same id in two queues one "
-                 "is handled. Without `true` in each of them that is refused."},
-        assign<&consume_draft::params, &consume::consume_params::shares_subscriber>},
-    row<consume_draft>{{.name = "from",
-                        .example = "amqp://127.0.0.1/orders?dead_letters=yes",
-                        .text = "The queue. docs/messages.md has the URLs of each broker.",
-                        .complaint = source_complaint,
-                        .secret = true},
-                       assign<&consume_draft::params, &consume::consume_params::queue>},
-    row<consume_draft>{
-        {.name = "id",
-         .fallback = "property:message_id",
-         .example = "json:/event/id",
-         .text =
-             "Where the id of a message stands: `property:NAME` of the broker's protocol, "
-             "`header:NAME`, `json:/pointer` into the payload (RFC 6901), `cloudevents` (source "
-             "and id of a CloudEvent, in its headers or its payload), or `body-hash`, the hash "
-             "of the payload: two honest messages with the same content are then one. Several "
-             "of them in one text make one id, as in `{header:tenant}|{json:/id}`. A message "
-             "without an id, or with two of them, is dead.",
-         .complaint = refusal_of<consume::parse_id_rule>},
-        [](consume_draft& d, const option_value& v) {
-          d.params.id = *consume::parse_id_rule(text(v));
-        }},
-    row<consume_draft>{
-        {.name = "to",
-         .example = "http://127.0.0.1:9000/events",
-         .text =
-             "Each message is POSTed there, with `Idempotency-Key`; by `https://` its certificate "
-             "is verified. 2xx is done; 3xx, 4xx, 501 and 503 are failed attempts; any other 5xx, "
-             "a timeout and a broken answer are "
-             "unknown. `outcome` may say otherwise for a status.",
-         .complaint = refusal_of<parse_web_url>},
-        [](consume_draft& d, const option_value& v) {
-          d.params.endpoint = *parse_web_url(text(v));
-        }},
-    row<consume_draft>{
-        tls_ca_option,
-        assign<&consume_draft::params, &consume::consume_params::tls, &tls::client_files::ca>},
-    row<consume_draft>{tls_certificate_option,
-                       assign<&consume_draft::params, &consume::consume_params::tls,
-                              &tls::client_files::certificate>},
-    row<consume_draft>{
-        tls_key_option,
-        assign<&consume_draft::params, &consume::consume_params::tls, &tls::client_files::key>},
-    row<consume_draft>{tls_name_option, [](consume_draft& d,
-                                           const option_value& v) { d.params.tls.name = text(v); }},
-    row<consume_draft>{
-        {.name = "command",
-         .kind = value_kind::list,
-         .example = "./handle,--json",
-         .text = "In place of `to`: a command and its arguments, started for each message, which "
-                 "gets the payload on its standard input, and `ONCEGUARD_MESSAGE_ID`, "
-                 "`ONCEGUARD_IDEMPOTENCY_KEY`, `ONCEGUARD_ATTEMPT` and `ONCEGUARD_SUBSCRIBER` in "
-                 "its environment. Exit code 0 is done, 75 a failed attempt, 65 says that the "
-                 "message is dead; anything else is unknown."},
-        assign<&consume_draft::params, &consume::consume_params::command>},
-    row<consume_draft>{
-        {.name = "headers",
-         .kind = value_kind::list,
-         .example = "X-GitHub-Event",
-         .text = "Headers of a message that the endpoint gets as header fields, and the command as "
-                 "`ONCEGUARD_HEADER_X_GITHUB_EVENT` in its environment. A value that has no form "
-                 "there is left out.",
-         .complaint = message_header_complaint},
-        assign<&consume_draft::params, &consume::consume_params::headers>},
-    row<consume_draft>{
-        {.name = "timeout",
-         .kind = value_kind::duration,
-         .fallback = "60s",
-         .text = "How long the endpoint or the command may take. Then the outcome is unknown.",
-         .min = 1,
-         .max = day},
-        assign<&consume_draft::params, &consume::consume_params::timeout>},
-    row<consume_draft>{{.name = "concurrency",
-                        .kind = value_kind::integer,
-                        .fallback = "16",
-                        .text = "How many messages are handled at the same time.",
-                        .min = 1,
-                        .max = 1'000},
-                       assign<&consume_draft::params, &consume::consume_params::concurrency>},
-    row<consume_draft>{
-        {.name = "order",
-         .kind = value_kind::choice,
-         .fallback = "skip",
-         .text =
-             "Messages with the same order key, where the broker has one, are handled in their "
-             "order. While one of them waits for another attempt, the later ones go on (`skip`) "
-             "or wait for it (`stop`).",
-         .choices = order_words},
-        assign<&consume_draft::params, &consume::consume_params::order>},
-    row<consume_draft>{
-        {.name = "attempts",
-         .kind = value_kind::integer,
-         .fallback = "8",
-         .text = "So often a message is tried before it is dead.",
-         .min = 1,
-         .max = 1'000'000},
-        assign<&consume_draft::params, &consume::consume_params::inbox, &inbox_policy::attempts>},
-    row<consume_draft>{
-        {.name = "dead_letter",
-         .example = "amqp://127.0.0.1/orders.dead",
-         .text = "Where dead messages, and those whose outcome is unknown, are published, with the "
-                 "reason in the header `onceguard-reason`. Empty: to the broker's own destination, "
-                 "which `from` must have then. `drop`: nowhere; the inbox keeps id and reason, and "
-                 "the payload is gone.",
-         .may_be_empty = true,
-         .complaint = dead_letter_complaint,
-         .secret = true},
-        [](consume_draft& d, const option_value& v) {
-          d.params.drop_dead_letters = text(v) == dropped;
-          if (!d.params.drop_dead_letters) d.params.dead_letter = text(v);
-        }},
-    row<consume_draft>{
-        {.name = "dead_letter_queue",
-         .example = "nats://127.0.0.1/DEAD/operators",
-         .text = "Where `onceguard messages` takes the dead letters from: a queue, in the form of "
-                 "`from`. Only where `dead_letter` does not name it: with NATS and MQTT, with an "
-                 "exchange of RabbitMQ, and with the own dead letters of RabbitMQ and SQS.",
-         .may_be_empty = true,
-         .complaint = queue_complaint,
-         .secret = true},
-        assign<&consume_draft::params, &consume::consume_params::dead_letter_queue>},
-    row<consume_draft>{
-        {.name = "secret_file",
-         .example = "/etc/onceguard/webhook.secret",
-         .text = "A file with the key by which requests to `to` are signed as Standard Webhooks "
-                 "has it (`webhook-id`, `webhook-timestamp`, `webhook-signature`): `whsec_` and "
-                 "base64, or any other bytes. Several lines `whsec_…` make a signature each, while "
-                 "one key replaces another. Empty: no signature.",
-         .may_be_empty = true},
-        assign<&consume_draft::params, &consume::consume_params::secret_file>},
-    row<consume_draft>{
-        {.name = "compare_payloads",
-         .kind = value_kind::boolean,
-         .fallback = "true",
-         .text =
-             "A message with the id of an earlier one and another payload is a sender's "
-             "mistake, and dead. `false`: only the id counts, for senders whose payload differs "
-             "from delivery to delivery."},
-        assign<&consume_draft::params, &consume::consume_params::inbox,
-               &inbox_policy::compare_payloads>},
+const row<consume_draft> consume_table[]{
+    {{.name = "subscriber",
+      .example = "billing",
+      .text = "Who handles the messages. With a message's id it is the key: each subscriber "
+              "handles each message once. Never rename it: the inbox would know no message.",
+      .complaint = name_complaint},
+     assign<&consume_draft::params, &consume::consume_params::subscriber>},
+    {{.name = "shares_subscriber",
+      .kind = value_kind::boolean,
+      .fallback = "false",
+      .text = "Several `[[consume]]` with this subscriber take messages from different queues. "
+              "They know each other's ids: of two messages with the same id in two queues one "
+              "is handled. Without `true` in each of them that is refused."},
+     assign<&consume_draft::params, &consume::consume_params::shares_subscriber>},
+    {{.name = "from",
+      .example = "amqp://127.0.0.1/orders?dead_letters=yes",
+      .text = "The queue. docs/messages.md has the URLs of each broker.",
+      .complaint = source_complaint,
+      .secret = true},
+     assign<&consume_draft::params, &consume::consume_params::queue>},
+    {{.name = "id",
+      .fallback = "property:message_id",
+      .example = "json:/event/id",
+      .text = "Where the id of a message stands: `property:NAME` of the broker's protocol, "
+              "`header:NAME`, `json:/pointer` into the payload (RFC 6901), `cloudevents` (source "
+              "and id of a CloudEvent, in its headers or its payload), or `body-hash`, the hash "
+              "of the payload: two honest messages with the same content are then one. Several "
+              "of them in one text make one id, as in `{header:tenant}|{json:/id}`. A message "
+              "without an id, or with two of them, is dead.",
+      .complaint = refusal_of<consume::parse_id_rule>},
+     [](consume_draft& d, const option_value& v) {
+       d.params.id = *consume::parse_id_rule(text(v));
+     }},
+    {{.name = "to",
+      .example = "http://127.0.0.1:9000/events",
+      .text = "Each message is POSTed there, with `Idempotency-Key`; by `https://` its certificate "
+              "is verified. 2xx is done; 3xx, 4xx, 501 and 503 are failed attempts; any other 5xx, "
+              "a timeout and a broken answer are "
+              "unknown. `outcome` may say otherwise for a status.",
+      .complaint = refusal_of<parse_web_url>},
+     [](consume_draft& d, const option_value& v) { d.params.endpoint = *parse_web_url(text(v)); }},
+    {tls_ca_option,
+     assign<&consume_draft::params, &consume::consume_params::tls, &tls::client_files::ca>},
+    {tls_certificate_option, assign<&consume_draft::params, &consume::consume_params::tls,
+                                    &tls::client_files::certificate>},
+    {tls_key_option,
+     assign<&consume_draft::params, &consume::consume_params::tls, &tls::client_files::key>},
+    {tls_name_option, [](consume_draft& d, const option_value& v) { d.params.tls.name = text(v); }},
+    {{.name = "command",
+      .kind = value_kind::list,
+      .example = "./handle,--json",
+      .text = "In place of `to`: a command and its arguments, started for each message, which "
+              "gets the payload on its standard input, and `ONCEGUARD_MESSAGE_ID`, "
+              "`ONCEGUARD_IDEMPOTENCY_KEY`, `ONCEGUARD_ATTEMPT` and `ONCEGUARD_SUBSCRIBER` in "
+              "its environment. Exit code 0 is done, 75 a failed attempt, 65 says that the "
+              "message is dead; anything else is unknown."},
+     assign<&consume_draft::params, &consume::consume_params::command>},
+    {{.name = "headers",
+      .kind = value_kind::list,
+      .example = "X-GitHub-Event",
+      .text = "Headers of a message that the endpoint gets as header fields, and the command as "
+              "`ONCEGUARD_HEADER_X_GITHUB_EVENT` in its environment. A value that has no form "
+              "there is left out.",
+      .complaint = message_header_complaint},
+     assign<&consume_draft::params, &consume::consume_params::headers>},
+    {{.name = "timeout",
+      .kind = value_kind::duration,
+      .fallback = "60s",
+      .text = "How long the endpoint or the command may take. Then the outcome is unknown.",
+      .min = 1,
+      .max = day},
+     assign<&consume_draft::params, &consume::consume_params::timeout>},
+    {{.name = "concurrency",
+      .kind = value_kind::integer,
+      .fallback = "16",
+      .text = "How many messages are handled at the same time.",
+      .min = 1,
+      .max = 1'000},
+     assign<&consume_draft::params, &consume::consume_params::concurrency>},
+    {{.name = "order",
+      .kind = value_kind::choice,
+      .fallback = "skip",
+      .text = "Messages with the same order key, where the broker has one, are handled in their "
+              "order. While one of them waits for another attempt, the later ones go on (`skip`) "
+              "or wait for it (`stop`).",
+      .choices = order_words},
+     assign<&consume_draft::params, &consume::consume_params::order>},
+    {{.name = "attempts",
+      .kind = value_kind::integer,
+      .fallback = "8",
+      .text = "So often a message is tried before it is dead.",
+      .min = 1,
+      .max = 1'000'000},
+     assign<&consume_draft::params, &consume::consume_params::inbox, &inbox_policy::attempts>},
+    {{.name = "dead_letter",
+      .example = "amqp://127.0.0.1/orders.dead",
+      .text = "Where dead messages, and those whose outcome is unknown, are published, with the "
+              "reason in the header `onceguard-reason`. Empty: to the broker's own destination, "
+              "which `from` must have then. `drop`: nowhere; the inbox keeps id and reason, and "
+              "the payload is gone.",
+      .may_be_empty = true,
+      .complaint = dead_letter_complaint,
+      .secret = true},
+     [](consume_draft& d, const option_value& v) {
+       d.params.drop_dead_letters = text(v) == dropped;
+       if (!d.params.drop_dead_letters) d.params.dead_letter = text(v);
+     }},
+    {{.name = "dead_letter_queue",
+      .example = "nats://127.0.0.1/DEAD/operators",
+      .text = "Where `onceguard messages` takes the dead letters from: a queue, in the form of "
+              "`from`. Only where `dead_letter` does not name it: with NATS and MQTT, with an "
+              "exchange of RabbitMQ, and with the own dead letters of RabbitMQ and SQS.",
+      .may_be_empty = true,
+      .complaint = queue_complaint,
+      .secret = true},
+     assign<&consume_draft::params, &consume::consume_params::dead_letter_queue>},
+    {{.name = "secret_file",
+      .example = "/etc/onceguard/webhook.secret",
+      .text = "A file with the key by which requests to `to` are signed as Standard Webhooks "
+              "has it (`webhook-id`, `webhook-timestamp`, `webhook-signature`): `whsec_` and "
+              "base64, or any other bytes. Several lines `whsec_…` make a signature each, while "
+              "one key replaces another. Empty: no signature.",
+      .may_be_empty = true},
+     assign<&consume_draft::params, &consume::consume_params::secret_file>},
+    {{.name = "compare_payloads",
+      .kind = value_kind::boolean,
+      .fallback = "true",
+      .text = "A message with the id of an earlier one and another payload is a sender's "
+              "mistake, and dead. `false`: only the id counts, for senders whose payload differs "
+              "from delivery to delivery."},
+     assign<&consume_draft::params, &consume::consume_params::inbox,
+            &inbox_policy::compare_payloads>},
 };
 
 class consume_reader {

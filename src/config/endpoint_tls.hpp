@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/policy/option.hpp"
-#include "config/policy/remark.hpp"
+#include "config/table/option.hpp"
+#include "config/table/remark.hpp"
 #include "tls/context.hpp"
 
 namespace onceguard::config {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/policy/remark.hpp"
 #include "config/settings.hpp"
+#include "config/table/remark.hpp"
 
 namespace onceguard::config {
 

@@ -1,8 +1,8 @@
 #include "config/options.hpp"
 
 #include "config/consume.hpp"
-#include "config/policy/secret_file.hpp"
 #include "config/relay.hpp"
+#include "config/table/secret_file.hpp"
 #include "config/webhook.hpp"
 
 namespace onceguard::config {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config/policy/option.hpp"
 #include "config/policy/policy_options.hpp"
 #include "config/settings.hpp"
+#include "config/table/option.hpp"
 #include "tls/context.hpp"
 
 namespace onceguard::config {

@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "config/policy/document.hpp"
-#include "config/policy/option.hpp"
-#include "config/policy/table_reader.hpp"
+#include "config/table/document.hpp"
+#include "config/table/option.hpp"
+#include "config/table/table_reader.hpp"
 #include "relay/relay_params.hpp"
 
 namespace onceguard::config {

@@ -6,7 +6,7 @@
 #include "config/options.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/relay.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "messaging/broker_kind.hpp"
 #include "messaging/postgres_queue/queue_url.hpp"
 
@@ -34,102 +34,98 @@ std::string target_complaint(std::string_view url) {
                           : messaging::setup_fault(url, messaging::broker_role::publisher);
 }
 
-const std::array relay_table{
-    row<relay_params>{{.name = "name",
-                       .example = "orders",
-                       .text = "What the relay is called in logs, metrics and the destination's "
-                               "list of connections.",
-                       .complaint = name_complaint},
-                      assign<&relay_params::name>},
-    row<relay_params>{
-        {.name = "outbox",
-         .example = "postgresql://127.0.0.1/shop?outbox=order_events",
-         .text = "The table, as `onceguard migrate --outbox TABLE` makes it. `&hold=30s`: how long "
-                 "the rows of a relay that was killed wait for another one.",
-         .complaint = outbox_complaint,
-         .secret = true},
-        assign<&relay_params::outbox>},
-    row<relay_params>{
-        {.name = "to",
-         .example = "amqp://127.0.0.1/orders",
-         .text = "A broker: docs/messages.md has the URLs. Or `http://…`, or `https://…`: each "
-                 "message is POSTed "
-                 "there, with `Idempotency-Key`. 2xx is done. No connection, 429, 502 and 503 say "
-                 "that the endpoint is away; anything else is a refusal.",
-         .complaint = target_complaint,
-         .secret = true},
-        [](relay_params& p, const option_value& v) {
-          const auto url = text(v);
-          if (is_endpoint(url)) {
-            p.endpoint = *parse_web_url(url);
-          } else {
-            p.broker = url;
-          }
-        }},
-    row<relay_params>{tls_ca_option, assign<&relay_params::tls, &tls::client_files::ca>},
-    row<relay_params>{tls_certificate_option,
-                      assign<&relay_params::tls, &tls::client_files::certificate>},
-    row<relay_params>{tls_key_option, assign<&relay_params::tls, &tls::client_files::key>},
-    row<relay_params>{tls_name_option, assign<&relay_params::tls, &tls::client_files::name>},
-    row<relay_params>{{.name = "headers",
-                       .kind = value_kind::list,
-                       .example = "X-Tenant",
-                       .text = "Headers of a message that an endpoint gets as header fields. A "
-                               "broker gets all of them.",
-                       .complaint = message_header_complaint},
-                      assign<&relay_params::headers>},
-    row<relay_params>{{.name = "concurrency",
-                       .kind = value_kind::integer,
-                       .fallback = "4",
-                       .text = "How many batches, or requests, are on their way at the same time. "
-                               "Each has connections of its own.",
-                       .min = 1,
-                       .max = 1'000},
-                      assign<&relay_params::concurrency>},
-    row<relay_params>{{.name = "batch",
-                       .kind = value_kind::integer,
-                       .fallback = "64",
-                       .text = "How many messages a broker gets at once, at most. An endpoint gets "
-                               "each by itself.",
-                       .min = 1,
-                       .max = 1'000},
-                      assign<&relay_params::batch>},
-    row<relay_params>{{.name = "timeout",
-                       .kind = value_kind::duration,
-                       .fallback = "10s",
-                       .text = "How long the destination may take to confirm.",
-                       .min = 1,
-                       .max = day},
-                      assign<&relay_params::timeout>},
-    row<relay_params>{{.name = "attempts",
-                       .kind = value_kind::integer,
-                       .fallback = "8",
-                       .text = "So often the destination may refuse a message before it is dead. "
-                               "While it is away, nothing counts.",
-                       .min = 1,
-                       .max = 1'000'000},
-                      assign<&relay_params::attempts>},
-    row<relay_params>{
-        {.name = "backoff",
-         .kind = value_kind::duration,
-         .fallback = "1s",
-         .text = "The pause after a first refusal, or after the destination was away; it doubles "
-                 "with each in a row, up to `backoff_max`, or 30 seconds while it is away.",
-         .min = 1,
-         .max = day},
-        assign<&relay_params::backoff>},
-    row<relay_params>{{.name = "backoff_max",
-                       .kind = value_kind::duration,
-                       .fallback = "60s",
-                       .text = "The longest pause after a refusal.",
-                       .min = 1,
-                       .max = day},
-                      assign<&relay_params::backoff_max>},
-    row<relay_params>{{.name = "secret_file",
-                       .example = "/etc/onceguard/webhook.secret",
-                       .text = "As that of [[consume]]: requests to an endpoint are signed.",
-                       .may_be_empty = true},
-                      assign<&relay_params::secret_file>},
+const row<relay_params> relay_table[]{
+    {{.name = "name",
+      .example = "orders",
+      .text = "What the relay is called in logs, metrics and the destination's "
+              "list of connections.",
+      .complaint = name_complaint},
+     assign<&relay_params::name>},
+    {{.name = "outbox",
+      .example = "postgresql://127.0.0.1/shop?outbox=order_events",
+      .text = "The table, as `onceguard migrate --outbox TABLE` makes it. `&hold=30s`: how long "
+              "the rows of a relay that was killed wait for another one.",
+      .complaint = outbox_complaint,
+      .secret = true},
+     assign<&relay_params::outbox>},
+    {{.name = "to",
+      .example = "amqp://127.0.0.1/orders",
+      .text = "A broker: docs/messages.md has the URLs. Or `http://…`, or `https://…`: each "
+              "message is POSTed "
+              "there, with `Idempotency-Key`. 2xx is done. No connection, 429, 502 and 503 say "
+              "that the endpoint is away; anything else is a refusal.",
+      .complaint = target_complaint,
+      .secret = true},
+     [](relay_params& p, const option_value& v) {
+       const auto url = text(v);
+       if (is_endpoint(url)) {
+         p.endpoint = *parse_web_url(url);
+       } else {
+         p.broker = url;
+       }
+     }},
+    {tls_ca_option, assign<&relay_params::tls, &tls::client_files::ca>},
+    {tls_certificate_option, assign<&relay_params::tls, &tls::client_files::certificate>},
+    {tls_key_option, assign<&relay_params::tls, &tls::client_files::key>},
+    {tls_name_option, assign<&relay_params::tls, &tls::client_files::name>},
+    {{.name = "headers",
+      .kind = value_kind::list,
+      .example = "X-Tenant",
+      .text = "Headers of a message that an endpoint gets as header fields. A "
+              "broker gets all of them.",
+      .complaint = message_header_complaint},
+     assign<&relay_params::headers>},
+    {{.name = "concurrency",
+      .kind = value_kind::integer,
+      .fallback = "4",
+      .text = "How many batches, or requests, are on their way at the same time. "
+              "Each has connections of its own.",
+      .min = 1,
+      .max = 1'000},
+     assign<&relay_params::concurrency>},
+    {{.name = "batch",
+      .kind = value_kind::integer,
+      .fallback = "64",
+      .text = "How many messages a broker gets at once, at most. An endpoint gets "
+              "each by itself.",
+      .min = 1,
+      .max = 1'000},
+     assign<&relay_params::batch>},
+    {{.name = "timeout",
+      .kind = value_kind::duration,
+      .fallback = "10s",
+      .text = "How long the destination may take to confirm.",
+      .min = 1,
+      .max = day},
+     assign<&relay_params::timeout>},
+    {{.name = "attempts",
+      .kind = value_kind::integer,
+      .fallback = "8",
+      .text = "So often the destination may refuse a message before it is dead. "
+              "While it is away, nothing counts.",
+      .min = 1,
+      .max = 1'000'000},
+     assign<&relay_params::attempts>},
+    {{.name = "backoff",
+      .kind = value_kind::duration,
+      .fallback = "1s",
+      .text = "The pause after a first refusal, or after the destination was away; it doubles "
+              "with each in a row, up to `backoff_max`, or 30 seconds while it is away.",
+      .min = 1,
+      .max = day},
+     assign<&relay_params::backoff>},
+    {{.name = "backoff_max",
+      .kind = value_kind::duration,
+      .fallback = "60s",
+      .text = "The longest pause after a refusal.",
+      .min = 1,
+      .max = day},
+     assign<&relay_params::backoff_max>},
+    {{.name = "secret_file",
+      .example = "/etc/onceguard/webhook.secret",
+      .text = "As that of [[consume]]: requests to an endpoint are signed.",
+      .may_be_empty = true},
+     assign<&relay_params::secret_file>},
 };
 
 }  // namespace

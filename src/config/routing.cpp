@@ -4,8 +4,8 @@
 #include <map>
 
 #include "base/clock.hpp"
-#include "config/policy/table_reader.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
+#include "config/table/table_reader.hpp"
 #include "config/webhook.hpp"
 
 namespace onceguard::config {

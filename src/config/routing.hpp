@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "config/options.hpp"
-#include "config/policy/document.hpp"
-#include "config/policy/remark.hpp"
 #include "config/policy/routes.hpp"
+#include "config/table/document.hpp"
+#include "config/table/remark.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "webhook/sender.hpp"
 

@@ -8,7 +8,7 @@
 #include <onceguard/policy.hpp>
 
 #include "base/log.hpp"
-#include "config/policy/option.hpp"
+#include "config/table/option.hpp"
 #include "consume/consume_params.hpp"
 #include "gateway/params/admin_params.hpp"
 #include "gateway/params/gateway_params.hpp"

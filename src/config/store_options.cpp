@@ -1,7 +1,7 @@
 // The options of [store].
 #include "config/options.hpp"
-#include "config/policy/option.hpp"
 #include "config/stores.hpp"
+#include "config/table/option.hpp"
 
 namespace onceguard::config {
 
@@ -18,81 +18,76 @@ std::string store_complaint(std::string_view url) { return known_stores().url_fa
 constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};
 constexpr std::array<std::string_view, 2> accelerator_replays_words{"fresh", "always"};
 
-const std::array store_table{
-    row<settings>{
-        {.name = "url",
-         .flag = "store",
-         .fallback = "sqlite:onceguard.db",
-         .example = "sqlite:/var/lib/onceguard/records.db",
-         .text = "Where records are kept: `sqlite:PATH`, `postgresql://…` as libpq reads it (after "
-                 "`onceguard migrate`), `redis://…`, `redis+sentinel://…/NAME` or "
-                 "`redis+cluster://…` (through TLS with `rediss`), `dynamodb://REGION/TABLE` "
-                 "(after `onceguard migrate`), or `memory:` (gone with the process).",
-         .complaint = store_complaint,
-         .secret = true},
-        assign<&settings::store, &store_params::url>},
-    row<settings>{
-        {.name = "accelerator",
-         .flag = "accelerator",
-         .example = "redis://cache.internal:6379",
-         .text = "A Redis in front of a PostgreSQL store: it answers duplicates, and may lose "
-                 "everything. `redis://…` or `rediss://…`; empty: none.",
-         .may_be_empty = true,
-         .complaint = accelerator_complaint,
-         .secret = true},
-        assign<&settings::accelerator, &accelerator_params::url>},
-    row<settings>{
-        {.name = "accelerator_replays",
-         .flag = "accelerator-replays",
-         .kind = value_kind::choice,
-         .fallback = "fresh",
-         .text = "How long the accelerator's answers are given while PostgreSQL is out of reach: "
-                 "with `fresh` until the last check of both stores is a few seconds old, with "
-                 "`always` without end. New work runs with neither.",
-         .choices = accelerator_replays_words},
-        [](settings& s, const option_value& v) {
-          s.accelerator.replays_without_store = number(v) == 1;
-        }},
-    row<settings>{{.name = "connections",
-                   .flag = "store-connections",
-                   .kind = value_kind::integer,
-                   .fallback = "4",
-                   .text = "Connections to a PostgreSQL store; what waits while they are busy "
-                           "travels together.",
-                   .min = 1,
-                   .max = 256},
-                  assign<&settings::store, &store_params::connections>},
-    row<settings>{
-        {.name = "timeout",
-         .flag = "store-timeout",
-         .kind = value_kind::duration,
-         .fallback = "2s",
-         .text = "After this long without an answer the store is out of reach (503). A SQLite "
-                 "lock that another process holds longer counts too.",
-         .min = 10,
-         .max = minute},
-        [](settings& s, const option_value& v) {
-          s.store.timeout = duration(v);
-          s.gateway.store_timeout = duration(v);
-        }},
-    row<settings>{{.name = "sweep",
-                   .flag = "store-sweep",
-                   .kind = value_kind::duration,
-                   .fallback = "1m",
-                   .text = "How often records that have outlived their retention are removed.",
-                   .min = 100,
-                   .max = 24 * hour},
-                  assign<&settings::gateway, &gateway::gateway_params::sweep_interval>},
-    row<settings>{
-        {.name = "after_loss",
-         .flag = "after-loss",
-         .kind = value_kind::choice,
-         .fallback = "refuse",
-         .text = "When the store turns out to have lost its memory: `refuse` new claims until "
-                 "what was running then must be over, or only `flag` new runs as perhaps "
-                 "repeated.",
-         .choices = after_loss_words},
-        assign<&settings::gateway, &gateway::gateway_params::after_loss>},
+const row<settings> store_table[]{
+    {{.name = "url",
+      .flag = "store",
+      .fallback = "sqlite:onceguard.db",
+      .example = "sqlite:/var/lib/onceguard/records.db",
+      .text = "Where records are kept: `sqlite:PATH`, `postgresql://…` as libpq reads it (after "
+              "`onceguard migrate`), `redis://…`, `redis+sentinel://…/NAME` or "
+              "`redis+cluster://…` (through TLS with `rediss`), `dynamodb://REGION/TABLE` "
+              "(after `onceguard migrate`), or `memory:` (gone with the process).",
+      .complaint = store_complaint,
+      .secret = true},
+     assign<&settings::store, &store_params::url>},
+    {{.name = "accelerator",
+      .flag = "accelerator",
+      .example = "redis://cache.internal:6379",
+      .text = "A Redis in front of a PostgreSQL store: it answers duplicates, and may lose "
+              "everything. `redis://…` or `rediss://…`; empty: none.",
+      .may_be_empty = true,
+      .complaint = accelerator_complaint,
+      .secret = true},
+     assign<&settings::accelerator, &accelerator_params::url>},
+    {{.name = "accelerator_replays",
+      .flag = "accelerator-replays",
+      .kind = value_kind::choice,
+      .fallback = "fresh",
+      .text = "How long the accelerator's answers are given while PostgreSQL is out of reach: "
+              "with `fresh` until the last check of both stores is a few seconds old, with "
+              "`always` without end. New work runs with neither.",
+      .choices = accelerator_replays_words},
+     [](settings& s, const option_value& v) {
+       s.accelerator.replays_without_store = number(v) == 1;
+     }},
+    {{.name = "connections",
+      .flag = "store-connections",
+      .kind = value_kind::integer,
+      .fallback = "4",
+      .text = "Connections to a PostgreSQL store; what waits while they are busy "
+              "travels together.",
+      .min = 1,
+      .max = 256},
+     assign<&settings::store, &store_params::connections>},
+    {{.name = "timeout",
+      .flag = "store-timeout",
+      .kind = value_kind::duration,
+      .fallback = "2s",
+      .text = "After this long without an answer the store is out of reach (503). A SQLite "
+              "lock that another process holds longer counts too.",
+      .min = 10,
+      .max = minute},
+     [](settings& s, const option_value& v) {
+       s.store.timeout = duration(v);
+       s.gateway.store_timeout = duration(v);
+     }},
+    {{.name = "sweep",
+      .flag = "store-sweep",
+      .kind = value_kind::duration,
+      .fallback = "1m",
+      .text = "How often records that have outlived their retention are removed.",
+      .min = 100,
+      .max = 24 * hour},
+     assign<&settings::gateway, &gateway::gateway_params::sweep_interval>},
+    {{.name = "after_loss",
+      .flag = "after-loss",
+      .kind = value_kind::choice,
+      .fallback = "refuse",
+      .text = "When the store turns out to have lost its memory: `refuse` new claims until "
+              "what was running then must be over, or only `flag` new runs as perhaps "
+              "repeated.",
+      .choices = after_loss_words},
+     assign<&settings::gateway, &gateway::gateway_params::after_loss>},
 };
 
 }  // namespace

@@ -7,36 +7,35 @@ using namespace values;
 
 namespace {
 
-const std::array token_table{
-    row<settings>{
-        {.name = "keys_file",
-         .flag = "jwt-keys-file",
-         .example = "/etc/onceguard/jwks.json",
-         .text = "A JSON Web Key Set (RFC 7517) with the keys of the issuer. It is read again "
-                 "when it changes; a content that can't be used is logged, and the keys stay.",
-         .may_be_empty = true},
-        assign<&settings::tokens, &token_params::keys_file>},
-    row<settings>{{.name = "issuer",
-                   .flag = "jwt-issuer",
-                   .example = "https://login.example.com",
-                   .text = "What `iss` of a token must be. Empty: what the member `iss` of its key "
-                           "says; of keys without one, anything. The issuer is part of the scope "
-                           "either way.",
-                   .may_be_empty = true},
-                  assign<&settings::tokens, &token_params::issuer>},
-    row<settings>{{.name = "audience",
-                   .flag = "jwt-audience",
-                   .example = "https://api.example.com",
-                   .text = "What `aud` of a token must be, or have in it. Empty: anything.",
-                   .may_be_empty = true},
-                  assign<&settings::tokens, &token_params::audience>},
-    row<settings>{{.name = "leeway",
-                   .flag = "jwt-leeway",
-                   .kind = value_kind::duration,
-                   .fallback = "60s",
-                   .text = "By how much the issuer's clock may differ, for `exp` and `nbf`.",
-                   .max = hour},
-                  assign<&settings::tokens, &token_params::leeway>},
+const row<settings> token_table[]{
+    {{.name = "keys_file",
+      .flag = "jwt-keys-file",
+      .example = "/etc/onceguard/jwks.json",
+      .text = "A JSON Web Key Set (RFC 7517) with the keys of the issuer. It is read again "
+              "when it changes; a content that can't be used is logged, and the keys stay.",
+      .may_be_empty = true},
+     assign<&settings::tokens, &token_params::keys_file>},
+    {{.name = "issuer",
+      .flag = "jwt-issuer",
+      .example = "https://login.example.com",
+      .text = "What `iss` of a token must be. Empty: what the member `iss` of its key "
+              "says; of keys without one, anything. The issuer is part of the scope "
+              "either way.",
+      .may_be_empty = true},
+     assign<&settings::tokens, &token_params::issuer>},
+    {{.name = "audience",
+      .flag = "jwt-audience",
+      .example = "https://api.example.com",
+      .text = "What `aud` of a token must be, or have in it. Empty: anything.",
+      .may_be_empty = true},
+     assign<&settings::tokens, &token_params::audience>},
+    {{.name = "leeway",
+      .flag = "jwt-leeway",
+      .kind = value_kind::duration,
+      .fallback = "60s",
+      .text = "By how much the issuer's clock may differ, for `exp` and `nbf`.",
+      .max = hour},
+     assign<&settings::tokens, &token_params::leeway>},
 };
 
 }  // namespace

@@ -3,10 +3,10 @@
 #include <span>
 #include <vector>
 
-#include "config/policy/document.hpp"
-#include "config/policy/option.hpp"
 #include "config/policy/routes.hpp"
-#include "config/policy/table_reader.hpp"
+#include "config/table/document.hpp"
+#include "config/table/option.hpp"
+#include "config/table/table_reader.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "webhook/sender.hpp"
 

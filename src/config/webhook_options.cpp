@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/octets.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "config/webhook.hpp"
 
 namespace onceguard::config {
@@ -41,168 +41,151 @@ std::string header_complaint(std::string_view value) {
                                : "expected the name of a header field, got " + quoted(value);
 }
 
-const std::array webhook_table{
-    row<webhook::sender>{{.name = "name",
-                          .example = "billing",
-                          .text = "What routes call it. The name of a preset replaces the preset."},
-                         assign<&webhook::sender::name>},
-    row<webhook::sender>{
-        {.name = "id",
-         .kind = value_kind::list,
-         .example = "header:X-Event-Id",
-         .text = "Where a delivery has its id, which is the same each time it is sent: "
-                 "`header:NAME`, `json:/POINTER` into the body, `form:NAME`, `query:NAME`, or "
-                 "`signed-hash`, the SHA-256 of what is signed. Several of them in one text make "
-                 "one id, as in `{json:/a}:{json:/b}`. Of several ids, the first that is there.",
-         .complaint = refusal_of<webhook::parse_id>},
-        [](webhook::sender& d, const option_value& v) {
-          d.id.clear();
-          for (const auto& one : list(v)) d.id.push_back(*webhook::parse_id(one));
-        }},
-    row<webhook::sender>{
-        {.name = "signature",
-         .example = "header:X-Signature",
-         .text = "Where the signature is, or several of which one must be good: `header:NAME` or "
-                 "`json:/POINTER`.",
-         .complaint = refusal_of<webhook::parse_source>},
-        [](webhook::sender& d, const option_value& v) { d.signature = source_of(v); }},
-    row<webhook::sender>{{.name = "signature_separator",
-                          .kind = value_kind::choice,
-                          .fallback = "none",
-                          .text = "What is between several signatures.",
-                          .choices = separator_words},
-                         assign<&webhook::sender::separator>},
-    row<webhook::sender>{
-        {.name = "signature_prefix",
-         .example = "sha256=",
-         .text = "What stands before a signature. What does not begin with it is skipped.",
-         .may_be_empty = true},
-        assign<&webhook::sender::prefix>},
-    row<webhook::sender>{{.name = "signature_encoding",
-                          .kind = value_kind::choice,
-                          .fallback = "hex",
-                          .text = "How the bytes of a signature are written.",
-                          .choices = encoding_words},
-                         assign<&webhook::sender::encoding>},
-    row<webhook::sender>{
-        {.name = "algorithm",
-         .kind = value_kind::choice,
-         .fallback = "hmac-sha256",
-         .text = "How a signature is made: from a secret that both have, or with a "
-                 "private key of RSA (PKCS #1 v1.5).",
-         .choices = algorithm_words},
-        assign<&webhook::sender::algorithm>},
-    row<webhook::sender>{
-        {.name = "signed",
-         .fallback = "{body}",
-         .example = "{timestamp}.{body}",
-         .text =
-             "What the signature is made of: any text with `{body}`, `{timestamp}`, `{id}`, "
-             "`{crc32}` (of the body, in decimal digits), `{form}` (the sorted names and values of "
-             "a body that is a form), `{url}` (the route's `webhook_url`, with what the request "
-             "has beyond the route's path), `{webhook_id}` (the route's), `{header:NAME}`, "
-             "`{json:/POINTER}`, `{form:NAME}` and `{query:NAME}`. An absent value is empty. A "
-             "value must not contain the text beside it, or it could be two things; one of them "
-             "may, with a star: `{*json:/a}`.",
-         .complaint = refusal_of<webhook::parse_pattern>},
-        [](webhook::sender& d, const option_value& v) {
-          d.content = *webhook::parse_pattern(text(v));
-        }},
-    row<webhook::sender>{
-        {.name = "body_hash",
-         .example = "query:bodySHA256",
-         .text = "Where a delivery has the SHA-256 of its body in hex, if it has: `header:NAME` or "
-                 "`query:NAME`. It must be a part of `signed`. A body with such a hash is no form, "
-                 "and `{form}` is empty. Empty: nowhere.",
-         .may_be_empty = true,
-         .complaint = refusal_of<webhook::parse_source>},
-        [](webhook::sender& d, const option_value& v) { d.body_hash = source_of(v); }},
-    row<webhook::sender>{
-        {.name = "absent",
-         .kind = value_kind::list,
-         .example = "json:/items/1",
-         .text = "Values that no delivery may have, because the sender signs others only: each "
-                 "`json:/POINTER`. An index counts as absent only in an array.",
-         .may_be_empty = true,
-         .complaint = absence_complaint},
-        [](webhook::sender& d, const option_value& v) {
-          d.absent.clear();
-          for (const auto& one : list(v)) d.absent.push_back(pointer_of(one));
-        }},
-    row<webhook::sender>{
-        {.name = "secret",
-         .kind = value_kind::choice,
-         .fallback = "raw",
-         .text =
-             "How the secret is written: its bytes as they are, base64 behind `whsec_`, base64, "
-             "hex digits, or as public keys and certificates in PEM form.",
-         .choices = secret_words},
-        assign<&webhook::sender::secret>},
-    row<webhook::sender>{
-        {.name = "timestamp",
-         .example = "header:X-Timestamp",
-         .text = "Where a delivery says when it was signed, in seconds since 1970 or as "
-                 "`2026-01-31T12:00:00Z`: `header:NAME`, or `signature:NAME` for NAME=… in the "
-                 "text of the signature. Empty: nowhere.",
-         .may_be_empty = true,
-         .complaint = refusal_of<webhook::parse_source>},
-        [](webhook::sender& d, const option_value& v) { d.timestamp = source_of(v); }},
-    row<webhook::sender>{
-        {.name = "tolerance",
-         .kind = value_kind::duration,
-         .fallback = "0s",
-         .example = "5m",
-         .text = "How far the timestamp may be from the clock of the gateway; 0: any.",
-         .max = 30 * day},
-        [](webhook::sender& d, const option_value& v) {
-          d.tolerance_seconds = number(v) / second;
-        }},
-    row<webhook::sender>{
-        {.name = "queued_headers",
-         .kind = value_kind::list,
-         .example = "X-GitHub-Event",
-         .text = "With `webhook_queue`: the header fields that go into the queue with the body, "
-                 "besides Content-Type.",
-         .complaint = header_complaint},
-        assign<&webhook::sender::queued_headers>},
-    row<webhook::sender>{
-        {.name = "refused_status",
-         .kind = value_kind::integer,
-         .fallback = "403",
-         .text = "The status of the refusal of a delivery whose signature is wrong, or whose time "
-                 "is over. Some senders check for `401` when an address is registered.",
-         .min = 400,
-         .max = 499},
-        assign<&webhook::sender::refused_status>},
-    row<webhook::sender>{
-        {.name = "accepted_status",
-         .kind = value_kind::integer,
-         .fallback = "200",
-         .text = "With `webhook_queue`: the status by which the sender learns that "
-                 "its delivery has arrived.",
-         .min = 200,
-         .max = 299},
-        assign<&webhook::sender::accepted_status>},
-    row<webhook::sender>{{.name = "accepted_type",
-                          .example = "text/plain",
-                          .text = "The Content-Type of that answer. Empty: none.",
-                          .may_be_empty = true,
-                          .complaint = value_complaint},
-                         assign<&webhook::sender::accepted_type>},
-    row<webhook::sender>{{.name = "accepted_body",
-                          .example = "[accepted]",
-                          .text = "The body of that answer.",
-                          .may_be_empty = true},
-                         assign<&webhook::sender::accepted_body>},
-    row<webhook::sender>{
-        {.name = "challenge",
-         .example = "json:/challenge",
-         .text = "With `webhook_queue`: the value by which the sender checks a new address, and "
-                 "which it expects as the answer: `header:NAME`, `json:/POINTER` or `form:NAME`. A "
-                 "delivery that has one is answered and not published. Empty: no checks.",
-         .may_be_empty = true,
-         .complaint = refusal_of<webhook::parse_source>},
-        [](webhook::sender& d, const option_value& v) { d.challenge = source_of(v); }},
+const row<webhook::sender> webhook_table[]{
+    {{.name = "name",
+      .example = "billing",
+      .text = "What routes call it. The name of a preset replaces the preset."},
+     assign<&webhook::sender::name>},
+    {{.name = "id",
+      .kind = value_kind::list,
+      .example = "header:X-Event-Id",
+      .text = "Where a delivery has its id, which is the same each time it is sent: "
+              "`header:NAME`, `json:/POINTER` into the body, `form:NAME`, `query:NAME`, or "
+              "`signed-hash`, the SHA-256 of what is signed. Several of them in one text make "
+              "one id, as in `{json:/a}:{json:/b}`. Of several ids, the first that is there.",
+      .complaint = refusal_of<webhook::parse_id>},
+     [](webhook::sender& d, const option_value& v) {
+       d.id.clear();
+       for (const auto& one : list(v)) d.id.push_back(*webhook::parse_id(one));
+     }},
+    {{.name = "signature",
+      .example = "header:X-Signature",
+      .text = "Where the signature is, or several of which one must be good: `header:NAME` or "
+              "`json:/POINTER`.",
+      .complaint = refusal_of<webhook::parse_source>},
+     [](webhook::sender& d, const option_value& v) { d.signature = source_of(v); }},
+    {{.name = "signature_separator",
+      .kind = value_kind::choice,
+      .fallback = "none",
+      .text = "What is between several signatures.",
+      .choices = separator_words},
+     assign<&webhook::sender::separator>},
+    {{.name = "signature_prefix",
+      .example = "sha256=",
+      .text = "What stands before a signature. What does not begin with it is skipped.",
+      .may_be_empty = true},
+     assign<&webhook::sender::prefix>},
+    {{.name = "signature_encoding",
+      .kind = value_kind::choice,
+      .fallback = "hex",
+      .text = "How the bytes of a signature are written.",
+      .choices = encoding_words},
+     assign<&webhook::sender::encoding>},
+    {{.name = "algorithm",
+      .kind = value_kind::choice,
+      .fallback = "hmac-sha256",
+      .text = "How a signature is made: from a secret that both have, or with a "
+              "private key of RSA (PKCS #1 v1.5).",
+      .choices = algorithm_words},
+     assign<&webhook::sender::algorithm>},
+    {{.name = "signed",
+      .fallback = "{body}",
+      .example = "{timestamp}.{body}",
+      .text =
+          "What the signature is made of: any text with `{body}`, `{timestamp}`, `{id}`, "
+          "`{crc32}` (of the body, in decimal digits), `{form}` (the sorted names and values of "
+          "a body that is a form), `{url}` (the route's `webhook_url`, with what the request "
+          "has beyond the route's path), `{webhook_id}` (the route's), `{header:NAME}`, "
+          "`{json:/POINTER}`, `{form:NAME}` and `{query:NAME}`. An absent value is empty. A "
+          "value must not contain the text beside it, or it could be two things; one of them "
+          "may, with a star: `{*json:/a}`.",
+      .complaint = refusal_of<webhook::parse_pattern>},
+     [](webhook::sender& d, const option_value& v) {
+       d.content = *webhook::parse_pattern(text(v));
+     }},
+    {{.name = "body_hash",
+      .example = "query:bodySHA256",
+      .text = "Where a delivery has the SHA-256 of its body in hex, if it has: `header:NAME` or "
+              "`query:NAME`. It must be a part of `signed`. A body with such a hash is no form, "
+              "and `{form}` is empty. Empty: nowhere.",
+      .may_be_empty = true,
+      .complaint = refusal_of<webhook::parse_source>},
+     [](webhook::sender& d, const option_value& v) { d.body_hash = source_of(v); }},
+    {{.name = "absent",
+      .kind = value_kind::list,
+      .example = "json:/items/1",
+      .text = "Values that no delivery may have, because the sender signs others only: each "
+              "`json:/POINTER`. An index counts as absent only in an array.",
+      .may_be_empty = true,
+      .complaint = absence_complaint},
+     [](webhook::sender& d, const option_value& v) {
+       d.absent.clear();
+       for (const auto& one : list(v)) d.absent.push_back(pointer_of(one));
+     }},
+    {{.name = "secret",
+      .kind = value_kind::choice,
+      .fallback = "raw",
+      .text = "How the secret is written: its bytes as they are, base64 behind `whsec_`, base64, "
+              "hex digits, or as public keys and certificates in PEM form.",
+      .choices = secret_words},
+     assign<&webhook::sender::secret>},
+    {{.name = "timestamp",
+      .example = "header:X-Timestamp",
+      .text = "Where a delivery says when it was signed, in seconds since 1970 or as "
+              "`2026-01-31T12:00:00Z`: `header:NAME`, or `signature:NAME` for NAME=… in the "
+              "text of the signature. Empty: nowhere.",
+      .may_be_empty = true,
+      .complaint = refusal_of<webhook::parse_source>},
+     [](webhook::sender& d, const option_value& v) { d.timestamp = source_of(v); }},
+    {{.name = "tolerance",
+      .kind = value_kind::duration,
+      .fallback = "0s",
+      .example = "5m",
+      .text = "How far the timestamp may be from the clock of the gateway; 0: any.",
+      .max = 30 * day},
+     [](webhook::sender& d, const option_value& v) { d.tolerance_seconds = number(v) / second; }},
+    {{.name = "queued_headers",
+      .kind = value_kind::list,
+      .example = "X-GitHub-Event",
+      .text = "With `webhook_queue`: the header fields that go into the queue with the body, "
+              "besides Content-Type.",
+      .complaint = header_complaint},
+     assign<&webhook::sender::queued_headers>},
+    {{.name = "refused_status",
+      .kind = value_kind::integer,
+      .fallback = "403",
+      .text = "The status of the refusal of a delivery whose signature is wrong, or whose time "
+              "is over. Some senders check for `401` when an address is registered.",
+      .min = 400,
+      .max = 499},
+     assign<&webhook::sender::refused_status>},
+    {{.name = "accepted_status",
+      .kind = value_kind::integer,
+      .fallback = "200",
+      .text = "With `webhook_queue`: the status by which the sender learns that "
+              "its delivery has arrived.",
+      .min = 200,
+      .max = 299},
+     assign<&webhook::sender::accepted_status>},
+    {{.name = "accepted_type",
+      .example = "text/plain",
+      .text = "The Content-Type of that answer. Empty: none.",
+      .may_be_empty = true,
+      .complaint = value_complaint},
+     assign<&webhook::sender::accepted_type>},
+    {{.name = "accepted_body",
+      .example = "[accepted]",
+      .text = "The body of that answer.",
+      .may_be_empty = true},
+     assign<&webhook::sender::accepted_body>},
+    {{.name = "challenge",
+      .example = "json:/challenge",
+      .text = "With `webhook_queue`: the value by which the sender checks a new address, and "
+              "which it expects as the answer: `header:NAME`, `json:/POINTER` or `form:NAME`. A "
+              "delivery that has one is answered and not published. Empty: no checks.",
+      .may_be_empty = true,
+      .complaint = refusal_of<webhook::parse_source>},
+     [](webhook::sender& d, const option_value& v) { d.challenge = source_of(v); }},
 };
 
 bool is_fault(const remark& r) { return r.weight == remark::grade::fault; }

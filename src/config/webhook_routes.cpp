@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "base/url.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "config/webhook.hpp"
 #include "messaging/broker_kind.hpp"
 #include "webhook/hmac.hpp"

@@ -11,7 +11,7 @@
 #include "cli/flags/given_flags.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -22,7 +22,7 @@
 #include "cli/command.hpp"
 #include "cli/exec/advice.hpp"
 #include "config/stores.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "process/descriptor.hpp"
 #include "text/json_text.hpp"
 

@@ -11,8 +11,8 @@
 
 #include "base/field.hpp"
 #include "config/options.hpp"
-#include "config/policy/secret_file.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
+#include "config/table/secret_file.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::cli {

@@ -18,7 +18,7 @@
 #include "cli/keys/record_stream.hpp"
 #include "cli/store/store_work.hpp"
 #include "config/stores.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "store/view.hpp"
 #include "text/json_text.hpp"
 

@@ -7,7 +7,7 @@
 #include "cli/keys/record_stream.hpp"
 #include "cli/store/change_log.hpp"
 #include "cli/store/store_work.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {

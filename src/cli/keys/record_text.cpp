@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "store/view.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"

@@ -5,7 +5,7 @@
 #include "audit/audited_resolve.hpp"
 #include "cli/command.hpp"
 #include "cli/store/store_work.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "store/staleness.hpp"
 
 namespace onceguard::cli {

@@ -5,8 +5,8 @@
 
 #include <onceguard/error.hpp>
 
-#include "config/policy/remark.hpp"
 #include "config/settings.hpp"
+#include "config/table/remark.hpp"
 
 namespace onceguard::cli {
 

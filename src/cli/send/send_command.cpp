@@ -14,7 +14,7 @@
 #include "base/field.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {

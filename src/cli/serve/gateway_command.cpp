@@ -37,7 +37,7 @@
 #include "cli/serve/traces.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 #include "engine/background.hpp"
 #include "gateway/params/http_url.hpp"
 #include "gateway/server.hpp"

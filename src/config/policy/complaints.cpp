@@ -6,7 +6,7 @@
 
 #include "base/url.hpp"
 #include "config/policy/policy_check.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 
 namespace onceguard::config {
 

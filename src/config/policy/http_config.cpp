@@ -1,9 +1,9 @@
 // The routes of a service.
 #include <onceguard/http_config.hpp>
 
-#include "config/policy/document.hpp"
 #include "config/policy/routes.hpp"
-#include "config/policy/table_reader.hpp"
+#include "config/table/document.hpp"
+#include "config/table/table_reader.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/field.hpp"
-#include "config/policy/scope_sources.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
+#include "config/table/scope_sources.hpp"
 
 namespace onceguard::config {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "config/policy/policy_options.hpp"
-#include "config/policy/remark.hpp"
+#include "config/table/remark.hpp"
 
 namespace onceguard::config {
 

@@ -8,7 +8,7 @@
 
 #include <onceguard/policy.hpp>
 
-#include "config/policy/option.hpp"
+#include "config/table/option.hpp"
 
 namespace onceguard::config {
 

@@ -3,7 +3,7 @@
 
 #include "base/url.hpp"
 #include "config/policy/policy_options.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 
 namespace onceguard::config {
 
@@ -25,9 +25,9 @@ std::string public_url_complaint(std::string_view value) {
          quoted(base::before_authority(value));
 }
 
-const std::array route_table{
+const row<route_draft> route_table[]{
 #define ROUTE_OPTION(type, option, ...) \
-  row<route_draft>{{.name = #option, __VA_ARGS__}, assign<&route_draft::option>},
+  {{.name = #option, __VA_ARGS__}, assign<&route_draft::option>},
 #include "config/policy/route_options.inc"
 #undef ROUTE_OPTION
 };

@@ -5,7 +5,7 @@
 
 #include "config/policy/pitfalls.hpp"
 #include "config/policy/policy_check.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 
 namespace onceguard::config {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <onceguard/http_message.hpp>
 
-#include "config/policy/document.hpp"
 #include "config/policy/policy_options.hpp"
-#include "config/policy/table_reader.hpp"
+#include "config/table/document.hpp"
+#include "config/table/table_reader.hpp"
 
 namespace onceguard::config {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/policy/option.hpp"
+#include "config/table/option.hpp"
 
 namespace onceguard::config {
 

@@ -1,9 +1,9 @@
-#include "config/policy/table_reader.hpp"
+#include "config/table/table_reader.hpp"
 
 #include <algorithm>
 
-#include "config/policy/secret_file.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
+#include "config/table/secret_file.hpp"
 
 namespace onceguard::config {
 namespace {

@@ -1,11 +1,11 @@
-#include "config/policy/option.hpp"
+#include "config/table/option.hpp"
 
 #include <algorithm>
 #include <charconv>
 
 #include "base/field.hpp"
-#include "config/policy/outcome_rules.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/outcome_rules.hpp"
+#include "config/table/parsers.hpp"
 
 namespace onceguard::config {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/policy/document.hpp"
-#include "config/policy/option.hpp"
+#include "config/table/document.hpp"
+#include "config/table/option.hpp"
 
 namespace onceguard::config {
 

@@ -8,7 +8,7 @@
 
 #include <onceguard/error.hpp>
 
-#include "config/policy/remark.hpp"
+#include "config/table/remark.hpp"
 
 namespace onceguard::config {
 

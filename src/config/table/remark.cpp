@@ -1,4 +1,4 @@
-#include "config/policy/remark.hpp"
+#include "config/table/remark.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -1,14 +1,21 @@
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <vector>
 
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/network_v4.hpp>
+#include <boost/asio/ip/network_v6.hpp>
+
 #include "base/field.hpp"
 #include "base/octets.hpp"
 
 namespace onceguard::config {
+
+using base::is_digit;
+
 namespace {
 
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -49,7 +56,6 @@ namespace {
 
 error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
@@ -198,6 +204,29 @@ result<std::string> parse_method(std::string_view text) {
     return refusal("methods are in capitals, got " + quoted(text));
   }
   return std::string(text);
+}
+
+result<gateway::endpoint> parse_endpoint(std::string_view text) {
+  auto parsed = gateway::parse_endpoint(text);
+  if (parsed) return parsed;
+  return error(errc::invalid_argument, parsed.error().detail + ", got " + quoted(text));
+}
+
+result<std::string> parse_network(std::string_view text) {
+  const auto slash = text.find('/');
+  boost::system::error_code failed;
+  const auto address = boost::asio::ip::make_address(std::string(text.substr(0, slash)), failed);
+  if (!failed && slash != std::string_view::npos) {
+    if (address.is_v4()) {
+      boost::asio::ip::make_network_v4(std::string(text), failed);
+    } else {
+      boost::asio::ip::make_network_v6(std::string(text), failed);
+    }
+  }
+  if (!failed && text.find('%') == std::string_view::npos) return std::string(text);
+  return error(
+      errc::invalid_argument,
+      "expected an address or block such as \"10.0.0.1\" or \"10.0.0.0/8\", got " + quoted(text));
 }
 
 }  // namespace onceguard::config

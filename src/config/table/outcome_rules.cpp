@@ -1,4 +1,4 @@
-#include "config/policy/outcome_rules.hpp"
+#include "config/table/outcome_rules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,9 +7,12 @@
 
 #include "base/field.hpp"
 #include "base/octets.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 
 namespace onceguard::config {
+
+using base::is_digit;
+
 namespace {
 
 constexpr std::string_view header_prefix = "header:";
@@ -46,8 +49,6 @@ std::string part_complaint(std::string_view text) {
   return reserved ? "what Onceguard's own headers say needs no rule, got " + quoted(text)
                   : std::string();
 }
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 constexpr std::array<std::string_view, 4> words{"complete", "release", "unknown", "fail"};
 

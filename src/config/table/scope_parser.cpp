@@ -4,7 +4,7 @@
 
 #include "base/field.hpp"
 #include "base/octets.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 
 namespace onceguard::config {
 namespace {

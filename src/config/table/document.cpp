@@ -1,4 +1,4 @@
-#include "config/policy/document.hpp"
+#include "config/table/document.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -61,4 +61,10 @@ template <auto Reader>
 [[nodiscard]] std::string_view nearest(std::string_view word,
                                        std::span<const std::string_view> known);
 
+/// "127.0.0.1:8080", "[::1]:8080", "localhost:0".
+[[nodiscard]] result<gateway::endpoint> parse_endpoint(std::string_view text);
+
+/// An address, or a block in CIDR notation.
+[[nodiscard]] result<std::string> parse_network(std::string_view text);
+
 }  // namespace onceguard::config

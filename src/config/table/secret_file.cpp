@@ -1,10 +1,10 @@
-#include "config/policy/secret_file.hpp"
+#include "config/table/secret_file.hpp"
 
 #include <algorithm>
 #include <sys/stat.h>
 
 #include "base/field.hpp"
-#include "config/policy/texts.hpp"
+#include "config/table/parsers.hpp"
 
 namespace onceguard::config {
 namespace {

@@ -15,8 +15,8 @@
 
 #include <onceguard/record.hpp>
 
-#include "config/policy/document.hpp"
-#include "config/policy/remark.hpp"
+#include "config/table/document.hpp"
+#include "config/table/remark.hpp"
 
 namespace onceguard::config {
 

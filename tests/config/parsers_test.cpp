@@ -1,4 +1,4 @@
-#include "config/texts.hpp"
+#include "config/table/parsers.hpp"
 
 #include <array>
 
