@@ -56,7 +56,9 @@ def compiler(build, tree):
     del words[words.index("-o"):words.index("-o") + 2]
     del words[words.index("-c"):words.index("-c") + 2]
     copied = [f"-I{tree}/{folder}" for folder in ("include", "src")]
-    return [words[0], *copied, *words[1:], "-fsyntax-only"], entry["directory"]
+    # A function without a declaration is one that nobody would find.
+    strict = "-Wmissing-prototypes" if "clang" in words[0] else "-Wmissing-declarations"
+    return [words[0], *copied, *words[1:], strict, "-fsyntax-only"], entry["directory"]
 
 
 @pytest.fixture
