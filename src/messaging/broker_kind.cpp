@@ -60,6 +60,8 @@ constexpr milliseconds longest_timeout{std::chrono::hours(24)};
 
 std::string fault_of(const broker_params& params, broker_role role) {
   if (params.timeout.count() <= 0) return "broker_params: timeout is not positive";
+  if (role == broker_role::consumer && params.in_flight == 0)
+    return "broker_params: in_flight is 0";
   return url_fault(params.url, role);
 }
 

@@ -9,24 +9,19 @@ constexpr std::array<std::string_view, 9> all_names{
     "tls_ca", "tls_certificate", "tls_key", "tls_name", "ca",
     "cert",   "certificate",     "key",     "verify"};
 
-error wrong_tls(const std::string& description) {
-  return {errc::invalid_argument, "the broker's URL: " + description};
-}
-
 class tls_reader {
  public:
   tls_reader(const broker_url& url, bool older_names)
       : url_(url), names_(older_names ? all_names.size() : older_at) {}
 
-  [[nodiscard]] result<void> check(bool encrypted) const {
+  void check(bool encrypted) const {
     for (std::size_t i = 0; i < names_; ++i) {
       const auto* const value = url_.parameter(all_names[i]);
       if (value == nullptr) continue;
       const auto begin = "the parameter " + std::string(all_names[i]);
-      if (!encrypted) return wrong_tls(begin + " is of TLS, and " + url_.scheme + ":// has none");
-      if (value->empty()) return wrong_tls(begin + " is empty");
+      if (!encrypted) refuse_url(begin + " is of TLS, and " + url_.scheme + ":// has none");
+      if (value->empty()) refuse_url(begin + " is empty");
     }
-    return {};
   }
 
   /// The first that is given.
@@ -45,10 +40,9 @@ class tls_reader {
 
 }  // namespace
 
-result<std::optional<tls::client_files>> read_tls(const broker_url& url, bool encrypted,
-                                                  bool older_names) {
+std::optional<tls::client_files> read_tls(const broker_url& url, bool encrypted, bool older_names) {
   const tls_reader reader(url, older_names);
-  if (auto good = reader.check(encrypted); !good) return good.error();
+  reader.check(encrypted);
   std::optional<tls::client_files> out;
   if (!encrypted) return out;
   auto& files = out.emplace();
@@ -56,13 +50,9 @@ result<std::optional<tls::client_files>> read_tls(const broker_url& url, bool en
   files.certificate = reader.text({"tls_certificate", "cert", "certificate"});
   files.key = reader.text({"tls_key", "key"});
   files.name = reader.text({"tls_name"});
-  if (older_names) {
-    const auto verify = flag_of(url, "verify", true);
-    if (!verify) return verify.error();
-    files.verify = *verify;
-  }
+  if (older_names) files.verify = flag_of(url, "verify", true);
   if (files.certificate.empty() != files.key.empty()) {
-    return wrong_tls("a certificate needs its key, and a key its certificate");
+    refuse_url("a certificate needs its key, and a key its certificate");
   }
   return out;
 }

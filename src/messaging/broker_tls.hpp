@@ -25,10 +25,9 @@ constexpr std::array<std::string_view, N + tls_parameters.size()> with_tls(
 
 /// Reads the parameters; opens no file. `encrypted`: what the scheme says. Nullopt: it says no, and
 /// none of them is given. `older_names`: the broker's URLs had ca, cert or certificate, key and
-/// verify before. errc::invalid_argument describes the fault.
-[[nodiscard]] result<std::optional<tls::client_files>> read_tls(const broker_url& url,
-                                                                bool encrypted,
-                                                                bool older_names = false);
+/// verify before. Throws `failed` with errc::invalid_argument.
+[[nodiscard]] std::optional<tls::client_files> read_tls(const broker_url& url, bool encrypted,
+                                                        bool older_names = false);
 
 /// Why one of the files can't be used; empty: all can.
 [[nodiscard]] std::string files_fault(const std::optional<tls::client_files>& files);

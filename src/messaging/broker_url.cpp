@@ -5,6 +5,7 @@
 
 #include "base/url.hpp"
 #include "base/value_text.hpp"
+#include "messaging/failed_call.hpp"
 
 namespace onceguard::messaging {
 namespace {
@@ -89,9 +90,8 @@ void read_parameters(broker_url& out, std::optional<std::string_view> rest,
   }
 }
 
-error wrong_parameter(std::string_view name, std::string_view expected) {
-  return {errc::invalid_argument, "the broker's URL: the parameter " + std::string(name) +
-                                      " takes " + std::string(expected)};
+[[noreturn]] void refuse_parameter(std::string_view name, std::string_view fault) {
+  refuse_url("the parameter " + std::string(name) + ' ' + std::string(fault));
 }
 
 }  // namespace
@@ -149,19 +149,29 @@ std::vector<std::string> urls_of_servers(std::string_view text) {
   return out;
 }
 
-result<bool> flag_of(const broker_url& url, std::string_view name, bool otherwise) {
+void refuse_url(const std::string& fault) {
+  throw failed{error(errc::invalid_argument, "the broker's URL: " + fault)};
+}
+
+std::string text_of(const broker_url& url, std::string_view name, std::string otherwise) {
   const auto* const value = url.parameter(name);
   if (value == nullptr) return otherwise;
-  if (*value != "yes" && *value != "no") return wrong_parameter(name, "yes or no");
+  if (value->empty()) refuse_parameter(name, "is empty");
+  return *value;
+}
+
+bool flag_of(const broker_url& url, std::string_view name, bool otherwise) {
+  const auto* const value = url.parameter(name);
+  if (value == nullptr) return otherwise;
+  if (*value != "yes" && *value != "no") refuse_parameter(name, "takes yes or no");
   return *value == "yes";
 }
 
-result<milliseconds> duration_of(const broker_url& url, std::string_view name,
-                                 milliseconds otherwise) {
+milliseconds duration_of(const broker_url& url, std::string_view name, milliseconds otherwise) {
   const auto* const value = url.parameter(name);
   if (value == nullptr) return otherwise;
-  auto read = base::parse_duration(*value);
-  if (!read || read->count() <= 0) return wrong_parameter(name, "a duration such as 30s");
+  const auto read = base::parse_duration(*value);
+  if (!read || read->count() <= 0) refuse_parameter(name, "takes a duration such as 30s");
   return *read;
 }
 

@@ -47,13 +47,19 @@ struct broker_url {
 /// before the first.
 [[nodiscard]] std::vector<std::string> urls_of_servers(std::string_view text);
 
-/// `yes` or `no`; `otherwise` where the parameter is not given.
-[[nodiscard]] result<bool> flag_of(const broker_url& url, std::string_view name, bool otherwise);
 /// Of a consumer's `hold`. Within less, nothing is settled: each message would come for ever.
 inline constexpr milliseconds least_hold{100};
 
+// For the readers of one broker's URLs. They throw `failed` with errc::invalid_argument.
+
+[[noreturn]] void refuse_url(const std::string& fault);
+/// Which is not empty; `otherwise` where the parameter is not given.
+[[nodiscard]] std::string text_of(const broker_url& url, std::string_view name,
+                                  std::string otherwise = {});
+/// `yes` or `no`; `otherwise` where the parameter is not given.
+[[nodiscard]] bool flag_of(const broker_url& url, std::string_view name, bool otherwise);
 /// A duration such as `30s`; `otherwise` where the parameter is not given.
-[[nodiscard]] result<milliseconds> duration_of(const broker_url& url, std::string_view name,
-                                               milliseconds otherwise);
+[[nodiscard]] milliseconds duration_of(const broker_url& url, std::string_view name,
+                                       milliseconds otherwise);
 
 }  // namespace onceguard::messaging

@@ -11,6 +11,13 @@ struct failed {
   error why;
 };
 
+/// What was got, or its error thrown.
+template <class T>
+[[nodiscard]] T value_of(result<T> got) {
+  if (!got) throw failed{std::move(got.error())};
+  return *std::move(got);
+}
+
 /// The result of the work, or the error that it threw.
 template <class Work>
 [[nodiscard]] auto caught(Work work) -> result<std::invoke_result_t<Work>> {

@@ -25,18 +25,12 @@ constexpr std::array<std::string_view, 12> known_parameters{
     "sasl",   "token_file",      "group",   "hold", "start",       "dead_letters"};
 constexpr std::size_t common_parameters = 8;
 
-[[noreturn]] void refuse_url(const std::string& fault) {
-  throw failed{error(errc::invalid_argument, "the broker's URL: " + fault)};
-}
-
 broker_url parsed(const std::string& text, broker_role role) {
   const std::span<const std::string_view> all(known_parameters);
   const bool consumes = role == broker_role::consumer;
   const broker_url_form form{default_port, 1, 1, consumes ? all : all.first(common_parameters),
                              consumes ? consumer_example : publisher_example};
-  auto out = parse_broker_url(text, form);
-  if (!out) throw failed{out.error()};
-  return *std::move(out);
+  return value_of(parse_broker_url(text, form));
 }
 
 std::string address_of(const broker_url& url) {
@@ -51,13 +45,6 @@ bool is_topic(std::string_view name) {
   };
   return !name.empty() && name.size() <= longest_topic && name != "." && name != ".." &&
          std::all_of(name.begin(), name.end(), known);
-}
-
-std::string text_of(const broker_url& url, std::string_view name, std::string otherwise = {}) {
-  const auto* const value = url.parameter(name);
-  if (value == nullptr) return otherwise;
-  if (value->empty()) refuse_url("the parameter " + std::string(name) + " is empty");
-  return *value;
 }
 
 std::string topic_of(std::string name, std::string_view where) {
@@ -95,9 +82,7 @@ void read_sasl(kafka_url& out, const broker_url& url) {
 }
 
 void read_security(kafka_url& out, const broker_url& url) {
-  auto tls = read_tls(url, url.scheme == tls_scheme, true);
-  if (!tls) throw failed{tls.error()};
-  out.tls = *std::move(tls);
+  out.tls = read_tls(url, url.scheme == tls_scheme, true);
   out.login = url.login;
   read_sasl(out, url);
 }
@@ -115,12 +100,10 @@ void read_group(kafka_url& out, const broker_url& url) {
     out.dead_letters = topic_of(text_of(url, "dead_letters"), "the topic of dead_letters");
     if (out.dead_letters == out.topic) refuse_url("dead_letters takes another topic");
   }
-  const auto hold = duration_of(url, "hold", out.hold);
-  if (!hold) throw failed{hold.error()};
-  if (*hold < shortest_hold || *hold > longest_hold) {
+  out.hold = duration_of(url, "hold", out.hold);
+  if (out.hold < shortest_hold || out.hold > longest_hold) {
     refuse_url("the parameter hold takes 1s to 30m");
   }
-  out.hold = *hold;
 }
 
 kafka_url kafka_url_of(std::string_view text, broker_role role) {
@@ -149,16 +132,6 @@ std::string kafka_url::files_fault() const {
   if (!fault.empty() || token_file.empty()) return fault;
   const auto read = read_token_file(token_file);
   return read ? fault : read.error().detail;
-}
-
-std::string url_files_fault(std::string_view url, broker_role role) {
-  const auto read = read_kafka_url(url, role);
-  return read ? read->files_fault() : std::string();
-}
-
-std::string url_fault(std::string_view url, broker_role role) {
-  const auto read = read_kafka_url(url, role);
-  return read ? std::string() : read.error().detail;
 }
 
 }  // namespace onceguard::messaging::kafka

@@ -40,9 +40,4 @@ struct kafka_url {
 /// errc::invalid_argument describes the fault. No error text contains a user or a password.
 [[nodiscard]] result<kafka_url> read_kafka_url(std::string_view text, broker_role role);
 
-/// Why the URL can't be right in this role; empty: it may be.
-[[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
-/// Why a file that the URL names can't be used; empty: all can.
-[[nodiscard]] std::string url_files_fault(std::string_view url, broker_role role);
-
 }  // namespace onceguard::messaging::kafka

@@ -28,29 +28,17 @@ constexpr milliseconds longest_session_expiry{std::chrono::seconds(0xffff'fffe)}
 constexpr milliseconds default_keep_alive{300'000};
 constexpr milliseconds longest_keep_alive{65'535'000};  // 16 bits of seconds
 
-[[noreturn]] void refuse_url(const std::string& why) {
-  throw failed{error(errc::invalid_argument, "the broker's URL: " + why)};
-}
-
-template <class T>
-T value_of(result<T> read) {
-  if (!read) throw failed{std::move(read.error())};
-  return *std::move(read);
-}
-
 std::string text_parameter(const broker_url& url, std::string_view name) {
-  const auto* const value = url.parameter(name);
-  if (value == nullptr) return {};
-  if (value->empty()) refuse_url("the parameter " + std::string(name) + " is empty");
-  if (!is_mqtt_text(*value)) {
+  auto value = text_of(url, name);
+  if (!is_mqtt_text(value)) {
     refuse_url("the parameter " + std::string(name) + " is no UTF-8 of at most 65535 bytes");
   }
-  return *value;
+  return value;
 }
 
 std::chrono::seconds seconds_parameter(const broker_url& url, std::string_view name,
                                        milliseconds usual, milliseconds longest) {
-  const auto value = value_of(duration_of(url, name, usual));
+  const auto value = duration_of(url, name, usual);
   if (value > longest) {
     refuse_url("the parameter " + std::string(name) + " is longer than " +
                base::duration_text(longest));
@@ -113,7 +101,7 @@ void read_consumer(address& out) {
   out.session_expiry =
       seconds_parameter(out.url, "session_expiry", default_session_expiry, longest_session_expiry);
   out.keep_alive = seconds_parameter(out.url, "keep_alive", default_keep_alive, longest_keep_alive);
-  out.create = value_of(flag_of(out.url, "create", true));
+  out.create = flag_of(out.url, "create", true);
 }
 
 address address_of(std::string_view text, broker_role role) {
@@ -136,7 +124,7 @@ address address_of(std::string_view text, broker_role role) {
   }
   read_topic(out, role);
   out.client_id = client_id_of(out.url);
-  out.tls = value_of(read_tls(out.url, encrypted, true));
+  out.tls = read_tls(out.url, encrypted, true);
   if (consumes) read_consumer(out);
   return out;
 }

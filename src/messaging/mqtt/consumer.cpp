@@ -1,14 +1,14 @@
-#include "messaging/mqtt/consumer.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "messaging/broker_adapter.hpp"
 #include "messaging/mqtt/acknowledgements.hpp"
 #include "messaging/mqtt/connection.hpp"
 #include "messaging/mqtt/content.hpp"
+#include "messaging/mqtt/mqtt_broker.hpp"
 #include "messaging/mqtt/reason.hpp"
 
 namespace onceguard::messaging::mqtt {
@@ -45,10 +45,10 @@ struct kept_delivery {
 
 class topic_consumer final : public messaging::consumer, private packet_listener {
  public:
-  topic_consumer(const broker_params& params, address source)
+  topic_consumer(const address& source, const broker_params& params)
       : timeout_(params.timeout),
         in_flight_(std::min(params.in_flight, most_in_flight)),
-        address_(std::move(source)),
+        address_(source),
         traits_(traits_of(address_)),
         topic_is_key_(traits_.ordered && address_.topic.find_first_of("+#") != std::string::npos),
         connection_(address_, timeout_, *this) {}
@@ -271,14 +271,7 @@ result<std::optional<std::uint64_t>> topic_consumer::backlog() {
 }  // namespace
 
 result<std::unique_ptr<messaging::consumer>> open_consumer(const broker_params& params) {
-  auto source = read_address(params.url, broker_role::consumer);
-  if (!source) return source.error();
-  if (params.in_flight == 0) {
-    return error(errc::invalid_argument, source->url.name() + ": in_flight is 0");
-  }
-  auto out = std::make_unique<topic_consumer>(params, std::move(*source));
-  if (auto opened = out->open(); !opened) return opened.error();
-  return out;
+  return open_by<read_address, topic_consumer>(params);
 }
 
 }  // namespace onceguard::messaging::mqtt

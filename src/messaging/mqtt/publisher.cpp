@@ -1,5 +1,3 @@
-#include "messaging/mqtt/publisher.hpp"
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -9,8 +7,10 @@
 #include <vector>
 
 #include "base/hash.hpp"
+#include "messaging/broker_adapter.hpp"
 #include "messaging/mqtt/connection.hpp"
 #include "messaging/mqtt/content.hpp"
+#include "messaging/mqtt/mqtt_broker.hpp"
 #include "messaging/mqtt/reason.hpp"
 
 namespace onceguard::messaging::mqtt {
@@ -52,10 +52,10 @@ std::string random_client_id(const std::string& name) {
 /// nothing at the server in the meantime.
 class topic_publisher final : public messaging::publisher, private packet_listener {
  public:
-  topic_publisher(const broker_params& params, address target)
+  topic_publisher(const address& target, const broker_params& params)
       : timeout_(params.timeout),
         name_(params.name),
-        address_(std::move(target)),
+        address_(target),
         connection_(address_, timeout_, *this) {}
   ~topic_publisher() override { connection_.close(false, deadline()); }
 
@@ -217,11 +217,7 @@ void topic_publisher::take_reply(packet_type type, const reply& arrived) {
 }  // namespace
 
 result<std::unique_ptr<messaging::publisher>> open_publisher(const broker_params& params) {
-  auto target = read_address(params.url, broker_role::publisher);
-  if (!target) return target.error();
-  auto out = std::make_unique<topic_publisher>(params, std::move(*target));
-  if (auto opened = out->open(); !opened) return opened.error();
-  return out;
+  return open_by<read_address, topic_publisher>(params);
 }
 
 }  // namespace onceguard::messaging::mqtt

@@ -1,11 +1,10 @@
-#include "messaging/nats/nats_consumer.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "messaging/nats/advisories.hpp"
 #include "messaging/nats/api_answer.hpp"
+#include "messaging/nats/nats_broker.hpp"
 #include "messaging/nats/nats_url.hpp"
 #include "messaging/nats/pull.hpp"
 #include "messaging/nats/wire_message.hpp"
@@ -219,14 +218,14 @@ result<found_consumer> find_consumer(const broker_params& params) {
 
 }  // namespace
 
-result<std::unique_ptr<consumer>> open_nats_consumer(const broker_params& params) {
+result<std::unique_ptr<consumer>> open_consumer(const broker_params& params) {
   auto found = find_consumer(params);
   if (!found) return found.error();
   return std::unique_ptr<consumer>(
       new nats_consumer(std::move(found->server), std::move(found->facts), params.in_flight));
 }
 
-result<queue_report> examine_nats_queue(const broker_params& params) {
+result<queue_report> examine_queue(const broker_params& params) {
   auto found = find_consumer(params);
   if (!found) return found.error();
   queue_report out;

@@ -1,11 +1,10 @@
-#include "messaging/nats/nats_publisher.hpp"
-
 #include <charconv>
 #include <set>
 #include <vector>
 
 #include "messaging/nats/api_answer.hpp"
 #include "messaging/nats/connection.hpp"
+#include "messaging/nats/nats_broker.hpp"
 #include "messaging/nats/nats_url.hpp"
 #include "messaging/nats/wire_message.hpp"
 
@@ -126,7 +125,7 @@ void nats_publisher::read_answer(const natsMsg* answer, round& running) {
 
 }  // namespace
 
-result<std::unique_ptr<publisher>> open_nats_publisher(const broker_params& params) {
+result<std::unique_ptr<publisher>> open_publisher(const broker_params& params) {
   const auto url = read_nats_url(params.url, broker_role::publisher);
   if (!url) return url.error();
   auto server = connection::open(*url, params);

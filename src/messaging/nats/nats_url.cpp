@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 
 #include "base/value_text.hpp"
+#include "messaging/failed_call.hpp"
 #include "messaging/nats/nkey.hpp"
 
 namespace onceguard::messaging::nats {
@@ -39,70 +40,44 @@ bool is_subject(std::string_view text) {
   }
 }
 
-error wrong(std::string_view kind, std::string_view text) {
-  return {errc::invalid_argument,
-          "the broker's URL: " + base::quoted(text) + " is no " + std::string(kind)};
+void check_name(bool (*is_right)(std::string_view), std::string_view kind, std::string_view name) {
+  if (!is_right(name)) refuse_url(base::quoted(name) + " is no " + std::string(kind));
 }
 
-}  // namespace
-
-namespace {
-
-error wrong_login(const std::string& description) {
-  return {errc::invalid_argument, "the broker's URL: " + description};
-}
-
-/// A file that a parameter names; empty: none.
-result<std::string> file_of(const broker_url& url, std::string_view name) {
-  const auto* const value = url.parameter(name);
-  if (value == nullptr) return std::string();
-  if (value->empty()) return wrong_login("the parameter " + std::string(name) + " is empty");
-  return *value;
-}
-
-result<void> read_login(nats_url& out) {
-  auto credentials = file_of(out.url, "credentials");
-  if (!credentials) return credentials.error();
-  auto nkey = file_of(out.url, "nkey");
-  if (!nkey) return nkey.error();
-  out.credentials = *std::move(credentials);
-  out.nkey = *std::move(nkey);
+void read_login(nats_url& out) {
+  out.credentials = text_of(out.url, "credentials");
+  out.nkey = text_of(out.url, "nkey");
   const int ways =
       (out.url.login ? 1 : 0) + (out.credentials.empty() ? 0 : 1) + (out.nkey.empty() ? 0 : 1);
-  if (ways > 1) return wrong_login("user:password@, credentials and nkey: one of them at most");
-  return {};
+  if (ways > 1) refuse_url("user:password@, credentials and nkey: one of them at most");
 }
 
-result<void> check_names(const broker_url& url, broker_role role) {
-  if (role == broker_role::publisher) {
-    if (!is_subject(url.segments[0])) return wrong("subject of a message", url.segments[0]);
-    return {};
+nats_url nats_url_of(std::string_view text, broker_role role) {
+  const bool consumes = role == broker_role::consumer;
+  const std::size_t parts = consumes ? 2 : 1;
+  nats_url out;
+  out.url = value_of(parse_broker_url(text, {usual_port, parts, parts, known_parameters,
+                                             consumes ? consumer_example : publisher_example}));
+  const auto& names = out.url.segments;
+  if (consumes) {
+    check_name(is_token, "name of a stream", names[0]);
+    check_name(is_token, "name of a consumer", names[1]);
+  } else {
+    check_name(is_subject, "subject of a message", names[0]);
   }
-  if (!is_token(url.segments[0])) return wrong("name of a stream", url.segments[0]);
-  if (!is_token(url.segments[1])) return wrong("name of a consumer", url.segments[1]);
-  return {};
+  out.tls = read_tls(out.url, out.url.scheme == "nats+tls");
+  read_login(out);
+  // libnats compares names of hosts alone.
+  if (out.tls && out.tls->name.empty() && is_address(out.url.host)) {
+    refuse_url("with an address as the host, tls_name=NAME says whose certificate is meant");
+  }
+  return out;
 }
 
 }  // namespace
 
 result<nats_url> read_nats_url(std::string_view text, broker_role role) {
-  const bool consumes = role == broker_role::consumer;
-  const std::size_t parts = consumes ? 2 : 1;
-  auto url = parse_broker_url(text, {usual_port, parts, parts, known_parameters,
-                                     consumes ? consumer_example : publisher_example});
-  if (!url) return url.error();
-  nats_url out{*std::move(url), {}, {}, {}};
-  if (auto named = check_names(out.url, role); !named) return named.error();
-  auto tls = read_tls(out.url, out.url.scheme == "nats+tls");
-  if (!tls) return tls.error();
-  out.tls = *std::move(tls);
-  if (auto login = read_login(out); !login) return login.error();
-  // libnats compares names of hosts alone.
-  if (out.tls && out.tls->name.empty() && is_address(out.url.host)) {
-    return wrong_login(
-        "with an address as the host, tls_name=NAME says whose certificate is meant");
-  }
-  return out;
+  return caught([&] { return nats_url_of(text, role); });
 }
 
 std::string nats_url::files_fault() const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/url.hpp"
+#include "messaging/failed_call.hpp"
 #include "messaging/rabbitmq/frames.hpp"
 
 namespace onceguard::messaging::rabbitmq {
@@ -24,57 +25,46 @@ constexpr auto publisher_parameters =
 constexpr milliseconds default_heartbeat{300'000};
 constexpr milliseconds longest_heartbeat{65'535'000};  // 16 bits of seconds
 
-error fault(const std::string& description) {
-  return {errc::invalid_argument, "the broker's URL: " + description};
+void check_name(std::string_view kind, const std::string& name) {
+  if (name.size() <= longest_text) return;
+  refuse_url("the name of the " + std::string(kind) + " is longer than 255 bytes");
 }
 
-result<void> check_name(std::string_view kind, const std::string& name) {
-  if (name.size() <= longest_text) return {};
-  return fault("the name of the " + std::string(kind) + " is longer than 255 bytes");
+void read_login(address& out) {
+  const auto* const sasl = out.url.parameter("sasl");
+  if (out.url.login) std::tie(out.user, out.password) = *out.url.login;
+  if (sasl == nullptr || *sasl == "plain") return;
+  if (*sasl != "external") refuse_url("the parameter sasl takes plain or external");
+  if (!out.tls || out.tls->certificate.empty()) {
+    refuse_url("sasl=external is a login by a certificate: amqps:// with tls_certificate");
+  }
+  if (out.url.login) refuse_url("sasl=external takes no user and password");
+  out.external = true;
 }
 
-result<void> read_consumer(address& out) {
-  const auto dead_letters = flag_of(out.url, "dead_letters", false);
-  if (!dead_letters) return dead_letters.error();
-  out.dead_letters = *dead_letters;
+void read_consumer(address& out) {
+  out.dead_letters = flag_of(out.url, "dead_letters", false);
   if (const auto* const management = out.url.parameter("management")) {
     if (!management->starts_with("http://") && !management->starts_with("https://")) {
-      return fault("management takes the URL of the management API, such as http://host:15672");
+      refuse_url("management takes the URL of the management API, such as http://host:15672");
     }
     out.management = *management;
     while (out.management.ends_with('/')) out.management.pop_back();
   }
   const auto heartbeat = duration_of(out.url, "heartbeat", default_heartbeat);
-  if (!heartbeat) return heartbeat.error();
-  if (*heartbeat > longest_heartbeat) return fault("the heartbeat is longer than 65535 seconds");
-  out.heartbeat = std::chrono::ceil<std::chrono::seconds>(*heartbeat);
-  return {};
+  if (heartbeat > longest_heartbeat) refuse_url("the heartbeat is longer than 65535 seconds");
+  out.heartbeat = std::chrono::ceil<std::chrono::seconds>(heartbeat);
 }
 
-result<void> read_login(address& out) {
-  const auto* const sasl = out.url.parameter("sasl");
-  if (out.url.login) std::tie(out.user, out.password) = *out.url.login;
-  if (sasl == nullptr || *sasl == "plain") return {};
-  if (*sasl != "external") return fault("the parameter sasl takes plain or external");
-  if (!out.tls || out.tls->certificate.empty()) {
-    return fault("sasl=external is a login by a certificate: amqps:// with tls_certificate");
-  }
-  if (out.url.login) return fault("sasl=external takes no user and password");
-  out.external = true;
-  return {};
-}
-
-result<void> read_publisher(address& out) {
+void read_publisher(address& out) {
   out.key = out.queue;
   if (const auto* const exchange = out.url.parameter("exchange")) out.exchange = *exchange;
   if (const auto* const key = out.url.parameter("key")) out.key = *key;
-  if (auto named = check_name("exchange", out.exchange); !named) return named;
-  return check_name("routing key", out.key);
+  check_name("exchange", out.exchange);
+  check_name("routing key", out.key);
 }
 
-}  // namespace
-
-result<address> read_address(std::string_view url, broker_role role) {
+address address_of(std::string_view url, broker_role role) {
   const bool consumes = role == broker_role::consumer;
   const bool encrypted = base::scheme_of(url) == "amqps";
   broker_url_form form{encrypted ? tls_port : plain_port, 1, 2, consumer_parameters,
@@ -83,21 +73,26 @@ result<address> read_address(std::string_view url, broker_role role) {
     form.parameters = publisher_parameters;
     form.example = publisher_example;
   }
-  auto parsed = parse_broker_url(url, form);
-  if (!parsed) return parsed.error();
   address out;
-  out.url = std::move(*parsed);
-  auto tls = read_tls(out.url, encrypted);
-  if (!tls) return tls.error();
-  out.tls = std::move(*tls);
-  if (auto login = read_login(out); !login) return login.error();
+  out.url = value_of(parse_broker_url(url, form));
+  out.tls = read_tls(out.url, encrypted);
+  read_login(out);
   out.queue = out.url.segments.back();
   if (out.url.segments.size() > 1) out.vhost = out.url.segments.front();
-  if (auto named = check_name("virtual host", out.vhost); !named) return named.error();
-  if (auto named = check_name("queue", out.queue); !named) return named.error();
-  const auto rest = consumes ? read_consumer(out) : read_publisher(out);
-  if (!rest) return rest.error();
+  check_name("virtual host", out.vhost);
+  check_name("queue", out.queue);
+  if (consumes) {
+    read_consumer(out);
+  } else {
+    read_publisher(out);
+  }
   return out;
+}
+
+}  // namespace
+
+result<address> read_address(std::string_view url, broker_role role) {
+  return caught([&] { return address_of(url, role); });
 }
 
 }  // namespace onceguard::messaging::rabbitmq

@@ -1,13 +1,13 @@
-#include "messaging/rabbitmq/consumer.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <optional>
 #include <unordered_set>
 #include <utility>
 
+#include "messaging/broker_adapter.hpp"
 #include "messaging/rabbitmq/connection.hpp"
 #include "messaging/rabbitmq/management.hpp"
+#include "messaging/rabbitmq/rabbitmq_broker.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 namespace {
@@ -42,11 +42,8 @@ consumer_traits traits_of(const address& where) {
 
 class queue_consumer final : public messaging::consumer, private channel_listener {
  public:
-  queue_consumer(const broker_params& params, address where)
-      : params_(params),
-        where_(std::move(where)),
-        traits_(traits_of(where_)),
-        connection_(where_, *this) {}
+  queue_consumer(const address& where, const broker_params& params)
+      : params_(params), where_(where), traits_(traits_of(where_)), connection_(where_, *this) {}
   ~queue_consumer() override { connection_.close(deadline()); }
 
   /// Connects, and reads what the queue is.
@@ -341,10 +338,10 @@ class queue_consumer final : public messaging::consumer, private channel_listene
 }  // namespace
 
 result<queue_report> examine_queue(const broker_params& params) {
-  auto where = read_address(params.url, broker_role::consumer);
+  const auto where = read_address(params.url, broker_role::consumer);
   if (!where) return where.error();
   const auto until = base::boot_now() + params.timeout;
-  queue_consumer looking(params, std::move(*where));
+  queue_consumer looking(*where, params);
   if (auto done = looking.read_queue(until); !done) return done.error();
   queue_report out;
   out.traits = looking.traits();
@@ -358,14 +355,7 @@ result<queue_report> examine_queue(const broker_params& params) {
 }
 
 result<std::unique_ptr<messaging::consumer>> open_consumer(const broker_params& params) {
-  auto where = read_address(params.url, broker_role::consumer);
-  if (!where) return where.error();
-  if (params.in_flight == 0) {
-    return error(errc::invalid_argument, where->url.name() + ": in_flight is 0");
-  }
-  auto out = std::make_unique<queue_consumer>(params, std::move(*where));
-  if (auto opened = out->open(); !opened) return opened.error();
-  return out;
+  return open_by<read_address, queue_consumer>(params);
 }
 
 }  // namespace onceguard::messaging::rabbitmq

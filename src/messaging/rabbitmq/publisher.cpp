@@ -1,5 +1,3 @@
-#include "messaging/rabbitmq/publisher.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -7,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "messaging/broker_adapter.hpp"
 #include "messaging/rabbitmq/connection.hpp"
+#include "messaging/rabbitmq/rabbitmq_broker.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 namespace {
@@ -21,8 +21,8 @@ constexpr auto of_former_batch = std::numeric_limits<std::size_t>::max();
 /// nothing at the broker in the meantime.
 class queue_publisher final : public messaging::publisher, private channel_listener {
  public:
-  queue_publisher(const broker_params& params, address where)
-      : params_(params), where_(std::move(where)), connection_(where_, *this) {}
+  queue_publisher(const address& where, const broker_params& params)
+      : params_(params), where_(where), connection_(where_, *this) {}
   ~queue_publisher() override { connection_.close(deadline()); }
 
   [[nodiscard]] result<void> open() {
@@ -231,11 +231,7 @@ class queue_publisher final : public messaging::publisher, private channel_liste
 }  // namespace
 
 result<std::unique_ptr<messaging::publisher>> open_publisher(const broker_params& params) {
-  auto where = read_address(params.url, broker_role::publisher);
-  if (!where) return where.error();
-  auto out = std::make_unique<queue_publisher>(params, std::move(*where));
-  if (auto opened = out->open(); !opened) return opened.error();
-  return out;
+  return open_by<read_address, queue_publisher>(params);
 }
 
 }  // namespace onceguard::messaging::rabbitmq

@@ -30,7 +30,7 @@ std::string unique_name(const broker_params& params) {
          base::to_hex(suffix);
 }
 
-consumer_traits traits_of(const consumer_settings& settings) {
+consumer_traits traits_of(const stream_settings& settings) {
   consumer_traits out;
   out.hold = settings.hold;
   out.delays = true;
@@ -45,10 +45,10 @@ std::uint32_t count_of(std::int64_t counter) {
 
 }  // namespace
 
-stream_consumer::stream_consumer(const consumer_settings& settings, const broker_params& params)
+stream_consumer::stream_consumer(const stream_settings& settings, const broker_params& params)
     : settings_(settings),
       stream_(settings_.where.stream),
-      consumer_(settings.consumer.value_or(unique_name(params))),
+      consumer_(settings.consumer.empty() ? unique_name(params) : settings.consumer),
       in_flight_(params.in_flight),
       traits_(traits_of(settings)),
       connection_(settings.where, params.timeout) {

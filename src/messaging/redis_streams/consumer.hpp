@@ -21,7 +21,7 @@ namespace onceguard::messaging::redis_streams {
 class stream_consumer final : public consumer {
  public:
   /// Connects, and joins the group. Throws `failed`.
-  stream_consumer(const consumer_settings& settings, const broker_params& params);
+  stream_consumer(const stream_settings& settings, const broker_params& params);
   /// Gives back what is held, and takes the consumer's name out of the group, unless the connection
   /// has failed.
   ~stream_consumer() override;
@@ -64,7 +64,7 @@ class stream_consumer final : public consumer {
   std::int64_t settle(std::uint64_t tag, std::initializer_list<std::string_view> question);
   [[nodiscard]] std::optional<std::uint64_t> count_backlog();
 
-  const consumer_settings settings_;
+  const stream_settings settings_;
   const std::string& stream_;
   const std::string consumer_;
   const std::size_t in_flight_;

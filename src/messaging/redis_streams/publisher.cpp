@@ -4,7 +4,7 @@
 
 namespace onceguard::messaging::redis_streams {
 
-stream_publisher::stream_publisher(const publisher_settings& settings, const broker_params& params)
+stream_publisher::stream_publisher(const stream_settings& settings, const broker_params& params)
     : settings_(settings), connection_(settings.where, params.timeout) {
   // A server that wants a password, or is still loading its file, shall say so at once.
   static_cast<void>(connection_.ask({"PING"}));

@@ -16,7 +16,7 @@ namespace onceguard::messaging::redis_streams {
 class stream_publisher final : public publisher {
  public:
   /// Connects. Throws `failed`.
-  stream_publisher(const publisher_settings& settings, const broker_params& params);
+  stream_publisher(const stream_settings& settings, const broker_params& params);
 
   [[nodiscard]] result<void> publish(std::span<const message> batch) override;
 
@@ -24,7 +24,7 @@ class stream_publisher final : public publisher {
   [[nodiscard]] command addition_of(const message& sent) const;
   void send(std::span<const message> batch);
 
-  const publisher_settings settings_;
+  const stream_settings settings_;
   connection connection_;
 };
 

@@ -17,16 +17,6 @@ constexpr auto publisher_parameters =
     with_tls(std::array<std::string_view, 3>{"sentinel_user", "sentinel_password", "max_length"});
 constexpr milliseconds longest_hold{std::chrono::hours(24 * 365)};
 
-[[noreturn]] void refuse_url(const std::string& fault) {
-  throw failed{error(errc::invalid_argument, "the broker's URL: " + fault)};
-}
-
-template <class T>
-T value_of(result<T> read) {
-  if (!read) throw failed{read.error()};
-  return *std::move(read);
-}
-
 void read_sentinel_login(stream_address& out) {
   const auto* const user = out.url.parameter("sentinel_user");
   const auto* const password = out.url.parameter("sentinel_password");
@@ -63,71 +53,52 @@ stream_address address_of(std::string_view text, broker_role role) {
   }
   out.stream = out.url.segments.back();
   if (parts > 1) out.master = out.url.segments.front();
-  out.tls = value_of(read_tls(out.url, scheme.starts_with("rediss")));
+  out.tls = read_tls(out.url, scheme.starts_with("rediss"));
   read_sentinel_login(out);
   return out;
 }
 
-consumer_settings consumer_settings_of(std::string_view text) {
-  consumer_settings out;
-  out.where = address_of(text, broker_role::consumer);
+void read_consumer(stream_settings& out) {
   const auto& url = out.where.url;
   const auto* const group = url.parameter("group");
   if (group == nullptr || group->empty()) {
     refuse_url("the parameter group is missing; expected " + std::string(consumer_example));
   }
   out.group = *group;
-  out.hold = value_of(duration_of(url, "hold", out.hold));
+  out.hold = duration_of(url, "hold", out.hold);
   if (out.hold > longest_hold) refuse_url("the parameter hold is longer than a year");
   if (out.hold < least_hold) refuse_url("the parameter hold is shorter than 100ms");
-  if (const auto* const name = url.parameter("consumer")) {
-    if (name->empty()) refuse_url("the parameter consumer is empty");
-    if (name->starts_with(reserved_prefix)) {
-      refuse_url("names of consumers that begin with " + std::string(reserved_prefix) +
-                 " are reserved");
-    }
-    out.consumer = *name;
+  out.consumer = text_of(url, "consumer");
+  if (out.consumer.starts_with(reserved_prefix)) {
+    refuse_url("names of consumers that begin with " + std::string(reserved_prefix) +
+               " are reserved");
   }
-  out.create = value_of(flag_of(url, "create", false));
-  return out;
+  out.create = flag_of(url, "create", false);
 }
 
-publisher_settings publisher_settings_of(std::string_view text) {
-  publisher_settings out;
-  out.where = address_of(text, broker_role::publisher);
-  if (const auto* const length = out.where.url.parameter("max_length")) {
-    std::uint64_t most = 0;
-    const auto* const end = length->data() + length->size();
-    const auto read = std::from_chars(length->data(), end, most);
-    const bool good = read.ec == std::errc() && read.ptr == end && most > 0 && most < 1ull << 62;
-    if (!good) refuse_url("the parameter max_length takes a number of entries");
-    out.max_length = most;
-  }
-  return out;
+void read_publisher(stream_settings& out) {
+  const auto* const length = out.where.url.parameter("max_length");
+  if (length == nullptr) return;
+  std::uint64_t most = 0;
+  const auto* const end = length->data() + length->size();
+  const auto read = std::from_chars(length->data(), end, most);
+  const bool good = read.ec == std::errc() && read.ptr == end && most > 0 && most < 1ull << 62;
+  if (!good) refuse_url("the parameter max_length takes a number of entries");
+  out.max_length = most;
 }
 
 }  // namespace
 
-result<consumer_settings> read_consumer_url(std::string_view text) {
-  return caught([&] { return consumer_settings_of(text); });
-}
-
-result<publisher_settings> read_publisher_url(std::string_view text) {
-  return caught([&] { return publisher_settings_of(text); });
-}
-
-std::string url_fault(std::string_view url, broker_role role) {
-  if (role == broker_role::consumer) {
-    const auto read = read_consumer_url(url);
-    return read ? std::string() : read.error().detail;
-  }
-  const auto read = read_publisher_url(url);
-  return read ? std::string() : read.error().detail;
-}
-
-std::string url_files_fault(std::string_view url, broker_role role) {
-  const auto read = caught([&] { return address_of(url, role); });
-  return read ? files_fault(read->tls) : std::string();
+result<stream_settings> read_settings(std::string_view url, broker_role role) {
+  return caught([&] {
+    stream_settings out{address_of(url, role)};
+    if (role == broker_role::consumer) {
+      read_consumer(out);
+    } else {
+      read_publisher(out);
+    }
+    return out;
+  });
 }
 
 }  // namespace onceguard::messaging::redis_streams

@@ -50,31 +50,26 @@ struct stream_address {
   std::string stream;
 };
 
-/// `?group=GROUP[&hold=30s][&consumer=NAME][&create=yes]`
-struct consumer_settings {
+struct stream_settings {
   stream_address where;
-  std::string group;
+
+  // Of consumers: `?group=GROUP[&hold=30s][&consumer=NAME][&create=yes]`.
+  std::string group{};
   /// All consumers of a group should have the same.
   milliseconds hold{30'000};
-  std::optional<std::string> consumer;  ///< its name in the group; none: it gets one of its own
-  bool create = false;                  ///< makes the stream and the group where there are none
-};
+  std::string consumer{};  ///< its name in the group; empty: it gets one of its own
+  bool create = false;     ///< makes the stream and the group where there are none
 
-/// `[?max_length=N]`
-struct publisher_settings {
-  stream_address where;
+  // Of publishers: `[?max_length=N]`.
   /// The stream is trimmed to about so many entries. Whatever is trimmed is lost, also where no
   /// consumer has seen it, or one holds it.
-  std::optional<std::uint64_t> max_length;
+  std::optional<std::uint64_t> max_length{};
+
+  /// Why one of the files can't be used; empty: all can.
+  [[nodiscard]] std::string files_fault() const { return messaging::files_fault(where.tls); }
 };
 
 /// errc::invalid_argument describes the fault.
-[[nodiscard]] result<consumer_settings> read_consumer_url(std::string_view text);
-[[nodiscard]] result<publisher_settings> read_publisher_url(std::string_view text);
-
-/// Why the URL can't be right in this role; empty: it may be.
-[[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
-/// Why a file that the URL names can't be used; empty: all can.
-[[nodiscard]] std::string url_files_fault(std::string_view url, broker_role role);
+[[nodiscard]] result<stream_settings> read_settings(std::string_view url, broker_role role);
 
 }  // namespace onceguard::messaging::redis_streams

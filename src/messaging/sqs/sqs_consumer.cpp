@@ -55,11 +55,15 @@ sqs_consumer::sqs_consumer(const sqs_url& url, const broker_params& params)
       facts_(find_queue(server_, url)),
       traits_(traits_of(url, facts_)) {}
 
-queue_report examine_sqs_queue(const sqs_url& url, const broker_params& params) {
-  connection server(url, params.timeout);
-  queue_report out;
-  out.traits = traits_of(url, find_queue(server, url));
-  return out;
+result<queue_report> examine_sqs_queue(const broker_params& params) {
+  const auto url = read_sqs_url(params.url, broker_role::consumer);
+  if (!url) return url.error();
+  return caught([&] {
+    connection server(*url, params.timeout);
+    queue_report out;
+    out.traits = traits_of(*url, find_queue(server, *url));
+    return out;
+  });
 }
 
 sqs_consumer::~sqs_consumer() {

@@ -78,7 +78,7 @@ class sqs_consumer final : public consumer {
   std::map<std::uint64_t, held_delivery> held_;
 };
 
-/// What the queue's attributes tell. Throws `failed`, as the consumer does.
-[[nodiscard]] queue_report examine_sqs_queue(const sqs_url& url, const broker_params& params);
+/// What the queue's attributes tell.
+[[nodiscard]] result<queue_report> examine_sqs_queue(const broker_params& params);
 
 }  // namespace onceguard::messaging::sqs

@@ -13,10 +13,6 @@ namespace {
 constexpr std::array<std::string_view, 2> known_parameters{"endpoint", "hold"};
 constexpr std::size_t longest_queue_name = 80;
 
-[[noreturn]] void refuse_url(const std::string& fault) {
-  throw failed{error(errc::invalid_argument, "the broker's URL: " + fault)};
-}
-
 bool is_word(std::string_view text, std::string_view more) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [more](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -42,30 +38,27 @@ std::string amazon_endpoint(const std::string& region) {
 sqs_url sqs_url_of(std::string_view text, broker_role role) {
   const broker_url_form form{0, 1, 1, known_parameters,
                              role == broker_role::consumer ? consumer_example : publisher_example};
-  const auto parsed = parse_broker_url(text, form);
-  if (!parsed) throw failed{parsed.error()};
-  if (parsed->login) {
+  const auto parsed = value_of(parse_broker_url(text, form));
+  if (parsed.login) {
     refuse_url("credentials come from the environment, the shared credentials file or the machine");
   }
-  if (parsed->port != 0) refuse_url("a region has no port; another server is the endpoint");
+  if (parsed.port != 0) refuse_url("a region has no port; another server is the endpoint");
   sqs_url out;
-  out.region = parsed->host;
-  out.queue = parsed->segments.front();
+  out.region = parsed.host;
+  out.queue = parsed.segments.front();
   if (!is_word(out.region, "-")) refuse_url("the region is no region");
   const auto stem = std::string_view(out.queue).substr(
       0, out.queue.size() - (out.is_fifo() ? std::string_view(".fifo").size() : 0));
   if (!is_word(stem, "-_") || out.queue.size() > longest_queue_name) {
     refuse_url("the queue's name has letters, digits, - and _, and .fifo at the end if it is one");
   }
-  const auto* const endpoint = parsed->parameter("endpoint");
+  const auto* const endpoint = parsed.parameter("endpoint");
   out.endpoint = endpoint != nullptr ? endpoint_of(*endpoint) : amazon_endpoint(out.region);
-  if (parsed->parameter("hold") != nullptr) {
-    const auto hold = duration_of(*parsed, "hold", milliseconds(0));
-    if (!hold) throw failed{hold.error()};
-    if (*hold % std::chrono::seconds(1) != milliseconds(0) || *hold > longest_hold) {
+  if (parsed.parameter("hold") != nullptr) {
+    out.hold = duration_of(parsed, "hold", milliseconds(0));
+    if (*out.hold % std::chrono::seconds(1) != milliseconds(0) || *out.hold > longest_hold) {
       refuse_url("the parameter hold takes whole seconds, at most 12h");
     }
-    out.hold = *hold;
   }
   return out;
 }
@@ -74,11 +67,6 @@ sqs_url sqs_url_of(std::string_view text, broker_role role) {
 
 result<sqs_url> read_sqs_url(std::string_view text, broker_role role) {
   return caught([&] { return sqs_url_of(text, role); });
-}
-
-std::string url_fault(std::string_view url, broker_role role) {
-  const auto read = read_sqs_url(url, role);
-  return read ? std::string() : read.error().detail;
 }
 
 }  // namespace onceguard::messaging::sqs

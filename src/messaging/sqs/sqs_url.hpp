@@ -34,7 +34,4 @@ struct sqs_url {
 /// errc::invalid_argument describes the fault.
 [[nodiscard]] result<sqs_url> read_sqs_url(std::string_view text, broker_role role);
 
-/// Why the URL can't be right in this role; empty: it may be.
-[[nodiscard]] std::string url_fault(std::string_view url, broker_role role);
-
 }  // namespace onceguard::messaging::sqs

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "messaging/broker_adapter.hpp"
 #include "messaging/kafka/connection.hpp"
 
 namespace onceguard::testing {
@@ -20,7 +21,7 @@ kafka_url publisher_url(std::string_view text) {
   return read_kafka_url(text, broker_role::publisher).value();
 }
 std::string fault(std::string_view text, broker_role role = broker_role::consumer) {
-  return messaging::kafka::url_fault(text, role);
+  return messaging::url_fault_by<read_kafka_url>(text, role);
 }
 std::string setting(const kafka_url& url, std::string_view name) {
   for (const auto& [given, value] : common_settings(url, {})) {

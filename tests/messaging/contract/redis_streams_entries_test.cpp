@@ -175,20 +175,27 @@ TEST_F(redis_streams_entries, a_name_that_nobody_can_resolve_says_so) {
 
 TEST(redis_streams_settings, several_servers_are_read) {
   using namespace messaging::redis_streams;
-  const auto one =
-      read_consumer_url("rediss://h/s?group=g&tls_ca=/ca.pem&tls_name=n").value().where;
+  const auto one = read_settings("rediss://h/s?group=g&tls_ca=/ca.pem&tls_name=n",
+                                 messaging::broker_role::consumer)
+                       .value()
+                       .where;
   EXPECT_EQ(one.servers, deployment::single);
   EXPECT_EQ(one.tls->ca, "/ca.pem");
   EXPECT_EQ(one.tls->name, "n");
-  const auto cluster = read_publisher_url("redis+cluster://me:x@a,b:7000/s").value().where;
+  const auto cluster =
+      read_settings("redis+cluster://me:x@a,b:7000/s", messaging::broker_role::publisher)
+          .value()
+          .where;
   EXPECT_EQ(cluster.servers, deployment::cluster);
   ASSERT_EQ(cluster.seeds.size(), 2u);
   EXPECT_EQ(cluster.seeds[0].text(), "a:6379");
   EXPECT_EQ(cluster.seeds[1].text(), "b:7000");
   EXPECT_EQ(cluster.url.login->second, "x");
   EXPECT_EQ(cluster.stream, "s");
-  const auto watched =
-      read_publisher_url("rediss+sentinel://a,[::1]:7/main/s?sentinel_password=x").value().where;
+  const auto watched = read_settings("rediss+sentinel://a,[::1]:7/main/s?sentinel_password=x",
+                                     messaging::broker_role::publisher)
+                           .value()
+                           .where;
   EXPECT_EQ(watched.master, "main");
   EXPECT_EQ(watched.stream, "s");
   EXPECT_EQ(watched.seeds[0].port, 26379);
@@ -204,13 +211,15 @@ TEST(redis_streams_settings, several_servers_are_read) {
 
 TEST(redis_streams_settings, urls_are_read) {
   using namespace messaging::redis_streams;
-  const auto read = read_consumer_url("redis://h/s?group=g&hold=5s&consumer=c&create=yes").value();
+  const auto read = read_settings("redis://h/s?group=g&hold=5s&consumer=c&create=yes",
+                                  messaging::broker_role::consumer)
+                        .value();
   EXPECT_EQ(read.where.url.port, 6379);
   EXPECT_EQ(read.group, "g");
   EXPECT_EQ(read.hold, 5s);
   EXPECT_EQ(read.consumer, "c");
   EXPECT_TRUE(read.create);
-  EXPECT_EQ(read_consumer_url("redis://h/s?group=g")->hold, 30s);
+  EXPECT_EQ(read_settings("redis://h/s?group=g", messaging::broker_role::consumer)->hold, 30s);
   for (const std::string wrong :
        {"redis://h/s", "redis://h/s?group=", "redis://h?group=g", "redis://h/s/t?group=g",
         "redis://h/s?group=g&hold=0s", "redis://h/s?group=g&hold=9999d",
@@ -218,7 +227,9 @@ TEST(redis_streams_settings, urls_are_read) {
         "redis://h/s?group=g&create=1", "redis://h/s?group=g&max_length=1"}) {
     EXPECT_FALSE(messaging::url_fault(wrong, messaging::broker_role::consumer).empty()) << wrong;
   }
-  EXPECT_EQ(read_publisher_url("redis://h/s?max_length=100")->max_length, 100u);
+  EXPECT_EQ(
+      read_settings("redis://h/s?max_length=100", messaging::broker_role::publisher)->max_length,
+      100u);
   for (const std::string wrong : {"redis://h/s?group=g", "redis://h/s?max_length=0",
                                   "redis://h/s?max_length=-1", "redis://h/s?max_length=1k"}) {
     EXPECT_FALSE(messaging::url_fault(wrong, messaging::broker_role::publisher).empty()) << wrong;

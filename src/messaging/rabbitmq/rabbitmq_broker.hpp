@@ -1,4 +1,4 @@
-// A consumer of a RabbitMQ queue.
+// The consumer and the publisher of a RabbitMQ queue.
 #pragma once
 #include <memory>
 
@@ -6,9 +6,9 @@
 
 namespace onceguard::messaging::rabbitmq {
 
-[[nodiscard]] result<std::unique_ptr<messaging::consumer>> open_consumer(
-    const broker_params& params);
-
+[[nodiscard]] result<std::unique_ptr<consumer>> open_consumer(const broker_params& params);
+/// To a queue or an exchange.
+[[nodiscard]] result<std::unique_ptr<publisher>> open_publisher(const broker_params& params);
 /// What the broker tells of the queue, without a delivery.
 [[nodiscard]] result<queue_report> examine_queue(const broker_params& params);
 

@@ -1,15 +1,8 @@
-// Makes the broker known to open_consumer and open_publisher, in programs that link its component.
 #include <array>
 
-#include "messaging/broker_kind.hpp"
+#include "messaging/broker_adapter.hpp"
 #include "messaging/postgres_queue/queue_consumer.hpp"
 #include "messaging/postgres_queue/queue_publisher.hpp"
-
-// The linker takes this file in by the name (cmake/rooms.cmake).
-extern "C" {
-extern const char onceguard_postgres_queue_registration;
-const char onceguard_postgres_queue_registration = 1;
-}
 
 namespace onceguard::messaging::postgres_queue {
 namespace {
@@ -28,10 +21,9 @@ std::string fault_of(std::string_view url, broker_role role) {
   return {};
 }
 
-const broker_kind kind{schemes,  consumer_example,     publisher_example,
-                       fault_of, queue_consumer::open, queue_publisher::open};
-
-const broker_registration registration(kind);
+constexpr broker_kind kind{schemes,  consumer_example,     publisher_example,
+                           fault_of, queue_consumer::open, queue_publisher::open};
+ONCEGUARD_BROKER(postgres_queue, kind);
 
 }  // namespace
 }  // namespace onceguard::messaging::postgres_queue
