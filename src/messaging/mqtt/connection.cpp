@@ -1,7 +1,6 @@
 #include "messaging/mqtt/connection.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "messaging/mqtt/reason.hpp"
@@ -9,7 +8,6 @@
 namespace onceguard::messaging::mqtt {
 namespace {
 
-constexpr std::size_t read_size = 65'536;
 /// Signs of life within the interval that was agreed.
 constexpr int signs_per_interval = 3;
 /// The code of MQTT 3.1.1 for a version that the server does not speak (its section 3.2.2.3).
@@ -17,39 +15,12 @@ constexpr std::uint8_t older_unsupported_version = 0x01;
 
 }  // namespace
 
-error connection::fault(errc code, std::string_view why) const {
-  return {code, address_.url.name() + ": " + std::string(why)};
-}
-
-void connection::end(error why) {
-  if (!broken_) broken_ = std::move(why);
-  transport_.close();
-  arrived_.clear();
-}
-
-error connection::give_up() {
-  if (!broken_) end(fault(errc::broker_unreachable, "no answer in time"));
-  return *broken_;
-}
-
-result<void> connection::state() const {
-  if (broken_) return *broken_;
-  return {};
-}
-
 result<session_answer> connection::open(const session_request& request, moment until) {
-  last_arrival_ = last_sent_ = base::boot_now();
-  if (auto done = transport_.open(address_, until); !done) {
-    end(fault(done.error().code, done.error().detail));
-    return *broken_;
-  }
+  if (auto done = connect(address_.tls, until); !done) return done.error();
   interval_ = std::chrono::seconds(request.keep_alive);
   add(encode(request));
-  while (!answer_) {
-    if (auto usable = state(); !usable) return usable.error();
-    if (base::boot_now() >= until) return give_up();
-    static_cast<void>(wait(until));
-  }
+  const auto answered = wait_for([this] { return answer_.has_value(); }, until);
+  if (!answer_) return answered.error();
   // A server that refuses the client closes the connection at once: this is the better reason.
   if (auto accepted = accept(*answer_); !accepted) {
     broken_.reset();
@@ -81,59 +52,7 @@ void connection::close(bool forget, moment until) {
   if (broken_) return;
   closing_ = true;
   add(encode_disconnect(forget));
-  // Without this wait the system would reset a connection from which not everything was read, and
-  // the server might never see the last acknowledgements.
-  while (!broken_ && base::boot_now() < until) static_cast<void>(wait(until));
-  end(fault(errc::broker_unreachable, "the connection is closed"));
-}
-
-result<void> connection::flush(moment until) {
-  static_cast<void>(advance());
-  while (pending()) {
-    if (auto usable = state(); !usable) return usable;
-    if (base::boot_now() >= until) return give_up();
-    static_cast<void>(wait(until));
-  }
-  return state();
-}
-
-result<void> connection::advance() {
-  read_arrived();
-  write_outgoing();
-  return state();
-}
-
-result<void> connection::wait(moment until) {
-  write_outgoing();
-  if (!broken_) transport_.wait(until);
-  return advance();
-}
-
-void connection::write_outgoing() {
-  if (broken_ || !pending()) return;
-  const auto count = transport_.write();
-  if (!count) {
-    // The server may have said why before it closed the connection.
-    read_arrived();
-    end(fault(errc::broker_unreachable, count.error().detail));
-    return;
-  }
-  if (*count > 0) last_sent_ = base::boot_now();
-}
-
-void connection::read_arrived() {
-  std::array<char, read_size> buffer;
-  while (!broken_) {
-    const auto count = transport_.read(buffer);
-    if (!count) {
-      end(fault(errc::broker_unreachable, count.error().detail + end_hint()));
-      return;
-    }
-    if (*count == 0) return;
-    last_arrival_ = base::boot_now();
-    arrived_.append(buffer.data(), *count);
-    take_packets();
-  }
+  await_end(until);
 }
 
 /// Mosquitto 2.0 does not say that another client took the session over.
@@ -143,7 +62,8 @@ std::string connection::end_hint() const {
   return ", or another client with the client_id " + address_.client_id + " made it so";
 }
 
-void connection::take_packets() {
+void connection::take_bytes(std::string_view bytes) {
+  arrived_ += bytes;
   std::size_t done = 0;
   try {
     while (!broken_) {

@@ -1,5 +1,4 @@
-// A connection to an MQTT server, with a session. One thread at a time. It never connects again by
-// itself: nobody would learn what became of the packets that were on their way.
+// A connection to an MQTT server, with a session.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 #include "messaging/mqtt/address.hpp"
 #include "messaging/mqtt/packets.hpp"
-#include "messaging/mqtt/transport.hpp"
+#include "messaging/socket/framed_connection.hpp"
 
 namespace onceguard::messaging::mqtt {
 
@@ -31,14 +30,12 @@ class packet_listener {
   virtual void take_reply(packet_type type, const reply& arrived) = 0;
 };
 
-class connection {
+class connection final : public framed_connection {
  public:
   /// Connects nothing yet. The address and the listener must outlive it. `timeout`: so long the
   /// server may be silent after it was asked for a sign of life.
   connection(const address& server, milliseconds timeout, packet_listener& listener)
-      : address_(server), timeout_(timeout), listener_(listener) {}
-  connection(const connection&) = delete;
-  connection& operator=(const connection&) = delete;
+      : framed_connection(server.url), address_(server), timeout_(timeout), listener_(listener) {}
 
   /// Connects and begins the session. errc::broker_unreachable: also where the server refuses the
   /// client; errc::invalid_argument: it takes no such client id, or a file of the TLS settings
@@ -48,23 +45,6 @@ class connection {
   /// `forget`: the server keeps nothing of the session.
   void close(bool forget, moment until);
 
-  /// errc::broker_unreachable: the connection has ended; the calls below return it, too.
-  [[nodiscard]] result<void> state() const;
-
-  /// Adds to what is sent next.
-  void add(std::string_view packet) { transport_.add(packet); }
-  [[nodiscard]] bool pending() const noexcept { return transport_.pending(); }
-  /// Until everything is sent.
-  [[nodiscard]] result<void> flush(moment until);
-  /// Sends and takes what is possible without a wait.
-  [[nodiscard]] result<void> advance();
-  /// Waits until that may do something, or the time is over; and does it.
-  [[nodiscard]] result<void> wait(moment until);
-  /// Ends the connection since the server does not answer in time; returns the error.
-  error give_up();
-  /// What is wrong, and where.
-  [[nodiscard]] error fault(errc code, std::string_view why) const;
-
   /// Sends a sign of life where one is due, asks for one where nothing has arrived for as long as
   /// the timeout, and gives up where none comes.
   void keep_alive();
@@ -72,25 +52,18 @@ class connection {
   [[nodiscard]] moment next_duty() const;
 
  private:
-  void end(error why);
-  [[nodiscard]] std::string end_hint() const;
-  void read_arrived();
-  void write_outgoing();
-  void take_packets();
+  void take_bytes(std::string_view bytes) override;
+  [[nodiscard]] std::string end_hint() const override;
   void take(const frame& packet);
   [[nodiscard]] result<void> accept(const session_answer& answer);
 
   const address& address_;
   const milliseconds timeout_;
   packet_listener& listener_;
-  transport transport_;
   std::string arrived_;  ///< whose last packet is not complete
-  std::optional<error> broken_;
   std::optional<session_answer> answer_;
   bool closing_ = false;
   std::chrono::seconds interval_{0};  ///< within which the server wants to get something; 0: none
-  moment last_arrival_{};
-  moment last_sent_{};
   std::optional<moment> unanswered_ping_;  ///< when a sign of life was asked for that has not come
 };
 

@@ -136,11 +136,8 @@ result<void> topic_consumer::check_session(const session_answer& answer) {
 /// Also in a session that was kept: the topic may be another one now.
 result<void> topic_consumer::subscribe(moment until) {
   connection_.add(encode_subscribe(subscription_packet, address_.filter()));
-  while (!subscribed_) {
-    if (auto usable = connection_.state(); !usable) return usable;
-    if (base::boot_now() >= until) return connection_.give_up();
-    static_cast<void>(connection_.wait(until));
-  }
+  const auto answered = connection_.wait_for([this] { return subscribed_.has_value(); }, until);
+  if (!subscribed_) return answered;
   if (subscribed_->reason >= first_failure) {
     return connection_.fault(errc::conflict,
                              "the server refuses the subscription: " +

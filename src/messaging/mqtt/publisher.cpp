@@ -168,13 +168,9 @@ bool topic_publisher::must_wait(const encoded_message& next, std::string_view ke
 template <class Condition>
 result<void> topic_publisher::wait_while(Condition condition, moment until) {
   static_cast<void>(connection_.advance());
-  while (condition()) {
-    if (auto usable = connection_.state(); !usable) return usable;
-    if (base::boot_now() >= until) return connection_.give_up();
-    static_cast<void>(connection_.wait(until));
-  }
+  const auto done = connection_.wait_for([&] { return !condition(); }, until);
   // What has been answered counts, also where the connection broke after it.
-  return {};
+  return condition() ? done : result<void>();
 }
 
 result<void> topic_publisher::send_all(std::span<const message> batch,

@@ -1,40 +1,21 @@
 #include "messaging/rabbitmq/connection.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace onceguard::messaging::rabbitmq {
 namespace {
 
-constexpr std::size_t read_size = 65'536;
 /// The body of a message grows with what arrives, whatever size its head promises.
 constexpr std::uint64_t reserved_at_once = 1'048'576;
 
 }  // namespace
 
 connection::connection(const address& where, channel_listener& listener)
-    : where_(where), listener_(listener), decoder_(amqp_new_connection()) {}
-
-connection::~connection() = default;
-
-error connection::fault(errc code, std::string_view why) const {
-  return {code, where_.url.name() + ": " + std::string(why)};
-}
-
-void connection::end(error why) {
-  if (!broken_) broken_ = std::move(why);
-  socket_.close();
-  outgoing_.clear();
-  written_ = 0;
-}
-
-error connection::give_up() {
-  if (!broken_) {
-    end(fault(errc::broker_unreachable, "no answer in time"));
-  }
-  return *broken_;
-}
+    : framed_connection(where.url),
+      where_(where),
+      listener_(listener),
+      decoder_(amqp_new_connection()) {}
 
 result<void> connection::state() const {
   if (broken_) return *broken_;
@@ -48,11 +29,7 @@ std::size_t connection::frame_max() const {
 
 result<void> connection::open(const std::string& name, moment until) {
   if (!decoder_) return fault(errc::broker_unreachable, "no memory");
-  last_arrival_ = last_sent_ = base::boot_now();
-  if (auto done = socket_.connect(where_.url.host, where_.url.port, where_.tls, until); !done) {
-    end(fault(done.error().code, done.error().detail));
-    return state();
-  }
+  if (auto done = connect(where_.tls, until); !done) return done;
   return log_in(name, until);
 }
 
@@ -67,17 +44,13 @@ void connection::close(moment until) {
   if (!blocked_.empty()) return;  // the broker does not read what would be said
   closing_ = true;
   amqp_connection_close_t fields{AMQP_REPLY_SUCCESS, bytes_of("done"), 0, 0};
-  if (!append_method(outgoing_, 0, AMQP_CONNECTION_CLOSE_METHOD, &fields)) return;
-  // Without this wait the system would reset a connection from which not everything was read, and
-  // the broker might never see the last acknowledgements.
-  while (!broken_ && base::boot_now() < until) static_cast<void>(wait(until));
-  end(fault(errc::broker_unreachable, "the connection is closed"));
+  if (append_method(outgoing(), 0, AMQP_CONNECTION_CLOSE_METHOD, &fields)) await_end(until);
 }
 
 result<void> connection::call(amqp_method_number_t id, void* fields, amqp_method_number_t answer,
                               moment until) {
   if (auto usable = state(); !usable) return usable;
-  if (!append_method(outgoing_, the_channel, id, fields)) {
+  if (!append_method(outgoing(), the_channel, id, fields)) {
     return fault(errc::conflict, "AMQP can't carry the request");
   }
   return await(answer, until);
@@ -85,76 +58,16 @@ result<void> connection::call(amqp_method_number_t id, void* fields, amqp_method
 
 result<void> connection::await(amqp_method_number_t answer, moment until) {
   awaited_ = answer;
-  while (awaited_ != 0) {
-    if (auto usable = state(); !usable) return usable;
-    if (base::boot_now() >= until) return give_up();
-    static_cast<void>(wait(until));
-  }
-  return state();
+  return wait_for([this] { return awaited_ == 0; }, until);
 }
 
-result<void> connection::flush(moment until) {
-  static_cast<void>(advance());
-  while (!outgoing_.empty()) {
-    if (auto usable = state(); !usable) return usable;
-    if (base::boot_now() >= until) return give_up();
-    static_cast<void>(wait(until));
-  }
-  return state();
+std::string connection::end_hint() const {
+  if (!login_sent_ || logged_in_) return {};
+  return where_.external ? " amid the login: has it a user of the certificate's name?"
+                         : " amid the login: wrong password?";
 }
 
-result<void> connection::advance() {
-  read_arrived();
-  write_outgoing();
-  return state();
-}
-
-result<void> connection::wait(moment until) {
-  write_outgoing();
-  if (!broken_) socket_.wait(!outgoing_.empty() && blocked_.empty(), until);
-  return advance();
-}
-
-void connection::write_outgoing() {
-  if (!blocked_.empty()) return;
-  while (!broken_ && written_ < outgoing_.size()) {
-    const auto count = socket_.write(std::string_view(outgoing_).substr(written_));
-    if (!count) {
-      // The broker may have said why before it closed the connection.
-      read_arrived();
-      end(fault(errc::broker_unreachable, count.error().detail));
-      return;
-    }
-    if (*count == 0) return;
-    written_ += *count;
-    last_sent_ = base::boot_now();
-  }
-  outgoing_.clear();
-  written_ = 0;
-}
-
-void connection::read_arrived() {
-  std::array<char, read_size> buffer;
-  while (!broken_) {
-    const auto count = socket_.read(buffer);
-    if (!count) {
-      const bool refused = login_sent_ && !logged_in_;
-      end(fault(errc::broker_unreachable,
-                count.error().detail +
-                    (refused ? where_.external
-                                   ? " amid the login: has it a user of the certificate's name?"
-                                   : " amid the login: wrong password?"
-                             : "")));
-      return;
-    }
-    if (*count == 0) return;
-    last_arrival_ = base::boot_now();
-    decode({buffer.data(), *count});
-    if (*count < buffer.size()) return;
-  }
-}
-
-void connection::decode(std::string_view bytes) {
+void connection::take_bytes(std::string_view bytes) {
   while (!bytes.empty() && !broken_) {
     amqp_frame_t frame{};
     const int used = amqp_handle_input(decoder_.get(), bytes_of(bytes), &frame);
@@ -222,7 +135,7 @@ void connection::take_channel_close(const amqp_channel_close_t& closed) {
   channel_closed_ = fault(code, broker_words(closed.reply_text));
   content_.reset();
   amqp_channel_close_ok_t fields{};
-  static_cast<void>(append_method(outgoing_, the_channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &fields));
+  static_cast<void>(append_method(outgoing(), the_channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &fields));
 }
 
 void connection::take_connection_method(const amqp_method_t& method) {
@@ -255,9 +168,9 @@ void connection::take_connection_method(const amqp_method_t& method) {
 
 void connection::take_connection_close(const amqp_connection_close_t& closed) {
   amqp_connection_close_ok_t fields{};
-  if (append_method(outgoing_, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &fields)) {
+  if (append_method(outgoing(), 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &fields)) {
     // As much as the system takes: the connection ends in any case.
-    static_cast<void>(socket_.write(std::string_view(outgoing_).substr(written_)));
+    write_last();
   }
   auto code = errc::broker_unreachable;
   std::string why = "the broker closed the connection: " + broker_words(closed.reply_text);

@@ -17,7 +17,7 @@
 
 #include "messaging/rabbitmq/address.hpp"
 #include "messaging/rabbitmq/content.hpp"
-#include "messaging/socket/tcp_socket.hpp"
+#include "messaging/socket/framed_connection.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 
@@ -38,13 +38,10 @@ class channel_listener {
   virtual void take_content(received_content content) = 0;
 };
 
-class connection {
+class connection final : public framed_connection {
  public:
   /// Connects nothing yet. The address and the listener must outlive it.
   connection(const address& where, channel_listener& listener);
-  connection(const connection&) = delete;
-  connection& operator=(const connection&) = delete;
-  ~connection();
 
   /// Connects and logs in; the operators see the name. errc::broker_unreachable: also a wrong
   /// password; errc::conflict: the broker refuses something else.
@@ -56,37 +53,22 @@ class connection {
 
   /// The error that ended the connection (errc::broker_unreachable, amid the login also
   /// errc::conflict) or the channel
-  /// (errc::not_found: what was named does not exist; errc::conflict: another refusal). The calls
-  /// below return it, too.
-  [[nodiscard]] result<void> state() const;
-  [[nodiscard]] bool connected() const noexcept { return !broken_; }
+  /// (errc::not_found: what was named does not exist; errc::conflict: another refusal).
+  [[nodiscard]] result<void> state() const override;
 
   /// Sends a request on the channel, and waits for the answer.
   [[nodiscard]] result<void> call(amqp_method_number_t id, void* fields,
                                   amqp_method_number_t answer, moment until);
-  /// What is sent next: frames.
-  [[nodiscard]] std::string& outgoing() noexcept { return outgoing_; }
-  /// Until everything is sent.
-  [[nodiscard]] result<void> flush(moment until);
-  /// Sends and takes what is possible without a wait.
-  [[nodiscard]] result<void> advance();
-  /// Waits until that may do something, or the time is over; and does it.
-  [[nodiscard]] result<void> wait(moment until);
-  /// Ends the connection since the broker does not answer in time; returns the error.
-  error give_up();
   /// Why the broker takes no messages now (an alarm of its memory or its disk); empty: it does.
   /// Meanwhile nothing is written: what lies in the buffers of the system would be stored when the
   /// alarm is over, whether or not this connection still exists.
   [[nodiscard]] const std::string& blocked() const noexcept { return blocked_; }
   /// When the last alarm was over; long ago where there was none.
   [[nodiscard]] moment unblocked_at() const noexcept { return unblocked_at_; }
-  /// What is wrong, and where.
-  [[nodiscard]] error fault(errc code, std::string_view why) const;
 
   [[nodiscard]] std::size_t frame_max() const;
   /// The broker's, as it says: "4.1.2"; empty: it does not.
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
-  [[nodiscard]] moment last_arrival() const noexcept { return last_arrival_; }
   /// When the broker wants to get a sign of life; far away where none was agreed.
   [[nodiscard]] moment next_heartbeat() const noexcept;
   /// Makes a heartbeat outgoing when it is due.
@@ -100,14 +82,13 @@ class connection {
   };
   using decoder = std::unique_ptr<amqp_connection_state_t_, state_deleter>;
 
-  void end(error why);
   [[nodiscard]] result<void> await(amqp_method_number_t answer, moment until);
   [[nodiscard]] result<void> log_in(const std::string& name, moment until);
   [[nodiscard]] std::string_view mechanism() const;
   [[nodiscard]] bool append_start_ok(const std::string& name);
-  void read_arrived();
-  void write_outgoing();
-  void decode(std::string_view bytes);
+  void take_bytes(std::string_view bytes) override;
+  [[nodiscard]] std::string end_hint() const override;
+  [[nodiscard]] bool takes_bytes() const override { return blocked_.empty(); }
   void take(const amqp_frame_t& frame);
   void take_connection_method(const amqp_method_t& method);
   void take_channel_method(const amqp_method_t& method);
@@ -121,9 +102,7 @@ class connection {
 
   const address& where_;
   channel_listener& listener_;
-  tcp_socket socket_;
   decoder decoder_;
-  std::optional<error> broken_;
   std::optional<error> channel_closed_;
   bool login_sent_ = false;
   bool logged_in_ = false;
@@ -131,13 +110,9 @@ class connection {
   std::string version_;
   std::string blocked_;  ///< why the broker takes no messages now; empty: it does
   moment unblocked_at_{};
-  std::string outgoing_;
-  std::size_t written_ = 0;  ///< of outgoing_
   amqp_method_number_t awaited_ = 0;
   std::optional<received_content> content_;
   std::uint64_t missing_ = 0;  ///< bytes of content_
-  moment last_arrival_{};
-  moment last_sent_{};
 };
 
 }  // namespace onceguard::messaging::rabbitmq

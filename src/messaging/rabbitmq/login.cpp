@@ -41,7 +41,7 @@ bool holds_word(std::string_view list, std::string_view word) {
 }  // namespace
 
 result<void> connection::log_in(const std::string& name, moment until) {
-  outgoing_ = protocol_header;
+  outgoing() = protocol_header;
   if (auto done = await(AMQP_CONNECTION_START_METHOD, until); !done) return done;
   if (!append_start_ok(name)) return fault(errc::conflict, "AMQP can't carry the login");
   login_sent_ = true;
@@ -51,8 +51,8 @@ result<void> connection::log_in(const std::string& name, moment until) {
   tune.frame_max = static_cast<std::uint32_t>(frame_max());
   tune.heartbeat = static_cast<std::uint16_t>(where_.heartbeat.count());
   amqp_connection_open_t fields{bytes_of(where_.vhost), amqp_bytes_t{}, 0};
-  if (!append_method(outgoing_, 0, AMQP_CONNECTION_TUNE_OK_METHOD, &tune) ||
-      !append_method(outgoing_, 0, AMQP_CONNECTION_OPEN_METHOD, &fields)) {
+  if (!append_method(outgoing(), 0, AMQP_CONNECTION_TUNE_OK_METHOD, &tune) ||
+      !append_method(outgoing(), 0, AMQP_CONNECTION_OPEN_METHOD, &fields)) {
     return fault(errc::conflict, "AMQP can't carry the login");
   }
   return await(AMQP_CONNECTION_OPEN_OK_METHOD, until);
@@ -84,7 +84,7 @@ bool connection::append_start_ok(const std::string& name) {
   fields.mechanism = bytes_of(mechanism());
   fields.response = bytes_of(login);
   fields.locale = bytes_of("en_US");
-  return append_method(outgoing_, 0, AMQP_CONNECTION_START_OK_METHOD, &fields,
+  return append_method(outgoing(), 0, AMQP_CONNECTION_START_OK_METHOD, &fields,
                        method_size + login.size());
 }
 
@@ -126,8 +126,8 @@ moment connection::next_heartbeat() const noexcept {
 }
 
 void connection::beat() {
-  if (!broken_ && outgoing_.empty() && base::boot_now() >= next_heartbeat()) {
-    append_heartbeat(outgoing_);
+  if (!broken_ && !pending() && base::boot_now() >= next_heartbeat()) {
+    append_heartbeat(outgoing());
   }
 }
 

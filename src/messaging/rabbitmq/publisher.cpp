@@ -169,7 +169,7 @@ class queue_publisher final : public messaging::publisher, private channel_liste
   }
 
   [[nodiscard]] result<void> flush(moment until) {
-    return wait_while([this] { return !connection_.outgoing().empty(); }, until);
+    return wait_while([this] { return connection_.pending(); }, until);
   }
 
   [[nodiscard]] result<void> wait_for_confirms(moment until) {
