@@ -1,11 +1,17 @@
 #include "consume/consume.hpp"
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/log.hpp"
-#include "consume/handover.hpp"
 #include "consume/message_id.hpp"
 #include "messaging/delivery_limits.hpp"
+
+// The way of a message: run_subscription receives it (messaging/subscription), and a worker calls
+// process(): the id is read, the message is claimed, the receiver runs, and the attempt is settled.
+// The outcome returns to the subscription, which acknowledges the message, brings it again after a
+// pause, or lays it among the dead letters. So nothing is acknowledged before it is recorded.
 
 namespace onceguard::consume {
 namespace {
@@ -13,6 +19,17 @@ namespace {
 using messaging::batch_worker;
 using messaging::delivered;
 using messaging::subscription_event;
+
+result<std::unique_ptr<receiver>> target_of(const consume_params& params) {
+  if (!params.endpoint) return make_command(params);
+  std::vector<std::string> secrets;
+  if (!params.secret_file.empty()) {
+    auto read = read_signing_secrets(params.secret_file);
+    if (!read) return read.error();
+    secrets = std::move(*read);
+  }
+  return make_endpoint(params, std::move(secrets));
+}
 
 class consumption {
  public:
@@ -134,6 +151,39 @@ class consumption {
 };
 
 }  // namespace
+
+result<message_handler> message_handler::make(const consume_params& params, guard& records) {
+  auto target = target_of(params);
+  if (!target) return target.error();
+  return message_handler(params, records, std::move(*target));
+}
+
+message_handler::message_handler(const consume_params& params, guard& records,
+                                 std::unique_ptr<receiver> target)
+    : params_(params),
+      records_(records),
+      target_(std::move(target)),
+      rules_(messaging::rules_of(params.inbox)) {}
+
+result<inbox_outcome> message_handler::handle(const messaging::message& received,
+                                              const std::string& id,
+                                              messaging::earlier_attempts earlier) {
+  if (id.empty()) {
+    const auto none = id_of(params_.id, received);
+    inbox_outcome out;
+    out.kind = inbox_result::dead;
+    out.reason = none ? "its id is empty" : none.error().detail;
+    return out;
+  }
+  const auto work = [&](running& run) {
+    return target_->take({&received, id, run.key_for("message"), run.attempt(), &run});
+  };
+  const inbox_message message{id, received.payload};
+  messaging::guarded_message attempt(records_, params_.subscriber, message, params_.inbox, rules_);
+  if (auto known = attempt.claim()) return *std::move(known);
+  attempt.run(work);
+  return attempt.settle(earlier);
+}
 
 result<void> run(const consume_params& params, guard& records, consume_counters& counters,
                  std::stop_token stop) {

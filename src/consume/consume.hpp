@@ -4,11 +4,16 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <stop_token>
+#include <string>
 
+#include <onceguard/broker.hpp>
 #include <onceguard/guard.hpp>
+#include <onceguard/inbox.hpp>
 
-#include "consume/consume_params.hpp"
+#include "consume/receiver.hpp"
+#include "messaging/inbox_guard/guarded_message.hpp"
 
 namespace onceguard::consume {
 
@@ -23,6 +28,28 @@ struct consume_counters {
   std::atomic<std::uint64_t> backlog{0};  ///< as the broker said last
   std::atomic<bool> connected{false};
   std::atomic<bool> circuit_open{false};  ///< what the work needs is away
+};
+
+/// A message of a subscriber, once: claimed, handed to the endpoint or the command, settled.
+/// Thread-safe.
+class message_handler {
+ public:
+  /// Both must outlive it. errc::invalid_argument: the secret can't be read.
+  [[nodiscard]] static result<message_handler> make(const consume_params& params, guard& records);
+
+  /// The message with this id; empty: it has none, and is dead. Blocks. Errors as for
+  /// guarded_inbox::process.
+  [[nodiscard]] result<inbox_outcome> handle(const messaging::message& received,
+                                             const std::string& id,
+                                             messaging::earlier_attempts earlier = {});
+
+ private:
+  message_handler(const consume_params& params, guard& records, std::unique_ptr<receiver> target);
+
+  const consume_params& params_;
+  guard& records_;
+  std::unique_ptr<receiver> target_;
+  route_policy rules_;
 };
 
 /// Runs until a stop is requested; blocks. `records` keeps what was handled. Errors as for

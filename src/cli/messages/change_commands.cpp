@@ -8,7 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/keys/resolve_record.hpp"
 #include "cli/messages/message_work.hpp"
-#include "consume/handover.hpp"
+#include "consume/consume.hpp"
 #include "core/request.hpp"
 #include "text/json_text.hpp"
 

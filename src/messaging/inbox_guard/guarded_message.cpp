@@ -111,24 +111,27 @@ route_policy rules_of(const inbox_policy& policy) {
   return out;
 }
 
-result<inbox_outcome> process_guarded(guard& records, std::string_view subscriber,
-                                      const inbox_message& message, const inbox_policy& policy,
-                                      const route_policy& rules, const message_work& work,
-                                      earlier_attempts earlier) {
-  if (message.id.empty() || message.id.size() > key_size_max) {
+std::optional<result<inbox_outcome>> guarded_message::claim() {
+  if (message_.id.empty() || message_.id.size() > key_size_max) {
     inbox_outcome out;
     out.kind = inbox_result::dead;
     out.reason = id_fault;
     return out;
   }
-  auto begun = records.claim(request_of(subscriber, message, policy), rules);
+  auto begun = records_.claim(request_of(subscriber_, message_, policy_), rules_);
   if (!begun.lease) return without_lease(begun.outcome);
-  auto held = std::move(*begun.lease);
-  running run(held);
-  const auto attempt = held.lease().attempt;
-  const auto done = work(run);
-  auto out = outcome_of(done, attempt, policy, earlier);
-  const auto ended = records.settle(std::move(held), terms_of(out, done, policy));
+  lease_.emplace(std::move(*begun.lease));
+  return std::nullopt;
+}
+
+void guarded_message::run(const message_work& work) {
+  running given(*lease_);
+  done_ = work(given);
+}
+
+result<inbox_outcome> guarded_message::settle(earlier_attempts earlier) {
+  auto out = outcome_of(done_, lease_->lease().attempt, policy_, earlier);
+  const auto ended = records_.settle(std::move(*lease_), terms_of(out, done_, policy_));
   if (ended.kind != outcome_kind::ran) return without_lease(ended);
   return out;
 }

@@ -45,15 +45,17 @@ guarded_inbox::guarded_inbox(guard& records, std::string subscriber, inbox_polic
 }
 
 result<inbox_outcome> guarded_inbox::process(const inbox_message& message, const handler& handle) {
-  return messaging::process_guarded(records_, subscriber_, message, policy_, rules_,
-                                    [&](running& run) {
-                                      try {
-                                        handle(message, run);
-                                        return handling{};
-                                      } catch (...) {
-                                        return thrown();
-                                      }
-                                    });
+  messaging::guarded_message attempt(records_, subscriber_, message, policy_, rules_);
+  if (auto known = attempt.claim()) return *std::move(known);
+  attempt.run([&](running& run) {
+    try {
+      handle(message, run);
+      return handling{};
+    } catch (...) {
+      return thrown();
+    }
+  });
+  return attempt.settle();
 }
 
 }  // namespace v1
