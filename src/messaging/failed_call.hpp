@@ -18,6 +18,11 @@ template <class T>
   return *std::move(got);
 }
 
+/// Throws the error of what was done.
+inline void require(const result<void>& done) {
+  if (!done) throw failed{done.error()};
+}
+
 /// The result of the work, or the error that it threw.
 template <class Work>
 [[nodiscard]] auto caught(Work work) -> result<std::invoke_result_t<Work>> {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "messaging/broker_adapter.hpp"
+#include "messaging/holding_consumer.hpp"
 #include "messaging/mqtt/acknowledgements.hpp"
 #include "messaging/mqtt/connection.hpp"
 #include "messaging/mqtt/content.hpp"
@@ -18,7 +19,6 @@ constexpr std::size_t most_in_flight = 65'535;  // Receive Maximum has 16 bits
 /// So many messages of QoS 0, which no limit of the protocol holds back, wait; more are dropped.
 constexpr std::size_t most_unlimited = 10'000;
 constexpr std::uint16_t subscription_packet = 1;
-constexpr milliseconds longest_delay{std::chrono::hours(24 * 365)};
 
 /// What MQTT does, for consumers of one topic:
 /// - A delivery belongs to the consumer as long as it is connected. There is no way to give one
@@ -43,10 +43,11 @@ struct kept_delivery {
   message received;
 };
 
-class topic_consumer final : public messaging::consumer, private packet_listener {
+class topic_consumer final : public holding_consumer<kept_delivery>, private packet_listener {
  public:
   topic_consumer(const address& source, const broker_params& params)
-      : timeout_(params.timeout),
+      : holding_consumer(std::min(params.in_flight, most_in_flight)),
+        timeout_(params.timeout),
         in_flight_(std::min(params.in_flight, most_in_flight)),
         address_(source),
         traits_(traits_of(address_)),
@@ -57,15 +58,17 @@ class topic_consumer final : public messaging::consumer, private packet_listener
   [[nodiscard]] result<void> open();
 
   [[nodiscard]] const consumer_traits& traits() const noexcept override { return traits_; }
-  [[nodiscard]] result<std::vector<delivery>> receive(std::size_t most, milliseconds wait) override;
-  [[nodiscard]] result<void> extend(std::uint64_t tag) override;
-  [[nodiscard]] result<void> acknowledge(std::uint64_t tag) override;
-  [[nodiscard]] result<void> give_back(std::uint64_t tag, milliseconds delay) override;
-  [[nodiscard]] result<void> dead_letter(std::uint64_t tag) override;
-  [[nodiscard]] result<std::optional<std::uint64_t>> backlog() override;
 
  private:
-  using kept_deliveries = std::map<std::uint64_t, kept_delivery>;
+  /// Sends and takes what is possible without a wait, signs of life too.
+  void catch_up() override;
+  [[nodiscard]] std::vector<delivery> fetch(std::size_t most, moment until) override;
+  [[nodiscard]] moment prolong(kept_delivery& /*kept*/, moment end) override { return end; }
+  void confirm(std::uint64_t tag, kept_delivery& kept) override;
+  void put_back(std::uint64_t tag, kept_delivery& kept, milliseconds delay) override;
+  [[nodiscard]] error refusal(errc code, std::string_view words) const override {
+    return connection_.fault(code, words);
+  }
 
   void take_message(const publication& arrived) override;
   void take_reply(packet_type type, const reply& arrived) override;
@@ -73,9 +76,6 @@ class topic_consumer final : public messaging::consumer, private packet_listener
   [[nodiscard]] moment deadline() const { return base::boot_now() + timeout_; }
   [[nodiscard]] result<void> check_session(const session_answer& answer);
   [[nodiscard]] result<void> subscribe(moment until);
-  /// Sends and takes what is possible without a wait, signs of life too.
-  [[nodiscard]] result<void> refresh();
-  [[nodiscard]] result<kept_deliveries::iterator> find(std::uint64_t tag);
   void move_due();
   [[nodiscard]] std::vector<delivery> take_waiting(std::size_t most);
 
@@ -89,8 +89,6 @@ class topic_consumer final : public messaging::consumer, private packet_listener
   acknowledgements acknowledgements_;
   std::deque<kept_delivery> waiting_;                ///< to be handed out
   std::multimap<moment, kept_delivery> given_back_;  ///< to be handed out from then on
-  kept_deliveries held_;                             ///< by tag
-  std::uint64_t last_tag_ = 0;
 };
 
 // --- the session --------------------------------------------------------------------------------
@@ -173,10 +171,9 @@ void topic_consumer::take_reply(packet_type type, const reply& arrived) {
   subscribed_ = arrived;
 }
 
-result<std::vector<delivery>> topic_consumer::receive(std::size_t most, milliseconds wait) {
-  const auto until = base::boot_now() + std::clamp(wait, milliseconds(0), longest_delay);
+std::vector<delivery> topic_consumer::fetch(std::size_t most, moment until) {
   while (true) {
-    if (auto usable = refresh(); !usable) return usable.error();
+    catch_up();
     move_due();
     auto out = take_waiting(most);
     if (!out.empty() || base::boot_now() >= until) return out;
@@ -198,71 +195,39 @@ void topic_consumer::move_due() {
 
 std::vector<delivery> topic_consumer::take_waiting(std::size_t most) {
   std::vector<delivery> out;
-  while (!waiting_.empty() && out.size() < most && held_.size() < in_flight_) {
+  const auto room = room_for(most);
+  while (!waiting_.empty() && out.size() < room) {
     auto next = std::move(waiting_.front());
     waiting_.pop_front();
-    out.push_back({++last_tag_, next.received, next.count});
-    held_.emplace(last_tag_, std::move(next));
+    auto& given = out.emplace_back(delivery{0, next.received, next.count});
+    given.tag = hold(std::move(next));
   }
   return out;
 }
 
 // --- settling -----------------------------------------------------------------------------------
 
-result<void> topic_consumer::refresh() {
+void topic_consumer::catch_up() {
   static_cast<void>(connection_.advance());
   connection_.keep_alive();
-  return connection_.pending() ? connection_.advance() : connection_.state();
+  require(connection_.pending() ? connection_.advance() : connection_.state());
 }
 
-result<topic_consumer::kept_deliveries::iterator> topic_consumer::find(std::uint64_t tag) {
-  if (auto usable = refresh(); !usable) return usable.error();
-  const auto found = held_.find(tag);
-  if (found != held_.end()) return found;
-  return connection_.fault(errc::not_found, "the consumer does not hold this delivery");
-}
-
-result<void> topic_consumer::extend(std::uint64_t tag) {
-  if (const auto found = find(tag); !found) return found.error();
-  return {};
-}
-
-result<void> topic_consumer::acknowledge(std::uint64_t tag) {
-  const auto found = find(tag);
-  if (!found) return found.error();
-  const auto number = (*found)->second.number;
-  held_.erase(*found);
-  if (number == 0) return {};
-  for (const auto packet_id : acknowledgements_.settle(number)) {
+void topic_consumer::confirm(std::uint64_t /*tag*/, kept_delivery& kept) {
+  if (kept.number == 0) return;
+  for (const auto packet_id : acknowledgements_.settle(kept.number)) {
     connection_.add(encode_puback(packet_id));
   }
   if (auto sent = connection_.flush(deadline()); !sent) {
     auto why = sent.error();
     why.effect = effect::unknown;
-    return why;
+    throw failed{std::move(why)};
   }
-  return {};
 }
 
-result<void> topic_consumer::give_back(std::uint64_t tag, milliseconds delay) {
-  const auto found = find(tag);
-  if (!found) return found.error();
-  auto kept = std::move((*found)->second);
-  held_.erase(*found);
+void topic_consumer::put_back(std::uint64_t /*tag*/, kept_delivery& kept, milliseconds delay) {
   ++kept.count;
-  const auto due = base::boot_now() + std::clamp(delay, milliseconds(0), longest_delay);
-  given_back_.emplace(due, std::move(kept));
-  return {};
-}
-
-result<void> topic_consumer::dead_letter(std::uint64_t tag) {
-  if (const auto found = find(tag); !found) return found.error();
-  return connection_.fault(errc::invalid_argument, "MQTT has no destination for dead letters");
-}
-
-result<std::optional<std::uint64_t>> topic_consumer::backlog() {
-  if (auto usable = refresh(); !usable) return usable.error();
-  return std::optional<std::uint64_t>();
+  given_back_.emplace(base::boot_now() + delay, std::move(kept));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ const json_node* read(std::string_view text, json_tree& tree) {
   return core::read_json(cursor, tree) && !tree.nodes.empty() ? &tree.nodes.front() : nullptr;
 }
 
-int value_of(char c) {
+int sextet_of(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   if (c >= 'a' && c <= 'z') return c - 'a' + 26;
   if (c >= '0' && c <= '9') return c - '0' + 52;
@@ -48,7 +48,7 @@ std::optional<std::string> base64_decoded(std::string_view text) {
   int count = 0;
   while (text.ends_with('=')) text.remove_suffix(1);
   for (const char c : text) {
-    const auto value = value_of(c);
+    const auto value = sextet_of(c);
     if (value < 0) return std::nullopt;
     bits = bits << 6 | static_cast<std::uint32_t>(value);
     count += 6;

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "messaging/broker_adapter.hpp"
+#include "messaging/holding_consumer.hpp"
 #include "messaging/rabbitmq/connection.hpp"
 #include "messaging/rabbitmq/management.hpp"
 #include "messaging/rabbitmq/rabbitmq_broker.hpp"
@@ -13,6 +13,9 @@ namespace onceguard::messaging::rabbitmq {
 namespace {
 
 constexpr std::size_t most_prefetch = 65'535;  // basic.qos has 16 bits for it
+
+/// RabbitMQ knows a delivery by its tag.
+struct no_receipt {};
 
 /// What RabbitMQ does, for consumers of one queue:
 /// - A delivery belongs to the consumer as long as its channel is open. RabbitMQ closes a channel
@@ -40,10 +43,14 @@ consumer_traits traits_of(const address& where) {
   return out;
 }
 
-class queue_consumer final : public messaging::consumer, private channel_listener {
+class queue_consumer final : public holding_consumer<no_receipt>, private channel_listener {
  public:
   queue_consumer(const address& where, const broker_params& params)
-      : params_(params), where_(where), traits_(traits_of(where_)), connection_(where_, *this) {}
+      : holding_consumer(params.in_flight),
+        params_(params),
+        where_(where),
+        traits_(traits_of(where_)),
+        connection_(where_, *this) {}
   ~queue_consumer() override { connection_.close(deadline()); }
 
   /// Connects, and reads what the queue is.
@@ -62,20 +69,6 @@ class queue_consumer final : public messaging::consumer, private channel_listene
 
   [[nodiscard]] const consumer_traits& traits() const noexcept override { return traits_; }
 
-  [[nodiscard]] result<std::vector<delivery>> receive(std::size_t most,
-                                                      milliseconds wait) override {
-    const auto until = base::boot_now() + wait;
-    static_cast<void>(connection_.advance());
-    if (auto usable = check(); !usable) return usable.error();
-    if (auto fitted = fit_prefetch(most); !fitted) return lost(fitted.error());
-    for (;;) {
-      if (auto usable = check(); !usable) return usable.error();
-      if (!arrived_.empty() || base::boot_now() >= until) return take_arrived(most);
-      if (auto alive = keep_alive(); !alive) return alive.error();
-      static_cast<void>(connection_.wait(std::min(until, next_duty())));
-    }
-  }
-
   /// What is given back to a queue from which this channel consumes may come here again, and each
   /// time counts.
   [[nodiscard]] result<void> stop_intake() override {
@@ -85,48 +78,63 @@ class queue_consumer final : public messaging::consumer, private channel_listene
     while (!arrived_.empty()) {
       const auto tag = arrived_.front().tag;
       arrived_.pop_front();
-      held_.insert(tag);
+      hold_as(tag, {});
       if (auto done = give_back(tag, milliseconds(0)); !done) return done;
     }
     static_cast<void>(connection_.flush(deadline()));
     return check();
   }
 
-  [[nodiscard]] result<void> extend(std::uint64_t tag) override {
-    if (auto held = check_held(tag); !held) return held;
-    connection_.beat();
+ private:
+  void catch_up() override {
     static_cast<void>(connection_.advance());
-    return check();
+    require(check());
   }
 
-  [[nodiscard]] result<void> acknowledge(std::uint64_t tag) override {
+  [[nodiscard]] std::vector<delivery> fetch(std::size_t most, moment until) override {
+    if (auto fitted = fit_prefetch(most); !fitted) throw failed{lost(fitted.error())};
+    for (;;) {
+      require(check());
+      if (!arrived_.empty() || base::boot_now() >= until) return take_arrived(most);
+      require(keep_alive());
+      static_cast<void>(connection_.wait(std::min(until, next_duty())));
+    }
+  }
+
+  [[nodiscard]] moment prolong(no_receipt& /*receipt*/, moment end) override {
+    connection_.beat();
+    catch_up();
+    return end;
+  }
+
+  void confirm(std::uint64_t tag, no_receipt& /*receipt*/) override {
     amqp_basic_ack_t fields{tag, 0};
-    return settle(tag, AMQP_BASIC_ACK_METHOD, &fields);
+    settle(AMQP_BASIC_ACK_METHOD, &fields);
   }
 
-  [[nodiscard]] result<void> give_back(std::uint64_t tag, milliseconds /*delay*/) override {
+  void put_back(std::uint64_t tag, no_receipt& /*receipt*/, milliseconds /*delay*/) override {
     amqp_basic_reject_t fields{tag, 1};
-    return settle(tag, AMQP_BASIC_REJECT_METHOD, &fields);
+    settle(AMQP_BASIC_REJECT_METHOD, &fields);
   }
 
-  [[nodiscard]] result<void> dead_letter(std::uint64_t tag) override {
-    if (auto held = check_held(tag); !held) return held;
+  void bury(std::uint64_t tag, no_receipt& /*receipt*/) override {
     if (!traits_.dead_letters) {
-      return connection_.fault(errc::invalid_argument,
-                               "the URL does not say dead_letters=yes for this queue");
+      throw failed{
+          refusal(errc::invalid_argument, "the URL does not say dead_letters=yes for this queue")};
     }
     amqp_basic_reject_t fields{tag, 0};
-    return settle(tag, AMQP_BASIC_REJECT_METHOD, &fields);
+    settle(AMQP_BASIC_REJECT_METHOD, &fields);
   }
 
-  [[nodiscard]] result<std::optional<std::uint64_t>> backlog() override {
-    static_cast<void>(connection_.advance());
-    if (auto usable = check(); !usable) return usable.error();
-    if (auto done = declare(deadline()); !done) return lost(done.error());
-    return std::optional<std::uint64_t>(waiting_);
+  [[nodiscard]] std::optional<std::uint64_t> count_waiting() override {
+    if (auto done = declare(deadline()); !done) throw failed{lost(done.error())};
+    return waiting_;
   }
 
- private:
+  [[nodiscard]] error refusal(errc code, std::string_view words) const override {
+    return connection_.fault(code, words);
+  }
+
   void take_method(const amqp_method_t& method) override {
     switch (method.id) {
       case AMQP_BASIC_DELIVER_METHOD: {
@@ -192,7 +200,7 @@ class queue_consumer final : public messaging::consumer, private channel_listene
 
   /// Lets RabbitMQ send as many as the caller holds and asks for.
   [[nodiscard]] result<void> fit_prefetch(std::size_t most) {
-    const auto here = held_.size() + arrived_.size();
+    const auto here = all_held().size() + arrived_.size();
     const bool asks_for_more = most > arrived_.size() && here >= capacity_;
     if (asks_for_more && capacity_ < params_.in_flight) return add_consumer(deadline());
     if (here > first_prefetch() / 2) return {};
@@ -257,37 +265,27 @@ class queue_consumer final : public messaging::consumer, private channel_listene
     if (auto usable = connection_.state(); !usable) ended_ = lost(usable.error());
     if (!ended_) return {};
     arrived_.clear();
-    held_.clear();
+    all_held().clear();
     return *ended_;
   }
 
-  [[nodiscard]] result<void> check_held(std::uint64_t tag) {
-    static_cast<void>(connection_.advance());
-    if (auto usable = check(); !usable) return usable;
-    if (held_.contains(tag)) return {};
-    return connection_.fault(errc::not_found, "the consumer does not hold this delivery");
-  }
-
   /// AMQP has no answer to these methods. An unknown tag would make the broker close the channel.
-  [[nodiscard]] result<void> settle(std::uint64_t tag, amqp_method_number_t id, void* fields) {
-    if (auto held = check_held(tag); !held) return held;
+  void settle(amqp_method_number_t id, void* fields) {
     if (!append_method(connection_.outgoing(), the_channel, id, fields)) {
-      return connection_.fault(errc::conflict, "AMQP can't carry the request");
+      throw failed{refusal(errc::conflict, "AMQP can't carry the request")};
     }
-    held_.erase(tag);
     static_cast<void>(connection_.flush(deadline()));
     if (auto usable = check(); !usable) {
       auto why = usable.error();
       why.effect = effect::unknown;
-      return why;
+      throw failed{std::move(why)};
     }
-    return {};
   }
 
   [[nodiscard]] std::vector<delivery> take_arrived(std::size_t most) {
     std::vector<delivery> out;
     while (!arrived_.empty() && out.size() < most) {
-      held_.insert(arrived_.front().tag);
+      hold_as(arrived_.front().tag, {});
       out.push_back(std::move(arrived_.front()));
       arrived_.pop_front();
     }
@@ -325,9 +323,8 @@ class queue_consumer final : public messaging::consumer, private channel_listene
   connection connection_;
   delivery coming_{};             ///< its content has not arrived yet
   std::deque<delivery> arrived_;  ///< not returned by receive yet
-  std::unordered_set<std::uint64_t> held_;
-  std::size_t consumers_ = 0;  ///< of the channel
-  std::size_t capacity_ = 0;   ///< of all of them: so many may RabbitMQ send
+  std::size_t consumers_ = 0;     ///< of the channel
+  std::size_t capacity_ = 0;      ///< of all of them: so many may RabbitMQ send
   std::size_t last_prefetch_ = 0;
   std::uint64_t waiting_ = 0;
   bool cancelled_ = false;

@@ -16,7 +16,6 @@ namespace {
 constexpr int pass_step = 200;
 /// A killed consumer's name is forgotten after so many holds.
 constexpr int holds_to_forget = 10;
-constexpr milliseconds longest_delay{std::chrono::hours(24 * 365)};
 
 std::string name_prefix(const broker_params& params) { return params.name + '.'; }
 
@@ -46,10 +45,10 @@ std::uint32_t count_of(std::int64_t counter) {
 }  // namespace
 
 stream_consumer::stream_consumer(const stream_settings& settings, const broker_params& params)
-    : settings_(settings),
+    : holding_consumer(params.in_flight),
+      settings_(settings),
       stream_(settings_.where.stream),
       consumer_(settings.consumer.empty() ? unique_name(params) : settings.consumer),
-      in_flight_(params.in_flight),
       traits_(traits_of(settings)),
       connection_(settings.where, params.timeout) {
   if (consumer_.starts_with(reserved_prefix)) {
@@ -72,19 +71,20 @@ stream_consumer::~stream_consumer() {
   if (!connection_.usable()) return;
   auto question = script(leave_script);
   question.add(consumer_).add(settings_.hold.count());
-  for (const auto& [tag, held] : held_) question.add(held.id).add(held.count);
+  for (const auto& [tag, held] : all_held()) {
+    question.add(held.receipt.id).add(held.receipt.count);
+  }
   // Where it fails, the holds end by themselves.
   static_cast<void>(caught([&] { static_cast<void>(connection_.ask(question)); }));
 }
 
 // --- receiving ----------------------------------------------------------------------------------
 
-result<std::vector<delivery>> stream_consumer::receive(std::size_t most, milliseconds wait) {
-  const auto until = base::boot_now() + std::clamp(wait, milliseconds(0), longest_delay);
-  return caught([&] { return receive_until(most, until); });
+void stream_consumer::catch_up() {
+  if (!connection_.usable()) static_cast<void>(connection_.ask({"PING"}));  // says that it broke
 }
 
-std::vector<delivery> stream_consumer::receive_until(std::size_t most, time_point until) {
+std::vector<delivery> stream_consumer::fetch(std::size_t most, moment until) {
   std::vector<delivery> out;
   while (true) {
     const auto room = room_for(most);
@@ -100,12 +100,6 @@ std::vector<delivery> stream_consumer::receive_until(std::size_t most, time_poin
     }
     if (!out.empty() || base::boot_now() >= until) return out;
   }
-}
-
-std::size_t stream_consumer::room_for(std::size_t most) {
-  const auto now = base::boot_now();
-  std::erase_if(held_, [&](const auto& each) { return each.second.until <= now; });
-  return std::min(most, in_flight_ - std::min(in_flight_, held_.size()));
 }
 
 void stream_consumer::take_due(std::vector<delivery>& out, std::size_t most) {
@@ -140,7 +134,7 @@ std::string stream_consumer::take(std::vector<delivery>& out, const command& que
     const auto row = rows.at(i);
     const auto id = row.at(0).text();
     // Of an entry that was this consumer's before, the former delivery is over.
-    std::erase_if(held_, [&](const auto& each) { return each.second.id == id; });
+    std::erase_if(all_held(), [&](const auto& each) { return each.second.receipt.id == id; });
     out.push_back(deliver(id, count_of(row.at(1).integer()), row.at(2)));
   }
   return std::string(reply(*got).at(0).text());
@@ -163,7 +157,7 @@ void stream_consumer::read_new(std::vector<delivery>& out, std::size_t most, mil
   }
 }
 
-milliseconds stream_consumer::block_until(time_point until) const {
+milliseconds stream_consumer::block_until(moment until) const {
   if (!cursor_.empty()) return milliseconds(0);
   auto end = std::min(until, next_pass_);
   if (!due_.empty()) end = std::min(end, due_.begin()->first);
@@ -175,10 +169,9 @@ milliseconds stream_consumer::block_until(time_point until) const {
 
 delivery stream_consumer::deliver(std::string_view id, std::uint32_t count, const reply& fields) {
   delivery out;
-  out.tag = next_tag_++;
   out.count = count;
   out.received = message_of(id, fields);
-  held_[out.tag] = {std::string(id), count, base::boot_now() + settings_.hold};
+  out.tag = hold({std::string(id), count}, base::boot_now() + settings_.hold);
   return out;
 }
 
@@ -188,18 +181,11 @@ command stream_consumer::script(std::string_view text) const {
   return {"EVAL", text, "1", stream_, settings_.group};
 }
 
-std::int64_t stream_consumer::settle(std::uint64_t tag,
+std::int64_t stream_consumer::settle(const entry_receipt& receipt,
                                      std::initializer_list<std::string_view> question) {
-  const auto lost = [&](const std::string& why) {
-    held_.erase(tag);
-    throw failed{error(errc::not_found, connection_.name() + ": " + why)};
-  };
-  if (!connection_.usable()) static_cast<void>(connection_.ask({"PING"}));  // says that it broke
-  const auto found = held_.find(tag);
-  if (found == held_.end()) lost("the consumer does not hold this delivery");
-  if (found->second.until <= base::boot_now()) lost("the delivery's hold is over");
+  const auto lost = [&](std::string_view why) { throw failed{refusal(errc::not_found, why)}; };
   auto words = script(settle_script);
-  words.add(consumer_).add(found->second.id).add(found->second.count);
+  words.add(consumer_).add(receipt.id).add(receipt.count);
   for (const auto word : question) words.add(word);
   const auto got = connection_.ask(words);
   const auto number = reply(*got).integer();
@@ -208,40 +194,26 @@ std::int64_t stream_consumer::settle(std::uint64_t tag,
   return number;
 }
 
-result<void> stream_consumer::extend(std::uint64_t tag) {
-  return caught([&] {
-    settle(tag, {"extend"});
-    held_[tag].until = base::boot_now() + settings_.hold;
-  });
+stream_consumer::moment stream_consumer::prolong(entry_receipt& receipt, moment /*end*/) {
+  settle(receipt, {"extend"});
+  return base::boot_now() + settings_.hold;
 }
 
-result<void> stream_consumer::acknowledge(std::uint64_t tag) {
-  return caught([&] {
-    settle(tag, {"acknowledge"});
-    held_.erase(tag);
-  });
+void stream_consumer::confirm(std::uint64_t /*tag*/, entry_receipt& receipt) {
+  settle(receipt, {"acknowledge"});
 }
 
-result<void> stream_consumer::give_back(std::uint64_t tag, milliseconds delay) {
-  const auto wait = std::clamp(delay, milliseconds(0), longest_delay);
-  return caught([&] {
-    const auto until = settle(
-        tag, {"give_back", std::to_string(settings_.hold.count()), std::to_string(wait.count())});
-    due_.emplace(base::boot_now() + milliseconds(until), std::move(held_[tag].id));
-    held_.erase(tag);
-  });
+void stream_consumer::put_back(std::uint64_t /*tag*/, entry_receipt& receipt, milliseconds delay) {
+  const auto until = settle(receipt, {"give_back", std::to_string(settings_.hold.count()),
+                                      std::to_string(delay.count())});
+  due_.emplace(base::boot_now() + milliseconds(until), std::move(receipt.id));
 }
 
-result<void> stream_consumer::dead_letter(std::uint64_t /*tag*/) {
-  return error(errc::invalid_argument,
-               connection_.name() + ": a stream of Redis has no destination for dead letters");
+error stream_consumer::refusal(errc code, std::string_view words) const {
+  return {code, connection_.name() + ": " + std::string(words)};
 }
 
-result<std::optional<std::uint64_t>> stream_consumer::backlog() {
-  return caught([&] { return count_backlog(); });
-}
-
-std::optional<std::uint64_t> stream_consumer::count_backlog() {
+std::optional<std::uint64_t> stream_consumer::count_waiting() {
   const auto got = connection_.ask({"XINFO", "GROUPS", stream_});
   const reply groups(*got);
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -257,7 +229,7 @@ std::optional<std::uint64_t> stream_consumer::count_backlog() {
     }
     if (ours) return pending && lag ? std::optional(*pending + *lag) : std::nullopt;
   }
-  throw failed{error(errc::not_found, connection_.name() + ": there is no such group")};
+  throw failed{refusal(errc::not_found, "there is no such group")};
 }
 
 }  // namespace onceguard::messaging::redis_streams

@@ -7,10 +7,17 @@
 
 #include <onceguard/broker.hpp>
 
+#include "messaging/holding_consumer.hpp"
 #include "messaging/redis_streams/connection.hpp"
 #include "messaging/redis_streams/settings.hpp"
 
 namespace onceguard::messaging::redis_streams {
+
+/// What names a delivery in the group.
+struct entry_receipt {
+  std::string id;
+  std::uint32_t count;
+};
 
 /// A delivery is held while the group's pending list names this consumer and this delivery's
 /// counter, and while its hold is not over on this machine's clock.
@@ -18,7 +25,7 @@ namespace onceguard::messaging::redis_streams {
 /// traits().ordered is false: the group's messages arrive in the order of the stream only while it
 /// has one consumer and nothing is delivered again; a second consumer works on later messages of
 /// the same key beside the first one.
-class stream_consumer final : public consumer {
+class stream_consumer final : public holding_consumer<entry_receipt> {
  public:
   /// Connects, and joins the group. Throws `failed`.
   stream_consumer(const stream_settings& settings, const broker_params& params);
@@ -27,54 +34,41 @@ class stream_consumer final : public consumer {
   ~stream_consumer() override;
 
   [[nodiscard]] const consumer_traits& traits() const noexcept override { return traits_; }
-  [[nodiscard]] result<std::vector<delivery>> receive(std::size_t most, milliseconds wait) override;
-  [[nodiscard]] result<void> extend(std::uint64_t tag) override;
-  [[nodiscard]] result<void> acknowledge(std::uint64_t tag) override;
-  [[nodiscard]] result<void> give_back(std::uint64_t tag, milliseconds delay) override;
-  [[nodiscard]] result<void> dead_letter(std::uint64_t tag) override;
-  /// What no consumer has received yet, and what is pending; nullopt where the server has lost
-  /// count of the former, as after XDEL.
-  [[nodiscard]] result<std::optional<std::uint64_t>> backlog() override;
 
  private:
-  using time_point = connection::time_point;
+  void catch_up() override;
+  [[nodiscard]] std::vector<delivery> fetch(std::size_t most, moment until) override;
+  [[nodiscard]] moment prolong(entry_receipt& receipt, moment end) override;
+  void confirm(std::uint64_t tag, entry_receipt& receipt) override;
+  void put_back(std::uint64_t tag, entry_receipt& receipt, milliseconds delay) override;
+  /// What no consumer has received yet, and what is pending; nullopt where the server has lost
+  /// count of the former, as after XDEL.
+  [[nodiscard]] std::optional<std::uint64_t> count_waiting() override;
+  [[nodiscard]] error refusal(errc code, std::string_view words) const override;
 
-  struct held_delivery {
-    std::string id;
-    std::uint32_t count;
-    time_point until;  ///< not before the server's own end of the hold
-  };
-
-  void join();
-  [[nodiscard]] std::vector<delivery> receive_until(std::size_t most, time_point until);
-  /// How many more may be held, up to `most`.
-  [[nodiscard]] std::size_t room_for(std::size_t most);
   /// Takes what this consumer gave back and what is due.
   void take_due(std::vector<delivery>& out, std::size_t most);
   /// One step of a pass over the pending list, if a pass is due or under way.
   void take_abandoned(std::vector<delivery>& out, std::size_t most);
   void read_new(std::vector<delivery>& out, std::size_t most, milliseconds block);
   /// How long to wait for new messages.
-  [[nodiscard]] milliseconds block_until(time_point until) const;
+  [[nodiscard]] milliseconds block_until(moment until) const;
   [[nodiscard]] std::string take(std::vector<delivery>& out, const command& question);
   [[nodiscard]] delivery deliver(std::string_view id, std::uint32_t count, const reply& fields);
 
   [[nodiscard]] command script(std::string_view text) const;
   /// `question` completes the script's words. The script's number, which is no refusal.
-  std::int64_t settle(std::uint64_t tag, std::initializer_list<std::string_view> question);
-  [[nodiscard]] std::optional<std::uint64_t> count_backlog();
+  std::int64_t settle(const entry_receipt& receipt,
+                      std::initializer_list<std::string_view> question);
 
   const stream_settings settings_;
   const std::string& stream_;
   const std::string consumer_;
-  const std::size_t in_flight_;
   const consumer_traits traits_;
   connection connection_;
-  std::uint64_t next_tag_ = 1;
-  std::map<std::uint64_t, held_delivery> held_;
-  std::multimap<time_point, std::string> due_;  ///< what this consumer gave back
-  std::string cursor_;                          ///< of a pass under way; empty: of none
-  time_point next_pass_{};
+  std::multimap<moment, std::string> due_;  ///< what this consumer gave back
+  std::string cursor_;                      ///< of a pass under way; empty: of none
+  moment next_pass_{};
 };
 
 }  // namespace onceguard::messaging::redis_streams

@@ -16,7 +16,6 @@ using std::chrono::seconds;
 
 constexpr std::size_t most_at_once = 10;
 constexpr seconds longest_poll{20};
-constexpr milliseconds longest_wait{std::chrono::hours(24 * 365)};
 constexpr milliseconds first_pause{20};
 constexpr milliseconds longest_pause{200};
 /// A wait of a second shall be one wait at the server, although a moment of it is over.
@@ -49,7 +48,7 @@ seconds poll_time(base::boot_clock::time_point until) {
 }  // namespace
 
 sqs_consumer::sqs_consumer(const sqs_url& url, const broker_params& params)
-    : in_flight_(params.in_flight),
+    : holding_consumer(params.in_flight),
       fifo_(url.is_fifo()),
       server_(url, params.timeout),
       facts_(find_queue(server_, url)),
@@ -68,18 +67,19 @@ result<queue_report> examine_sqs_queue(const broker_params& params) {
 
 sqs_consumer::~sqs_consumer() {
   if (!server_.usable()) return;
-  forget_lost();
+  forget_late();
   // Where it fails, the holds end by themselves.
   static_cast<void>(caught([&] { give_back_all(); }));
 }
 
 void sqs_consumer::give_back_all() {
   const auto until = base::boot_now() + server_.timeout();
-  for (auto next = held_.begin(); next != held_.end();) {
+  const auto& held = all_held();
+  for (auto next = held.begin(); next != held.end();) {
     json entries = json::array();
-    for (; next != held_.end() && entries.size() < most_at_once; ++next) {
+    for (; next != held.end() && entries.size() < most_at_once; ++next) {
       entries.push_back({{"Id", std::to_string(next->first)},
-                         {"ReceiptHandle", next->second.receipt},
+                         {"ReceiptHandle", next->second.receipt.handle},
                          {"VisibilityTimeout", 0}});
     }
     const json request{{"QueueUrl", facts_.queue_url}, {"Entries", std::move(entries)}};
@@ -89,12 +89,7 @@ void sqs_consumer::give_back_all() {
 
 // --- receiving ----------------------------------------------------------------------------------
 
-result<std::vector<delivery>> sqs_consumer::receive(std::size_t most, milliseconds wait) {
-  const auto until = base::boot_now() + std::clamp(wait, milliseconds(0), longest_wait);
-  return caught([&] { return receive_until(most, until); });
-}
-
-std::vector<delivery> sqs_consumer::receive_until(std::size_t most, time_point until) {
+std::vector<delivery> sqs_consumer::fetch(std::size_t most, moment until) {
   std::vector<delivery> out;
   const auto room = room_for(most);
   if (room == 0) {
@@ -111,19 +106,9 @@ std::vector<delivery> sqs_consumer::receive_until(std::size_t most, time_point u
     }
     if (last || base::boot_now() >= until) return out;
     if (poll.count() > 0) continue;
-    wait_until_time(std::min<time_point>(until, base::boot_now() + pause));
+    wait_until_time(std::min<moment>(until, base::boot_now() + pause));
     pause = std::min(2 * pause, longest_pause);
   }
-}
-
-void sqs_consumer::forget_lost() {
-  const auto now = base::boot_now();
-  std::erase_if(held_, [&](const auto& each) { return each.second.until <= now; });
-}
-
-std::size_t sqs_consumer::room_for(std::size_t most) {
-  forget_lost();
-  return std::min(most, in_flight_ - std::min(in_flight_, held_.size()));
 }
 
 std::size_t sqs_consumer::take(std::vector<delivery>& out, std::size_t most, seconds wait) {
@@ -141,9 +126,7 @@ std::size_t sqs_consumer::take(std::vector<delivery>& out, std::size_t most, sec
   const auto received = base::boot_now() - server_.quickest();
   auto found = messages_of(server_.name(), answer, fifo_);
   for (auto& each : found) {
-    const auto tag = next_tag_++;
-    held_.insert_or_assign(
-        tag, held_delivery{std::move(each.receipt), received, received + traits_.hold});
+    const auto tag = hold({std::move(each.receipt), received}, received + traits_.hold);
     out.push_back({tag, std::move(each.content), each.count});
   }
   return found.size();
@@ -160,74 +143,38 @@ void sqs_consumer::take_rest(std::vector<delivery>& out, std::size_t most) {
 
 // --- settling -----------------------------------------------------------------------------------
 
-sqs_consumer::held_delivery& sqs_consumer::held(std::uint64_t tag) {
-  const auto found = held_.find(tag);
-  if (found != held_.end() && found->second.until > base::boot_now()) return found->second;
-  if (found != held_.end()) held_.erase(found);
-  throw failed{
-      error(errc::not_found, server_.name() + ": this consumer does not hold the delivery")};
-}
-
-template <class Request>
-void sqs_consumer::settle(std::uint64_t tag, const Request& request) {
-  auto& found = held(tag);
-  try {
-    request(found);
-  } catch (const failed& refused) {
-    if (refused.why.code == errc::not_found) held_.erase(tag);
-    throw;
-  }
-}
-
-void sqs_consumer::change_visibility(const held_delivery& changed, seconds visibility) {
+void sqs_consumer::change_visibility(const sqs_receipt& changed, seconds visibility) {
   const json request{{"QueueUrl", facts_.queue_url},
-                     {"ReceiptHandle", changed.receipt},
+                     {"ReceiptHandle", changed.handle},
                      {"VisibilityTimeout", visibility.count()}};
   static_cast<void>(server_.ask("ChangeMessageVisibility", request.dump()));
 }
 
-result<void> sqs_consumer::extend(std::uint64_t tag) {
-  return caught([&] {
-    settle(tag, [&](held_delivery& found) {
-      const auto begin = base::boot_now();
-      change_visibility(found, std::chrono::duration_cast<seconds>(traits_.hold));
-      found.until = begin + traits_.hold;
-    });
-  });
+sqs_consumer::moment sqs_consumer::prolong(sqs_receipt& receipt, moment /*end*/) {
+  const auto begin = base::boot_now();
+  change_visibility(receipt, std::chrono::duration_cast<seconds>(traits_.hold));
+  return begin + traits_.hold;
 }
 
-result<void> sqs_consumer::acknowledge(std::uint64_t tag) {
-  return caught([&] {
-    settle(tag, [&](const held_delivery& found) {
-      const json request{{"QueueUrl", facts_.queue_url}, {"ReceiptHandle", found.receipt}};
-      static_cast<void>(server_.ask("DeleteMessage", request.dump()));
-    });
-    held_.erase(tag);
-  });
+void sqs_consumer::confirm(std::uint64_t /*tag*/, sqs_receipt& receipt) {
+  const json request{{"QueueUrl", facts_.queue_url}, {"ReceiptHandle", receipt.handle}};
+  static_cast<void>(server_.ask("DeleteMessage", request.dump()));
 }
 
-result<void> sqs_consumer::give_back(std::uint64_t tag, milliseconds delay) {
-  return caught([&] {
-    settle(tag, [&](const held_delivery& found) {
-      // Amazon counts the 12 hours from the receipt on.
-      const auto age = std::chrono::ceil<seconds>(base::boot_now() - found.received);
-      const auto longest =
-          std::max(std::chrono::floor<seconds>(longest_hold) - age - seconds(1), seconds(0));
-      const auto wanted = std::clamp(delay, milliseconds(0), longest_wait);
-      change_visibility(found, std::min(std::chrono::ceil<seconds>(wanted), longest));
-    });
-    held_.erase(tag);
-  });
+void sqs_consumer::put_back(std::uint64_t /*tag*/, sqs_receipt& receipt, milliseconds delay) {
+  // Amazon counts the 12 hours from the receipt on.
+  const auto age = std::chrono::ceil<seconds>(base::boot_now() - receipt.received);
+  const auto longest =
+      std::max(std::chrono::floor<seconds>(longest_hold) - age - seconds(1), seconds(0));
+  change_visibility(receipt, std::min(std::chrono::ceil<seconds>(delay), longest));
 }
 
-result<void> sqs_consumer::dead_letter(std::uint64_t /*tag*/) {
-  return error(
-      errc::invalid_argument,
-      server_.name() + ": Amazon SQS moves dead letters by the queue's redrive policy only");
+std::optional<std::uint64_t> sqs_consumer::count_waiting() {
+  return count_ready(server_, facts_.queue_url);
 }
 
-result<std::optional<std::uint64_t>> sqs_consumer::backlog() {
-  return caught([&] { return std::optional(count_ready(server_, facts_.queue_url)); });
+error sqs_consumer::refusal(errc code, std::string_view words) const {
+  return {code, server_.name() + ": " + std::string(words)};
 }
 
 }  // namespace onceguard::messaging::sqs
