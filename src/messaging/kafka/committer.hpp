@@ -6,8 +6,8 @@
 #include <string>
 
 #include "messaging/kafka/assignment.hpp"
-#include "messaging/kafka/connection.hpp"
 #include "messaging/kafka/join_watch.hpp"
+#include "messaging/kafka/kafka_connection.hpp"
 
 namespace onceguard::messaging::kafka {
 

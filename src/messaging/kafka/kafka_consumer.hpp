@@ -9,7 +9,7 @@
 
 #include "messaging/kafka/assignment.hpp"
 #include "messaging/kafka/committer.hpp"
-#include "messaging/kafka/connection.hpp"
+#include "messaging/kafka/kafka_connection.hpp"
 #include "messaging/kafka/kafka_url.hpp"
 
 namespace onceguard::messaging::kafka {

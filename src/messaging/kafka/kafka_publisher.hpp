@@ -7,7 +7,7 @@
 
 #include <onceguard/broker.hpp>
 
-#include "messaging/kafka/connection.hpp"
+#include "messaging/kafka/kafka_connection.hpp"
 #include "messaging/kafka/kafka_url.hpp"
 
 namespace onceguard::messaging::kafka {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "messaging/broker_adapter.hpp"
-#include "messaging/mqtt/address.hpp"
+#include "messaging/mqtt/mqtt_url.hpp"
 
 namespace onceguard::messaging::mqtt {
 namespace {

@@ -1,42 +1,13 @@
 #include "messaging/mqtt/wire.hpp"
 
+#include "base/utf8.hpp"
+
 namespace onceguard::messaging::mqtt {
-namespace {
-
-struct encoded_character {
-  std::size_t size = 0;  ///< zero: that is none
-  char32_t value = 0;
-};
-
-encoded_character first_character(std::string_view text) noexcept {
-  const auto first = static_cast<unsigned char>(text.front());
-  encoded_character out{1, first};
-  char32_t smallest = 0;
-  if ((first & 0xe0) == 0xc0) {
-    out = {2, static_cast<char32_t>(first & 0x1f)}, smallest = 0x80;
-  } else if ((first & 0xf0) == 0xe0) {
-    out = {3, static_cast<char32_t>(first & 0x0f)}, smallest = 0x800;
-  } else if ((first & 0xf8) == 0xf0) {
-    out = {4, static_cast<char32_t>(first & 0x07)}, smallest = 0x10000;
-  } else if (first >= 0x80) {
-    return {};
-  }
-  if (text.size() < out.size) return {};
-  for (std::size_t i = 1; i < out.size; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xc0) != 0x80) return {};
-    out.value = out.value << 6 | (next & 0x3f);
-  }
-  const bool surrogate = out.value >= 0xd800 && out.value <= 0xdfff;
-  return out.value < smallest || surrogate || out.value > 0x10ffff ? encoded_character{} : out;
-}
-
-}  // namespace
 
 bool is_mqtt_text(std::string_view bytes) noexcept {
   if (bytes.size() > longest_text) return false;
   while (!bytes.empty()) {
-    const auto next = first_character(bytes);
+    const auto next = base::first_character(bytes);
     if (next.size == 0 || next.value == 0) return false;
     bytes.remove_prefix(next.size);
   }

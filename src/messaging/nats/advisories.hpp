@@ -2,8 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "messaging/nats/connection.hpp"
 #include "messaging/nats/consumer_facts.hpp"
+#include "messaging/nats/nats_connection.hpp"
 
 namespace onceguard::messaging::nats {
 

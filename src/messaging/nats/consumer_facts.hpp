@@ -5,7 +5,7 @@
 
 #include <onceguard/broker.hpp>
 
-#include "messaging/nats/connection.hpp"
+#include "messaging/nats/nats_connection.hpp"
 
 namespace onceguard::messaging::nats {
 

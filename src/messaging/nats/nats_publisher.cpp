@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "messaging/nats/api_answer.hpp"
-#include "messaging/nats/connection.hpp"
 #include "messaging/nats/nats_broker.hpp"
+#include "messaging/nats/nats_connection.hpp"
 #include "messaging/nats/nats_url.hpp"
 #include "messaging/nats/wire_message.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "messaging/nats/connection.hpp"
 #include "messaging/nats/consumer_facts.hpp"
+#include "messaging/nats/nats_connection.hpp"
 
 namespace onceguard::messaging::nats {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "messaging/rabbitmq/address.hpp"
+#include "messaging/rabbitmq/amqp_url.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "messaging/broker_adapter.hpp"
-#include "messaging/rabbitmq/address.hpp"
+#include "messaging/rabbitmq/amqp_url.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "messaging/redis_streams/server_connection.hpp"
-#include "messaging/redis_streams/settings.hpp"
+#include "messaging/redis_streams/stream_url.hpp"
 
 namespace onceguard::messaging::redis_streams {
 

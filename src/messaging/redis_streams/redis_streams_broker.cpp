@@ -1,8 +1,8 @@
 #include <array>
 
 #include "messaging/broker_adapter.hpp"
-#include "messaging/redis_streams/consumer.hpp"
-#include "messaging/redis_streams/publisher.hpp"
+#include "messaging/redis_streams/stream_consumer.hpp"
+#include "messaging/redis_streams/stream_publisher.hpp"
 
 namespace onceguard::messaging::redis_streams {
 namespace {

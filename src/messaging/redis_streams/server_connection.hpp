@@ -10,7 +10,7 @@
 
 #include "messaging/redis_streams/command.hpp"
 #include "messaging/redis_streams/reply.hpp"
-#include "messaging/redis_streams/settings.hpp"
+#include "messaging/redis_streams/stream_url.hpp"
 #include "messaging/socket/tcp_socket.hpp"
 
 namespace onceguard::messaging::redis_streams {

@@ -6,7 +6,7 @@
 
 #include <onceguard/record.hpp>
 
-#include "messaging/sqs/connection.hpp"
+#include "messaging/sqs/sqs_connection.hpp"
 
 namespace onceguard::messaging::sqs {
 

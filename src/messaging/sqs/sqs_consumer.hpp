@@ -7,8 +7,8 @@
 #include <onceguard/broker.hpp>
 
 #include "messaging/holding_consumer.hpp"
-#include "messaging/sqs/connection.hpp"
 #include "messaging/sqs/queue_facts.hpp"
+#include "messaging/sqs/sqs_connection.hpp"
 
 namespace onceguard::messaging::sqs {
 

@@ -6,8 +6,8 @@
 
 #include <onceguard/broker.hpp>
 
-#include "messaging/sqs/connection.hpp"
 #include "messaging/sqs/queue_facts.hpp"
+#include "messaging/sqs/sqs_connection.hpp"
 #include "messaging/sqs/wire_message.hpp"
 
 namespace onceguard::messaging::sqs {

@@ -9,8 +9,8 @@
 
 #include "aws/base64.hpp"
 #include "base/hash.hpp"
+#include "base/utf8.hpp"
 #include "base/value_text.hpp"
-#include "messaging/sqs/body_text.hpp"
 #include "messaging/sqs/failure.hpp"
 
 namespace onceguard::messaging::sqs {
@@ -27,6 +27,18 @@ constexpr std::string_view random_id = "onceguard.random.";
 constexpr std::size_t most_attributes = 10;
 constexpr std::size_t longest_attribute_name = 256;
 constexpr std::size_t longest_fifo_id = 128;
+
+/// Is it UTF-8, of nothing but characters of XML 1.0? Of others Amazon takes no message, or
+/// replaces them.
+bool is_plain_text(std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const auto [c, size] = base::first_character(bytes);
+    const bool control = c < 0x20 && c != '\t' && c != '\n' && c != '\r';
+    if (size == 0 || control || c == 0xfffe || c == 0xffff) return false;
+    bytes.remove_prefix(size);
+  }
+  return true;
+}
 
 /// The member's text; empty: it has none.
 std::string_view text_in(const json& object, std::string_view name) {

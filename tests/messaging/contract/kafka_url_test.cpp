@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "messaging/broker_adapter.hpp"
-#include "messaging/kafka/connection.hpp"
+#include "messaging/kafka/kafka_connection.hpp"
 
 namespace onceguard::testing {
 namespace {

@@ -1,10 +1,10 @@
 // What the URLs of MQTT's consumers and publishers say.
+#include "messaging/mqtt/mqtt_url.hpp"
+
 #include <array>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
-
-#include "messaging/mqtt/address.hpp"
 
 namespace onceguard::messaging::mqtt {
 namespace {

@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "messaging/contract/redis_streams_fixture.hpp"
-#include "messaging/redis_streams/settings.hpp"
+#include "messaging/redis_streams/stream_url.hpp"
 
 namespace onceguard::testing {
 namespace {

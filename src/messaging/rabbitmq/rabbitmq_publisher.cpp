@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "messaging/broker_adapter.hpp"
-#include "messaging/rabbitmq/connection.hpp"
+#include "messaging/rabbitmq/amqp_connection.hpp"
 #include "messaging/rabbitmq/rabbitmq_broker.hpp"
 
 namespace onceguard::messaging::rabbitmq {

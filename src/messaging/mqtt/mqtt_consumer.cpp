@@ -7,9 +7,9 @@
 #include "messaging/broker_adapter.hpp"
 #include "messaging/holding_consumer.hpp"
 #include "messaging/mqtt/acknowledgements.hpp"
-#include "messaging/mqtt/connection.hpp"
 #include "messaging/mqtt/content.hpp"
 #include "messaging/mqtt/mqtt_broker.hpp"
+#include "messaging/mqtt/mqtt_connection.hpp"
 #include "messaging/mqtt/reason.hpp"
 
 namespace onceguard::messaging::mqtt {

@@ -1,4 +1,4 @@
-#include "messaging/rabbitmq/address.hpp"
+#include "messaging/rabbitmq/amqp_url.hpp"
 
 #include <array>
 #include <tuple>

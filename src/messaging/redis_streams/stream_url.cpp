@@ -1,4 +1,4 @@
-#include "messaging/redis_streams/settings.hpp"
+#include "messaging/redis_streams/stream_url.hpp"
 
 #include <array>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "messaging/redis_streams/publisher.hpp"
+#include "messaging/redis_streams/stream_publisher.hpp"
 
 #include "messaging/redis_streams/entry.hpp"
 

@@ -1,4 +1,4 @@
-#include "messaging/nats/connection.hpp"
+#include "messaging/nats/nats_connection.hpp"
 
 #include <algorithm>
 #include <chrono>

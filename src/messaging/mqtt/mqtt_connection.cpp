@@ -1,4 +1,4 @@
-#include "messaging/mqtt/connection.hpp"
+#include "messaging/mqtt/mqtt_connection.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "messaging/redis_streams/connection.hpp"
+#include "messaging/redis_streams/stream_connection.hpp"
 
 #include <algorithm>
 

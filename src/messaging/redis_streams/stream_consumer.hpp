@@ -8,8 +8,8 @@
 #include <onceguard/broker.hpp>
 
 #include "messaging/holding_consumer.hpp"
-#include "messaging/redis_streams/connection.hpp"
-#include "messaging/redis_streams/settings.hpp"
+#include "messaging/redis_streams/stream_connection.hpp"
+#include "messaging/redis_streams/stream_url.hpp"
 
 namespace onceguard::messaging::redis_streams {
 

@@ -1,4 +1,4 @@
-#include "messaging/mqtt/address.hpp"
+#include "messaging/mqtt/mqtt_url.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 
 #include "messaging/broker_adapter.hpp"
 #include "messaging/holding_consumer.hpp"
-#include "messaging/rabbitmq/connection.hpp"
+#include "messaging/rabbitmq/amqp_connection.hpp"
 #include "messaging/rabbitmq/management.hpp"
 #include "messaging/rabbitmq/rabbitmq_broker.hpp"
 

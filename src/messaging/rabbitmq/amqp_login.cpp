@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "messaging/rabbitmq/connection.hpp"
+#include "messaging/rabbitmq/amqp_connection.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 namespace {

@@ -15,7 +15,7 @@
 
 #include <onceguard/error.hpp>
 
-#include "messaging/rabbitmq/address.hpp"
+#include "messaging/rabbitmq/amqp_url.hpp"
 #include "messaging/rabbitmq/content.hpp"
 #include "messaging/socket/framed_connection.hpp"
 

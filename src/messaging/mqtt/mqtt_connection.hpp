@@ -9,7 +9,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "messaging/mqtt/address.hpp"
+#include "messaging/mqtt/mqtt_url.hpp"
 #include "messaging/mqtt/packets.hpp"
 #include "messaging/socket/framed_connection.hpp"
 

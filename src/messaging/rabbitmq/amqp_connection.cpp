@@ -1,4 +1,4 @@
-#include "messaging/rabbitmq/connection.hpp"
+#include "messaging/rabbitmq/amqp_connection.hpp"
 
 #include <algorithm>
 #include <utility>

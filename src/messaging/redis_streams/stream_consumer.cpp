@@ -1,4 +1,4 @@
-#include "messaging/redis_streams/consumer.hpp"
+#include "messaging/redis_streams/stream_consumer.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "messaging/sqs/connection.hpp"
+#include "messaging/sqs/sqs_connection.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -8,9 +8,9 @@
 
 #include "base/hash.hpp"
 #include "messaging/broker_adapter.hpp"
-#include "messaging/mqtt/connection.hpp"
 #include "messaging/mqtt/content.hpp"
 #include "messaging/mqtt/mqtt_broker.hpp"
+#include "messaging/mqtt/mqtt_connection.hpp"
 #include "messaging/mqtt/reason.hpp"
 
 namespace onceguard::messaging::mqtt {

@@ -1,4 +1,4 @@
-#include "messaging/kafka/connection.hpp"
+#include "messaging/kafka/kafka_connection.hpp"
 
 #include <algorithm>
 #include <limits>

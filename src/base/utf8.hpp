@@ -1,0 +1,16 @@
+// The characters of UTF-8 (RFC 3629).
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+namespace onceguard::base {
+
+struct code_point {
+  char32_t value = 0;
+  std::size_t size = 0;  ///< in bytes; 0: malformed
+};
+
+/// The character at the beginning of a text that is not empty.
+[[nodiscard]] code_point first_character(std::string_view text) noexcept;
+
+}  // namespace onceguard::base
