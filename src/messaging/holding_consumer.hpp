@@ -35,16 +35,16 @@ class holding_consumer : public consumer {
     });
   }
   [[nodiscard]] result<void> extend(std::uint64_t tag) final {
-    return on_held(tag, [&](held& one) { one.until = prolong(one.receipt, one.until); });
+    return on_held(tag, [&](held_delivery& one) { one.until = prolong(one.receipt, one.until); });
   }
   [[nodiscard]] result<void> acknowledge(std::uint64_t tag) final {
-    return settle(tag, [&](held& one) { confirm(tag, one.receipt); });
+    return settle(tag, [&](held_delivery& one) { confirm(tag, one.receipt); });
   }
   [[nodiscard]] result<void> give_back(std::uint64_t tag, milliseconds delay) final {
-    return settle(tag, [&](held& one) { put_back(tag, one.receipt, bounded(delay)); });
+    return settle(tag, [&](held_delivery& one) { put_back(tag, one.receipt, bounded(delay)); });
   }
   [[nodiscard]] result<void> dead_letter(std::uint64_t tag) final {
-    return settle(tag, [&](held& one) { bury(tag, one.receipt); });
+    return settle(tag, [&](held_delivery& one) { bury(tag, one.receipt); });
   }
   [[nodiscard]] result<std::optional<std::uint64_t>> backlog() final {
     return caught([&] {
@@ -54,7 +54,7 @@ class holding_consumer : public consumer {
   }
 
  protected:
-  struct held {
+  struct held_delivery {
     Receipt receipt;
     moment until;  ///< when it is forgotten
   };
@@ -92,7 +92,7 @@ class holding_consumer : public consumer {
   }
   /// The same where the broker gives tags.
   void hold_as(std::uint64_t tag, Receipt receipt, moment until = moment::max()) {
-    held_.insert_or_assign(tag, held{std::move(receipt), until});
+    held_.insert_or_assign(tag, held_delivery{std::move(receipt), until});
   }
   /// How many more may be held, up to `most`.
   [[nodiscard]] std::size_t room_for(std::size_t most) {
@@ -103,7 +103,7 @@ class holding_consumer : public consumer {
     const auto now = base::boot_now();
     std::erase_if(held_, [now](const auto& each) { return each.second.until <= now; });
   }
-  [[nodiscard]] std::map<std::uint64_t, held>& all_held() noexcept { return held_; }
+  [[nodiscard]] std::map<std::uint64_t, held_delivery>& all_held() noexcept { return held_; }
 
  private:
   static milliseconds bounded(milliseconds time) {
@@ -130,14 +130,14 @@ class holding_consumer : public consumer {
 
   template <class Work>
   [[nodiscard]] result<void> settle(std::uint64_t tag, const Work& work) {
-    return on_held(tag, [&](held& one) {
+    return on_held(tag, [&](held_delivery& one) {
       work(one);
       held_.erase(tag);
     });
   }
 
   const std::size_t in_flight_;
-  std::map<std::uint64_t, held> held_;
+  std::map<std::uint64_t, held_delivery> held_;
   std::uint64_t last_tag_ = 0;
 };
 

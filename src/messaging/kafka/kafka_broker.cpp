@@ -16,7 +16,9 @@ constexpr broker_kind kind{schemes,
                            open_by<read_kafka_url, kafka_publisher>,
                            nullptr,
                            files_fault_by<read_kafka_url>};
-ONCEGUARD_BROKER(kafka, kind);
 
 }  // namespace
+
+ONCEGUARD_BROKER(kafka, kind);
+
 }  // namespace onceguard::messaging::kafka

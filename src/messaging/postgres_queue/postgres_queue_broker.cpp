@@ -23,7 +23,9 @@ std::string fault_of(std::string_view url, broker_role role) {
 
 constexpr broker_kind kind{schemes,  consumer_example,     publisher_example,
                            fault_of, queue_consumer::open, queue_publisher::open};
-ONCEGUARD_BROKER(postgres_queue, kind);
 
 }  // namespace
+
+ONCEGUARD_BROKER(postgres_queue, kind);
+
 }  // namespace onceguard::messaging::postgres_queue

@@ -17,7 +17,9 @@ constexpr broker_kind kind{schemes,
                            open_by<read_settings, stream_publisher>,
                            nullptr,
                            files_fault_by<read_settings>};
-ONCEGUARD_BROKER(redis_streams, kind);
 
 }  // namespace
+
+ONCEGUARD_BROKER(redis_streams, kind);
+
 }  // namespace onceguard::messaging::redis_streams

@@ -15,7 +15,9 @@ constexpr broker_kind kind{schemes,
                            open_by<read_sqs_url, sqs_consumer>,
                            open_by<read_sqs_url, sqs_publisher>,
                            examine_sqs_queue};
-ONCEGUARD_BROKER(sqs, kind);
 
 }  // namespace
+
+ONCEGUARD_BROKER(sqs, kind);
+
 }  // namespace onceguard::messaging::sqs
