@@ -88,8 +88,8 @@ endfunction()
 # is called by name: a program knows those that it was linked with. Empty for other rooms.
 function(onceguard_registration room folder result)
   set(option "")
-  if((EXISTS ${PROJECT_SOURCE_DIR}/${folder}/registration.cpp AND NOT room STREQUAL "store")
-      OR EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${room}_broker.cpp)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/kind.cpp OR
+      EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${room}_broker.cpp)
     set(option LINKER:--undefined=onceguard_${room}_registration)
   endif()
   set(${result} ${option} PARENT_SCOPE)

@@ -1,10 +1,7 @@
 #include "config/stores.hpp"
 
-#include "store/dynamodb/dynamodb_store.hpp"
-#include "store/memory/memory_store.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/redis_store.hpp"
-#include "store/sqlite/sqlite_store.hpp"
 #include "store/tiered/tiered_store.hpp"
 
 namespace onceguard::config {
@@ -45,17 +42,6 @@ result<std::unique_ptr<store>> open_tiered(const settings& settings) {
 }
 
 }  // namespace
-
-const store_registry& known_stores() {
-  static const store_registry all({
-      &sqlite_store_kind(),
-      &postgres_store_kind(),
-      &redis_store_kind(),
-      &dynamodb_store_kind(),
-      &memory_store_kind(),
-  });
-  return all;
-}
 
 result<std::unique_ptr<late_store>> open_store(const settings& settings) {
   const auto* kind = known_stores().kind_of(settings.store.url);

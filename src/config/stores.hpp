@@ -1,13 +1,14 @@
-// The stores that this program was built with.
+// The store of the configuration, and what else asks its database.
 #pragma once
 #include "config/settings.hpp"
 #include "reconcile/query/query_source.hpp"
 #include "store/late_store.hpp"
-#include "store/registry.hpp"
+#include "store/linked_stores.hpp"
 
 namespace onceguard::config {
 
-[[nodiscard]] const store_registry& known_stores();
+/// A room of a store that the room `config` uses (cmake/rooms.ini) is one of them.
+[[nodiscard]] inline const store_registry& known_stores() { return linked_stores(); }
 
 /// The configured store, behind the accelerator if one is configured. It is opened in the
 /// background if it is out of reach. `settings` must outlive it. Commands don't use the

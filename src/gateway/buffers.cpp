@@ -1,7 +1,5 @@
 #include "gateway/buffers.hpp"
 
-#include <cstring>
-
 #include "engine/held_bytes.hpp"
 
 namespace onceguard::gateway {
@@ -25,12 +23,6 @@ struct shared_answers::entry {
 };
 
 shared_answers::~shared_answers() = default;
-
-std::size_t shared_answers::id_hash::operator()(const record_id& id) const noexcept {
-  std::size_t h = 0;
-  std::memcpy(&h, id.data(), sizeof h);  // a digest is as good as any hash
-  return h;
-}
 
 answer_ptr shared_answers::share(const record_id& id, answer_ptr answer,
                                  std::size_t left_for_others) {

@@ -11,6 +11,8 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/record.hpp>
 
+#include "core/record_id_hash.hpp"
+
 namespace onceguard::gateway {
 
 // Stored answers that are being sent to clients.
@@ -35,13 +37,10 @@ class shared_answers {
 
  private:
   struct entry;
-  struct id_hash {
-    std::size_t operator()(const record_id& id) const noexcept;
-  };
 
   byte_budget& room_;
-  mutable std::mutex mutex_;
-  boost::unordered_flat_map<record_id, std::weak_ptr<entry>, id_hash> by_id_;  // under the mutex
+  mutable std::mutex mutex_;  // guards the member below
+  boost::unordered_flat_map<record_id, std::weak_ptr<entry>, record_id_hash> by_id_;
 };
 
 /// Memory that slow clients can fill is refused first: an unfinished request is refused if half of

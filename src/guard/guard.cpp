@@ -16,7 +16,7 @@
 #include "engine/background.hpp"
 #include "guard/blocking.hpp"
 #include "guard/changes.hpp"
-#include "store/registration.hpp"
+#include "store/linked_stores.hpp"
 
 namespace onceguard {
 inline namespace v1 {

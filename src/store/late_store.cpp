@@ -7,8 +7,6 @@
 namespace onceguard {
 namespace {
 
-using boost::asio::awaitable;
-
 // Reasons that change from one attempt to the next must not fill the log.
 constexpr milliseconds changed_interval{5'000};
 
@@ -18,16 +16,6 @@ constexpr auto retry_hint =
 constexpr auto damaged_hint =
     "it is not tried again: put it right as the reason says, and start the gateway again; until "
     "then guarded requests get 503, or run unguarded where store_failure = \"open\"";
-
-template <class Outcome>
-awaitable<std::vector<result<Outcome>>> refuse_each(std::size_t count, error why) {
-  co_return std::vector<result<Outcome>>(count, result<Outcome>(std::move(why)));
-}
-
-template <class Outcome>
-awaitable<result<Outcome>> refuse(error why) {
-  co_return why;
-}
 
 }  // namespace
 
@@ -114,70 +102,13 @@ std::optional<late_store::absence> late_store::why_not_open() const {
 }
 
 store_traits late_store::traits() const {
-  const auto* target = opened();
-  return target != nullptr ? target->traits() : known_;
+  const auto* found = opened();
+  return found != nullptr ? found->traits() : known_;
 }
 
-awaitable<std::vector<result<verdict>>> late_store::claim(std::vector<onceguard::claim> batch,
-                                                          milliseconds timeout) {
-  if (auto* target = opened()) return target->claim(std::move(batch), timeout);
-  return refuse_each<verdict>(batch.size(), refusal());
-}
-
-awaitable<std::vector<result<settled>>> late_store::settle(std::vector<settlement> batch,
-                                                           milliseconds timeout) {
-  if (auto* target = opened()) return target->settle(std::move(batch), timeout);
-  return refuse_each<settled>(batch.size(), refusal());
-}
-
-awaitable<std::vector<result<bool>>> late_store::extend(std::vector<extension> batch,
-                                                        milliseconds timeout) {
-  if (auto* target = opened()) return target->extend(std::move(batch), timeout);
-  return refuse_each<bool>(batch.size(), refusal());
-}
-
-awaitable<result<resolve_decision>> late_store::resolve(resolution request, milliseconds timeout) {
-  if (auto* target = opened()) return target->resolve(std::move(request), timeout);
-  return refuse<resolve_decision>(refusal());
-}
-
-awaitable<result<std::optional<record_view>>> late_store::find(record_id id, milliseconds timeout) {
-  if (auto* target = opened()) return target->find(id, timeout);
-  return refuse<std::optional<record_view>>(refusal());
-}
-
-awaitable<result<list_page>> late_store::list(list_filter filter, std::string cursor,
-                                              std::size_t limit, milliseconds timeout) {
-  if (auto* target = opened()) {
-    return target->list(std::move(filter), std::move(cursor), limit, timeout);
-  }
-  return refuse<list_page>(refusal());
-}
-
-awaitable<result<counts>> late_store::count(std::string cursor, milliseconds timeout) {
-  if (auto* target = opened()) return target->count(std::move(cursor), timeout);
-  return refuse<counts>(refusal());
-}
-
-awaitable<result<import_outcome>> late_store::import_record(imported_record brought,
-                                                            milliseconds timeout) {
-  if (auto* target = opened()) return target->import_record(std::move(brought), timeout);
-  return refuse<import_outcome>(refusal());
-}
-
-awaitable<result<std::size_t>> late_store::sweep(std::size_t limit, milliseconds timeout) {
-  if (auto* target = opened()) return target->sweep(limit, timeout);
-  return refuse<std::size_t>(refusal());
-}
-
-awaitable<result<onceguard::vitals>> late_store::vitals(milliseconds timeout) {
-  if (auto* target = opened()) return target->vitals(timeout);
-  return refuse<onceguard::vitals>(refusal());
-}
-
-awaitable<result<void>> late_store::check_writes(milliseconds timeout) {
-  if (auto* target = opened()) return target->check_writes(timeout);
-  return refuse<void>(refusal());
+result<store*> late_store::target() const {
+  if (auto* found = opened()) return found;
+  return refusal();
 }
 
 void late_store::on_settled(settled_listener listener) {
@@ -186,18 +117,13 @@ void late_store::on_settled(settled_listener listener) {
   listener_ = std::move(listener);
 }
 
-std::vector<store_number> late_store::numbers() const {
-  const auto* target = opened();
-  return target == nullptr ? std::vector<store_number>() : target->numbers();
-}
-
 void late_store::stop() {
   const std::lock_guard lock(stopping_);
   if (thread_.joinable()) {
     thread_.request_stop();
     thread_.join();
   }
-  if (auto* target = opened()) return target->stop();
+  if (auto* found = opened()) return found->stop();
   const std::lock_guard guard(mutex_);
   refusal_ = error(errc::stopped, "the store was stopped");
 }

@@ -12,15 +12,14 @@
 #include <thread>
 #include <vector>
 
-#include <onceguard/store.hpp>
-
 #include "base/clock.hpp"
+#include "store/relayed_store.hpp"
 
 namespace onceguard {
 
 /// Until the store is open, every call fails at once with errc::store_unreachable and without an
 /// effect. From then on every call is a call of the opened store.
-class late_store final : public store {
+class late_store final : public relayed_store {
  public:
   /// Opens the store; blocks. errc::invalid_argument: no later call will succeed.
   /// errc::store_lost: what is there is damaged. It is not tried again, as a later attempt may find
@@ -47,27 +46,7 @@ class late_store final : public store {
   [[nodiscard]] std::optional<absence> why_not_open() const;
 
   [[nodiscard]] store_traits traits() const override;
-  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
-                                                             milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
-                                                              milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
-                                                                  milliseconds timeout) override;
-  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                 std::size_t limit, milliseconds timeout) override;
-  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record brought,
-                                                               milliseconds timeout) override;
-  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
-                                                    milliseconds timeout) override;
-  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
-  boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   void on_settled(settled_listener listener) override;
-  [[nodiscard]] std::vector<store_number> numbers() const override;
   /// Also waits for an attempt that is under way.
   void stop() override;
 
@@ -75,6 +54,7 @@ class late_store final : public store {
   late_store(store_traits known, opener open, clock::time_point begun);
 
   [[nodiscard]] store* opened() const noexcept { return opened_.load(std::memory_order_acquire); }
+  [[nodiscard]] result<store*> target() const override;
   [[nodiscard]] error refusal() const;
   void take(std::unique_ptr<store> opened);
   void fail(const error& why);

@@ -1,13 +1,14 @@
 // The records of the leases that this process got, so that a settle or a renewal needs no reading
 // of the record first.
 #pragma once
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include <onceguard/record.hpp>
+
+#include "core/record_id_hash.hpp"
 
 namespace onceguard {
 
@@ -39,15 +40,8 @@ class lease_cache {
   /// Leases that nobody settles are dropped at some time.
   static constexpr std::size_t most = 65'536;
 
-  struct id_hash {
-    std::size_t operator()(const record_id& id) const noexcept {
-      std::size_t out = 0;  // the id is a SHA-256: any part of it is a good hash
-      std::memcpy(&out, id.data(), sizeof out);
-      return out;
-    }
-  };
   std::mutex mutex_;
-  std::unordered_map<record_id, Lease, id_hash> leases_;
+  std::unordered_map<record_id, Lease, record_id_hash> leases_;
 };
 
 }  // namespace onceguard

@@ -1,5 +1,4 @@
-// Stores by URL. Each store describes itself; the program registers those that it was built with
-// (src/config/stores.cpp).
+// Stores by URL. Each store describes itself.
 #pragma once
 #include <memory>
 #include <span>
@@ -55,6 +54,7 @@ struct store_kind {
   };
 
   std::span<const std::string_view> schemes;  ///< of its URLs, without the colon
+  int position = 0;                           ///< in lists of stores, for people
   std::string_view example;                   ///< a URL, for people
   store_traits traits;
   bool takes_accelerator = false;  ///< it may stand behind one

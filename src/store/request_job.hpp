@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
+
+#include <boost/asio/awaitable.hpp>
 
 #include <onceguard/record.hpp>
 
@@ -37,5 +40,33 @@ class request_job final : public call {
  private:
   std::size_t ended_ = 0;
 };
+
+/// Sends requests together, and returns them with what became of each. A request of which the
+/// servers are to have less time than its caller has a member `time_of_servers`.
+template <class Request>
+[[nodiscard]] boost::asio::awaitable<std::vector<Request>> send_all(
+    std::shared_ptr<batch_queue> queue, std::vector<Request> requests, milliseconds timeout) {
+  if (requests.empty()) co_return std::vector<Request>();
+  auto inner = timeout;
+  if constexpr (requires { Request::time_of_servers(timeout); }) {
+    inner = Request::time_of_servers(timeout);
+  }
+  const auto whole = std::make_shared<request_job<Request>>(std::move(requests), inner);
+  const auto size = whole->parts.size();
+  co_await perform(whole, std::move(queue), timeout);
+  if (!whole->lapse()) co_return std::move(whole->parts);
+  std::vector<Request> out(size);
+  for (auto& each : out) each.failed = *whole->lapse();
+  co_return out;
+}
+
+template <class Request>
+[[nodiscard]] boost::asio::awaitable<Request> send_one(std::shared_ptr<batch_queue> queue,
+                                                       Request single, milliseconds timeout) {
+  std::vector<Request> requests;
+  requests.push_back(std::move(single));
+  auto done = co_await send_all(std::move(queue), std::move(requests), timeout);
+  co_return std::move(done.front());
+}
 
 }  // namespace onceguard

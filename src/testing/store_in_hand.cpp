@@ -12,6 +12,7 @@
 #include "core/request.hpp"
 #include "guard/blocking.hpp"
 #include "store/memory/memory_store.hpp"
+#include "store/relayed_store.hpp"
 
 namespace onceguard::testing {
 
@@ -49,62 +50,17 @@ namespace {
 
 /// The records of a store_in_hand, as long as it can be reached.
 template <class State>
-class opened_store final : public store {
+class opened_store final : public relayed_store {
  public:
   explicit opened_store(std::shared_ptr<State> shared) : shared_(std::move(shared)) {}
 
   [[nodiscard]] store_traits traits() const override { return shared_->records.traits(); }
-
-  awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
-                                                milliseconds timeout) override {
-    if (!reachable()) co_return all_failed<verdict>(batch.size());
-    co_return co_await shared_->records.claim(std::move(batch), timeout);
-  }
-  awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
-                                                 milliseconds timeout) override {
-    if (!reachable()) co_return all_failed<settled>(batch.size());
-    co_return co_await shared_->records.settle(std::move(batch), timeout);
-  }
-  awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
-                                              milliseconds timeout) override {
-    if (!reachable()) co_return all_failed<bool>(batch.size());
-    co_return co_await shared_->records.extend(std::move(batch), timeout);
-  }
-  awaitable<result<resolve_decision>> resolve(resolution request, milliseconds timeout) override {
-    if (!reachable()) co_return unreachable();
-    co_return co_await shared_->records.resolve(std::move(request), timeout);
-  }
-  awaitable<result<std::optional<record_view>>> find(record_id id, milliseconds timeout) override {
-    if (!reachable()) co_return unreachable();
-    co_return co_await shared_->records.find(id, timeout);
-  }
-  awaitable<result<list_page>> list(list_filter filter, std::string cursor, std::size_t limit,
-                                    milliseconds timeout) override {
-    if (!reachable()) co_return unreachable();
-    co_return co_await shared_->records.list(std::move(filter), std::move(cursor), limit, timeout);
-  }
-  awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override {
-    if (!reachable()) co_return unreachable();
-    co_return co_await shared_->records.count(std::move(cursor), timeout);
-  }
-  awaitable<result<std::size_t>> sweep(std::size_t limit, milliseconds timeout) override {
-    if (!reachable()) co_return unreachable();
-    co_return co_await shared_->records.sweep(limit, timeout);
-  }
-  awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override {
-    if (!reachable()) co_return unreachable();
-    co_return co_await shared_->records.vitals(timeout);
-  }
   void stop() override {}  // the records may be open elsewhere
 
  private:
-  [[nodiscard]] bool reachable() const noexcept { return shared_->reachable; }
-  static error unreachable() {
-    return {errc::store_unreachable, "store in hand: the test made it unreachable"};
-  }
-  template <class T>
-  static std::vector<result<T>> all_failed(std::size_t size) {
-    return std::vector<result<T>>(size, unreachable());
+  [[nodiscard]] result<store*> target() const override {
+    if (shared_->reachable) return &shared_->records;
+    return error(errc::store_unreachable, "store in hand: the test made it unreachable");
   }
 
   const std::shared_ptr<State> shared_;

@@ -7,6 +7,7 @@
 
 #include "base/hash.hpp"
 #include "core/record_codec.hpp"
+#include "store/dynamodb/scan/table_scan.hpp"
 
 namespace onceguard::dynamodb {
 namespace {
@@ -93,7 +94,7 @@ std::optional<request> act::decide_next(reading seen) {
     if (seen.found->open.empty()) to_note_ = seen.found;
     return meet_unreadable(seen);
   }
-  if (seen.stored && seen.stored->pieces.count > 0 && needs_answer()) {
+  if (seen.stored && seen.stored->pieces.count > 0 && needs_answer_) {
     return gather(std::move(seen));
   }
   return decide_on(seen);
@@ -200,11 +201,11 @@ std::optional<request> act::decide_on_held(token token, const claim_id& claim_id
   return decide_on(seen);
 }
 
-std::optional<request> act::replace(const reading& seen, record stored, bool counts) {
+std::optional<request> act::replace(const reading& seen, record stored, change why) {
   const bool continues = seen.former() != nullptr;
   decided_at_ = seen.now;
   replaced_ = seen.found;
-  counts_ = counts;
+  counts_ = why == change::forget;
   pending_ = {};
   pending_.record = stored;
   pending_.first = continues ? seen.stored->first : context_.time.next_first(seen.now);
@@ -229,6 +230,12 @@ void act::hold() {
   written.lease = pending_item_.lease;
   written.record = pending_item_.payload;
   context_.leases.put(id_, {pending_, std::move(written)});
+}
+
+std::optional<request> find_act::decide_on(const reading& seen) {
+  std::optional<record_view> out;
+  if (seen.former() != nullptr) out = view_of(id_, *seen.stored, seen.now, context_);
+  return end(std::move(out));
 }
 
 }  // namespace onceguard::dynamodb

@@ -8,6 +8,7 @@
 
 #include "store/dynamodb/reading.hpp"
 #include "store/dynamodb/wire/calls.hpp"
+#include "store/record_acts.hpp"
 
 namespace onceguard::dynamodb {
 
@@ -16,10 +17,13 @@ class act {
  public:
   act(const record_id& id, const act_context& context) : id_(id), context_(context) {}
   virtual ~act() = default;
-  act(const act&) = delete;
-  act& operator=(const act&) = delete;
+  act(act&&) = default;
+  act& operator=(act&&) = delete;
 
-  [[nodiscard]] virtual std::optional<request> begin() { return read_again(); }
+  using request_type = request;
+  using reading_type = reading;
+  using context_type = act_context;
+
   /// What became of the last request.
   [[nodiscard]] std::optional<request> take(request done);
 
@@ -36,15 +40,22 @@ class act {
   /// The record that was decided on stands.
   [[nodiscard]] virtual std::optional<request> written() = 0;
   [[nodiscard]] virtual std::optional<request> fail(error why) = 0;
-  /// Does the decision need the answer that a record has in pieces?
-  [[nodiscard]] virtual bool needs_answer() const { return true; }
+  /// The decision does not need the answer that a record has in pieces.
+  void leave_answer_out() noexcept { needs_answer_ = false; }
 
+  /// What a first claim is decided on.
+  [[nodiscard]] reading nothing_seen() const {
+    reading out;
+    out.now = context_.time.now();
+    return out;
+  }
+  [[nodiscard]] milliseconds retention_margin() const noexcept { return context_.retention_margin; }
+  [[nodiscard]] static token first_token() noexcept { return 0; }  // never asked for
   [[nodiscard]] std::optional<request> read_again();
   /// Decides on the lease that this process holds, or reads the record first.
   [[nodiscard]] std::optional<request> decide_on_held(token token, const claim_id& claim_id);
-  /// Replaces what was seen. `counts`: operators have released a completed record.
-  [[nodiscard]] std::optional<request> replace(const reading& seen, record stored,
-                                               bool counts = false);
+  /// Replaces what was seen. An answer that is forgotten is counted.
+  [[nodiscard]] std::optional<request> replace(const reading& seen, record stored, change why);
   /// The lease of the record that was written is this process's.
   void hold();
 
@@ -63,6 +74,7 @@ class act {
   void cut(record& stored);
 
   stage stage_ = stage::reading;
+  bool needs_answer_ = true;
   // of the record to write
   stored_record pending_;
   record_item pending_item_;
@@ -83,24 +95,23 @@ class act {
   std::optional<item> to_note_;
 };
 
-/// An act with its item and its outcome.
-template <class Item, class Outcome>
-class act_of : public act {
+using claim_act = onceguard::claim_act<act>;
+using settle_act = onceguard::settle_act<act>;
+using extend_act = onceguard::extend_act<act>;
+using resolve_act = onceguard::resolve_act<act>;
+using import_act = onceguard::import_act<act>;
+
+struct question {
+  record_id id{};
+};
+class find_act final : public act_of<act, question, std::optional<record_view>> {
  public:
-  using item_type = Item;
-  using outcome_type = Outcome;
+  using act_of::act_of;
+  [[nodiscard]] std::optional<request> begin() { return read_again(); }
 
-  act_of(Item item, const act_context& context) : act(item.id, context), item_(std::move(item)) {}
-  std::optional<result<Outcome>> outcome;
-
- protected:
-  std::optional<request> end(result<Outcome> result) {
-    outcome.emplace(std::move(result));
-    return std::nullopt;
-  }
-  [[nodiscard]] std::optional<request> fail(error why) override { return end(std::move(why)); }
-
-  Item item_;
+ private:
+  [[nodiscard]] std::optional<request> decide_on(const reading& seen) override;
+  [[nodiscard]] std::optional<request> written() override { return std::nullopt; }
 };
 
 }  // namespace onceguard::dynamodb

@@ -1,15 +1,12 @@
 #include "store/dynamodb/dynamodb_store.hpp"
 
 #include <algorithm>
-#include <map>
 #include <type_traits>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
-#include "store/dynamodb/examine.hpp"
 #include "store/dynamodb/scan/table_scan.hpp"
 #include "store/dynamodb/table/table.hpp"
-#include "store/staleness.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::dynamodb {
@@ -55,68 +52,34 @@ act_context dynamodb_store::context() {
           params_.pages_in_order};
 }
 
+void dynamodb_store::stop() { client_.stop(); }
+
 store_traits dynamodb_store::traits() const { return dynamodb_store_kind().traits; }
 
-/// Acts on one record come one after the other; those on different ones go together.
 template <class Act>
 awaitable<std::vector<result<typename Act::outcome_type>>> dynamodb_store::carry_out(
     std::vector<typename Act::item_type> batch, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
-  std::vector<std::unique_ptr<Act>> acts;
-  std::map<record_id, std::vector<std::size_t>> lines;  // those that wait, the last one first
-  for (auto& each : batch) {
-    lines[each.id].push_back(acts.size());
-    acts.push_back(std::make_unique<Act>(std::move(each), context()));
-  }
-  std::vector<std::size_t> open;  // the acts that the calls belong to
-  std::vector<request> calls;
-  const auto begin_next = [&](std::vector<std::size_t>& line) {
-    while (!line.empty()) {
-      const auto which = line.back();
-      line.pop_back();
-      if (auto first = acts[which]->begin()) {
-        open.push_back(which);
-        calls.push_back(std::move(*first));
-        return;
-      }
-    }
+  auto acts = acts_of<Act>(std::move(batch), context());
+  const auto send = [&](std::vector<request> sent) {
+    return send_all(client_.queue(), std::move(sent), left_until(until));
   };
-  for (auto& [id, line] : lines) {
-    std::reverse(line.begin(), line.end());
-    begin_next(line);
-  }
-  while (!calls.empty()) {
-    auto sent = std::exchange(calls, {});
-    auto done = co_await send_all(client_.queue(), std::move(sent), left_until(until));
-    const auto answered = std::exchange(open, {});
-    for (std::size_t i = 0; i < answered.size(); ++i) {
-      auto& mine = *acts[answered[i]];
-      if (auto next = mine.take(std::move(done[i]))) {
-        open.push_back(answered[i]);
-        calls.push_back(std::move(*next));
-      } else {
-        begin_next(lines.at(mine.id()));
-      }
-    }
-  }
+  co_await onceguard::carry_out(acts, send, act_order::one_by_one);
   std::vector<item> unreadable;
-  std::vector<result<typename Act::outcome_type>> out;
-  out.reserve(acts.size());
   for (auto& each : acts) {
-    if (each->has_written()) wrote_ = true;
-    if (each->to_note()) unreadable.push_back(*each->to_note());
+    if (each.has_written()) wrote_ = true;
+    if (each.to_note()) unreadable.push_back(*each.to_note());
     if constexpr (std::is_same_v<Act, claim_act>) {
-      if (each->has_written() && !gate_.known()) {
+      if (each.has_written() && !gate_.known()) {
         // Nobody holds the lease that was granted, and it is given back.
-        each->outcome.emplace(error(errc::store_lost,
-                                    target_.name() + ": the table was gone, or is another one",
-                                    effect::done));
+        each.outcome.emplace(error(errc::store_lost,
+                                   target_.name() + ": the table was gone, or is another one",
+                                   effect::done));
       }
     }
-    out.push_back(std::move(*each->outcome));
   }
   if (!unreadable.empty()) co_await note_unreadable(std::move(unreadable), until);
-  co_return out;
+  co_return outcomes_of(acts);
 }
 
 template <class Act>
@@ -162,8 +125,7 @@ awaitable<result<resolve_decision>> dynamodb_store::resolve(resolution request,
 awaitable<result<import_outcome>> dynamodb_store::import_record(imported_record request,
                                                                 milliseconds timeout) {
   if (request.recovery) co_return recovery_refused("dynamodb");
-  import_item one{std::move(request)};
-  co_return co_await carry_out_one<import_act>(std::move(one), timeout);
+  co_return co_await carry_out_one<import_act>(std::move(request), timeout);
 }
 
 awaitable<result<std::optional<record_view>>> dynamodb_store::find(record_id id,
@@ -229,33 +191,3 @@ awaitable<result<onceguard::vitals>> dynamodb_store::vitals(milliseconds timeout
 }
 
 }  // namespace onceguard::dynamodb
-
-namespace onceguard {
-
-const store_kind& dynamodb_store_kind() noexcept {
-  static constexpr std::array<std::string_view, 1> schemes{"dynamodb"};
-  static const store_kind kind{
-      .schemes = schemes,
-      .example = dynamodb::url_example,
-      .traits = {.name = "dynamodb"},
-      .generation_lag = 3 * poll_interval,  // each poll counts what was written before it
-      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
-        auto opened = dynamodb::dynamodb_store::open({.url = params.url,
-                                                      .timeout = params.timeout,
-                                                      .connections = params.connections,
-                                                      .clock = params.clock});
-        if (!opened) return opened.error();
-        return std::unique_ptr<store>(std::move(*opened));
-      },
-      .url_fault =
-          [](std::string_view url) {
-            const auto parsed = dynamodb::parse_address(url);
-            return parsed ? std::string() : parsed.error().detail;
-          },
-      .schema = &dynamodb::table_tools(),
-      .examine = dynamodb::examine,
-  };
-  return kind;
-}
-
-}  // namespace onceguard

@@ -8,12 +8,13 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/dynamodb/acts.hpp"
+#include "store/dynamodb/act.hpp"
 #include "store/dynamodb/client/client.hpp"
 #include "store/dynamodb/dynamodb_params.hpp"
 #include "store/dynamodb/scan/open_records.hpp"
 #include "store/grant_gate.hpp"
 #include "store/registry.hpp"
+#include "store/store_calls.hpp"
 
 namespace onceguard::dynamodb {
 
@@ -21,6 +22,10 @@ namespace onceguard::dynamodb {
 /// or a settle meets is read, decided here, and written on the condition that it still stands.
 /// Callers are coroutines on io_contexts of one thread each. Call stop() before the last of these
 /// io_contexts ends.
+///
+/// list() scans the table, or, of what needs a person, only what is unsettled, and leaves answers
+/// out that are in pieces; count() scans the table, a piece in each call. DynamoDB removes expired
+/// items by itself: sweep() removes nothing, and tells other processes which leases are over.
 class dynamodb_store final : public store {
  public:
   /// Looks at the table; blocks, up to the timeout. errc::invalid_argument: the URL is wrong, there
@@ -29,32 +34,8 @@ class dynamodb_store final : public store {
   [[nodiscard]] static result<std::unique_ptr<dynamodb_store>> open(const dynamodb_params& params);
   ~dynamodb_store() override;
 
-  [[nodiscard]] store_traits traits() const override;
-  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
-                                                             milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
-                                                              milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
-                                                               milliseconds timeout) override;
-  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
-                                                                  milliseconds timeout) override;
-  /// Scans the table; of what needs a person, only what is unsettled. The answers are left out
-  /// where they are in pieces.
-  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                 std::size_t limit, milliseconds timeout) override;
-  /// Scans the table, a piece in each call.
-  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  /// Removes nothing: DynamoDB removes expired items by itself. Tells other processes which leases
-  /// are over.
-  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
-                                                    milliseconds timeout) override;
-  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  ONCEGUARD_STORE_CALLS;
   [[nodiscard]] std::vector<store_number> numbers() const override { return client_.numbers(); }
-  void stop() override { client_.stop(); }
 
  private:
   dynamodb_store(const dynamodb_params& params, address target,

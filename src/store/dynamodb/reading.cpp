@@ -1,5 +1,8 @@
 #include "store/dynamodb/reading.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 #include "base/hash.hpp"
 #include "core/record_codec.hpp"
 #include "store/view.hpp"
@@ -23,6 +26,13 @@ result<stored_record> decode_item(const item& found) {
 }
 
 }  // namespace
+
+token reading::token_beyond() const {
+  token left = 0;
+  const auto text = found->lease.value_or(std::string());
+  if (std::from_chars(text.data(), text.data() + text.size(), left).ec != std::errc()) left = 0;
+  return std::max(clock_token(), left) + 1;
+}
 
 reading read_record(const record_id& id, std::optional<item> found, const act_context& context) {
   reading out;

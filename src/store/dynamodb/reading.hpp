@@ -9,12 +9,19 @@
 #include <onceguard/error.hpp>
 
 #include "store/dynamodb/clocks.hpp"
-#include "store/dynamodb/lease_cache.hpp"
 #include "store/dynamodb/observations.hpp"
 #include "store/dynamodb/wire/item.hpp"
 #include "store/dynamodb/wire/payload.hpp"
+#include "store/lease_cache.hpp"
 
 namespace onceguard::dynamodb {
+
+/// A record as this process has written it, for the settle of its lease.
+struct cached_lease {
+  stored_record stored;  ///< with points in time of this process's clock
+  item written;
+};
+using lease_cache = onceguard::lease_cache<cached_lease>;
 
 /// What acts need of their store.
 struct act_context {
@@ -40,10 +47,14 @@ struct reading {
   [[nodiscard]] const record* former() const {
     return stored && !expired(stored->record, now) ? &stored->record : nullptr;
   }
+  static constexpr auto whose_clock = "this machine's clock";
   /// Larger than any token of the record.
   [[nodiscard]] token next_token() const {
     return clocks::next_token(now, stored ? &stored->record : nullptr);
   }
+  [[nodiscard]] token clock_token() const { return clocks::next_token(now, nullptr); }
+  /// Of what can't be read, the lease may be left.
+  [[nodiscard]] token token_beyond() const;
 };
 
 /// Decodes the item and counts since when it stands so.

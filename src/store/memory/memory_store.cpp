@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 
 #include "base/hash.hpp"
 #include "store/view.hpp"
@@ -16,12 +15,6 @@ using boost::asio::awaitable;
 error stopped() { return error(errc::stopped, "memory store: it was stopped"); }
 
 }  // namespace
-
-std::size_t memory_store::id_hash::operator()(const record_id& id) const noexcept {
-  std::size_t out = 0;  // the id is a SHA-256: any part of it is a good hash
-  std::memcpy(&out, id.data(), sizeof out);
-  return out;
-}
 
 memory_store::memory_store(const base::clock& clock)
     : clock_(clock),
@@ -203,32 +196,6 @@ awaitable<result<onceguard::vitals>> memory_store::vitals(milliseconds) {
 void memory_store::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-}
-
-const store_kind& memory_store_kind() noexcept {
-  static constexpr std::array<std::string_view, 1> schemes{"memory"};
-  static const store_kind kind{
-      .schemes = schemes,
-      .example = "memory:",
-      .traits = {.name = "memory", .durable = false, .shared = false},
-      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
-        return std::unique_ptr<store>(std::make_unique<memory_store>(*params.clock));
-      },
-      .url_fault =
-          [](std::string_view url) {
-            return std::string(url == "memory:" ? "" : "memory: takes nothing after the colon");
-          },
-      .unreadable_from_outside =
-          [](const std::string&) {
-            return std::string("a memory: store can't be seen from another process");
-          },
-      .examine = [](const store_params&, store_role role) -> base::diagnoses {
-        return {{base::diagnosis::grade::warning, diagnosis_id(role, "durability"),
-                 "memory: the records end with the process, and what they guard runs again",
-                 "take sqlite:PATH for anything but trials"}};
-      },
-  };
-  return kind;
 }
 
 }  // namespace onceguard

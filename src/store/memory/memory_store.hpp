@@ -7,7 +7,9 @@
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
+#include "core/record_id_hash.hpp"
 #include "store/registry.hpp"
+#include "store/store_calls.hpp"
 #include "store/wall_guard.hpp"
 
 namespace onceguard {
@@ -18,34 +20,12 @@ class memory_store final : public store {
   /// `clock` must outlive the store.
   explicit memory_store(const base::clock& clock = base::system_clock());
 
-  [[nodiscard]] store_traits traits() const override;
-  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
-                                                             milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
-                                                              milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
-                                                                  milliseconds timeout) override;
-  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                 std::size_t limit, milliseconds timeout) override;
-  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
-                                                               milliseconds timeout) override;
-  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
-                                                    milliseconds timeout) override;
-  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
-  void stop() override;
+  ONCEGUARD_STORE_CALLS;
 
  private:
   struct entry {
     std::uint64_t number;  ///< in the order of the first claims
     record stored;
-  };
-  struct id_hash {
-    std::size_t operator()(const record_id& id) const noexcept;
   };
 
   [[nodiscard]] const record* find_record(const record_id& id) const;
@@ -59,7 +39,7 @@ class memory_store final : public store {
   const base::clock& clock_;
   std::mutex mutex_;
   wall_guard guard_;
-  std::unordered_map<record_id, entry, id_hash> records_;
+  std::unordered_map<record_id, entry, record_id_hash> records_;
   std::map<std::uint64_t, record_id> order_;
   std::uint64_t next_number_ = 1;
   token last_token_;

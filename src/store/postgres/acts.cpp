@@ -8,12 +8,8 @@
 namespace onceguard::postgres {
 namespace {
 
-// Some 3,000 years: sums of it stay far from overflow.
-constexpr milliseconds length_max{100'000'000'000'000};
 // While another transaction has locked the record, nobody knows for how long.
 constexpr milliseconds retry_after_lock{50};
-
-void bound(milliseconds& length) { length = std::clamp(length, milliseconds(0), length_max); }
 
 /// A token above the range of bigint was never granted by this store.
 std::int64_t as_bigint(token value) noexcept {
@@ -81,10 +77,7 @@ request act<Item, Outcome>::write(const reading& seen, record next) {
 
 std::optional<request> claim_act::begin() {
   if (!item_.about) return end(subject_missing());
-  for (auto* each :
-       {&item_.lease, &item_.probe_after, &item_.unknown_retention, &item_.retention}) {
-    bound(*each);
-  }
+  bound_times(item_.lease, item_.probe_after, item_.unknown_retention, item_.retention);
   verdict_ = decide(nullptr, item_, {}, 0).verdict;
   request out;
   out.id = item_.id;
@@ -143,9 +136,7 @@ std::optional<request> claim_act::read(request done) {
 // --- settles --------------------------------------------------------------------------------
 
 std::optional<request> settle_act::begin() {
-  for (auto* each : {&item_.retention, &item_.backoff, &item_.backoff_max, &item_.probe_pause}) {
-    bound(*each);
-  }
+  bound_times(item_.retention, item_.backoff, item_.backoff_max, item_.probe_pause);
   if (item_.kind != settle_kind::complete || !item_.about) return query();
   request out;
   out.id = item_.id;
@@ -181,7 +172,7 @@ std::optional<request> settle_act::read(request done) {
 // --- extensions -----------------------------------------------------------------------------
 
 std::optional<request> extend_act::begin() {
-  bound(item_.lease);
+  bound_times(item_.lease);
   return query();
 }
 

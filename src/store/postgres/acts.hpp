@@ -6,12 +6,13 @@
 
 #include <onceguard/decide.hpp>
 
+#include "store/carry_out.hpp"
 #include "store/postgres/batching/connection_pool.hpp"
 #include "store/postgres/batching/request.hpp"
 
 namespace onceguard::postgres {
 
-/// What the three kinds share. `begin` and `read` give the next request; without one, there is an
+/// What the three kinds share. `begin` and `take` give the next request; without one, there is an
 /// outcome. A request that wrote nothing is followed by one that reads the record.
 template <class Item, class Outcome>
 class act {
@@ -20,9 +21,16 @@ class act {
   using outcome_type = Outcome;
 
   act(Item item, connection_pool& servers) : item_(std::move(item)), pool_(servers) {}
+  virtual ~act() = default;
+  [[nodiscard]] std::optional<request> take(request done) {
+    if (done.failed) return end(*std::move(done.failed));
+    return read(std::move(done));
+  }
+  [[nodiscard]] const record_id& id() const noexcept { return item_.id; }
   std::optional<result<Outcome>> outcome;
 
  protected:
+  [[nodiscard]] virtual std::optional<request> read(request done) = 0;
   std::optional<request> end(result<Outcome> result) {
     outcome.emplace(std::move(result));
     return std::nullopt;
@@ -49,9 +57,9 @@ class claim_act final : public act<claim, verdict> {
  public:
   using act::act;
   [[nodiscard]] std::optional<request> begin();
-  [[nodiscard]] std::optional<request> read(request done);
 
  private:
+  [[nodiscard]] std::optional<request> read(request done) override;
   verdict verdict_;          // once the record is written
   bool sent_twice_ = false;  // the first sending has an unknown effect
 };
@@ -60,9 +68,9 @@ class settle_act final : public act<settlement, settled> {
  public:
   using act::act;
   [[nodiscard]] std::optional<request> begin();
-  [[nodiscard]] std::optional<request> read(request done);
 
  private:
+  [[nodiscard]] std::optional<request> read(request done) override;
   settled settled_;
 };
 
@@ -70,7 +78,9 @@ class extend_act final : public act<extension, bool> {
  public:
   using act::act;
   [[nodiscard]] std::optional<request> begin();
-  [[nodiscard]] std::optional<request> read(request done);
+
+ private:
+  [[nodiscard]] std::optional<request> read(request done) override;
 };
 
 /// The request that writes the record in the place of what was read.

@@ -1,26 +1,13 @@
 #include "store/postgres/postgres_store.hpp"
 
-#include <array>
-
 #include "store/postgres/acts.hpp"
-#include "store/postgres/examine.hpp"
 #include "store/postgres/queries/questions.hpp"
-#include "store/postgres/schema.hpp"
 #include "store/view.hpp"
 
 namespace onceguard::postgres {
 namespace {
 
 using boost::asio::awaitable;
-
-/// Sends one request, and returns it with what became of it.
-awaitable<request> send_one(std::shared_ptr<batch_queue> queue, request single,
-                            milliseconds timeout) {
-  std::vector<request> requests;
-  requests.push_back(std::move(single));
-  auto done = co_await send_all(std::move(queue), std::move(requests), timeout);
-  co_return std::move(done.front());
-}
 
 /// Asks a question. `Read`: rows, dispatcher → Outcome or result<Outcome>. A question that only
 /// reads may be asked again when its effect is unknown.
@@ -56,35 +43,12 @@ template <class Act>
 awaitable<std::vector<result<typename Act::outcome_type>>> postgres_store::carry_out(
     std::vector<typename Act::item_type> batch, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
-  std::vector<Act> acts;
-  acts.reserve(batch.size());
-  std::vector<std::size_t> open;  // the acts that the requests belong to
-  std::vector<request> requests;
-  for (auto& each : batch) {
-    auto& mine = acts.emplace_back(std::move(each), pool_);
-    if (auto first = mine.begin()) {
-      open.push_back(acts.size() - 1);
-      requests.push_back(std::move(*first));
-    }
-  }
-  while (!requests.empty()) {
-    auto sent = std::exchange(requests, {});
-    auto done = co_await send_all(pool_.queue(), std::move(sent), left_until(until));
-    const auto answered = std::exchange(open, {});
-    for (std::size_t i = 0; i < answered.size(); ++i) {
-      auto& mine = acts[answered[i]];
-      if (done[i].failed) {
-        mine.outcome.emplace(*done[i].failed);
-      } else if (auto next = mine.read(std::move(done[i]))) {
-        open.push_back(answered[i]);
-        requests.push_back(std::move(*next));
-      }
-    }
-  }
-  std::vector<result<typename Act::outcome_type>> out;
-  out.reserve(acts.size());
-  for (auto& each : acts) out.push_back(std::move(*each.outcome));
-  co_return out;
+  auto acts = acts_of<Act>(std::move(batch), pool_);
+  const auto send = [&](std::vector<request> sent) {
+    return send_all(pool_.queue(), std::move(sent), left_until(until));
+  };
+  co_await onceguard::carry_out(acts, send, act_order::together);
+  co_return outcomes_of(acts);
 }
 
 awaitable<std::vector<result<verdict>>> postgres_store::claim(std::vector<onceguard::claim> batch,
@@ -303,42 +267,3 @@ void postgres_store::stop() {
 }
 
 }  // namespace onceguard::postgres
-
-namespace onceguard {
-
-const store_kind& postgres_store_kind() noexcept {
-  static constexpr std::array<std::string_view, 2> schemes{"postgresql", "postgres"};
-  static constexpr store_kind::schema_tools schema{
-      .migrate =
-          [](const store_params& params, bool finish) {
-            return postgres::migrate_database(params.url, params.timeout, finish);
-          },
-      .script = postgres::migration_script,
-  };
-  static const store_kind kind{
-      .schemes = schemes,
-      .example = "postgresql://HOST/DATABASE",
-      .traits = {.name = "postgres", .transactional = true},
-      .takes_accelerator = true,
-      .answers_queries = true,
-      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
-        auto opened = postgres::postgres_store::open({.url = params.url,
-                                                      .timeout = params.timeout,
-                                                      .clock = params.clock,
-                                                      .connections = params.connections});
-        if (!opened) return opened.error();
-        return std::unique_ptr<store>(std::move(*opened));
-      },
-      .url_fault = [](std::string_view url) -> std::string {
-        const bool right = url.substr(url.find(':')).starts_with("://");
-        if (!right) return "expected \"postgresql://HOST/DATABASE\"";
-        const auto parsed = postgres::parse_conninfo(std::string(url), {});
-        return parsed ? std::string() : parsed.error().detail;
-      },
-      .schema = &schema,
-      .examine = [](const store_params& params, store_role) { return postgres::examine(params); },
-  };
-  return kind;
-}
-
-}  // namespace onceguard

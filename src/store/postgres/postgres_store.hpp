@@ -9,11 +9,13 @@
 #include "store/postgres/batching/connection_pool.hpp"
 #include "store/postgres/postgres_params.hpp"
 #include "store/registry.hpp"
+#include "store/store_calls.hpp"
 
 namespace onceguard::postgres {
 
 /// Calls that wait at the same time are sent in one statement. Callers are coroutines on
-/// io_contexts of one thread each. Call stop() before the last of these io_contexts ends.
+/// io_contexts of one thread each. Call stop() before the last of these io_contexts ends. sweep()
+/// reads the database's clock first: after a step of the clock nothing is swept.
 class postgres_store final : public store, public epoch_metadata {
  public:
   /// Connects; blocks, up to the timeout. Creates nothing. errc::invalid_argument: the URL is
@@ -22,26 +24,7 @@ class postgres_store final : public store, public epoch_metadata {
   [[nodiscard]] static result<std::unique_ptr<postgres_store>> open(postgres_params params);
   ~postgres_store() override { stop(); }
 
-  [[nodiscard]] store_traits traits() const override;
-  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
-                                                             milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
-                                                              milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
-                                                                  milliseconds timeout) override;
-  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                 std::size_t limit, milliseconds timeout) override;
-  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  /// Reads the database's clock first: after a step of the clock nothing is swept.
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
-                                                               milliseconds timeout) override;
-  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
-                                                    milliseconds timeout) override;
-  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  ONCEGUARD_STORE_CALLS;
   boost::asio::awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,
@@ -49,7 +32,6 @@ class postgres_store final : public store, public epoch_metadata {
   /// By LISTEN onceguard_settled: each settle of a PostgreSQL store notifies that channel.
   void on_settled(settled_listener listener) override { pool_.listen(std::move(listener)); }
   [[nodiscard]] std::vector<store_number> numbers() const override;
-  void stop() override;
 
   /// Round trips of batches and questions so far.
   [[nodiscard]] std::uint64_t trips() const noexcept { return pool_.trips(); }

@@ -6,8 +6,6 @@
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
-#include "store/redis/acts.hpp"
-#include "store/redis/examine.hpp"
 #include "store/redis/scan/takers.hpp"
 #include "store/view.hpp"
 
@@ -19,13 +17,6 @@ using boost::asio::awaitable;
 constexpr std::size_t noted_remembered = 4'096;
 // For how long a sweep looks for what needs a person.
 constexpr milliseconds sweep_max{1'000};
-
-/// How an operator's decision is written.
-struct operator_write {
-  stamp first = 0;
-  bool announces = false;
-  bool forgets = false;
-};
 
 void log_unreadable(const std::string& name, const std::map<record_id, std::string>& found) {
   for (const auto& [id, why] : found) {
@@ -73,49 +64,35 @@ template <class Act>
 awaitable<std::vector<result<typename Act::outcome_type>>> redis_store::carry_out(
     std::vector<typename Act::item_type> batch, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
-  std::vector<Act> acts;
-  acts.reserve(batch.size());
-  std::vector<std::size_t> open;  // the acts that the calls belong to
-  std::vector<request> calls;
-  const act_context context{pool_->names(), leases_};
-  for (auto& each : batch) {
-    auto& mine = acts.emplace_back(std::move(each), context);
-    if (auto first = mine.begin()) {
-      open.push_back(acts.size() - 1);
-      calls.push_back(std::move(*first));
-    }
-  }
-  while (!calls.empty()) {
-    auto sent = std::exchange(calls, {});
-    const auto done = co_await send_all(pool_->queue(), std::move(sent), left_until(until));
-    const auto answered = std::exchange(open, {});
-    for (std::size_t i = 0; i < answered.size(); ++i) {
-      auto& mine = acts[answered[i]];
-      auto seen = read_outcome(done[i], read_record);
-      if (!seen) {
-        mine.outcome.emplace(seen.error());
-      } else if (auto next = mine.read(std::move(*seen))) {
-        open.push_back(answered[i]);
-        calls.push_back(std::move(*next));
-      }
-    }
-  }
+  auto acts = acts_of<Act>(std::move(batch), act_context{pool_->names(), leases_});
+  const auto send = [&](std::vector<request> sent) {
+    return send_all(pool_->queue(), std::move(sent), left_until(until));
+  };
+  co_await onceguard::carry_out(acts, send, act_order::together);
   if (auto found = to_note(acts); !found.empty()) co_await notes_.note(std::move(found), until);
-  std::vector<result<typename Act::outcome_type>> out;
-  out.reserve(acts.size());
-  for (auto& each : acts) out.push_back(std::move(*each.outcome));
-  co_return out;
+  co_return outcomes_of(acts);
+}
+
+template <class Act>
+awaitable<result<typename Act::outcome_type>> redis_store::carry_out_one(
+    typename Act::item_type one, milliseconds timeout) {
+  std::vector<typename Act::item_type> batch;
+  batch.push_back(std::move(one));
+  auto done = co_await carry_out<Act>(std::move(batch), timeout);
+  co_return std::move(done.front());
 }
 
 template <class Act>
 std::vector<record_id> redis_store::to_note(const std::vector<Act>& done) {
   std::vector<record_id> out;
   for (const auto& each : done) {
-    if ((!each.met_unknown && !each.left_unknown) || pool_->copies_only()) continue;
+    // An operator has found what was met.
+    const bool met = each.met_unknown() && !Act::operators;
+    if ((!met && !each.left_unknown()) || pool_->copies_only()) continue;
     std::uint64_t mark = 0;
     std::memcpy(&mark, each.id().data(), sizeof mark);
     const bool known = noted_.exchange(mark, 0).has_value();
-    if (each.left_unknown || !known) out.push_back(each.id());
+    if (each.left_unknown() || !known) out.push_back(each.id());
   }
   return out;
 }
@@ -135,90 +112,24 @@ awaitable<std::vector<result<bool>>> redis_store::extend(std::vector<extension> 
   return carry_out<extend_act>(std::move(batch), timeout);
 }
 
-template <class Decision, class Decide>
-awaitable<result<Decision>> redis_store::decide_on_record(record_id id, Decide decide,
-                                                          milliseconds timeout) {
-  const auto until = base::boot_now() + timeout;
-  for (;;) {
-    auto seen = co_await read(id, left_until(until));
-    if (!seen) co_return seen.error();
-    operator_write wanted;
-    auto decided = decide(*seen, wanted);
-    if (!decided || !decided->write) co_return decided;
-    const auto now = instant_of(seen->time);
-    const auto stored = undated(*decided->write, now, record_in(*seen));
-    auto write = swap_record(pool_->names(), id, seen->begins, encode_payload(stored, wanted.first),
-                             life_of(stored, now), wanted.forgets);
-    write.announces = wanted.announces;
-    write.repeatable = false;
-    const auto sent = co_await send_one(pool_->queue(), std::move(write), left_until(until));
-    const auto done = read_outcome(sent, read_record);
-    if (!done) co_return done.error();
-    if (!done->written) continue;
-    if (observe(*decided->write, now) == observed_state::unknown) {
-      std::vector<record_id> left_unknown(1, id);
-      co_await notes_.note(std::move(left_unknown), until);
-    }
-    co_return decided;
-  }
-}
-
-awaitable<result<reading>> redis_store::read(record_id id, milliseconds timeout) {
-  const auto done = co_await send_one(pool_->queue(), record_request(pool_->names(), id), timeout);
-  co_return read_outcome(done, read_record);
-}
-
 awaitable<result<resolve_decision>> redis_store::resolve(resolution request, milliseconds timeout) {
-  const auto id = request.id;
-  auto decide = [request = std::move(request)](const reading& seen, operator_write& write) {
-    const auto now = instant_of(seen.time);
-    const auto wrong = fault_of(seen);
-    if (wrong && !request.force) return result<resolve_decision>(*wrong);
-    auto decided = wrong ? resolve_unreadable(request, now, seen.time + 1)
-                         : decide_resolution(record_in(seen), request, now);
-    write.first = first_in(seen);
-    write.announces = true;
-    write.forgets = decided.forgets_answer;
-    return result<resolve_decision>(std::move(decided));
-  };
-  return decide_on_record<resolve_decision>(id, std::move(decide), timeout);
+  return carry_out_one<resolve_act>(std::move(request), timeout);
 }
 
 awaitable<result<import_outcome>> redis_store::import_record(imported_record request,
                                                              milliseconds timeout) {
   if (request.recovery) co_return recovery_refused("redis");
-  const auto id = request.id;
-  auto decide = [request = std::move(request)](const reading& seen, operator_write& write) {
-    using decision = result<import_decision>;
-    if (!request.stored.about) return decision(subject_missing());
-    if (auto wrong = fault_of(seen)) return decision(std::move(*wrong));
-    auto decided = decide_import(record_in(seen), request, instant_of(seen.time));
-    // Later tokens are the clock, or follow the record's token while there is a record.
-    const auto left = request.retention_left.count() == 0
-                          ? released_retention
-                          : std::min(request.retention_left, released_retention);
-    const auto token = request.stored.token;
-    if (decided.write && token > seen.time + static_cast<stamp>(left.count()) * 1'000) {
-      return decision(error(errc::invalid_argument,
-                            "its token is far ahead of this server's clock: the clock of the store "
-                            "that it comes from was ahead, or this one's is late"));
-    }
-    write.first = std::max(seen.time, token + 1);
-    return decision(std::move(decided));
-  };
-  const auto decided = co_await decide_on_record<import_decision>(id, std::move(decide), timeout);
-  if (!decided) co_return decided.error();
-  co_return decided->outcome;
+  co_return co_await carry_out_one<import_act>(std::move(request), timeout);
 }
 
 awaitable<result<std::optional<record_view>>> redis_store::find(record_id id,
                                                                 milliseconds timeout) {
-  auto seen = co_await read(id, timeout);
+  const auto done = co_await send_one(pool_->queue(), record_request(pool_->names(), id), timeout);
+  auto seen = read_outcome(done, read_record);
   if (!seen) co_return seen.error();
   if (seen->unreadable) co_return std::move(*seen->unreadable);
-  const auto now = instant_of(seen->time);
-  if (!seen->found || expired(seen->found->record, now)) co_return std::nullopt;
-  co_return std::optional<record_view>(make_view(id, std::move(seen->found->record), now));
+  if (!seen->found || expired(seen->found->record, seen->now)) co_return std::nullopt;
+  co_return std::optional<record_view>(make_view(id, std::move(seen->found->record), seen->now));
 }
 
 awaitable<result<list_page>> redis_store::list(list_filter filter, std::string cursor,
@@ -337,39 +248,3 @@ void redis_store::stop() {
 }
 
 }  // namespace onceguard::redis
-
-namespace onceguard {
-
-const store_kind& redis_store_kind() noexcept {
-  static constexpr std::array<std::string_view, 12> schemes{
-      "redis",           "rediss",           "redis+sentinel", "rediss+sentinel",
-      "redis+cluster",   "rediss+cluster",   "valkey",         "valkeys",
-      "valkey+sentinel", "valkeys+sentinel", "valkey+cluster", "valkeys+cluster"};
-  static const store_kind kind{
-      .schemes = schemes,
-      .example = "redis://HOST",
-      .traits = {.name = "redis"},
-      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
-        auto opened = redis::redis_store::open(
-            {.url = params.url, .timeout = params.timeout, .clock = params.clock});
-        if (!opened) return opened.error();
-        return std::unique_ptr<store>(std::move(*opened));
-      },
-      // The parser's texts describe the fault without repeating the URL.
-      .url_fault =
-          [](std::string_view url) {
-            const auto parsed = redis::parse_address(std::string(url));
-            return parsed ? std::string() : parsed.error().detail;
-          },
-      .accelerator_fault = [](std::string_view url) -> std::string {
-        const auto parsed = redis::parse_address(std::string(url));
-        if (!parsed) return parsed.error().detail;
-        if (parsed->servers == redis::deployment::single) return {};
-        return "an accelerator is one server: expected \"redis://HOST\"";
-      },
-      .examine = redis::examine,
-  };
-  return kind;
-}
-
-}  // namespace onceguard

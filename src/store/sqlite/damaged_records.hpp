@@ -2,7 +2,6 @@
 // Such a record fails its whole transaction, which is then repeated without the record. The memory
 // spares the other records of later batches that repetition.
 #pragma once
-#include <cstring>
 #include <optional>
 #include <unordered_map>
 
@@ -10,6 +9,7 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
+#include "core/record_id_hash.hpp"
 
 namespace onceguard::sqlite {
 
@@ -40,14 +40,7 @@ class damaged_records {
     error why;
     base::boot_clock::time_point until;
   };
-  struct id_hash {
-    std::size_t operator()(const record_id& id) const noexcept {
-      std::size_t out = 0;  // the id is a SHA-256: any part of it is a good hash
-      std::memcpy(&out, id.data(), sizeof out);
-      return out;
-    }
-  };
-  std::unordered_map<record_id, entry, id_hash> known_;
+  std::unordered_map<record_id, entry, record_id_hash> known_;
 };
 
 }  // namespace onceguard::sqlite

@@ -9,6 +9,7 @@
 #include "store/sqlite/reader.hpp"
 #include "store/sqlite/sqlite_params.hpp"
 #include "store/sqlite/writer.hpp"
+#include "store/store_calls.hpp"
 
 namespace onceguard::sqlite {
 
@@ -31,30 +32,11 @@ class sqlite_store final : public store {
   [[nodiscard]] static result<std::unique_ptr<sqlite_store>> open(sqlite_params params);
   ~sqlite_store() override { stop(); }
 
-  [[nodiscard]] store_traits traits() const override;
-  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
-                                                             milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
-                                                              milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
-                                                                  milliseconds timeout) override;
-  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                 std::size_t limit, milliseconds timeout) override;
-  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record request,
-                                                               milliseconds timeout) override;
-  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
-                                                    milliseconds timeout) override;
-  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  ONCEGUARD_STORE_CALLS;
   boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   [[nodiscard]] std::vector<store_number> numbers() const override {
     return writer_.queue()->numbers();
   }
-  void stop() override;
 
  private:
   sqlite_store(std::unique_ptr<const sqlite_params> params, std::unique_ptr<session> opened);

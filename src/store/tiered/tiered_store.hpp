@@ -10,6 +10,7 @@
 #include <onceguard/store.hpp>
 
 #include "store/epoch_metadata.hpp"
+#include "store/store_calls.hpp"
 #include "store/tiered/accelerator_monitor.hpp"
 #include "store/tiered/circuit_breaker.hpp"
 #include "store/tiered/marker_table.hpp"
@@ -33,28 +34,9 @@ class tiered_store final : public store {
   /// The traits of a tiered store whose truth has these.
   [[nodiscard]] static store_traits traits_over(store_traits truth);
 
-  [[nodiscard]] store_traits traits() const override;
-  boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
-                                                             milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
-                                                              milliseconds timeout) override;
-  boost::asio::awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<resolve_decision>> resolve(resolution request,
-                                                           milliseconds timeout) override;
-  boost::asio::awaitable<result<import_outcome>> import_record(imported_record brought,
-                                                               milliseconds timeout) override;
-  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
-                                                                  milliseconds timeout) override;
-  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
-                                                 std::size_t limit, milliseconds timeout) override;
-  boost::asio::awaitable<result<counts>> count(std::string cursor, milliseconds timeout) override;
-  boost::asio::awaitable<result<std::size_t>> sweep(std::size_t limit,
-                                                    milliseconds timeout) override;
-  boost::asio::awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override;
+  ONCEGUARD_STORE_CALLS;
   boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   void on_settled(settled_listener listener) override;
-  void stop() override;
 
   [[nodiscard]] std::vector<store_number> numbers() const override;
   [[nodiscard]] const tiered_counters& counters() const noexcept { return counters_; }

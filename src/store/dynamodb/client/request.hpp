@@ -1,10 +1,8 @@
-// Requests to DynamoDB, and the callers that wait for their answers.
+// Requests to DynamoDB, and what became of them.
 #pragma once
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <onceguard/error.hpp>
 
@@ -22,14 +20,13 @@ struct request {
   bool condition_failed = false;  ///< its condition did not hold: nothing was written
   bool doubtful = false;          ///< a try before the last one may have been carried out
   std::optional<error> failed{};  ///< instead of an answer
+
+  /// The client gives up a little before the caller does, and then knows what became of a request.
+  [[nodiscard]] static milliseconds time_of_servers(milliseconds timeout) {
+    return timeout - timeout / 20;
+  }
 };
 
 using job = request_job<request>;
-
-/// Sends requests together, and returns them with what became of each.
-[[nodiscard]] boost::asio::awaitable<std::vector<request>> send_all(
-    std::shared_ptr<batch_queue> queue, std::vector<request> requests, milliseconds timeout);
-[[nodiscard]] boost::asio::awaitable<request> send_one(std::shared_ptr<batch_queue> queue,
-                                                       request single, milliseconds timeout);
 
 }  // namespace onceguard::dynamodb

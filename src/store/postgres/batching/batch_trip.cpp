@@ -2,17 +2,13 @@
 
 #include <unordered_map>
 
+#include "core/record_id_hash.hpp"
 #include "store/postgres/batching/dispatcher.hpp"
 
 namespace onceguard::postgres {
 namespace {
 
-struct id_hash {
-  std::size_t operator()(const record_id& id) const noexcept {
-    return static_cast<std::size_t>(lock_of(id));  // a SHA-256: any part of it is a good hash
-  }
-};
-using requests_by_id = std::unordered_multimap<record_id, request*, id_hash>;
+using requests_by_id = std::unordered_multimap<record_id, request*, record_id_hash>;
 
 requests_by_id by_id(const std::vector<request*>& list) {
   requests_by_id out;

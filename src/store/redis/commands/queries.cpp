@@ -18,12 +18,6 @@ std::uint64_t count_in(const reply& reply) {
 
 // --- records --------------------------------------------------------------------------------
 
-const record* record_in(const reading& seen) noexcept {
-  return seen.found ? &seen.found->record : nullptr;
-}
-
-stamp first_in(const reading& seen) noexcept { return seen.found ? seen.found->first : 0; }
-
 std::optional<error> fault_of(const reading& seen) {
   if (seen.unreadable) return seen.unreadable;
   if (seen.found && !seen.found->record.about) return subject_unreadable();
@@ -65,6 +59,7 @@ reading read_record(const reply& reply) {
   const auto time = read_stamp(out.written ? reply.text() : reply.at(0).text());
   if (!time) throw unexpected_reply("a stamp that is none");
   out.time = *time;
+  out.now = instant_of(*time);
   if (out.written || reply.at(1).is_nil()) return out;
   const auto value = reply.at(1);
   if (value.is_error()) {
@@ -195,28 +190,6 @@ request ask_for_nodes(const server_pin& pin) {
   out.pin = pin;
   append_command(out.command, {"CLUSTER", "NODES"});
   return out;
-}
-
-// --- sending --------------------------------------------------------------------------------
-
-boost::asio::awaitable<std::vector<request>> send_all(std::shared_ptr<batch_queue> queue,
-                                                      std::vector<request> requests,
-                                                      milliseconds timeout) {
-  const auto whole = std::make_shared<job>(std::move(requests), timeout);
-  const auto size = whole->parts.size();
-  co_await perform(whole, std::move(queue), timeout);
-  if (!whole->lapse()) co_return std::move(whole->parts);
-  std::vector<request> out(size);
-  for (auto& each : out) each.failed = *whole->lapse();
-  co_return out;
-}
-
-boost::asio::awaitable<request> send_one(std::shared_ptr<batch_queue> queue, request single,
-                                         milliseconds timeout) {
-  std::vector<request> requests;
-  requests.push_back(std::move(single));
-  auto done = co_await send_all(std::move(queue), std::move(requests), timeout);
-  co_return std::move(done.front());
 }
 
 }  // namespace onceguard::redis

@@ -1,5 +1,6 @@
 // What a store asks its servers: the calls of scripts, and their replies.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,11 +22,19 @@ struct reading {
   std::string begins;                  ///< as a swap takes it; empty: there is no record
   std::optional<stored_record> found;  ///< empty: no record, or an unreadable one
   std::optional<error> unreadable;
+  instant now;  ///< the time of the server
+
+  static constexpr auto whose_clock = "this server's clock";
+  /// Null: there is no record.
+  [[nodiscard]] const record* former() const noexcept { return found ? &found->record : nullptr; }
+  /// Of a first claim the server gives it: its stamp.
+  [[nodiscard]] token next_token() const noexcept {
+    return found ? std::max(time, found->record.token + 1) : 0;
+  }
+  [[nodiscard]] token clock_token() const noexcept { return time; }
+  [[nodiscard]] token token_beyond() const noexcept { return time + 1; }
 };
 
-/// Null: there is no record.
-[[nodiscard]] const record* record_in(const reading& seen) noexcept;
-[[nodiscard]] stamp first_in(const reading& seen) noexcept;
 /// Why nothing can be decided on the record.
 [[nodiscard]] std::optional<error> fault_of(const reading& seen);
 

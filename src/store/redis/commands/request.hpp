@@ -48,12 +48,6 @@ struct request {
 
 using job = request_job<request>;
 
-/// Sends requests together, and returns them with what became of each.
-[[nodiscard]] boost::asio::awaitable<std::vector<request>> send_all(
-    std::shared_ptr<batch_queue> queue, std::vector<request> requests, milliseconds timeout);
-[[nodiscard]] boost::asio::awaitable<request> send_one(std::shared_ptr<batch_queue> queue,
-                                                       request single, milliseconds timeout);
-
 /// What `read` makes of the reply.
 template <class Read>
 [[nodiscard]] auto read_outcome(const request& done, Read read)
