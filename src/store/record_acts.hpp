@@ -8,7 +8,7 @@
 //   Act(id, context), take(request), id()
 //   read_again()                     the request that reads the record
 //   decide_on_held(token, claim id)  decides on the lease that this process holds, or reads
-//   replace(reading, record, change) the request that replaces what was seen
+//   replace(reading, record, cause)  the request that replaces what was seen
 //   hold()                           the lease of the record that was written is this process's
 //   leave_answer_out()               the decision does not need the stored answer
 //   nothing_seen()                   what a first claim is decided on, before any look
@@ -36,11 +36,11 @@
 namespace onceguard {
 
 /// Why a record is written.
-enum class change : std::uint8_t { claim, settle, extend, resolve, forget, import };
+enum class write_cause : std::uint8_t { claim, settle, extend, resolve, forget, import };
 
 /// Operators do it, who look at what came of it: it is not sent again when its effect is unknown.
-[[nodiscard]] constexpr bool by_operator(change why) noexcept {
-  return why == change::resolve || why == change::forget || why == change::import;
+[[nodiscard]] constexpr bool by_operator(write_cause why) noexcept {
+  return why == write_cause::resolve || why == write_cause::forget || why == write_cause::import;
 }
 
 /// An act with its item and its outcome.
@@ -89,7 +89,7 @@ class claim_act final : public act_of<Act, claim, verdict> {
     auto decided = decide(seen.former(), this->item_, seen.now, seen.next_token());
     if (!decided.write) return this->end(std::move(decided.verdict));
     verdict_ = std::move(decided.verdict);
-    return this->replace(seen, std::move(*decided.write), change::claim);
+    return this->replace(seen, std::move(*decided.write), write_cause::claim);
   }
   [[nodiscard]] typename parent::step written() override {
     if (verdict_.lease.token == 0) verdict_.lease.token = this->first_token();
@@ -118,7 +118,7 @@ class settle_act final : public act_of<Act, settlement, settled> {
     if (!decided.write) return this->end(std::move(decided.result));
     if (!decided.write->about) return this->end(subject_missing());
     settled_ = std::move(decided.result);
-    return this->replace(seen, std::move(*decided.write), change::settle);
+    return this->replace(seen, std::move(*decided.write), write_cause::settle);
   }
   [[nodiscard]] typename parent::step written() override { return this->end(std::move(settled_)); }
   settled settled_;
@@ -140,7 +140,7 @@ class extend_act final : public act_of<Act, extension, bool> {
   [[nodiscard]] typename parent::step decide_on(const typename parent::reading& seen) override {
     auto decided = decide_extension(seen.former(), this->item_, seen.now);
     if (decided.stale) return this->end(false);
-    return this->replace(seen, std::move(*decided.write), change::extend);
+    return this->replace(seen, std::move(*decided.write), write_cause::extend);
   }
   [[nodiscard]] typename parent::step written() override {
     this->hold();
@@ -174,7 +174,7 @@ class resolve_act final : public act_of<Act, resolution, resolve_decision> {
     if (!decided.write) return this->end(std::move(decided));
     decided_ = std::move(decided);
     return this->replace(seen, *decided_.write,
-                         decided_.forgets_answer ? change::forget : change::resolve);
+                         decided_.forgets_answer ? write_cause::forget : write_cause::resolve);
   }
   [[nodiscard]] typename parent::step written() override { return this->end(std::move(decided_)); }
   resolve_decision decided_;
@@ -210,7 +210,7 @@ class import_act final : public act_of<Act, imported_record, import_outcome> {
                                   ": the clock of the store that it comes from was ahead, or this "
                                   "one's is late"));
     }
-    return this->replace(seen, std::move(*decided.write), change::import);
+    return this->replace(seen, std::move(*decided.write), write_cause::import);
   }
   [[nodiscard]] typename parent::step written() override {
     return this->end(import_outcome::imported);

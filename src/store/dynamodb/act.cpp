@@ -201,11 +201,11 @@ std::optional<request> act::decide_on_held(token token, const claim_id& claim_id
   return decide_on(seen);
 }
 
-std::optional<request> act::replace(const reading& seen, record stored, change why) {
+std::optional<request> act::replace(const reading& seen, record stored, write_cause why) {
   const bool continues = seen.former() != nullptr;
   decided_at_ = seen.now;
   replaced_ = seen.found;
-  counts_ = why == change::forget;
+  counts_ = why == write_cause::forget;
   pending_ = {};
   pending_.record = stored;
   pending_.first = continues ? seen.stored->first : context_.time.next_first(seen.now);

@@ -43,22 +43,23 @@ std::optional<request> act::take(const request& done) {
 
 // --- writing --------------------------------------------------------------------------------
 
-std::optional<request> act::replace(const reading& seen, record stored, change why) {
+std::optional<request> act::replace(const reading& seen, record stored, write_cause why) {
   const auto* former = seen.former();
   leaves_unknown_ = observe(stored, seen.now) == observed_state::unknown;
   pending_ = undated(std::move(stored), seen.now, former);
   first_ = seen.found ? seen.found->first : 0;
-  const bool claims = why == change::claim;
+  const bool claims = why == write_cause::claim;
   if (claims && former != nullptr && expired(*former, seen.now)) first_ = 0;
-  if (why == change::import) first_ = std::max(seen.time, pending_.token + 1);
+  if (why == write_cause::import) first_ = std::max(seen.time, pending_.token + 1);
   const auto payload = encode_payload(pending_, first_);
   lease_ = lease_of(payload);
   const auto life = life_of(pending_, seen.now);
   auto out = claims && seen.begins.empty() ? set_record(context_.names, id_, payload, life)
                                            : swap_record(context_.names, id_, seen.begins, payload,
-                                                         life, why == change::forget);
+                                                         life, why == write_cause::forget);
   out.grants = claims;
-  out.announces = why == change::settle || why == change::resolve || why == change::forget;
+  out.announces =
+      why == write_cause::settle || why == write_cause::resolve || why == write_cause::forget;
   out.repeatable = !by_operator(why);
   return out;
 }

@@ -71,7 +71,7 @@ class act {
   /// Decides on the lease that this process holds, or reads the record first.
   [[nodiscard]] std::optional<request> decide_on_held(token token, const claim_id& claim_id);
   /// Replaces what was seen, and remembers the new record.
-  [[nodiscard]] std::optional<request> replace(const reading& seen, record stored, change why);
+  [[nodiscard]] std::optional<request> replace(const reading& seen, record stored, write_cause why);
   /// The lease of the record that was written is this process's.
   void hold();
 
