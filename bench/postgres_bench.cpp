@@ -19,8 +19,8 @@
 
 #include "base/hash.hpp"
 #include "callers.hpp"
+#include "libpq/wire.hpp"
 #include "store/postgres/postgres_store.hpp"
-#include "store/postgres/queries/wire.hpp"
 
 namespace {
 

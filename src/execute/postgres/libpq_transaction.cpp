@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "store/postgres/connection/failure.hpp"
-#include "store/postgres/queries/wire.hpp"
+#include "libpq/wire.hpp"
+#include "store/postgres/connection/remedy.hpp"
 
 namespace onceguard::postgres {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/hash.hpp"
 #include "execute/request.hpp"
-#include "store/postgres/connection/failure.hpp"
+#include "store/postgres/connection/remedy.hpp"
 
 namespace onceguard::postgres {
 namespace {

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "execute/postgres/call_text.hpp"
-#include "store/postgres/connection/failure.hpp"
-#include "store/postgres/queries/wire.hpp"
+#include "libpq/wire.hpp"
+#include "store/postgres/connection/remedy.hpp"
 
 namespace onceguard::postgres {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "execute/postgres/libpq_transaction.hpp"
 #include "execute/postgres/transaction_claim.hpp"
-#include "store/postgres/queries/wire.hpp"
+#include "libpq/wire.hpp"
 
 namespace onceguard::postgres {
 namespace {

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <poll.h>
 #include <string_view>
-#include <vector>
+
+#include "libpq/conninfo.hpp"
+#include "libpq/failure.hpp"
 
 namespace onceguard::messaging::postgres_queue {
 namespace {
+
+using postgres::error_field;
+using postgres::single_line;
 
 /// Waits for the events on the socket: those that came, none at the time's end.
 int poll_socket(int socket, int events, base::boot_clock::time_point until) {
@@ -20,18 +24,6 @@ int poll_socket(int socket, int events, base::boot_clock::time_point until) {
     if (::poll(&one, 1, static_cast<int>(most)) > 0) return one.revents;
     if (base::boot_now() >= until) return 0;
   }
-}
-
-/// libpq's message as one line.
-std::string single_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
-std::string field(const PGresult* result, int code) {
-  const char* text = PQresultErrorField(result, code);
-  return text == nullptr ? std::string() : text;
 }
 
 /// Messages of failed logins have the user's name in quotes.
@@ -60,26 +52,6 @@ std::int64_t as_setting(std::int64_t duration) {
   return std::clamp<std::int64_t>(duration, 1, std::numeric_limits<std::int32_t>::max());
 }
 
-/// What the URL leaves open.
-std::map<std::string, std::string> complete(const queue_url& url, milliseconds timeout,
-                                            const std::string& name) {
-  auto out = url.options;
-  const auto otherwise = [&](const char* option, std::string value) {
-    out.emplace(option, std::move(value));
-  };
-  // Never a replica: a queue is written to.
-  otherwise("target_session_attrs", "read-write");
-  otherwise("fallback_application_name", name);
-  otherwise("client_encoding", "UTF8");
-  otherwise("keepalives_idle", "10");
-  otherwise("keepalives_interval", "3");
-  otherwise("keepalives_count", "3");
-  // Of a host that does not answer at all, too: the next one is tried within the timeout.
-  const auto hosts = static_cast<std::int64_t>(url.hosts);
-  otherwise("tcp_user_timeout", std::to_string(as_setting(timeout.count() / hosts)));
-  return out;
-}
-
 }  // namespace
 
 result<std::unique_ptr<connection>> connection::open(const queue_url& url, milliseconds timeout,
@@ -92,16 +64,12 @@ result<std::unique_ptr<connection>> connection::open(const queue_url& url, milli
 
 result<void> connection::connect(const queue_url& url, const std::string& name) {
   const auto until = base::boot_now() + timeout_;
-  const auto options = complete(url, timeout_, name);
-  std::vector<const char*> keywords;
-  std::vector<const char*> values;
-  for (const auto& [keyword, value] : options) {
-    keywords.push_back(keyword.c_str());
-    values.push_back(value.c_str());
-  }
-  keywords.push_back(nullptr);
-  values.push_back(nullptr);
-  handle_.reset(PQconnectStartParams(keywords.data(), values.data(), 0));
+  auto options = url.options;
+  // Of a host that does not answer at all, too: the next one is tried within the timeout.
+  const auto hosts = static_cast<std::int64_t>(url.hosts);
+  postgres::complete_options(options, name, milliseconds(as_setting(timeout_.count() / hosts)));
+  const postgres::connect_arguments all(options);
+  handle_.reset(PQconnectStartParams(all.names.data(), all.values.data(), 0));
   if (!handle_) return lose("no memory for a connection", effect::none);
   if (const char* user = PQuser(handle_.get()); user != nullptr) user_ = user;
   PQsetNoticeReceiver(handle_.get(), on_notice, this);
@@ -151,7 +119,7 @@ result<rows> connection::run_once(const std::string& statement, const parameters
                                   instant until) {
   if (!handle_) return error(errc::broker_unreachable, broken_);
   standby_skipped_ = false;
-  if (!values.send(handle_.get(), statement)) {
+  if (!values.send_text(handle_.get(), statement.c_str())) {
     return lose(PQerrorMessage(handle_.get()), effect::unknown);
   }
   if (auto sent = flush(until); !sent) return sent.error();
@@ -190,7 +158,7 @@ result<rows> connection::read(instant until) {
         return lose(refused ? refused->detail : PQerrorMessage(handle_.get()), effect::unknown);
       }
     }
-    result_ptr got(PQgetResult(handle_.get()));
+    postgres::result_ptr got(PQgetResult(handle_.get()));
     if (!got) break;
     const auto status = PQresultStatus(got.get());
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
@@ -240,11 +208,11 @@ bool connection::refused_data() const noexcept {
 }
 
 error connection::refusal(const PGresult* refused) {
-  sqlstate_ = field(refused, PG_DIAG_SQLSTATE);
-  auto text = single_line(field(refused, PG_DIAG_MESSAGE_PRIMARY));
+  sqlstate_ = error_field(refused, PG_DIAG_SQLSTATE);
+  auto text = single_line(error_field(refused, PG_DIAG_MESSAGE_PRIMARY));
   if (text.empty()) text = single_line(PQresultErrorMessage(refused));
   auto detail = name_ + ": " + without_user(std::move(text), user_) + " [" + sqlstate_ + ']';
-  const bool whole = field(refused, PG_DIAG_SEVERITY_NONLOCALIZED) == "ERROR";
+  const bool whole = error_field(refused, PG_DIAG_SEVERITY_NONLOCALIZED) == "ERROR";
   return {code_of(sqlstate_), std::move(detail), whole ? effect::none : effect::unknown};
 }
 
@@ -257,8 +225,7 @@ error connection::lose(const std::string& why, effect effect) {
 }
 
 void connection::on_notice(void* self, const PGresult* notice) {
-  // The message is translated; the name of the server's function that sends it is not.
-  if (field(notice, PG_DIAG_SOURCE_FUNCTION) == "SyncRepWaitForLSN") {
+  if (postgres::standby_wait_cancelled(notice)) {
     static_cast<connection*>(self)->standby_skipped_ = true;
   }
 }

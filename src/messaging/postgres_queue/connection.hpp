@@ -9,10 +9,17 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
+#include "libpq/conninfo.hpp"
+#include "libpq/wire.hpp"
 #include "messaging/postgres_queue/queue_url.hpp"
-#include "messaging/postgres_queue/wire.hpp"
 
 namespace onceguard::messaging::postgres_queue {
+
+using postgres::array_value;
+using postgres::parameters;
+using rows = postgres::lenient_rows;
+/// For statements that don't say of which types their parameters are.
+[[nodiscard]] inline parameters typed() { return parameters(postgres::typing::of_values); }
 
 /// Which refusals mean that another transaction was faster, so that the statement is sent again.
 enum class races : std::uint8_t {
@@ -43,9 +50,6 @@ class connection {
 
  private:
   using instant = base::boot_clock::time_point;
-  struct finish {
-    void operator()(PGconn* ended) const noexcept { PQfinish(ended); }
-  };
 
   connection(std::string name, milliseconds timeout) : name_(std::move(name)), timeout_(timeout) {}
   [[nodiscard]] result<void> connect(const queue_url& url, const std::string& name);
@@ -62,10 +66,10 @@ class connection {
   const std::string name_;
   const milliseconds timeout_;
   std::string user_;
-  std::unique_ptr<PGconn, finish> handle_;  // null: it broke
-  std::string broken_;                      // why
-  std::string sqlstate_;                    // of the last refusal
-  bool standby_skipped_ = false;            // a commit did not wait for its standby
+  postgres::connection_ptr handle_;  // null: it broke
+  std::string broken_;               // why
+  std::string sqlstate_;             // of the last refusal
+  bool standby_skipped_ = false;     // a commit did not wait for its standby
 };
 
 }  // namespace onceguard::messaging::postgres_queue

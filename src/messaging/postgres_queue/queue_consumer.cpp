@@ -136,7 +136,7 @@ result<void> queue_consumer::wait_full(instant until) {
 
 result<std::vector<delivery>> queue_consumer::take(std::size_t most) {
   const auto holder = random_holder();
-  parameters values;
+  auto values = typed();
   const auto count = static_cast<std::int64_t>(std::min<std::size_t>(most, window_usual));
   values.int8(count).bytes(holder);
   values.int8(std::min(traits_.hold, duration_max).count()).int8(window_);
@@ -161,7 +161,7 @@ result<std::vector<delivery>> queue_consumer::take_each(const parameters& values
   std::sort(ids.begin(), ids.end());
   std::vector<delivery> out;
   for (const auto id : ids) {
-    const auto got = server_->run(statements_.read, parameters().int8(id).bytes(holder));
+    const auto got = server_->run(statements_.read, typed().int8(id).bytes(holder));
     if (!got && server_->refused_data()) {
       if (auto done = set_aside(id, holder, got.error()); !done) return done.error();
     } else if (!got) {
@@ -176,7 +176,7 @@ result<std::vector<delivery>> queue_consumer::take_each(const parameters& values
 
 result<void> queue_consumer::set_aside(std::int64_t id, const std::string& holder,
                                        const error& why) {
-  auto done = server_->run(statements_.set_aside, parameters().int8(id).bytes(holder));
+  auto done = server_->run(statements_.set_aside, typed().int8(id).bytes(holder));
   if (!done) return done.error();
   base::log(base::event::queue_row_unreadable,
             {{"queue", server_->name()}, {"row", id}, {"why", why.detail}});
@@ -201,7 +201,7 @@ delivery queue_consumer::read(const rows& got, int row, const std::string& holde
 }
 
 result<queue_consumer::clearance> queue_consumer::clear() {
-  auto cleared = server_->run(statements_.clear, parameters().int8(window_));
+  auto cleared = server_->run(statements_.clear, typed().int8(window_));
   if (!cleared) return cleared.error();
   clearance out;
   const bool any = cleared->integer(0, 0) > 0;
@@ -225,7 +225,7 @@ result<void> queue_consumer::change(std::uint64_t tag, const std::string& statem
                  server_->name() + ": this consumer does not hold delivery " + std::to_string(tag));
   };
   if (found == held_.end()) return gone();
-  parameters values;
+  auto values = typed();
   values.int8(found->second.id).bytes(found->second.holder);
   if (duration != nullptr) {
     values.int8(std::clamp(*duration, milliseconds(0), duration_max).count());

@@ -11,11 +11,11 @@ namespace {
 
 /// The columns of a batch.
 struct columns {
-  array_value ids{type::text};
-  array_value keys{type::text};
-  array_value payloads{type::bytes};
-  array_value headers{type::text};
-  array_value in_front{type::boolean};
+  array_value ids{postgres::type::text};
+  array_value keys{postgres::type::text};
+  array_value payloads{postgres::type::bytes};
+  array_value headers{postgres::type::text};
+  array_value in_front{postgres::type::boolean};
 };
 
 /// An array of bytes as text: arrays of arrays can't be taken apart.
@@ -64,18 +64,19 @@ result<void> queue_publisher::publish(std::span<const message> batch) {
     }
     const auto* const id = property_of(one, "message_id");
     const bool keyed = !one.order_key.empty();
-    all.ids.add(id == nullptr ? std::optional<std::string_view>() : *id);
-    all.keys.add(keyed ? std::optional<std::string_view>(one.order_key) : std::nullopt);
-    all.payloads.add(one.payload);
-    all.headers.add(one.headers.empty() ? std::optional<std::string_view>()
-                                        : headers_text(one.headers));
+    all.ids.bytes_or_null(id == nullptr ? std::optional<std::string_view>() : *id);
+    all.keys.bytes_or_null(keyed ? std::optional<std::string_view>(one.order_key) : std::nullopt);
+    all.payloads.bytes(one.payload);
+    all.headers.bytes_or_null(one.headers.empty() ? std::optional<std::string_view>()
+                                                  : headers_text(one.headers));
     // Behind one of the same batch, and so of the same transaction, it is never the first.
-    all.in_front.add_boolean(!keyed || seen.insert(one.order_key).second);
+    all.in_front.boolean(!keyed || seen.insert(one.order_key).second);
   }
-  parameters values;
-  values.array(type::text_array, all.ids).array(type::text_array, all.keys);
-  values.array(type::bytes_array, all.payloads).array(type::text_array, all.headers);
-  values.array(type::boolean_array, all.in_front);
+  auto values = typed();
+  values.array(postgres::type::text_array, all.ids).array(postgres::type::text_array, all.keys);
+  values.array(postgres::type::bytes_array, all.payloads)
+      .array(postgres::type::text_array, all.headers);
+  values.array(postgres::type::boolean_array, all.in_front);
   auto sent = server_->run(statement_, values);
   if (!sent) return sent.error();
   return {};

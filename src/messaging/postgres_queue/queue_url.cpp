@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <libpq-fe.h>
-#include <memory>
 #include <optional>
 
 #include "base/url.hpp"
 #include "base/value_text.hpp"
+#include "libpq/conninfo.hpp"
 #include "messaging/broker_url.hpp"
 
 namespace onceguard::messaging::postgres_queue {
@@ -123,21 +122,8 @@ void read_hold(queue_url& out, const divided_url& url) {
   out.hold = *read;
 }
 
-void read_options(queue_url& out, const std::string& url) {
-  // libpq's message is not passed on, because it may contain the password.
-  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
-      PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
-  if (!parsed) throw fault{"libpq can't read it: a broken part, or a parameter that it lacks"};
-  for (const auto* option = parsed.get(); option->keyword != nullptr; ++option) {
-    if (option->val != nullptr) out.options[option->keyword] = option->val;
-  }
-}
-
 void set_name(queue_url& out) {
-  const auto find = [&](const char* option) {
-    const auto found = out.options.find(option);
-    return found == out.options.end() ? std::string() : found->second;
-  };
+  const auto find = [&](const char* option) { return postgres::option_of(out.options, option); };
   auto host = find("host");
   if (host.empty()) host = find("hostaddr");
   out.hosts = 1 + static_cast<std::size_t>(std::count(host.begin(), host.end(), ','));
@@ -157,7 +143,11 @@ result<queue_url> parse_queue_url(std::string_view text) {
       throw fault{"it does not begin with postgresql://"};
     }
     const auto divided = divide(text);
-    read_options(out, divided.rest);
+    auto options = postgres::read_options(divided.rest);
+    if (!options) {
+      throw fault{"libpq can't read it: a broken part, or a parameter that it lacks"};
+    }
+    out.options = std::move(*options);
     set_name(out);
     read_table(out, divided);
     read_hold(out, divided);

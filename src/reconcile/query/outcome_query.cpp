@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/hash.hpp"
-#include "store/postgres/connection/conninfo.hpp"
-#include "store/postgres/connection/failure.hpp"
-#include "store/postgres/queries/wire.hpp"
+#include "libpq/conninfo.hpp"
+#include "libpq/wire.hpp"
+#include "store/postgres/connection/remedy.hpp"
 
 namespace onceguard::postgres {
 namespace {
@@ -176,7 +176,8 @@ result<void> outcome_query::open() {
     const result_ptr alive(PQexec(connection_.get(), ""));
     if (PQresultStatus(alive.get()) == PGRES_EMPTY_QUERY) return {};
   }
-  if (auto connected = connect(); !connected) return connected.error();
+  connection_.reset();
+  if (auto made = connect(); !made) return made.error();
   auto ready = set_up();
   if (!ready) connection_.reset();
   return ready;
@@ -185,31 +186,13 @@ result<void> outcome_query::open() {
 result<void> outcome_query::connect() {
   const auto where = parse_conninfo(params_.url, params_.timeout);
   if (!where) return error(where.error().code, "[reconcile] database: " + where.error().detail);
-  error why(errc::store_unreachable, where->name + ": it names no server");
-  const auto seconds = std::max<std::int64_t>(params_.timeout.count() / 1'000, 2);
-  for (const auto& target : where->targets) {
-    auto options = target.options;
-    options.emplace("connect_timeout", std::to_string(seconds));
-    std::vector<const char*> names;
-    std::vector<const char*> values;
-    for (const auto& [name, value] : options) {
-      names.push_back(name.c_str());
-      values.push_back(value.c_str());
-    }
-    names.push_back(nullptr);
-    values.push_back(nullptr);
-    connection_.reset(PQconnectdbParams(names.data(), values.data(), 0));
-    if (PQstatus(connection_.get()) == CONNECTION_OK) {
-      name_ = target.name;
-      // Discards the notices of the query's functions, as nothing reads them.
-      PQsetNoticeReceiver(
-          connection_.get(), [](void*, const PGresult*) {}, nullptr);
-      return {};
-    }
-    why = to_error(failure_of(connection_.get()), target.name, effect::none);
+  auto made = postgres::connect(*where, params_.timeout);
+  if (PQstatus(made.handle.get()) != CONNECTION_OK) {
+    return to_error(failure_of(made.handle.get()), made.server->name, effect::none);
   }
-  connection_.reset();
-  return why;
+  connection_ = std::move(made.handle);
+  name_ = made.server->name;
+  return {};
 }
 
 result<void> outcome_query::set_up() {

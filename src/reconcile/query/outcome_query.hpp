@@ -3,13 +3,13 @@
 // thread.
 #pragma once
 #include <cstdint>
-#include <libpq-fe.h>
-#include <memory>
 #include <string>
 
 #include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
+
+#include "libpq/conninfo.hpp"
 
 namespace onceguard::postgres {
 
@@ -38,16 +38,12 @@ class outcome_query {
   [[nodiscard]] effect_report ask(const digest& scope, const std::string& key, token lease_token);
 
  private:
-  struct close {
-    void operator()(PGconn* held) const noexcept { PQfinish(held); }
-  };
-
   [[nodiscard]] result<void> connect();
   [[nodiscard]] result<void> set_up();
 
   const outcome_query_params params_;
   std::string name_;
-  std::unique_ptr<PGconn, close> connection_;
+  connection_ptr connection_;
 };
 
 }  // namespace onceguard::postgres

@@ -4,20 +4,18 @@
 #include <charconv>
 #include <cstdint>
 #include <libpq-fe.h>
-#include <memory>
 
 #include "base/certificate.hpp"
+#include "libpq/conninfo.hpp"
+#include "libpq/wire.hpp"
 #include "store/examination.hpp"
-#include "store/postgres/connection/conninfo.hpp"
 #include "store/postgres/postgres_store.hpp"
-#include "store/postgres/queries/wire.hpp"
 
 namespace onceguard::postgres {
 namespace {
 
 using base::diagnosis;
 using grade = diagnosis::grade;
-using connection_ptr = std::unique_ptr<PGconn, void (*)(PGconn*)>;
 
 constexpr auto question =
     "SELECT pg_catalog.current_setting('server_version'), pg_catalog.pg_backend_pid(),"
@@ -27,34 +25,18 @@ constexpr auto question =
 
 std::string id_of(std::string_view subject) { return diagnosis_id(store_role::truth, subject); }
 
-std::string option_of(const target& target, const std::string& name) {
-  const auto found = target.options.find(name);
-  return found == target.options.end() ? std::string() : found->second;
-}
-
 void examine_files(const target& target, base::diagnoses& out) {
   // "system": the certificates of the system.
-  if (const auto file = option_of(target, "sslrootcert"); !file.empty() && file != "system") {
+  if (const auto file = option_of(target.options, "sslrootcert");
+      !file.empty() && file != "system") {
     out.push_back(base::examine_certificate(file, id_of("certificate"), "the store's sslrootcert"));
   }
-  if (const auto file = option_of(target, "sslcert"); !file.empty()) {
+  if (const auto file = option_of(target.options, "sslcert"); !file.empty()) {
     out.push_back(base::examine_certificate(file, id_of("certificate"), "the store's sslcert"));
   }
-  if (const auto file = option_of(target, "sslkey"); !file.empty()) {
+  if (const auto file = option_of(target.options, "sslkey"); !file.empty()) {
     out.push_back(base::examine_key(file, id_of("key"), "the store's sslkey"));
   }
-}
-
-connection_ptr connect(const conninfo& where, milliseconds timeout) {
-  connection_ptr out(nullptr, PQfinish);
-  for (auto target : where.targets) {
-    const auto seconds = std::max<std::int64_t>(timeout.count() / 1'000, 2);  // libpq's least
-    target.options.emplace("connect_timeout", std::to_string(seconds));
-    const connect_arguments arguments(target);
-    out.reset(PQconnectdbParams(arguments.names.data(), arguments.values.data(), 0));
-    if (PQstatus(out.get()) == CONNECTION_OK) break;
-  }
-  return out;
 }
 
 std::int64_t number(const char* text) {
@@ -96,7 +78,7 @@ void examine_connections(std::size_t wanted, std::int64_t most, base::diagnoses&
 }
 
 void examine_server(const conninfo& where, const store_params& params, base::diagnoses& out) {
-  const auto connection = connect(where, params.timeout);
+  const auto connection = connect(where, params.timeout).handle;
   const auto sent = params.clock->wall_ms();
   const result_ptr got(PQexec(connection.get(), question));
   const auto received = params.clock->wall_ms();

@@ -3,20 +3,13 @@
 #include <memory>
 #include <vector>
 
-#include "store/postgres/connection/conninfo.hpp"
-#include "store/postgres/connection/failure.hpp"
-#include "store/postgres/queries/wire.hpp"
+#include "libpq/conninfo.hpp"
+#include "libpq/wire.hpp"
+#include "store/postgres/connection/remedy.hpp"
 #include "store/postgres/schema.hpp"
 
 namespace onceguard::postgres {
 namespace {
-
-using connection_ptr = std::unique_ptr<PGconn, void (*)(PGconn*)>;
-
-connection_ptr connect(const target& target) {
-  const connect_arguments arguments(target);
-  return {PQconnectdbParams(arguments.names.data(), arguments.values.data(), 0), PQfinish};
-}
 
 /// Reads all results of one simple query, which may contain many statements. The last result
 /// counts.
@@ -45,21 +38,14 @@ result<std::string> run_all(PGconn* connection, const std::string& name, const s
 result<migrated> migrate_database(const std::string& url, milliseconds timeout, bool finish) {
   auto where = parse_conninfo(url, timeout);
   if (!where) return where.error();
-  error why(errc::store_unreachable, where->name + ": it names no server");
-  for (const auto& target : where->targets) {
-    const auto connection = connect(target);
-    if (PQstatus(connection.get()) != CONNECTION_OK) {
-      why = to_error(failure_of(connection.get()), target.name, effect::none);
-      continue;
-    }
-    // Notices (for example of a role that exists already) are of no use here.
-    PQsetNoticeReceiver(
-        connection.get(), [](void*, const PGresult*) {}, nullptr);
-    return migrate(
-        [&](const std::string& sql) { return run_all(connection.get(), target.name, sql); },
-        finish);
+  const auto [handle, server] = connect(*where, milliseconds(0));
+  if (PQstatus(handle.get()) != CONNECTION_OK) {
+    return to_error(failure_of(handle.get()), server->name, effect::none);
   }
-  return why;
+  const auto run = [session = handle.get(), &name = server->name](const std::string& sql) {
+    return run_all(session, name, sql);
+  };
+  return migrate(run, finish);
 }
 
 }  // namespace onceguard::postgres

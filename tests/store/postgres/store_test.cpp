@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "libpq/conninfo.hpp"
 #include "store/contract/settled_notices.hpp"
-#include "store/postgres/connection/conninfo.hpp"
 #include "store/postgres/fixture.hpp"
 #include "store/postgres/schema.hpp"
 

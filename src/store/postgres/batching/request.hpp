@@ -12,9 +12,9 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
+#include "libpq/wire.hpp"
 #include "store/postgres/queries/statements.hpp"
 #include "store/postgres/queries/stored.hpp"
-#include "store/postgres/queries/wire.hpp"
 #include "store/request_job.hpp"
 
 namespace onceguard::postgres {

@@ -38,7 +38,7 @@ connection::connection(boost::asio::io_context& context, connection_events& even
 // --- connecting -----------------------------------------------------------------------------
 
 void connection::open(const target& target, bool listens) {
-  const connect_arguments arguments(target);
+  const connect_arguments arguments(target.options);
   listens_ = listens;
   phase_ = phase::connecting;
   arm(base::timer_wheel::of(context_), timeout_);

@@ -14,7 +14,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "base/timer_wheel.hpp"
-#include "store/postgres/connection/conninfo.hpp"
+#include "libpq/conninfo.hpp"
 #include "store/postgres/connection/session.hpp"
 #include "store/postgres/connection/trip.hpp"
 

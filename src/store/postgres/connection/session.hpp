@@ -7,8 +7,8 @@
 
 #include <onceguard/record.hpp>
 
+#include "libpq/wire.hpp"
 #include "store/postgres/queries/memory.hpp"
-#include "store/postgres/queries/wire.hpp"
 
 namespace onceguard::postgres {
 

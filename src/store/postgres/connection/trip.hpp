@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "store/postgres/connection/failure.hpp"
+#include "libpq/wire.hpp"
+#include "store/postgres/connection/remedy.hpp"
 #include "store/postgres/queries/statements.hpp"
-#include "store/postgres/queries/wire.hpp"
 
 namespace onceguard::postgres {
 

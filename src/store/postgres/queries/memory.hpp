@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "store/postgres/queries/wire.hpp"
+#include "libpq/wire.hpp"
 
 namespace onceguard::postgres {
 

@@ -6,10 +6,10 @@
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
+#include "libpq/wire.hpp"
 #include "store/epoch_metadata.hpp"
 #include "store/postgres/queries/memory.hpp"
 #include "store/postgres/queries/stored.hpp"
-#include "store/postgres/queries/wire.hpp"
 
 namespace onceguard::postgres {
 

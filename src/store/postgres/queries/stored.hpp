@@ -10,7 +10,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "store/postgres/queries/wire.hpp"
+#include "libpq/wire.hpp"
 
 namespace onceguard::postgres {
 

@@ -1,18 +1,13 @@
-// Failures of a connection, and what follows from them for the waiting calls.
+// What follows from the failure of a statement or a connection, for the waiting calls.
 #pragma once
-#include <libpq-fe.h>
 #include <string>
 #include <string_view>
 
 #include <onceguard/error.hpp>
 
-namespace onceguard::postgres {
+#include "libpq/failure.hpp"
 
-struct failure {
-  std::string sqlstate;  ///< empty: an error of libpq; the connection is gone or was never made
-  std::string text;      ///< for a person; holds no password
-  bool lost = false;     ///< the server ends the session, so a commit may still have happened
-};
+namespace onceguard::postgres {
 
 // Not SQLSTATEs of the server: the connection found a schema that this version can't use.
 inline constexpr const char* newer_schema = "newer";
@@ -22,9 +17,6 @@ inline constexpr const char* another_memory = "OG003";
 /// A claim has read the floor of the tokens before a record was removed: it is made again.
 inline constexpr const char* floor_raised = "OG004";
 
-// A pooler that gives each statement another session: there are no transactions then.
-inline constexpr const char* statement_pooling = "pooling";
-
 inline constexpr const char* no_permission = "42501";
 
 /// What follows a statement that failed and changed nothing.
@@ -33,9 +25,6 @@ enum class remedy : std::uint8_t {
   one_by_one,  ///< one item caused the failure: each item is sent by itself
   reconnect,   ///< another session, perhaps on another server, may succeed
 };
-
-[[nodiscard]] failure failure_of(const PGresult* result);
-[[nodiscard]] failure failure_of(const PGconn* connection);
 
 /// Whether the prepared statements of this session are gone, or those of another session are there:
 /// a pooler that was not found otherwise stands between.
@@ -49,9 +38,6 @@ enum class remedy : std::uint8_t {
 /// Whether the configuration is wrong (schema missing or newer, no permission, no such database,
 /// wrong password), so that waiting does not help.
 [[nodiscard]] bool misconfigured(const failure& failed) noexcept;
-
-/// Whether the notice warns that the commit is durable here, but did not wait for a standby.
-[[nodiscard]] bool standby_wait_cancelled(const PGresult* notice) noexcept;
 
 /// The caller's time has passed. `doubtful`: an attempt was sent, and its effect is not known.
 [[nodiscard]] error lapsed(bool doubtful);

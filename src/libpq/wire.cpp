@@ -1,4 +1,4 @@
-#include "store/postgres/queries/wire.hpp"
+#include "libpq/wire.hpp"
 
 #include "base/hash.hpp"
 
@@ -18,14 +18,8 @@ std::string number_bytes(std::int64_t value, int bytes) {
   return out;
 }
 
-constexpr std::size_t count_at = 12;  // of the number of elements, in an array
-
-/// Network byte order, with its sign.
-std::int64_t number_of(std::string_view bytes) {
-  std::uint64_t out = !bytes.empty() && (bytes.front() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
-  for (const char c : bytes) out = (out << 8) | static_cast<unsigned char>(c);
-  return static_cast<std::int64_t>(out);
-}
+constexpr std::size_t nulls_at = 7;   // whether there are any, in an array
+constexpr std::size_t count_at = 12;  // of the number of elements
 
 std::string_view cut(std::string_view& text, std::size_t count) {
   if (text.size() < count) throw unexpected_answer("an array that breaks off");
@@ -40,10 +34,16 @@ std::string_view cut(std::string_view& text, std::size_t count) {
 
 array_value::array_value(Oid elements) {
   append(out_, 1, 4);  // dimensions
-  append(out_, 0, 4);  // no nulls
+  append(out_, 0, 4);  // no nulls yet
   append(out_, elements, 4);
   append(out_, 0, 4);
   append(out_, 1, 4);  // counted from 1
+}
+
+void array_value::null() {
+  append(out_, 0xffff'ffff, 4);
+  out_[nulls_at] = 1;
+  ++count_;
 }
 
 void array_value::bytes(std::string_view value) {
@@ -70,18 +70,25 @@ std::string array_value::finish() {
   return std::move(out_);
 }
 
-parameters& parameters::null() { return values_.emplace_back(), *this; }
-parameters& parameters::bytes(std::string_view value) { return values_.emplace_back(value), *this; }
+parameters& parameters::null() {
+  if (types_of_ == typing::of_values) types_.push_back(0);
+  return values_.emplace_back(), *this;
+}
+parameters& parameters::add(Oid type, std::string value) {
+  if (types_of_ == typing::of_values) types_.push_back(type);
+  return values_.emplace_back(std::move(value)), *this;
+}
+parameters& parameters::bytes(std::string_view value) {
+  return add(type::bytes, std::string(value));
+}
 parameters& parameters::bytes(std::span<const unsigned char> value) {
   return bytes(base::as_chars(value));
 }
-parameters& parameters::boolean(bool value) { return whole(number_bytes(value, 1)); }
-parameters& parameters::int2(std::int64_t value) { return whole(number_bytes(value, 2)); }
-parameters& parameters::int4(std::int64_t value) { return whole(number_bytes(value, 4)); }
-parameters& parameters::int8(std::int64_t value) { return whole(number_bytes(value, 8)); }
-parameters& parameters::whole(std::string binary) {
-  return values_.emplace_back(std::move(binary)), *this;
-}
+parameters& parameters::boolean(bool value) { return add(type::boolean, number_bytes(value, 1)); }
+parameters& parameters::int2(std::int64_t value) { return add(type::int2, number_bytes(value, 2)); }
+parameters& parameters::int4(std::int64_t value) { return add(type::int4, number_bytes(value, 4)); }
+parameters& parameters::int8(std::int64_t value) { return add(type::int8, number_bytes(value, 8)); }
+parameters& parameters::whole(std::string binary) { return add(0, std::move(binary)); }
 
 /// The values as libpq takes them.
 struct parameters::columns {
@@ -110,11 +117,18 @@ bool parameters::send(PGconn* connection, const char* statement) const {
 
 bool parameters::send_text(PGconn* connection, const char* text) const {
   const auto all = as_columns();
-  return PQsendQueryParams(connection, text, all.count(), nullptr, all.items.data(),
+  const auto* types = types_.empty() ? nullptr : types_.data();
+  return PQsendQueryParams(connection, text, all.count(), types, all.items.data(),
                            all.lengths.data(), all.formats.data(), 1) == 1;
 }
 
 // --- results --------------------------------------------------------------------------------
+
+std::int64_t number_of(std::string_view bytes) {
+  std::uint64_t out = !bytes.empty() && (bytes.front() & 0x80) != 0 ? ~std::uint64_t{0} : 0;
+  for (const char c : bytes) out = (out << 8) | static_cast<unsigned char>(c);
+  return static_cast<std::int64_t>(out);
+}
 
 bool rows::boolean(int row, int column) const {
   const auto source = bytes(row, column);
@@ -156,6 +170,24 @@ void rows::expect_columns(int count) const {
     throw unexpected_answer("an answer of " + std::to_string(columns()) + " columns in place of " +
                             std::to_string(count));
   }
+}
+
+std::vector<std::string> lenient_rows::array(int row, int column) const {
+  std::vector<std::string> out;
+  auto source = bytes(row, column);
+  const auto next = [&source](std::size_t count) {
+    const auto part = source.substr(0, count);
+    source.remove_prefix(part.size());
+    return part;
+  };
+  const auto dimensions = number_of(next(4));
+  next(8);  // whether there are nulls, and the elements' type
+  for (std::int64_t i = 0; i < dimensions && !source.empty(); ++i) next(8);
+  while (!source.empty()) {
+    const auto size = number_of(next(4));
+    out.emplace_back(size < 0 ? std::string_view() : next(static_cast<std::size_t>(size)));
+  }
+  return out;
 }
 
 }  // namespace onceguard::postgres

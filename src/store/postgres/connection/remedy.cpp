@@ -1,22 +1,10 @@
-#include "store/postgres/connection/failure.hpp"
+#include "store/postgres/connection/remedy.hpp"
 
 #include <algorithm>
 #include <array>
 
 namespace onceguard::postgres {
 namespace {
-
-std::string field(const PGresult* result, int code) {
-  const char* text = PQresultErrorField(result, code);
-  return text == nullptr ? std::string() : text;
-}
-
-/// libpq's message as one line, without its trailing line break.
-std::string single_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
 
 bool in_class(const failure& failed, std::string_view two) noexcept {
   return failed.sqlstate.starts_with(two);
@@ -41,31 +29,6 @@ bool is_of_another_schema(const failure& failed) noexcept {
 }
 
 }  // namespace
-
-failure failure_of(const PGresult* result) {
-  failure out;
-  out.sqlstate = field(result, PG_DIAG_SQLSTATE);
-  out.text = single_line(field(result, PG_DIAG_MESSAGE_PRIMARY));
-  if (const auto hint = field(result, PG_DIAG_MESSAGE_HINT); !hint.empty()) {
-    out.text += " (" + single_line(hint) + ")";
-  }
-  if (out.text.empty()) out.text = single_line(PQresultErrorMessage(result));
-  if (out.text.find("statement pooling mode") != std::string::npos) {
-    out.sqlstate = statement_pooling;
-    out.text += "; the pooler must pool by transaction or by session: pool_mode = transaction";
-  }
-  const auto severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-  out.lost = severity != "ERROR";
-  return out;
-}
-
-failure failure_of(const PGconn* connection) {
-  failure out;
-  out.text = single_line(PQerrorMessage(connection));
-  if (out.text.empty()) out.text = "the connection broke";
-  out.lost = true;
-  return out;
-}
 
 bool is_of_another_session(const failure& failed) noexcept {
   return failed.sqlstate == "26000" || failed.sqlstate == "42P05";
@@ -121,12 +84,6 @@ bool misconfigured(const failure& failed) noexcept {
   return is_one_of(failed, schema_missing) || is_one_of(failed, refused) ||
          failed.sqlstate == newer_schema || failed.sqlstate == older_schema ||
          failed.sqlstate == statement_pooling;
-}
-
-bool standby_wait_cancelled(const PGresult* notice) noexcept {
-  // The message is translated; the name of the server's function that sends it is not.
-  const char* text = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
-  return text != nullptr && std::string_view(text) == "SyncRepWaitForLSN";
 }
 
 error lapsed(bool doubtful) {
