@@ -68,8 +68,6 @@ def floors(rooms):
 def picture(rooms):
     lines = ["```mermaid", "graph TD"]
     for room in rooms.values():
-        lines.append(f'  {room.name}["{room.name}<br/>{room.purpose}"]')
-    for room in rooms.values():
         below = {o for other in room.uses for o in reachable(rooms, other) - {other}}
         lines += [f"  {room.name} --> {other}" for other in room.uses if other not in below]
     lines += ["```", "", "| floor | rooms |", "| --- | --- |"]

@@ -1,6 +1,7 @@
 #include "gateway/observed_request.hpp"
 
 #include "gateway/buffers.hpp"
+#include "gateway/work.hpp"
 #include "http/forwarding.hpp"
 #include "http/operation.hpp"
 #include "http/outcome.hpp"
@@ -40,7 +41,7 @@ observed_request::observed_request(session& session, http::admission admitted,
   const auto& scope_kind = scope_ ? scope_->scope_kind : admitted_.scope_kind;
   seen_.anonymous = http::is_anonymous(scope_kind);
   report.would_be = seen_.would_be;
-  const auto length = session_.reader().head().content_length.value_or(0);
+  const auto length = session_.head().content_length.value_or(0);
   if (seen_.with_key && length > policy_.max_request_body) {
     refuse(http::problem::request_too_large);
   }
@@ -75,7 +76,7 @@ void observed_request::whole() {
   if (!keeps_body_) return;
   auto& shared = session_.thread().shared;
   const auto print = [&](const http::scope_match& under) {
-    return make_fingerprint(http::rule_of(policy_), session_.make_input(under, body_)).value;
+    return make_fingerprint(http::rule_of(policy_), input_of(session_, under, body_)).value;
   };
   const bool anonymous = seen_.anonymous;
   if (seen_.with_key) {

@@ -53,13 +53,43 @@ class forwarding {
   asio::awaitable<bool> run();
 
  private:
+  /// How much of the request has gone upstream.
+  enum class upload : std::uint8_t {
+    partial,    ///< the rest of its body has yet to come
+    whole,      ///< all of it stands in `out_`
+    pumping,    ///< the rest of its body is sent while the answer is read
+    last,       ///< the same; the last piece is being sent
+    sent,       ///< all of it was given to the kernel
+    unsent,     ///< all of it was read, and the upstream did not take it
+    stalled,    ///< the rest of it was not wanted any more
+    broke_off,  ///< the client is gone, or sent what is malformed
+  };
+  enum class reply : std::uint8_t {
+    awaited,
+    missing,    ///< none came, or none that can be forwarded
+    passed,     ///< a part of it may have got to the client
+    tunnelled,  ///< both connections have become a tunnel
+  };
+
   void write_head();
   [[nodiscard]] bool gather();
+  [[nodiscard]] bool is_chunked() const noexcept {
+    return session_.head().body == http1::body_kind::chunked;
+  }
+  /// Whether the body was read to its end.
+  [[nodiscard]] bool has_whole_body() const noexcept {
+    return upload_ == upload::whole || upload_ == upload::last || upload_ == upload::sent ||
+           upload_ == upload::unsent;
+  }
+  [[nodiscard]] bool is_pumping() const noexcept {
+    return upload_ == upload::pumping || upload_ == upload::last;
+  }
   [[nodiscard]] bool may_repeat() const noexcept;
   asio::awaitable<bool> exchange();
   asio::awaitable<void> pump_body();
-  asio::awaitable<void> pump_pieces();
+  asio::awaitable<upload> pump_pieces();
   asio::awaitable<void> pass_answer();
+  asio::awaitable<reply> pass_answers();
   /// Starts the upstream's time to answer.
   void begin_waiting();
   asio::awaitable<http1::progress> read_answer_head();
@@ -69,7 +99,7 @@ class forwarding {
   void append_end();
   /// The client is gone and can't be answered.
   [[nodiscard]] bool client_gone() const noexcept {
-    return upload_broke_off_ || client_.client_left();
+    return upload_ == upload::broke_off || client_.client_left();
   }
 
   session& session_;
@@ -77,17 +107,9 @@ class forwarding {
   observed_request* const observed_;
   client_watch client_;
   upstream_ptr upstream_;
-  std::string out_;
-  bool upgrade_asked_ = false;
-  bool chunked_ = false;
-  bool body_done_ = false;     // all of it was read from the client
-  bool request_sent_ = false;  // all of it was given to the kernel
-  bool body_begun_ = false;    // more of the body was sent than out_ holds
-  bool pumping_ = false;       // the rest of the body is sent while the answer is read
-  bool answer_begun_ = false;
-  bool answer_done_ = false;
-  bool upload_broke_off_ = false;
-  bool tunnelled_ = false;
+  std::string out_;  // what is sent next
+  upload upload_ = upload::partial;
+  reply reply_ = reply::awaited;
   clock::time_point answer_until_{};
   std::size_t late_ = 0;  // bytes of the answer that were read after the deadline
   std::string why_;       // what is wrong with the answer
@@ -97,7 +119,7 @@ class forwarding {
 
 void forwarding::append_body(std::string_view piece) {
   if (observed_ != nullptr) observed_->take(piece);
-  if (chunked_) {
+  if (is_chunked()) {
     http1::append_chunk(out_, piece);
   } else {
     out_ += piece;
@@ -105,17 +127,16 @@ void forwarding::append_body(std::string_view piece) {
 }
 
 void forwarding::append_end() {
-  if (!chunked_) return;
-  const http::travel_filter filter(session_.reader().head().fields, session_.rule().rule.policy);
+  if (!is_chunked()) return;
+  const http::travel_filter filter(session_.head().fields, session_.rule().rule.policy);
   append_last_chunk(out_, session_.reader().trailers(), filter);
 }
 
 void forwarding::write_head() {
-  const auto& head = session_.reader().head();
+  const auto& head = session_.head();
   const http::travel_filter filter(head.fields, session_.rule().rule.policy);
   append_upstream_head(out_, head, *session_.rule().upstream, filter, session_.hop(), true);
-  chunked_ = head.body == http1::body_kind::chunked;
-  if (chunked_) {
+  if (is_chunked()) {
     http1::append_field(out_, "Transfer-Encoding", "chunked");
     if (const auto* announced = base::find_field(head.fields, "trailer"); announced != nullptr) {
       http1::append_field(out_, "Trailer", announced->value);
@@ -123,8 +144,7 @@ void forwarding::write_head() {
   } else if (head.content_length) {
     http1::append_content_length(out_, *head.content_length);
   }
-  upgrade_asked_ = may_upgrade(head);
-  if (upgrade_asked_) {
+  if (may_upgrade(head)) {
     http1::append_field(out_, "Connection", "Upgrade");
     for (const auto& f : head.fields) {
       if (base::iequals(f.name, "upgrade")) http1::append_field(out_, "Upgrade", f.value);
@@ -138,15 +158,15 @@ void forwarding::write_head() {
 
 /// Collects the part of the body that has arrived; false if the body is malformed.
 bool forwarding::gather() {
-  body_done_ = session_.request_consumed();
-  while (!body_done_ && out_.size() < gather_max) {
+  if (session_.request_consumed()) upload_ = upload::whole;
+  while (upload_ == upload::partial && out_.size() < gather_max) {
     switch (session_.reader().next()) {
       case http1::progress::body:
         append_body(session_.reader().body());
         break;
       case http1::progress::end:
         append_end();
-        body_done_ = true;
+        upload_ = upload::whole;
         session_.set_consumed();
         break;
       case http1::progress::need_more:
@@ -160,10 +180,11 @@ bool forwarding::gather() {
 }
 
 /// Whether the request may be sent again, as far as HTTP can tell (RFC 9110 section 9.2.2): the
-/// method is safe, and a kept connection may have ended just before the request.
+/// method is safe, and a kept connection may have ended just before the request. All of it must
+/// still be there, which it is unless its body was pumped.
 bool forwarding::may_repeat() const noexcept {
-  if (!upstream_->reused || answer_begun_ || body_begun_ || !body_done_) return false;
-  const auto method = session_.reader().head().method;
+  if (!upstream_->reused || !has_whole_body() || out_.empty()) return false;
+  const auto method = session_.head().method;
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }
 
@@ -173,7 +194,7 @@ asio::awaitable<bool> forwarding::run() {
     http::problem_detail more{std::string(session_.reader().fault().text)};
     co_return co_await session_.refuse(http::problem::bad_request, std::move(more));
   }
-  if (observed_ != nullptr && body_done_) observed_->whole();
+  if (observed_ != nullptr && upload_ == upload::whole) observed_->whole();
   const auto& address = session_.rule().upstream->address;
   const auto begun = session_.report().begin_step(&http::request_report::upstream_begin);
   auto connection = co_await session_.thread().pool.take(address, false);
@@ -185,7 +206,7 @@ asio::awaitable<bool> forwarding::run() {
                                          http::problem_detail());
     }
     upstream_ = std::move(*connection);
-    upstream_->reader.answers_to(session_.reader().head().method);
+    upstream_->reader.answers_to(session_.head().method);
     if (co_await exchange()) break;
     if (client_gone()) co_return false;
     if (failure_ != asio::error::timed_out) session_.thread().pool.broke(*upstream_);
@@ -195,40 +216,41 @@ asio::awaitable<bool> forwarding::run() {
   }
   client_.end();
   session_.report().upstream_time = session_.report().since(begun);
-  if (session_.client_too_slow() && !answer_begun_) {
+  if (session_.client_too_slow() && reply_ == reply::missing) {
     co_return co_await session_.refuse(http::problem::request_timeout, http::problem_detail());
   }
-  if (result_.upstream_kept && request_sent_) session_.thread().pool.keep(std::move(upstream_));
-  if (!body_done_ && !client_gone() && !tunnelled_) co_await session_.linger();
-  co_return result_.client_kept&& body_done_;
+  if (reply_ == reply::tunnelled) co_return false;
+  if (result_.upstream_kept && upload_ == upload::sent) {
+    session_.thread().pool.keep(std::move(upstream_));
+  }
+  if (!has_whole_body() && !client_gone()) co_await session_.linger();
+  co_return result_.client_kept&& has_whole_body();
 }
 
 /// False: no answer came.
 asio::awaitable<bool> forwarding::exchange() {
   using namespace asio::experimental::awaitable_operators;
-  answer_done_ = request_sent_ = false;
+  reply_ = reply::awaited;
   if (observed_ != nullptr) observed_->begin_sending();
   client_.begin(*upstream_);
   const auto sent = co_await upstream_->stream.write(out_, params_.write_timeout);
-  if (body_done_) {
+  if (has_whole_body()) {
     // Even after a failed write, there may be an answer to read.
     failure_ = sent.failure;
-    request_sent_ = !sent.failure;
+    upload_ = sent.failure ? upload::unsent : upload::sent;
     begin_waiting();
     co_await pass_answer();
-    co_return answer_begun_;
+    co_return reply_ != reply::missing;
   }
-  body_begun_ = true;
-  pumping_ = true;
+  upload_ = upload::pumping;
   session_.begin_upload();
   out_.clear();
   co_await (pump_body() && pass_answer());
-  co_return answer_begun_ || client_gone();
+  co_return reply_ != reply::missing || client_gone();
 }
 
 asio::awaitable<void> forwarding::pump_body() {
-  co_await pump_pieces();
-  pumping_ = false;
+  upload_ = co_await pump_pieces();
   begin_waiting();
   upstream_->stream.limit_reading(session_.rule().rule.policy.upstream_timeout);
 }
@@ -238,29 +260,31 @@ void forwarding::begin_waiting() {
   late_ = 0;
 }
 
-asio::awaitable<void> forwarding::pump_pieces() {
-  while (!body_done_ && !answer_done_) {
+asio::awaitable<forwarding::upload> forwarding::pump_pieces() {
+  while (reply_ == reply::awaited) {
     const auto got = co_await session_.advance(params_.body_timeout);
-    if (answer_done_) co_return;
+    if (reply_ != reply::awaited) break;
     client_.request_moved();
     if (got == http1::progress::body) {
       append_body(session_.reader().body());
     } else if (got == http1::progress::end) {
       append_end();
-      body_done_ = true;
+      upload_ = upload::last;
       if (observed_ != nullptr) observed_->whole();
     } else {
       // The client is gone or the body is malformed: the upstream must not take the partial request
       // for a complete one.
-      upload_broke_off_ = true;
       upstream_->stream.close();
-      co_return;
+      co_return upload::broke_off;
     }
     const auto sent = co_await upstream_->stream.write(out_, params_.write_timeout);
     out_.clear();
-    if (sent.failure) co_return;  // the answer, if there is one, has the reason
-    request_sent_ = body_done_;
+    const bool last = upload_ == upload::last;
+    // If the write failed, the answer, if there is one, has the reason.
+    if (sent.failure) co_return last ? upload::unsent : upload::stalled;
+    if (last) co_return upload::sent;
   }
+  co_return upload::stalled;
 }
 
 asio::awaitable<http1::progress> forwarding::read_answer_head() {
@@ -280,7 +304,7 @@ asio::awaitable<http1::progress> forwarding::read_answer_head() {
 /// Interim answers do not extend the upstream's time.
 asio::awaitable<transfer> forwarding::read_answer(std::span<char> room) {
   auto& stream = upstream_->stream;
-  if (pumping_) co_return co_await stream.read_some(room, no_limit);
+  if (is_pumping()) co_return co_await stream.read_some(room, no_limit);
   const auto left = std::chrono::ceil<milliseconds>(answer_until_ - base::boot_now());
   if (left.count() > 0) co_return co_await stream.read_some(room, left);
   // This process may have been stopped meanwhile.
@@ -292,39 +316,37 @@ asio::awaitable<transfer> forwarding::read_answer(std::span<char> room) {
 }
 
 asio::awaitable<void> forwarding::pass_answer() {
+  reply_ = co_await pass_answers();
+  if (!has_whole_body()) session_.stream().cancel();  // ends pump_body() if it still waits
+}
+
+asio::awaitable<forwarding::reply> forwarding::pass_answers() {
   for (;;) {
-    if (co_await read_answer_head() != http1::progress::head) break;
+    if (co_await read_answer_head() != http1::progress::head) co_return reply::missing;
     const auto& answer = upstream_->reader.head();
-    answer_begun_ = true;
     if (answer.status == 101) {
       // While the request is being forwarded, a tunnel would be a second reader of the client.
-      answer_begun_ = upgrade_asked_ && !pumping_;
-      if (!answer_begun_) {
-        why_ = upgrade_asked_ ? "it switched protocols before the request was whole"
-                              : "it switched protocols unasked";
-        break;
+      const bool wanted = may_upgrade(session_.head());
+      if (!wanted || is_pumping()) {
+        why_ = wanted ? "it switched protocols before the request was whole"
+                      : "it switched protocols unasked";
+        co_return reply::missing;
       }
       client_.end();
-      tunnelled_ = true;
       co_await tunnel(session_, *upstream_);
-      body_done_ = false;  // no other request may follow on either connection
-      break;
+      co_return reply::tunnelled;
     }
     if (answer.status >= 200) {
       if (observed_ != nullptr) observed_->answered(answer);
       result_ = co_await relay_answer(session_, *upstream_, std::string(), params_.idle_timeout);
-      answer_begun_ = result_.begun;
       why_ = result_.why;
       if (observed_ != nullptr && !why_.empty()) observed_->broke_off();
-      break;
+      co_return result_.begun ? reply::passed : reply::missing;
     }
     const bool passed = co_await relay_interim(session_, answer);
-    answer_begun_ = false;
-    if (!passed || upstream_->reader.next() != http1::progress::end) break;
+    if (!passed || upstream_->reader.next() != http1::progress::end) co_return reply::missing;
     upstream_->reader.reset();
   }
-  answer_done_ = true;
-  if (!body_done_) session_.stream().cancel();  // ends pump_body() if it still waits
 }
 
 /// Answers the client when no answer came and the request can't be sent again.

@@ -51,6 +51,13 @@ class client_pace {
   std::size_t bytes_ = 0;
 };
 
+/// The other end of a connection.
+struct client_peer {
+  std::string address{};
+  bool trusted = false;       ///< it is a listed proxy
+  std::string certificate{};  ///< as a digest; empty: none
+};
+
 /// Belongs to one I/O thread, from accept to close.
 class session {
  public:
@@ -71,25 +78,25 @@ class session {
   [[nodiscard]] io_thread& thread() noexcept { return thread_; }
   [[nodiscard]] timed_socket& stream() noexcept { return stream_; }
   [[nodiscard]] http1::reader& reader() noexcept { return reader_; }
-  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  /// Of the running request.
+  [[nodiscard]] const http1::head& head() const noexcept { return reader_.head(); }
+  [[nodiscard]] const client_peer& peer() const noexcept { return peer_; }
   [[nodiscard]] proxy_hop hop() const noexcept {
-    return {peer_, peer_trusted_, thread_.shared.loop_mark, report_.trace,
+    return {peer_.address, peer_.trusted, thread_.shared.loop_mark, report_.trace,
             stream_.encryption() != nullptr};
   }
+  /// The route of the running request; set once it is found.
   [[nodiscard]] const route& rule() const noexcept { return *rule_; }
+  void set_rule(const route* found) noexcept { rule_ = found; }
+  /// What the client's last request was scoped by.
+  [[nodiscard]] http::scope_memo& last_scope() noexcept { return scope_; }
   /// The report of the running request, which the session finishes.
   [[nodiscard]] pending_report& report() noexcept { return report_; }
-  /// What the request's fingerprint is made from, with this body and in this scope.
-  [[nodiscard]] fingerprint_input make_input(const http::scope_match& under,
-                                             std::string_view body) const;
-  /// Whether a reload has changed the request's scope since its head arrived.
-  [[nodiscard]] bool scope_changed() const;
-
   /// Reads until next() returns something else than need_more. Failure: progress::error of the
   /// reader, or progress::need_more if the connection ended or the client was too slow.
   boost::asio::awaitable<http1::progress> advance(milliseconds timeout);
   /// Whether the last advance() failed because the request's body did not arrive in time.
-  [[nodiscard]] bool client_too_slow() const noexcept { return too_slow_; }
+  [[nodiscard]] bool client_too_slow() const noexcept { return arrival_ == arrival::late; }
   /// Advances with the data that was already read; returns need_more at its end.
   http1::progress advance_now();
 
@@ -105,7 +112,7 @@ class session {
   /// receives the answer.
   boost::asio::awaitable<bool> refuse(http::problem which, http::problem_detail more);
   /// From now on, the rest of the request is forwarded as it arrives.
-  void begin_upload() noexcept { uploading_ = true; }
+  void begin_upload() noexcept { arrival_ = arrival::forwarded; }
   /// For an answer that was sent before the whole request had arrived: reads and drops the rest of
   /// the request for a while, so that the client receives the answer. Finishes the report before.
   boost::asio::awaitable<void> linger();
@@ -125,39 +132,40 @@ class session {
     session& client_;
   };
   /// Whether the whole request was read, so that another one can follow.
-  [[nodiscard]] bool request_consumed() const noexcept { return consumed_; }
-  void set_consumed() noexcept { consumed_ = true; }
+  [[nodiscard]] bool request_consumed() const noexcept { return arrival_ == arrival::whole; }
+  void set_consumed() noexcept { arrival_ = arrival::whole; }
 
  private:
+  enum class phase : std::uint8_t {
+    idle,     ///< nothing of a request has arrived
+    reading,  ///< waits for the rest of a request
+    working,
+    sending,  ///< a stored answer or a problem, which the client can request again
+  };
+  /// How the body of the running request arrives.
+  enum class arrival : std::uint8_t {
+    held,       ///< it is collected
+    forwarded,  ///< it goes on to the upstream
+    whole,
+    late,  ///< it did not arrive in time
+  };
+
   boost::asio::awaitable<bool> begin_tls();
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<http1::progress> read_head();
-  boost::asio::awaitable<bool> handle();  // true: another request may follow
-  boost::asio::awaitable<http::admission> admit(const http::request& request);
-  void begin_report() noexcept;
   /// Whether the gateway is ending and does not wait for this request any longer.
   [[nodiscard]] bool too_late_to_read() const noexcept;
 
   io_thread& thread_;
   timed_socket stream_;
-  std::string certificate_;  // of the client, as a digest; empty: none
   http1::reader reader_;
-  std::string peer_;
-  bool peer_trusted_ = false;
-  bool idle_ = true;
-  bool reading_ = false;  // waiting for the rest of a request
-  bool uploading_ = false;
-  // Sending a stored answer or a problem, which the client can request again.
-  bool sending_ = false;
+  client_peer peer_;
+  phase phase_ = phase::idle;
+  arrival arrival_ = arrival::held;
   timed_socket* endless_ = nullptr;  // the upstream of an answer that has no end of its own
-  bool consumed_ = false;
-  bool too_slow_ = false;
   client_pace pace_;
-  routing_ptr routing_;  // of the running request
   const route* rule_ = nullptr;
-  http::client_origin origin_;  // of the running request, if a listed proxy forwarded it
   pending_report report_;
-  http::request_trace trace_;  // of the running request, if traces are sent
   http::scope_memo scope_;
   std::string out_;
 };

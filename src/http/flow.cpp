@@ -6,22 +6,22 @@
 namespace onceguard::http {
 namespace {
 
-constexpr unsigned way(step at, step_end end) noexcept {
-  return static_cast<unsigned>(at) * step_ends + static_cast<unsigned>(end);
+constexpr unsigned way(step before, step_end end) noexcept {
+  return static_cast<unsigned>(before) * step_ends + static_cast<unsigned>(end);
 }
 
 }  // namespace
 
 std::string_view name_of(step one) noexcept {
   constexpr std::string_view names[steps] = {
-      "admit",  "receive", "identify", "recall",    "look_up", "claim",   "probe",         "run",
+      "admit",  "receive", "identify", "recall",    "find",    "claim",   "probe",         "run",
       "settle", "answer",  "refuse",   "challenge", "forward", "observe", "run_unguarded", "over"};
   return names[static_cast<std::size_t>(one)];
 }
 
-std::optional<step> step_after(step at, step_end end) noexcept {
+std::optional<step> step_after(step before, step_end end) noexcept {
   using enum step_end;
-  switch (way(at, end)) {
+  switch (way(before, end)) {
     case way(step::admit, guarded):
       return step::receive;
     case way(step::receive, done):
@@ -29,7 +29,7 @@ std::optional<step> step_after(step at, step_end end) noexcept {
     case way(step::identify, guarded):
       return step::recall;
     case way(step::identify, late):
-      return step::look_up;
+      return step::find;
     case way(step::identify, challenged):
       return step::challenge;
     case way(step::recall, unknown):
@@ -42,7 +42,7 @@ std::optional<step> step_after(step at, step_end end) noexcept {
     case way(step::run, done):
       return step::settle;
     case way(step::recall, known):
-    case way(step::look_up, known):
+    case way(step::find, known):
     case way(step::claim, known):
     case way(step::probe, known):
     case way(step::settle, done):
@@ -58,7 +58,7 @@ std::optional<step> step_after(step at, step_end end) noexcept {
     case way(step::admit, refused):
     case way(step::receive, refused):
     case way(step::identify, refused):
-    case way(step::look_up, unknown):
+    case way(step::find, unknown):
       return step::refuse;
     case way(step::receive, gone):
     case way(step::answer, done):
@@ -73,9 +73,9 @@ std::optional<step> step_after(step at, step_end end) noexcept {
 }
 
 void flow::go_on(step_end end) {
-  const auto to = step_after(at_, end);
-  if (!to) throw std::logic_error("onceguard: no step follows " + std::string(name_of(at_)));
-  at_ = *to;
+  const auto next = step_after(step_, end);
+  if (!next) throw std::logic_error("onceguard: no step follows " + std::string(name_of(step_)));
+  step_ = *next;
 }
 
 }  // namespace onceguard::http

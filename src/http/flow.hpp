@@ -13,7 +13,7 @@ enum class step : std::uint8_t {
   receive,        ///< the body
   identify,       ///< what the body says of the key; then the operation
   recall,         ///< is its answer in memory?
-  look_up,        ///< is it in the store? Of a request that may be answered, but not run
+  find,           ///< is it in the store? Of a request that may be answered, but not run
   claim,          ///< by which right it runs
   probe,          ///< ask the application what became of an earlier attempt, under the lease
   run,            ///< the work, under the lease
@@ -47,18 +47,18 @@ enum class step_end : std::uint8_t {
 inline constexpr std::size_t step_ends = 12;
 
 /// The step after one that ended so; empty: it can't end so.
-[[nodiscard]] std::optional<step> step_after(step at, step_end end) noexcept;
+[[nodiscard]] std::optional<step> step_after(step before, step_end end) noexcept;
 
 /// Where a request is on its way.
 class flow {
  public:
-  [[nodiscard]] step at() const noexcept { return at_; }
-  [[nodiscard]] bool is_over() const noexcept { return at_ == step::over; }
+  [[nodiscard]] step at() const noexcept { return step_; }
+  [[nodiscard]] bool is_over() const noexcept { return step_ == step::over; }
   /// Throws std::logic_error if the step can't end so.
   void go_on(step_end end);
 
  private:
-  step at_ = step::admit;
+  step step_ = step::admit;
 };
 
 }  // namespace onceguard::http

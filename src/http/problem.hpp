@@ -68,6 +68,12 @@ struct problem_detail {
   explicit problem_detail(milliseconds after) : retry_after(after) {}
 };
 
+/// Why a request is not served.
+struct refusal {
+  problem which = problem::bad_request;
+  problem_detail more{};
+};
+
 /// The answer in the form of the route's policy; without one, or where the route is not known
 /// (null), as application/problem+json. `base` is the configured problem_base.
 [[nodiscard]] answer problem_answer(problem which, std::string_view base,

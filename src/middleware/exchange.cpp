@@ -19,16 +19,19 @@ asio::awaitable<std::optional<response>> settle_by(exchange::state& run, settle_
   auto held = std::move(*run.held);
   run.held.reset();
   const auto ended = co_await held.settle(terms);
+  run.way.go_on(step_end::done);
   co_return run.reply_to_settle(terms, ended);
 }
 
 /// Whether a lease is to be settled, by the exchange's one end.
 bool end(exchange::state* run) {
   if (run == nullptr) return false;
-  if (std::exchange(run->ended, true)) {
+  const auto reached = run->way.at();
+  if (reached != step::run && reached != step::run_unguarded && reached != step::observe) {
     throw std::logic_error("onceguard::http::exchange: ended twice");
   }
-  return run->held.has_value();
+  run->way.go_on(step_end::done);
+  return run->way.at() == step::settle;
 }
 
 /// The same for an answer.

@@ -5,7 +5,7 @@
 #include "base/field.hpp"
 #include "guard/blocking.hpp"
 #include "http/target.hpp"
-#include "middleware/state.hpp"
+#include "middleware/arriving_request.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {
@@ -64,57 +64,9 @@ error refusal_of(std::string why) {
   return error(errc::invalid_argument, "middleware: " + std::move(why));
 }
 
-/// What the request comes to without the store.
-admitted_request admit(const middleware_state& state, const request& request) {
-  if (state.records == nullptr) {
-    throw std::logic_error("onceguard::http::middleware: made without a guard");
-  }
-  auto out = admit_request(state, request);
-  if (out.known) return out;
-  if (auto found = find_in_memory(out)) out.known.emplace(std::move(*found));
-  return out;
-}
-
-asio::awaitable<beginning> refuse_late(exchange::state& run) {
-  settle_terms terms;
-  terms.kind = settle_kind::release;
-  auto held = std::move(*run.held);
-  run.held.reset();
-  static_cast<void>(co_await held.settle(std::move(terms)));
-  co_return run.owner->refuse(*run.rule, &run.id, problem::overloaded,
-                              problem_detail(milliseconds(1'000)));
-}
-
-asio::awaitable<beginning> claim(std::unique_ptr<exchange::state> run, operation wanted) {
-  const auto& owner = *run->owner;
-  auto got = co_await owner.records->engine().claim(std::move(wanted));
-  if (got.lease && got.lease->must_probe()) {
-    effect_report found;
-    if (owner.params.probe) found = owner.params.probe(got.lease->about(), got.lease->lease());
-    if (auto ended = co_await got.lease->conclude(std::move(found))) {
-      if (ended->kind == outcome_kind::replay) {
-        owner.report({change_kind::completed, "probe"}, *run->rule, &run->id,
-                     got.lease->lease().attempt);
-      }
-      got.outcome = std::move(*ended);
-      got.lease.reset();
-    }
-  }
-  if (!got.lease) {
-    if (got.outcome.kind == outcome_kind::unguarded) {
-      owner.report({change_kind::unguarded}, *run->rule, &run->id);
-      co_return exchange(owner, std::move(run));
-    }
-    co_return run->reply_to_claim(got.outcome);
-  }
-  run->id = got.lease->id();
-  run->attempt = got.lease->lease().attempt;
-  const bool begins = got.lease->begin_sending();
-  run->held.emplace(std::move(*got.lease));
-  if (!begins) co_return co_await refuse_late(*run);
-  if (owner.params.on_change) run->watch();
-  owner.report({change_kind::claimed}, *run->rule, &run->id, run->attempt);
-  co_return exchange(owner, std::move(run));
+void require_guard(const middleware_state& state) {
+  if (state.records != nullptr) return;
+  throw std::logic_error("onceguard::http::middleware: made without a guard");
 }
 
 }  // namespace
@@ -157,16 +109,19 @@ std::string middleware::observed() const {
 }
 
 beginning middleware::begin(const request& request) const {
-  auto admitted = admit(*state_, request);
-  if (admitted.known) return std::move(*admitted.known);
-  return run_here(claim(std::move(admitted.run), std::move(admitted.wanted)));
+  require_guard(*state_);
+  arriving_request arrived(*state_, request);
+  arrived.go_on_until(step::claim);
+  if (auto known = arrived.known()) return std::move(*known);
+  return run_here(arrived.begin({}));
 }
 
 asio::awaitable<beginning> middleware::async_begin(request request, std::stop_token caller) const {
-  auto admitted = admit(*state_, request);
-  if (admitted.known) co_return std::move(*admitted.known);
-  admitted.wanted.caller = std::move(caller);
-  co_return co_await claim(std::move(admitted.run), std::move(admitted.wanted));
+  require_guard(*state_);
+  arriving_request arrived(*state_, request);
+  arrived.go_on_until(step::claim);
+  if (auto known = arrived.known()) co_return std::move(*known);
+  co_return co_await arrived.begin(std::move(caller));
 }
 
 }  // namespace v1

@@ -11,6 +11,7 @@
 
 #include "guard/changes.hpp"
 #include "http/admission.hpp"
+#include "http/flow.hpp"
 #include "http/forwarding.hpp"
 #include "http/problem.hpp"
 #include "http/reply.hpp"
@@ -62,7 +63,7 @@ struct exchange::state {
   std::uint32_t attempt = 0;
   std::optional<lease_handle> held;  ///< empty: the store is away; its watch uses what stands above
   std::unique_ptr<observed_request> observed;  ///< the route only observes, and nothing is held
-  bool ended = false;
+  flow way;                                    ///< from its handler on
 
   ~state();
   state(const middleware_state& middleware, const ready_route& route, admission found);
@@ -82,19 +83,6 @@ struct exchange::state {
 /// What a record keeps of an answer. Left out is what no message can carry: fields with control
 /// characters or malformed names, the body of a 204 or 304.
 [[nodiscard]] answer answer_to_keep(const answer_view& made, const route_policy& policy);
-
-/// What a request comes to before its claim.
-struct admitted_request {
-  std::optional<beginning> known;  ///< nothing is to be claimed
-  std::unique_ptr<exchange::state> run;
-  operation wanted;
-};
-
-/// Answers what is in memory.
-[[nodiscard]] std::optional<response> find_in_memory(const admitted_request& admitted);
-
-[[nodiscard]] admitted_request admit_request(const middleware_state& middleware,
-                                             const request& request);
 
 }  // namespace v1
 }  // namespace onceguard::http

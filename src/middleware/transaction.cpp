@@ -5,7 +5,7 @@
 
 #include "base/hash.hpp"
 #include "http/outcome.hpp"
-#include "middleware/state.hpp"
+#include "middleware/arriving_request.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {
@@ -105,20 +105,21 @@ void require_no_transaction(bool open) {
 response serve_in_transaction(const middleware& middleware, const request& request,
                               const execute_call& execute,
                               const std::function<response()>& handler) {
-  auto admitted = admit_request(middleware.state(), request);
+  arriving_request arrived(middleware.state(), request);
+  arrived.go_on_until(step::recall);
   std::optional<response> made;
   const auto answer_to_client = [&] {
     drop_replay_mark(made->headers);  // only now: what the service says of the outcome counts
     return std::move(*made);
   };
-  if (admitted.known) {
-    if (auto* known = std::get_if<response>(&*admitted.known)) return std::move(*known);
+  if (auto known = arrived.known()) {
+    if (auto* reply = std::get_if<response>(&*known)) return std::move(*reply);
     made.emplace(handler());
     std::vector<field> fields;
-    static_cast<void>(std::get<exchange>(*admitted.known).finish(view_of(*made, fields)));
+    static_cast<void>(std::get<exchange>(*known).finish(view_of(*made, fields)));
     return answer_to_client();
   }
-  const auto& run = *admitted.run;
+  const auto& run = arrived.run();
   const auto& policy = run.rule->rule.policy;
   std::uint32_t attempt = 0;
   const auto report = [&](change_kind kind) {
@@ -133,12 +134,12 @@ response serve_in_transaction(const middleware& middleware, const request& reque
         return kept_answer(*made, policy);
       });
     };
-    auto reply = run_with(admitted.wanted.about->print);
+    auto reply = run_with(arrived.wanted().about->print);
     if (reply && reply->kind == verdict_kind::mismatch) {
       // An earlier version has made the record's fingerprint of less, and the text that it is
       // hashed with is not kept.
-      auto input = admitted.wanted.input;
-      if (admitted.wanted.more_before) input.more = *admitted.wanted.more_before;
+      auto input = arrived.wanted().input;
+      if (arrived.wanted().more_before) input.more = *arrived.wanted().more_before;
       reply = run_with(make_fingerprint(policy.fingerprint, input));
     }
     if (!reply) return reply_to_failure(run, attempt, reply.error());

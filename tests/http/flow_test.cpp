@@ -25,12 +25,12 @@ const std::map<std::pair<step, step_end>, step> transitions{
     {{step::identify, guarded}, step::recall},
     {{step::identify, unguarded}, step::run_unguarded},
     {{step::identify, refused}, step::refuse},
-    {{step::identify, late}, step::look_up},
+    {{step::identify, late}, step::find},
     {{step::identify, challenged}, step::challenge},
     {{step::recall, known}, step::answer},
     {{step::recall, unknown}, step::claim},
-    {{step::look_up, known}, step::answer},
-    {{step::look_up, unknown}, step::refuse},
+    {{step::find, known}, step::answer},
+    {{step::find, unknown}, step::refuse},
     {{step::claim, granted}, step::run},
     {{step::claim, fenced}, step::probe},
     {{step::claim, known}, step::answer},
@@ -61,13 +61,13 @@ step after(std::initializer_list<step_end> ends) {
 }
 
 TEST(request_flow, each_step_ends_in_the_ways_of_the_table_and_in_no_other) {
-  for (const auto at : all_steps()) {
+  for (const auto before : all_steps()) {
     for (std::size_t i = 0; i < step_ends; ++i) {
       const auto end = static_cast<step_end>(i);
-      const auto found = transitions.find({at, end});
-      const auto to = step_after(at, end);
-      EXPECT_EQ(to.has_value(), found != transitions.end()) << name_of(at) << ' ' << i;
-      if (to && found != transitions.end()) EXPECT_EQ(*to, found->second) << name_of(at);
+      const auto found = transitions.find({before, end});
+      const auto next = step_after(before, end);
+      EXPECT_EQ(next.has_value(), found != transitions.end()) << name_of(before) << ' ' << i;
+      if (next && found != transitions.end()) EXPECT_EQ(*next, found->second) << name_of(before);
     }
   }
 }
@@ -82,29 +82,29 @@ TEST(request_flow, an_end_that_a_step_can_t_have_is_the_caller_s_error) {
 TEST(request_flow, every_step_is_reached_and_leads_to_the_end) {
   std::set<step> reached{step::admit};
   for (std::size_t i = 0; i < steps; ++i) {
-    for (const auto& [from, to] : transitions) {
-      if (reached.contains(from.first)) reached.insert(to);
+    for (const auto& [way, next] : transitions) {
+      if (reached.contains(way.first)) reached.insert(next);
     }
   }
   EXPECT_EQ(reached.size(), steps);
   std::set<step> ends{step::over};
   for (std::size_t i = 0; i < steps; ++i) {
-    for (const auto& [from, to] : transitions) {
-      if (ends.contains(to)) ends.insert(from.first);
+    for (const auto& [way, next] : transitions) {
+      if (ends.contains(next)) ends.insert(way.first);
     }
   }
   EXPECT_EQ(ends.size(), steps);
 }
 
-/// Whether `to` can be reached from `from` without the step `avoided`.
-bool leads_around(step from, step to, step avoided) {
-  std::set<step> reached{from};
+/// Whether `end` can be reached from `begin` without the step `avoided`.
+bool leads_around(step begin, step end, step avoided) {
+  std::set<step> reached{begin};
   for (std::size_t i = 0; i < steps; ++i) {
     for (const auto& [way, next] : transitions) {
       if (reached.contains(way.first) && next != avoided) reached.insert(next);
     }
   }
-  return reached.contains(to);
+  return reached.contains(end);
 }
 
 TEST(request_flow, nothing_runs_under_a_lease_but_after_a_claim_and_before_a_settle) {
@@ -115,7 +115,7 @@ TEST(request_flow, nothing_runs_under_a_lease_but_after_a_claim_and_before_a_set
 
 TEST(request_flow, what_is_late_is_answered_or_refused_and_never_claimed) {
   for (const auto never : {step::claim, step::run, step::run_unguarded, step::forward}) {
-    EXPECT_FALSE(leads_around(step::look_up, never, step::admit)) << name_of(never);
+    EXPECT_FALSE(leads_around(step::find, never, step::admit)) << name_of(never);
   }
 }
 

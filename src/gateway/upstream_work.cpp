@@ -1,14 +1,12 @@
-// The part of guarded_exchange that does the work: sends the request to its upstream once, and
-// turns the answer into a settle.
+// Sends a guarded request to its upstream once, and turns the answer into a settle.
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/held_bytes.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/delivery.hpp"
-#include "gateway/guarded_exchange.hpp"
-#include "gateway/probe.hpp"
 #include "gateway/upstream_call.hpp"
 #include "gateway/upstream_head.hpp"
+#include "gateway/work.hpp"
 #include "http/forwarding.hpp"
 #include "http/outcome.hpp"
 
@@ -16,33 +14,35 @@ namespace onceguard::gateway {
 
 namespace asio = boost::asio;
 
-asio::awaitable<outcome> guarded_exchange::work(lease_handle lease) {
-  auto& report = session_.report();
-  report.set_record(lease.id(), lease.about().scope);
-  report.attempt = lease.lease().attempt;
-  if (lease.must_probe()) {
-    auto question =
-        make_probe_question(policy_, lease.about().scope, admitted_.key, lease.lease().token);
-    auto found =
-        co_await ask_application(session_.thread().pool, std::move(question), lease.held());
-    if (auto outcome = co_await lease.conclude(std::move(found))) co_return std::move(*outcome);
-  }
-  auto terms = co_await call(&lease);
-  const auto settled_as = terms.kind;
-  const auto unknown_why = terms.why;
-  const auto begun = report.begin_step(&http::request_report::settle_begin);
-  auto out = co_await lease.settle(std::move(terms));
-  report.settle = report.since(begun);
-  report.superseded = out.superseded && report.sent();
-  if (out.superseded) co_return out;
-  if (out.kind == outcome_kind::ran) report.settled = settled_as;
-  if (report.settled == settle_kind::abandon) report.unknown_why = unknown_why;
-  if (out.kind == outcome_kind::replay) report.settled = settle_kind::complete;
-  co_return out;
-}
+namespace {
 
-std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
-  const auto& head = session_.reader().head();
+class upstream_work {
+ public:
+  upstream_work(work& job, lease_handle* lease)
+      : job_(job), session_(job.client), policy_(job.policy()), lease_(lease) {}
+
+  asio::awaitable<settle_terms> run();
+
+ private:
+  [[nodiscard]] std::string upstream_head() const;
+  [[nodiscard]] bool sends_empty_chunks() const noexcept;
+  settle_terms terms_after_call(call_result result);
+  settle_terms terms_after_answer(call_result result);
+  void settle_redirect(const answer& kept, bool by_rule, settle_terms& terms) const;
+  void log_hints(std::uint16_t status, std::string_view proxy, const settle_terms& terms) const;
+  /// Tells once for each route and reason that repeats get 409, and what mends it.
+  void hint_unkept(const http1::head& head);
+  void take_room_of(std::size_t answer_bytes);
+  void keep_connection();
+
+  work& job_;
+  session& session_;
+  const route_policy& policy_;
+  lease_handle* const lease_;
+};
+
+std::string upstream_work::upstream_head() const {
+  const auto& head = session_.head();
   const http::travel_filter filter(head.fields, policy_);
   std::string out;
   out.reserve(2'048);  // leaves room for a small body
@@ -52,19 +52,20 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
     const auto fields = fields_without_key(head.fields);
     changed.fields = fields;
     append_upstream_head(out, changed, upstream, filter, session_.hop(), false);
-    http1::append_field(out, "Idempotency-Key", '"' + admitted_.key + '"');
+    http1::append_field(out, "Idempotency-Key", '"' + job_.admitted.key + '"');
   } else {
     append_upstream_head(out, head, upstream, filter, session_.hop(), false);
   }
-  const bool guarded = admitted_.kind == http::admission_kind::guard;
+  const bool guarded = job_.admitted.kind == http::admission_kind::guard;
   if (guarded) {
-    http1::append_field(out, "Onceguard-Scope",
-                        base::to_hex(lease == nullptr ? admitted_.scope : lease->about().scope));
+    http1::append_field(
+        out, "Onceguard-Scope",
+        base::to_hex(lease_ == nullptr ? job_.admitted.scope : lease_->about().scope));
   }
-  if (lease != nullptr) {
-    http1::append_field(out, "Onceguard-Attempt", std::to_string(lease->lease().attempt));
-    http1::append_field(out, "Onceguard-Token", std::to_string(lease->lease().token));
-    http1::append_field(out, "Onceguard-Lease", lease->text());
+  if (lease_ != nullptr) {
+    http1::append_field(out, "Onceguard-Attempt", std::to_string(lease_->lease().attempt));
+    http1::append_field(out, "Onceguard-Token", std::to_string(lease_->lease().token));
+    http1::append_field(out, "Onceguard-Lease", lease_->text());
   } else if (guarded) {
     http1::append_field(out, "Onceguard-Unguarded", "store");
   }
@@ -74,7 +75,7 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
     http1::append_last_chunk(out);
     return out;
   }
-  http1::append_content_length(out, body_.size());
+  http1::append_content_length(out, job_.body.bytes().size());
   http1::append_end_of_head(out);
   return out;
 }
@@ -82,79 +83,45 @@ std::string guarded_exchange::upstream_head(const lease_handle* lease) const {
 /// A proxy that keeps connections repeats a request without a body when one of them breaks: Varnish
 /// always does, Go's net/http (Caddy, Traefik) if there is an Idempotency-Key. Of a chunked body,
 /// even of an empty one, they can't know that they could send it twice.
-bool guarded_exchange::sends_empty_chunks() const noexcept {
-  if (!body_.empty() || admitted_.kind != http::admission_kind::guard) return false;
-  const auto method = session_.reader().head().method;
+bool upstream_work::sends_empty_chunks() const noexcept {
+  if (!job_.body.bytes().empty() || job_.admitted.kind != http::admission_kind::guard) return false;
+  const auto method = session_.head().method;
   const bool safe = method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
   return !safe && session_.rule().upstream->empty_body == empty_framing::chunked;
 }
 
-/// Sends the request to its upstream once; `lease` is null if no record guards the request.
-asio::awaitable<settle_terms> guarded_exchange::call(lease_handle* lease) {
-  auto& report = session_.report();
-  const auto begun = report.begin_step(&http::request_report::upstream_begin);
-  report.upstream = upstream_name();
-  settle_terms terms;
-  if (is_queued()) {
-    terms = co_await hand_over(lease);
-  } else {
-    terms = co_await send_once(lease);
-  }
-  report.upstream_time = report.since(begun);
-  co_return terms;
-}
-
-asio::awaitable<settle_terms> guarded_exchange::send_once(lease_handle* lease) {
+asio::awaitable<settle_terms> upstream_work::run() {
   auto& thread = session_.thread();
-  answer_.reset();
-  extra_.clear();
-  stream_begun_.reset();
-  failure_.reset();
   const auto& address = session_.rule().upstream->address;
-  up_ = thread.pool.take_kept(address, true);
-  if (!up_) {
+  job_.up = thread.pool.take_kept(address, true);
+  if (!job_.up) {
     auto connection = co_await thread.pool.connect_onward(address);
     if (!connection) {
-      co_return fail_with({settle_kind::release, problem_of_no_connection(connection.error()),
+      co_return job_.fail({settle_kind::release, problem_of_no_connection(connection.error()),
                            unknown_reason::none, connection.error().detail});
     }
-    up_ = std::move(*connection);
+    job_.up = std::move(*connection);
   }
-  up_->reader.answers_to(session_.reader().head().method);
-  auto head = upstream_head(lease);
-  if (lease != nullptr && !lease->begin_sending()) {
+  job_.up->reader.answers_to(session_.head().method);
+  auto head = upstream_head();
+  if (auto failed = job_.begin_sending(lease_)) {
     keep_connection();
-    co_return fail_with({settle_kind::release, http::problem::overloaded, unknown_reason::none,
-                         "too little of the lease was left to begin, or the gateway ends"});
+    co_return job_.fail(std::move(*failed));
   }
-  if (lease != nullptr) session_.report().begin_sending();
   call_limits limits;
   limits.upstream_timeout = policy_.upstream_timeout;
   limits.write_timeout = thread.shared.params.write_timeout;
   limits.max_answer_body = policy_.max_answer_body;
   limits.readers = &thread.shared.readers;
-  auto result = co_await call_upstream(*up_, std::move(head), body_, limits,
-                                       lease == nullptr ? nullptr : &lease->held(), answer_room_);
+  auto result =
+      co_await call_upstream(*job_.up, std::move(head), job_.body.bytes(), limits,
+                             lease_ == nullptr ? nullptr : &lease_->held(), job_.answer_room);
   co_return terms_after_call(std::move(result));
 }
 
-std::string_view guarded_exchange::upstream_name() const noexcept {
-  return is_queued() ? std::string_view("webhook_queue") : session_.rule().upstream->name;
-}
-
-settle_terms guarded_exchange::fail_with(call_failure failed) {
-  failure_ = failed.problem;
-  base::log(http::event_of(failed.problem),
-            {{"upstream", upstream_name()}, {"why", std::move(failed.why)}});
-  settle_terms terms;
-  terms.kind = failed.kind;
-  terms.why = failed.reason;
-  return terms;
-}
-
-settle_terms guarded_exchange::terms_after_call(call_result result) {
+settle_terms upstream_work::terms_after_call(call_result result) {
   if (result.end == call_end::broken || result.end == call_end::not_sent) {
-    session_.thread().pool.broke(*up_);
+    session_.thread().pool.broke(*job_.up);
   }
   if (auto failed = failure_of(result)) {
     // So does one that closes while the end of the chunks lies unread.
@@ -163,13 +130,13 @@ settle_terms guarded_exchange::terms_after_call(call_result result) {
           "; if it knows no chunks, and no proxy stands before it, give its [[upstream]] "
           "empty_body = \"length\"";
     }
-    return fail_with(std::move(*failed));
+    return job_.fail(std::move(*failed));
   }
   return terms_after_answer(std::move(result));
 }
 
-void guarded_exchange::log_hints(std::uint16_t status, std::string_view proxy,
-                                 const settle_terms& terms) const {
+void upstream_work::log_hints(std::uint16_t status, std::string_view proxy,
+                              const settle_terms& terms) const {
   if (terms.kind == settle_kind::abandon && !proxy.empty()) {
     base::log(base::event::proxy_answered,
               {{"route", session_.rule().name}, {"status", status}, {"sign", proxy}});
@@ -177,7 +144,7 @@ void guarded_exchange::log_hints(std::uint16_t status, std::string_view proxy,
   const bool refused = status == 411 || status == 415 || status == 501;
   if (refused && sends_empty_chunks()) {
     base::log(base::event::empty_body_refused,
-              {{"upstream", upstream_name()},
+              {{"upstream", session_.rule().upstream->name},
                {"status", status},
                {"hint",
                 "if it wants Content-Length: 0, and no proxy stands before it, give its "
@@ -185,8 +152,8 @@ void guarded_exchange::log_hints(std::uint16_t status, std::string_view proxy,
   }
 }
 
-settle_terms guarded_exchange::terms_after_answer(call_result result) {
-  const auto& head = up_->reader.head();
+settle_terms upstream_work::terms_after_answer(call_result result) {
+  const auto& head = job_.up->reader.head();
   session_.report().upstream_status = head.status;
   settle_terms terms;
   const bool whole = result.end == call_end::answered;
@@ -207,14 +174,14 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
                                                                             : answer_kept::streamed;
     settle_redirect(*kept, by_rule, terms);
     if (terms.kind == settle_kind::complete) hint_unkept(head);
-    stream_begun_ = std::move(result.body);
-    take_room_of(stream_begun_->capacity());
+    job_.begun = std::move(result.body);
+    take_room_of(job_.begun->capacity());
     return terms;
   }
   for (const auto& f : head.fields) {
     const bool date = base::iequals(f.name, "date");
     const bool cookie = base::iequals(f.name, "set-cookie") && !policy_.keep_set_cookie;
-    if (date || cookie) extra_.emplace_back(f.name, f.value);
+    if (date || cookie) job_.extra.emplace_back(f.name, f.value);
   }
   if (!policy_.keep_body) {
     if (terms.kind == settle_kind::complete) terms.answer = std::make_shared<answer>(*kept);
@@ -224,23 +191,22 @@ settle_terms guarded_exchange::terms_after_answer(call_result result) {
   // The body may be kept for long, and the memory that was reserved ahead for a chunked body is not
   // counted.
   if (kept->body.capacity() - kept->body.size() > small_body) kept->body.shrink_to_fit();
-  answer_ = std::move(kept);
-  if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = answer_;
-  settle_redirect(*answer_, by_rule, terms);
-  take_room_of(bytes_of(*answer_));
+  job_.whole = std::move(kept);
+  if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = job_.whole;
+  settle_redirect(*job_.whole, by_rule, terms);
+  take_room_of(bytes_of(*job_.whole));
   if (result.request_sent) keep_connection();
   return terms;
 }
 
-void guarded_exchange::settle_redirect(const answer& kept, bool by_rule,
-                                       settle_terms& terms) const {
+void upstream_work::settle_redirect(const answer& kept, bool by_rule, settle_terms& terms) const {
   if (kept.status / 100 != 3) return;
-  const auto& head = session_.reader().head();
+  const auto& head = session_.head();
   const auto* host = base::find_field(head.fields, "host");
   http::settle_redirect(head.target, host == nullptr ? "" : host->value, kept, terms, by_rule);
 }
 
-void guarded_exchange::hint_unkept(const http1::head& head) {
+void upstream_work::hint_unkept(const http1::head& head) {
   struct cause {
     std::string_view why;
     std::string_view hint;
@@ -264,21 +230,28 @@ void guarded_exchange::hint_unkept(const http1::head& head) {
 }
 
 /// The operation ran, so its answer is kept even if the budget has no room for it.
-void guarded_exchange::take_room_of(std::size_t answer_bytes) {
-  answer_room_.set(answer_bytes);
+void upstream_work::take_room_of(std::size_t answer_bytes) {
+  job_.answer_room.set(answer_bytes);
   session_.rule().answers.note(answer_bytes);
 }
 
-void guarded_exchange::keep_connection() {
+void upstream_work::keep_connection() {
   auto& thread = session_.thread();
   // Before the first request on a connection, there is no head with keep_alive.
-  const bool has_head = !up_->reader.idle();
-  if (!has_head) return thread.pool.keep(std::move(up_));
+  const bool has_head = !job_.up->reader.idle();
+  if (!has_head) return thread.pool.keep(std::move(job_.up));
   // A service that knows no chunks takes the end of the empty body for another request.
   if (sends_empty_chunks()) return;
-  const auto& answer = up_->reader.head();
+  const auto& answer = job_.up->reader.head();
   const bool ended = answer.body == http1::body_kind::until_eof;
-  if (answer.keep_alive && !ended) thread.pool.keep(std::move(up_));
+  if (answer.keep_alive && !ended) thread.pool.keep(std::move(job_.up));
+}
+
+}  // namespace
+
+asio::awaitable<settle_terms> run_at_upstream(work& job, lease_handle* lease) {
+  upstream_work call(job, lease);
+  co_return co_await call.run();
 }
 
 }  // namespace onceguard::gateway
