@@ -4,12 +4,11 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/client_watch.hpp"
+#include "gateway/heads.hpp"
 #include "gateway/observed_request.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/session.hpp"
-#include "gateway/tunnel.hpp"
 #include "gateway/upstream_call.hpp"
-#include "gateway/upstream_head.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarding.hpp"
 

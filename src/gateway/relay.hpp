@@ -32,4 +32,9 @@ boost::asio::awaitable<relayed> relay_answer(session& session, upstream_connecti
 /// Forwards an interim answer (1xx), which has no body.
 boost::asio::awaitable<bool> relay_interim(session& session, const http1::head& interim);
 
+/// After the upstream has switched protocols: sends the 101 answer that `upstream.reader` holds to
+/// the client, then forwards the data of both sides until one side ends or both are silent for the
+/// idle timeout, or until the gateway ends.
+boost::asio::awaitable<void> tunnel(session& session, upstream_connection& upstream);
+
 }  // namespace onceguard::gateway

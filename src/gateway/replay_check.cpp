@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "gateway/heads.hpp"
 #include "gateway/upstream_call.hpp"
-#include "gateway/upstream_head.hpp"
 #include "http/outcome.hpp"
 
 namespace onceguard::gateway {

@@ -1,6 +1,4 @@
 // The way of a request, step by step. Which step follows which: http/flow.hpp.
-#include "gateway/request.hpp"
-
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "gateway/observed_request.hpp"
 #include "gateway/probe.hpp"
 #include "gateway/request_kind.hpp"
+#include "gateway/session.hpp"
 #include "gateway/work.hpp"
 #include "http/admission.hpp"
 #include "http/flow.hpp"
@@ -206,24 +205,17 @@ asio::awaitable<step_end> served_request::admit() {
   report_.client = request_.client_address;
   auto& admitted = job_.admitted;
   admitted = co_await kind_->admit(client_, request_);
-  const auto& upstream = client_.rule().upstream->name;
-  if (observes(job_.policy(), admitted, head.fields)) {
-    report_.upstream = upstream;
-    co_return step_end::observed;
+  const auto end = observes(job_.policy(), admitted, head.fields)
+                       ? step_end::observed
+                       : http::end_of(admitted, refusal_);
+  if (end == step_end::unguarded) {
+    report_.outcome = http::request_outcome::unguarded;
+    report_.why_unguarded = admitted.why;
   }
-  switch (admitted.kind) {
-    case http::admission_kind::pass:
-      report_.outcome = http::request_outcome::unguarded;
-      report_.why_unguarded = admitted.why;
-      report_.upstream = upstream;
-      co_return step_end::unguarded;
-    case http::admission_kind::refuse:
-      refusal_ = {admitted.refusal, http::problem_detail(std::move(admitted.detail))};
-      co_return step_end::refused;
-    case http::admission_kind::guard:
-      break;
+  if (end == step_end::unguarded || end == step_end::observed) {
+    report_.upstream = client_.rule().upstream->name;
   }
-  co_return step_end::guarded;
+  co_return end;
 }
 
 asio::awaitable<step_end> served_request::receive() {

@@ -61,15 +61,11 @@ bool request_body::make_room_for(std::size_t more) {
 }
 
 http::refusal request_body::refusal_of(body_arrival arrived) const {
-  const auto longest = client_.rule().rule.policy.max_request_body;
   const auto& fault = client_.reader().fault();
   http::refusal out;
   switch (arrived) {
     case body_arrival::too_large:
-      out.which = http::problem::request_too_large;
-      out.more.detail = "A request with an idempotency key may have a body of up to " +
-                        std::to_string(longest) + " bytes here. Nothing was run.";
-      break;
+      return http::body_too_large(client_.rule().rule.policy);
     case body_arrival::no_room:
       out.which = http::problem::overloaded;
       out.more = buffers_full(client_, "a request that is still to come");

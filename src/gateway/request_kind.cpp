@@ -32,19 +32,8 @@ class keyed_request final : public request_kind {
     const auto input = input_of(job.client, admitted, job.body.bytes());
     http::complete_key(admitted, job.policy(), input);
     identified out;
-    if (admitted.kind == http::admission_kind::pass) out.end = step_end::unguarded;
-    if (admitted.kind == http::admission_kind::refuse) {
-      out.end = step_end::refused;
-      out.refusal = {admitted.refusal, http::problem_detail(std::move(admitted.detail))};
-    }
+    out.end = http::end_of(admitted, out.refusal);
     return out;
-  }
-
-  asio::awaitable<settle_terms> run(work& job, lease_handle* lease) const override {
-    return run_at_upstream(job, lease);
-  }
-  [[nodiscard]] std::string_view worker(const route& rule) const noexcept override {
-    return rule.upstream->name;
   }
 };
 
@@ -65,13 +54,6 @@ class signed_delivery : public request_kind {
     out.refusal = {found.refusal->problem, http::problem_detail(std::move(found.refusal->detail))};
     out.refusal.more.status = found.refusal->status;
     return out;
-  }
-
-  asio::awaitable<settle_terms> run(work& job, lease_handle* lease) const override {
-    return run_at_upstream(job, lease);
-  }
-  [[nodiscard]] std::string_view worker(const route& rule) const noexcept override {
-    return rule.upstream->name;
   }
 };
 

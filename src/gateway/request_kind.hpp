@@ -34,9 +34,13 @@ class request_kind {
                                                         const http::request& request) const = 0;
   /// What the body says: completes what was admitted.
   [[nodiscard]] virtual identified identify(work& job) const = 0;
-  virtual boost::asio::awaitable<settle_terms> run(work& job, lease_handle* lease) const = 0;
+  virtual boost::asio::awaitable<settle_terms> run(work& job, lease_handle* lease) const {
+    return run_at_upstream(job, lease);
+  }
   /// Who does the work, for logs and metrics.
-  [[nodiscard]] virtual std::string_view worker(const route& rule) const noexcept = 0;
+  [[nodiscard]] virtual std::string_view worker(const route& rule) const noexcept {
+    return rule.upstream->name;
+  }
 };
 
 [[nodiscard]] const request_kind& kind_of(const route& rule) noexcept;

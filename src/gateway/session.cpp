@@ -2,7 +2,6 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "gateway/request.hpp"
 #include "tls/session.hpp"
 
 namespace onceguard::gateway {

@@ -10,11 +10,10 @@
 
 #include <onceguard/record.hpp>
 
-#include "gateway/client_writer.hpp"
+#include "gateway/heads.hpp"
 #include "gateway/io_thread.hpp"
 #include "gateway/pending_report.hpp"
 #include "gateway/timed_socket.hpp"
-#include "gateway/upstream_head.hpp"
 #include "http/admission.hpp"
 #include "http/problem.hpp"
 #include "http/trace_context.hpp"
@@ -170,10 +169,14 @@ class session {
   std::string out_;
 };
 
+/// Serves the request whose head the session's reader holds, step by step. True: the client's
+/// connection may be used for another request.
+boost::asio::awaitable<bool> serve_request(session& client);
+
 class observed_request;
 
-/// True: the client's connection may be used for another request. `observed` follows how
-/// the request goes; null: nobody does.
+/// The step of a request that no record guards. True: the client's connection may be used for
+/// another request. `observed` follows how the request goes; null: nobody does.
 boost::asio::awaitable<bool> forward_unguarded(session& session,
                                                observed_request* observed = nullptr);
 

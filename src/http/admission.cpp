@@ -230,6 +230,26 @@ void complete_key(admission& admitted, const route_policy& policy, const fingerp
   admitted.key = "content-" + base::to_hex(make_fingerprint(policy.fingerprint, same).value);
 }
 
+step_end end_of(admission& admitted, refusal& why) {
+  switch (admitted.kind) {
+    case admission_kind::pass:
+      return step_end::unguarded;
+    case admission_kind::refuse:
+      why = {admitted.refusal, problem_detail(std::move(admitted.detail))};
+      return step_end::refused;
+    case admission_kind::guard:
+      break;
+  }
+  return step_end::guarded;
+}
+
+refusal body_too_large(const route_policy& policy) {
+  return {
+      problem::request_too_large,
+      problem_detail("A request with an idempotency key may have a body of up to " +
+                     std::to_string(policy.max_request_body) + " bytes here. Nothing was run.")};
+}
+
 admission admit_without_key(const request& request) {
   if (lists_too_many(request.fields)) return refuse_many_names();
   if (has_ambiguous_escape(split_target(request.target).path)) return refuse_ambiguous_path();

@@ -11,6 +11,7 @@
 #include <onceguard/http_message.hpp>
 
 #include "base/field.hpp"
+#include "http/flow.hpp"
 #include "http/problem.hpp"
 #include "http/request_report.hpp"
 #include "http/scope.hpp"
@@ -40,6 +41,11 @@ struct admission : scope_match {  // guard: the key's scope
 using scope_finder = std::function<std::optional<scope_match>(const request&)>;
 [[nodiscard]] admission admit(const route_policy& policy, const request& request,
                               const scope_finder& find);
+
+/// How the steps `admit` and `identify` end with it; `why`, if it is refused.
+[[nodiscard]] step_end end_of(admission& admitted, refusal& why);
+/// Of a body that is longer than the route takes with a key.
+[[nodiscard]] refusal body_too_large(const route_policy& policy);
 
 /// Of a request whose key stands elsewhere: refused, or guarded by a key and scope that are still
 /// to be found.

@@ -37,19 +37,6 @@ admission admit_on(const middleware_state& middleware, const route_policy& polic
   return admit(policy, request, last_scope());
 }
 
-step_end end_of(admission& admitted, refusal& why) {
-  switch (admitted.kind) {
-    case admission_kind::pass:
-      return step_end::unguarded;
-    case admission_kind::refuse:
-      why = {admitted.refusal, problem_detail(std::move(admitted.detail))};
-      return step_end::refused;
-    case admission_kind::guard:
-      break;
-  }
-  return step_end::guarded;
-}
-
 }  // namespace
 
 void arriving_request::go_on_until(step last) {
@@ -139,11 +126,9 @@ step_end arriving_request::admit() {
 }
 
 step_end arriving_request::receive() {
-  const auto longest = rule_->rule.policy.max_request_body;
-  if (request_.body.size() <= longest) return step_end::done;
-  refusal_.which = problem::request_too_large;
-  refusal_.more.detail = "A request with an idempotency key may have a body of up to " +
-                         std::to_string(longest) + " bytes here. Nothing was run.";
+  const auto& policy = rule_->rule.policy;
+  if (request_.body.size() <= policy.max_request_body) return step_end::done;
+  refusal_ = body_too_large(policy);
   return step_end::refused;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/field.hpp"
 #include "text/json_values.hpp"
-#include "webhook/form.hpp"
+#include "webhook/encodings.hpp"
 #include "webhook/pattern.hpp"
 
 namespace onceguard::webhook {

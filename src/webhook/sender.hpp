@@ -10,7 +10,6 @@
 #include <onceguard/error.hpp>
 
 #include "webhook/pattern.hpp"
-#include "webhook/source.hpp"
 
 namespace onceguard::webhook {
 

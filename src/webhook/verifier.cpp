@@ -7,9 +7,8 @@
 
 #include "base/hash.hpp"
 #include "text/json_text.hpp"
-#include "webhook/crc32.hpp"
+#include "webhook/encodings.hpp"
 #include "webhook/hmac.hpp"
-#include "webhook/instant.hpp"
 
 namespace onceguard::webhook {
 

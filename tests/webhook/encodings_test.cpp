@@ -1,13 +1,12 @@
 // Forms, CRC-32, points in time and secrets, as senders write them.
+#include "webhook/encodings.hpp"
+
 #include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "support/temporary_folder.hpp"
-#include "webhook/crc32.hpp"
-#include "webhook/form.hpp"
 #include "webhook/hmac.hpp"
-#include "webhook/instant.hpp"
 
 namespace onceguard::webhook {
 namespace {

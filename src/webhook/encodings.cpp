@@ -1,8 +1,9 @@
-#include "webhook/instant.hpp"
+#include "webhook/encodings.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <zlib.h>
 
 #include "base/octets.hpp"
 
@@ -52,6 +53,19 @@ std::optional<std::int64_t> parse_instant(std::string_view text) {
   const auto out = std::int64_t{days} * seconds_of_day + hour * 3'600 + minute * 60 + second;
   if (out < 0) return std::nullopt;
   return out;
+}
+
+std::string sorted_text(form_fields fields) {
+  std::sort(fields.begin(), fields.end());
+  fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
+  std::string out;
+  for (const auto& [name, value] : fields) out.append(name).append(value);
+  return out;
+}
+
+std::uint32_t crc32_of(std::string_view bytes) noexcept {
+  const auto found = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  return static_cast<std::uint32_t>(found);
 }
 
 }  // namespace onceguard::webhook

@@ -1,4 +1,4 @@
-// Writes the bytes of answers to clients.
+// Writes the heads of requests to upstreams, and of answers to clients.
 #pragma once
 #include <span>
 #include <string>
@@ -9,10 +9,32 @@
 #include <onceguard/record.hpp>
 
 #include "base/field.hpp"
+#include "gateway/params/gateway_params.hpp"
 #include "http/forwarding.hpp"
+#include "http/trace_context.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::gateway {
+
+// ---- requests
+
+/// What this proxy adds to a request.
+struct proxy_hop {
+  std::string_view peer;  ///< the address of the client's side of the connection
+  bool peer_trusted = false;
+  std::string_view loop_mark;                  ///< this process in CDN-Loop (RFC 8586)
+  const http::request_trace* trace = nullptr;  ///< null: the client's trace passes through
+  bool secure = false;                         ///< the client speaks TLS
+};
+
+/// Appends the request line and the client's fields that may be forwarded, without the fields that
+/// only Onceguard may set, and with renewed forwarding fields. Appends no framing and no end of the
+/// head.
+void append_upstream_head(std::string& out, const http1::head& request,
+                          const upstream_params& upstream, const http::travel_filter& filter,
+                          const proxy_hop& hop, bool keep_expect);
+
+// ---- answers
 
 /// Whether the connection is kept after an answer.
 enum class after_answer : std::uint8_t { keep, close };
