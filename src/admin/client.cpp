@@ -6,7 +6,7 @@
 namespace onceguard::admin {
 namespace {
 
-std::string bytes_of(const gateway::admin_address& address, const client_request& request) {
+std::string bytes_of(const base::server_address& address, const client_request& request) {
   std::string out;
   http1::append_request_line(out, request.method, request.target);
   http1::append_field(out, "Host", address.is_socket() ? "localhost" : address.text());
@@ -22,7 +22,7 @@ std::string bytes_of(const gateway::admin_address& address, const client_request
 
 }  // namespace
 
-result<client_answer> ask(const gateway::admin_address& address, const client_request& request,
+result<client_answer> ask(const base::server_address& address, const client_request& request,
                           milliseconds timeout) {
   auto answer = http1::exchange(address, request.method, bytes_of(address, request), timeout);
   if (!answer) return answer.error();

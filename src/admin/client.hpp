@@ -6,7 +6,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "gateway/params/admin_params.hpp"
+#include "base/address.hpp"
 
 namespace onceguard::admin {
 
@@ -25,7 +25,7 @@ struct client_answer {
 /// Sends one request and reads its answer, within the timeout. An address where nobody answers is
 /// errc::not_found, an answer that can't be read errc::conflict; the effect is unknown once the
 /// request may have arrived.
-[[nodiscard]] result<client_answer> ask(const gateway::admin_address& address,
+[[nodiscard]] result<client_answer> ask(const base::server_address& address,
                                         const client_request& request, milliseconds timeout);
 
 }  // namespace onceguard::admin

@@ -5,13 +5,13 @@
 
 #include <onceguard/store.hpp>
 
-#include "gateway/params/admin_params.hpp"
+#include "base/address.hpp"
 
 namespace onceguard::admin {
 
 /// Where an admin listener is, and what opens it.
 struct admin_target {
-  gateway::admin_address address;
+  base::server_address address;
   std::string token;  ///< empty: none
 };
 

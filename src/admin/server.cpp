@@ -20,9 +20,9 @@
 #include "admin/connection.hpp"
 #include "admin/socket_file.hpp"
 #include "admin/tokens.hpp"
+#include "base/address.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
-#include "gateway/params/http_url.hpp"
 
 namespace onceguard::admin {
 
@@ -43,7 +43,7 @@ constexpr mode_t socket_mode = S_IRUSR | S_IWUSR;
 /// Whether a browser would send this Host for a name that somebody else's page has taken over (DNS
 /// rebinding): without tokens the address alone must not be enough.
 bool is_plain_host(std::string_view host) {
-  const auto authority = gateway::parse_authority(host, std::uint16_t{80});
+  const auto authority = base::parse_authority(host, std::uint16_t{80});
   if (!authority) return false;
   if (base::iequals(authority->host, "localhost")) return true;
   error_code failed;
@@ -127,7 +127,7 @@ struct server::state {
   }
 
   const gateway::admin_params params;
-  gateway::admin_address bound;
+  base::server_address bound;
   resources all;
   std::vector<client*> clients;  // those that are not closed from outside
   act_count acts;
@@ -359,7 +359,7 @@ result<void> server::start() {
   return {};
 }
 
-gateway::admin_address server::local() const { return state_->bound; }
+base::server_address server::local() const { return state_->bound; }
 
 result<server::tokens> server::read_tokens() const {
   if (state_->params.token_file.empty()) return tokens();

@@ -34,7 +34,7 @@ class server {
   /// errc::conflict: it can't listen there now.
   [[nodiscard]] result<void> start();
   /// Where it listens; with the port that was selected for port 0.
-  [[nodiscard]] gateway::admin_address local() const;
+  [[nodiscard]] base::server_address local() const;
   /// Reads the tokens again, for set_tokens(); null: none are needed.
   [[nodiscard]] result<tokens> read_tokens() const;
   void set_tokens(tokens read);

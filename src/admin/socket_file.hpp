@@ -17,7 +17,7 @@ struct socket_file {
 };
 
 /// Connects for a moment and sends nothing. `path` has at most the length that
-/// parse_admin_address() takes.
+/// parse_server_address() takes.
 [[nodiscard]] socket_file examine_socket_file(const std::string& path);
 
 }  // namespace onceguard::admin

@@ -49,10 +49,10 @@ const row<settings> gateway_table[]{
       .text = "Where health, metrics and the admin API listen: `HOST:PORT`, or `unix:PATH` for a "
               "Unix socket of this user alone. Empty: nowhere.",
       .may_be_empty = true,
-      .complaint = refusal_of<gateway::parse_admin_address>},
+      .complaint = refusal_of<base::parse_server_address>},
      [](settings& s, const option_value& v) {
        s.admin.enabled = !text(v).empty();
-       if (s.admin.enabled) s.admin.address = *gateway::parse_admin_address(text(v));
+       if (s.admin.enabled) s.admin.address = *base::parse_server_address(text(v));
      }},
     {{.name = "admin_token_file",
       .flag = "admin-token-file",

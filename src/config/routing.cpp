@@ -68,8 +68,7 @@ class routing_builder {
 
   /// The files are read here, so that one that can't be used is a fault of the configuration, and
   /// SIGHUP reads them again.
-  void take_tls(const tls::client_files& files, const origin& position,
-                gateway::endpoint& address) {
+  void take_tls(const tls::client_files& files, const origin& position, base::endpoint& address) {
     if (files == tls::client_files()) return;
     const auto wrong = [&](const std::string& text) { fault(position, "[[upstream]] " + text); };
     if (!address.secure) return wrong("tls_…: only with https:// in url");

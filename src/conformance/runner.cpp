@@ -76,7 +76,7 @@ std::string target_path(const target& target, std::string_view path) {
 /// A failed exchange is an answer without a status, and its fault is the body.
 http1::answer exchange(const target& target, std::string_view method, std::string_view bytes,
                        milliseconds work) {
-  const gateway::admin_address address{target.url.address, {}};
+  const base::server_address address{target.url.address, {}};
   const auto timeout = patience + requests_during_work * target.latency + work;
   auto answer = http1::exchange(address, method, bytes, timeout);
   if (answer) return std::move(*answer);
@@ -86,7 +86,7 @@ http1::answer exchange(const target& target, std::string_view method, std::strin
 void append_begin(std::string& out, const target& target, std::string_view method,
                   std::string_view path) {
   http1::append_request_line(out, method, target_path(target, path));
-  http1::append_field(out, "Host", gateway::authority_of(target.url.address));
+  http1::append_field(out, "Host", base::authority_of(target.url.address));
   http1::append_field(out, "Connection", "close");
 }
 

@@ -2,15 +2,15 @@
 #pragma once
 #include <vector>
 
+#include "base/address.hpp"
 #include "conformance/check.hpp"
 #include "conformance/table.hpp"
-#include "gateway/params/http_url.hpp"
 
 namespace onceguard::conformance {
 
 /// What is checked, and what is known of it.
 struct target {
-  gateway::http_url url;
+  base::http_url url;
   milliseconds long_work{12'000};  ///< what "long" means in a case
   milliseconds latency{0};         ///< an answer takes so long beside the work
   bool answers_bytes = true;       ///< the test service knows the member `bytes`

@@ -13,7 +13,7 @@
 #include <onceguard/policy.hpp>
 #include <onceguard/subscription.hpp>
 
-#include "gateway/params/http_url.hpp"
+#include "base/address.hpp"
 #include "tls/context.hpp"
 
 namespace onceguard::consume {
@@ -38,8 +38,8 @@ struct consume_params {
   std::string subscriber;
   std::string queue;  ///< the queue's URL; may hold a password
   id_rule id{{id_part::location::property, "message_id"}};
-  bool shares_subscriber = false;  ///< other queues with this subscriber have the same ids
-  std::optional<gateway::http_url> endpoint;  ///< or:
+  bool shares_subscriber = false;          ///< other queues with this subscriber have the same ids
+  std::optional<base::http_url> endpoint;  ///< or:
   std::vector<std::string> command;
   tls::client_files tls;             ///< of an endpoint by https://
   std::vector<std::string> headers;  ///< of a message, which the endpoint or the command gets

@@ -138,7 +138,7 @@ class endpoint_connections::connection {
   bool keep_ = false;
 };
 
-endpoint_connections::endpoint_connections(gateway::endpoint address, tls::client_files files)
+endpoint_connections::endpoint_connections(base::endpoint address, tls::client_files files)
     : address_(std::move(address)), files_(std::move(files)) {}
 
 endpoint_connections::~endpoint_connections() = default;
@@ -207,7 +207,7 @@ result<http1::answer> endpoint_connections::exchange(connection_ptr used, std::s
 result<http1::answer> endpoint_connections::post(std::string_view request, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   const auto failed = [this](const error& why) {
-    return error(why.code, gateway::text_of(address_) + ": " + why.detail, why.effect);
+    return error(why.code, base::text_of(address_) + ": " + why.detail, why.effect);
   };
   if (auto kept = take_kept()) {
     auto answer = exchange(std::move(kept), request, until);

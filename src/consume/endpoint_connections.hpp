@@ -10,7 +10,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "gateway/params/http_url.hpp"
+#include "base/address.hpp"
 #include "http1/client/exchange.hpp"
 #include "messaging/socket/tcp_socket.hpp"
 
@@ -20,7 +20,7 @@ namespace onceguard::consume {
 class endpoint_connections {
  public:
   /// The files are read when a connection is made; a context is kept until a handshake fails.
-  endpoint_connections(gateway::endpoint address, tls::client_files files);
+  endpoint_connections(base::endpoint address, tls::client_files files);
   endpoint_connections(const endpoint_connections&) = delete;
   endpoint_connections& operator=(const endpoint_connections&) = delete;
   ~endpoint_connections();
@@ -43,7 +43,7 @@ class endpoint_connections {
   [[nodiscard]] result<http1::answer> exchange(connection_ptr used, std::string_view request,
                                                messaging::moment until);
 
-  const gateway::endpoint address_;
+  const base::endpoint address_;
   const tls::client_files files_;
   std::mutex mutex_;
   std::vector<connection_ptr> kept_;  ///< the last used at the end

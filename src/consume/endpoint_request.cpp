@@ -41,7 +41,7 @@ std::string endpoint_request(const endpoint_form& form, const handover& given) {
   const auto id = field_value(given);
   std::string out;
   http1::append_request_line(out, "POST", form.url.path.empty() ? "/" : form.url.path);
-  http1::append_field(out, "Host", gateway::authority_of(form.url.address));
+  http1::append_field(out, "Host", base::authority_of(form.url.address));
   http1::append_field(out, "Content-Type", good_type ? *type : "application/octet-stream");
   http1::append_field(out, "Idempotency-Key", id);
   http1::append_field(out, "Onceguard-Attempt", std::to_string(given.attempt));

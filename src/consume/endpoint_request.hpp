@@ -10,7 +10,7 @@ namespace onceguard::consume {
 
 /// What all requests to an endpoint have in common.
 struct endpoint_form {
-  gateway::http_url url;
+  base::http_url url;
   messaging::attribute sender;         ///< the field that says who sends
   std::vector<std::string> secrets;    ///< the bytes of the keys of signatures; empty: none
   std::vector<std::string> headers{};  ///< of a message: those that the request has, too

@@ -44,7 +44,7 @@ line::line(const asio::any_io_executor& executor)
   reader_.answers_to("POST");
 }
 
-asio::awaitable<bool> line::open(const gateway::endpoint& address) {
+asio::awaitable<bool> line::open(const base::endpoint& address) {
   const tcp::endpoint endpoint(asio::ip::make_address(address.host), address.port);
   const auto [failed] = co_await socket_.async_connect(endpoint, quietly);
   if (failed) co_return false;
@@ -86,15 +86,14 @@ void line::hang_up() {
   socket_.close(ignored);
 }
 
-asio::awaitable<reply> pay(const gateway::endpoint& endpoint, const payment& payment) {
+asio::awaitable<reply> pay(const base::endpoint& endpoint, const payment& payment) {
   line connection(co_await asio::this_coro::executor);
   if (!co_await connection.open(endpoint)) co_return no_answer();
   if (!co_await connection.send(payment)) co_return no_answer();
   co_return co_await connection.receive();
 }
 
-asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& endpoint,
-                                           const payment& payment) {
+asio::awaitable<reply> pay_and_lose_answer(const base::endpoint& endpoint, const payment& payment) {
   line connection(co_await asio::this_coro::executor);
   if (!co_await connection.open(endpoint)) co_return no_answer();
   if (!co_await connection.send(payment)) co_return no_answer();
@@ -123,7 +122,7 @@ asio::awaitable<void> pay_in_crowd(std::shared_ptr<crowd> all, std::size_t mine)
 
 }  // namespace
 
-asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& endpoint,
+asio::awaitable<std::vector<reply>> pay_at_once(const base::endpoint& endpoint,
                                                 const payment& payment, std::size_t count) {
   const auto executor = co_await asio::this_coro::executor;
   const auto all = std::make_shared<crowd>(executor, payment);

@@ -42,7 +42,7 @@ class line {
   explicit line(const asio::any_io_executor& executor);
 
   /// False if the connection is refused.
-  asio::awaitable<bool> open(const gateway::endpoint& endpoint);
+  asio::awaitable<bool> open(const base::endpoint& endpoint);
   asio::awaitable<bool> send(const payment& payment);
   asio::awaitable<reply> receive();
   /// Waits until the answer arrives, then closes the connection without reading: the answer is
@@ -57,12 +57,11 @@ class line {
 };
 
 /// Sends one payment on a new connection.
-asio::awaitable<reply> pay(const gateway::endpoint& endpoint, const payment& payment);
+asio::awaitable<reply> pay(const base::endpoint& endpoint, const payment& payment);
 /// The same, but the answer is lost.
-asio::awaitable<reply> pay_and_lose_answer(const gateway::endpoint& endpoint,
-                                           const payment& payment);
+asio::awaitable<reply> pay_and_lose_answer(const base::endpoint& endpoint, const payment& payment);
 /// Sends `count` payments at once: all connections are open before the first request is sent.
-asio::awaitable<std::vector<reply>> pay_at_once(const gateway::endpoint& endpoint,
+asio::awaitable<std::vector<reply>> pay_at_once(const base::endpoint& endpoint,
                                                 const payment& payment, std::size_t count);
 
 }  // namespace onceguard::demo

@@ -59,7 +59,7 @@ struct guard::listening {
   std::string log;
 };
 
-guard::guard(const asio::any_io_executor& executor, gateway::endpoint upstream)
+guard::guard(const asio::any_io_executor& executor, base::endpoint upstream)
     : executor_(executor), upstream_(std::move(upstream)) {}
 
 std::string guard::audit_file() const { return (folder_.path() / "audit.jsonl").string(); }

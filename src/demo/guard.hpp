@@ -14,7 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "demo/wire.hpp"
-#include "gateway/params/http_url.hpp"
+#include "base/address.hpp"
 
 namespace onceguard::demo {
 
@@ -71,7 +71,7 @@ class temporary_folder {
 /// `onceguard gateway` in front of an upstream. One thread at a time.
 class guard {
  public:
-  guard(const asio::any_io_executor& executor, gateway::endpoint upstream);
+  guard(const asio::any_io_executor& executor, base::endpoint upstream);
 
   /// Starts the gateway, on its previous port if there was one, and waits until it listens. Throws
   /// std::runtime_error with the last log lines if the gateway does not start.
@@ -79,7 +79,7 @@ class guard {
   /// SIGKILL: no graceful shutdown.
   void kill() { process_.reset(); }
 
-  [[nodiscard]] const gateway::endpoint& address() const noexcept { return address_; }
+  [[nodiscard]] const base::endpoint& address() const noexcept { return address_; }
   [[nodiscard]] std::string store_url() const;
   [[nodiscard]] std::string audit_file() const;
   /// The gateway's command line, for a person.
@@ -92,8 +92,8 @@ class guard {
   [[nodiscard]] std::vector<std::string> arguments() const;
 
   asio::any_io_executor executor_;
-  gateway::endpoint upstream_;
-  gateway::endpoint address_{"127.0.0.1", 0};
+  base::endpoint upstream_;
+  base::endpoint address_{"127.0.0.1", 0};
   temporary_folder folder_;
   std::unique_ptr<child> process_;
 };

@@ -177,7 +177,7 @@ void note_change(telling& style, const reply& got) {
 }
 
 // Retries until the dead gateway's lease is over and the outcome therefore unknown.
-asio::awaitable<bool> retry_until_unknown(telling& style, const gateway::endpoint& endpoint,
+asio::awaitable<bool> retry_until_unknown(telling& style, const base::endpoint& endpoint,
                                           const payment& payment) {
   for (int tries = 0; tries < 60; ++tries) {
     const auto got = co_await pay(endpoint, payment);
@@ -300,7 +300,7 @@ double median(std::vector<double> values) {
 }
 
 // The median over one kept-alive connection. Each request has a new key, or all have the same key.
-asio::awaitable<double> measure(gateway::endpoint endpoint, std::string key, bool new_keys) {
+asio::awaitable<double> measure(base::endpoint endpoint, std::string key, bool new_keys) {
   line client(co_await asio::this_coro::executor);
   if (!co_await client.open(endpoint))
     throw std::runtime_error("nobody listens at " + text_of(endpoint));

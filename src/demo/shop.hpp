@@ -30,7 +30,7 @@ class shop {
   void open();
   /// Takes the shop down: stops listening, and ends every connection.
   void close();
-  [[nodiscard]] gateway::endpoint address() const { return {"127.0.0.1", port_}; }
+  [[nodiscard]] base::endpoint address() const { return {"127.0.0.1", port_}; }
 
   void take(std::chrono::milliseconds per_charge) { delay_ = per_charge; }
   /// If set, one of every three answers is lost, beginning with the next: the connection ends

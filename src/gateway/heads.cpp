@@ -1,8 +1,8 @@
 #include "gateway/heads.hpp"
 
+#include "base/address.hpp"
 #include "base/clock.hpp"
 #include "base/field.hpp"
-#include "gateway/params/http_url.hpp"
 #include "http/forwarding.hpp"
 #include "http/target.hpp"
 

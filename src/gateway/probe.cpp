@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/address.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/held_lease.hpp"
-#include "gateway/params/http_url.hpp"
 #include "gateway/upstream_call.hpp"
 #include "http/forwarding.hpp"
 #include "http/outcome.hpp"
@@ -154,7 +154,7 @@ std::string fill_probe_url(std::string_view url, std::string_view scope, std::st
 asio::awaitable<effect_report> ask_application(upstream_pool& pool, probe_question question,
                                                const held_lease& held) {
   using base::log_level;
-  const auto url = parse_web_url(fill_probe_url(question.url, question.scope, question.key));
+  const auto url = base::parse_web_url(fill_probe_url(question.url, question.scope, question.key));
   if (!url) co_return failed_to_ask(log_level::error, url.error().detail);
   auto connection = co_await pool.connect(url->address);
   if (!connection) co_return failed_to_ask(log_level::warning, connection.error().detail);

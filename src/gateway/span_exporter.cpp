@@ -6,8 +6,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "base/address.hpp"
 #include "base/log.hpp"
-#include "gateway/params/http_url.hpp"
 #include "gateway/upstream_call.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http1/message.hpp"

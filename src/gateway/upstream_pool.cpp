@@ -7,10 +7,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include "base/address.hpp"
 #include "base/clock.hpp"
 #include "base/latch.hpp"
 #include "base/log.hpp"
-#include "gateway/params/http_url.hpp"
 #include "tls/session.hpp"
 
 namespace onceguard::gateway {

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/address.hpp"
 #include "base/field.hpp"
-#include "gateway/params/http_url.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::trace {
@@ -79,7 +79,7 @@ class setup_reader {
     const bool whole = !found.value.empty();
     if (!whole) found = one("OTEL_EXPORTER_OTLP_ENDPOINT");
     if (found.value.empty()) return false;
-    const auto url = gateway::parse_http_url(found.value);
+    const auto url = base::parse_http_url(found.value);
     if (!url) {
       fault(found.name, url.error().detail + ": no traces are sent");
       return false;

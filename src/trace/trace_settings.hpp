@@ -10,7 +10,7 @@
 
 #include <onceguard/record.hpp>
 
-#include "gateway/params/gateway_params.hpp"
+#include "base/address.hpp"
 
 namespace onceguard::trace {
 
@@ -22,9 +22,9 @@ struct sampler_settings {
 };
 
 struct trace_settings {
-  gateway::endpoint address;  ///< of the collector
-  std::string path;           ///< "/v1/traces"
-  attribute_list headers;     ///< of each request to the collector; values may be secrets
+  base::endpoint address;  ///< of the collector
+  std::string path;        ///< "/v1/traces"
+  attribute_list headers;  ///< of each request to the collector; values may be secrets
   attribute_list resource{{"service.name", "onceguard"}};
   sampler_settings sampler;
   milliseconds timeout{10'000};   ///< for one request to the collector

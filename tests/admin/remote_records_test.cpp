@@ -25,8 +25,8 @@ class listener_without_answer {
   explicit listener_without_answer(bool ends) : thread_([this, ends] { serve(ends); }) {}
   ~listener_without_answer() { thread_.join(); }
 
-  [[nodiscard]] gateway::admin_address address() const {
-    gateway::admin_address out;
+  [[nodiscard]] base::server_address address() const {
+    base::server_address out;
     out.tcp = {"127.0.0.1", acceptor_.local_endpoint().port()};
     return out;
   }
@@ -70,7 +70,7 @@ TEST(exchange, without_an_answer_may_have_had_its_effect) {
 }
 
 TEST(exchange, with_nobody_had_no_effect) {
-  gateway::admin_address address;
+  base::server_address address;
   {
     asio::io_context io;
     const tcp::acceptor former(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));

@@ -104,7 +104,7 @@ TEST(load, fills_in_every_parameter_of_the_gateway) {
   const auto read = load_text(full_file, from_file());
   ASSERT_TRUE(read.ok()) << texts_of(read);
   const auto& g = read.values.gateway;
-  EXPECT_EQ(g.listen, (gateway::endpoint{"0.0.0.0", 80}));
+  EXPECT_EQ(g.listen, (base::endpoint{"0.0.0.0", 80}));
   EXPECT_EQ(g.threads, 3U);
   EXPECT_EQ(g.max_connections, 77U);
   EXPECT_EQ(g.max_buffered, 8U << 20);

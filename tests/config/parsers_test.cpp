@@ -53,9 +53,9 @@ RC_GTEST_PROP(size, is_read_as_it_was_written, ()) {
 }
 
 TEST(endpoint, reads_names_and_addresses) {
-  EXPECT_EQ(*parse_endpoint("127.0.0.1:8080"), (gateway::endpoint{"127.0.0.1", 8080}));
-  EXPECT_EQ(*parse_endpoint("[::1]:0"), (gateway::endpoint{"::1", 0}));
-  EXPECT_EQ(*parse_endpoint("localhost:65535"), (gateway::endpoint{"localhost", 65535}));
+  EXPECT_EQ(*parse_endpoint("127.0.0.1:8080"), (base::endpoint{"127.0.0.1", 8080}));
+  EXPECT_EQ(*parse_endpoint("[::1]:0"), (base::endpoint{"::1", 0}));
+  EXPECT_EQ(*parse_endpoint("localhost:65535"), (base::endpoint{"localhost", 65535}));
 }
 
 TEST(endpoint, refuses_everything_else) {
@@ -68,10 +68,10 @@ TEST(endpoint, refuses_everything_else) {
 
 TEST(http_url, reads_address_and_path) {
   const auto plain = parse_http_url("http://127.0.0.1:9000");
-  EXPECT_EQ(plain->address, (gateway::endpoint{"127.0.0.1", 9000}));
+  EXPECT_EQ(plain->address, (base::endpoint{"127.0.0.1", 9000}));
   EXPECT_EQ(plain->path, "");
   const auto full = parse_http_url("http://[::1]/a/b?c=d");
-  EXPECT_EQ(full->address, (gateway::endpoint{"::1", 80}));
+  EXPECT_EQ(full->address, (base::endpoint{"::1", 80}));
   EXPECT_EQ(full->path, "/a/b?c=d");
 }
 

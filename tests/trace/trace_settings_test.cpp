@@ -31,7 +31,7 @@ TEST(trace_settings, the_general_endpoint_gets_the_path_of_traces) {
   for (const auto* url : {"http://collector:4318", "http://collector:4318/"}) {
     const auto found = read({{"OTEL_EXPORTER_OTLP_ENDPOINT", url}});
     ASSERT_TRUE(found.settings);
-    EXPECT_EQ(found.settings->address, (gateway::endpoint{"collector", 4318}));
+    EXPECT_EQ(found.settings->address, (base::endpoint{"collector", 4318}));
     EXPECT_EQ(found.settings->path, "/v1/traces");
   }
 }
@@ -40,7 +40,7 @@ TEST(trace_settings, the_endpoint_of_traces_is_used_as_it_is) {
   const auto found =
       read(with({{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:9/in?team=a"}}));
   ASSERT_TRUE(found.settings);
-  EXPECT_EQ(found.settings->address, (gateway::endpoint{"127.0.0.1", 9}));
+  EXPECT_EQ(found.settings->address, (base::endpoint{"127.0.0.1", 9}));
   EXPECT_EQ(found.settings->path, "/in?team=a");
   EXPECT_EQ(read({{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://a:1"}}).settings->path, "/");
 }

@@ -22,7 +22,7 @@ std::string reason_text(const json& entry) {
 }
 
 int run_health(const std::string& text) {
-  const auto address = gateway::parse_admin_address(text);
+  const auto address = base::parse_server_address(text);
   if (!address) {
     std::cerr << "onceguard: --admin: " << address.error().detail << "\n";
     return exit_usage;

@@ -19,7 +19,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "admin/socket_file.hpp"
-#include "gateway/params/http_url.hpp"
+#include "base/address.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -153,7 +153,7 @@ bool is_local(const asio::ip::address& address) {
 }
 
 /// Whether a connection to `target` comes to a listener at `listen`.
-bool leads_back(const tcp::endpoint& target, const gateway::endpoint& listen) {
+bool leads_back(const tcp::endpoint& target, const base::endpoint& listen) {
   if (target.port() != listen.port) return false;
   asio::io_context context(1);
   tcp::resolver resolver(context);
@@ -171,7 +171,7 @@ struct reached {
   std::optional<tcp::endpoint> address;  ///< the one that took the connection, or the first one
 };
 
-reached try_to_connect(const gateway::endpoint& target, milliseconds timeout) {
+reached try_to_connect(const base::endpoint& target, milliseconds timeout) {
   asio::io_context context(1);
   tcp::resolver resolver(context);
   tcp::socket socket(context);
@@ -202,7 +202,7 @@ reached try_to_connect(const gateway::endpoint& target, milliseconds timeout) {
 
 }  // namespace
 
-diagnosis examine_listener(std::string_view option, const gateway::endpoint& listen) {
+diagnosis examine_listener(std::string_view option, const base::endpoint& listen) {
   const auto id = id_of(option);
   const auto where = text_of(listen);
   asio::io_context context(1);
@@ -285,7 +285,7 @@ diagnosis examine_socket(std::string_view option, const std::string& path) {
 }
 
 diagnosis examine_upstream(const gateway::upstream_params& upstream,
-                           const gateway::endpoint& listen, milliseconds timeout) {
+                           const base::endpoint& listen, milliseconds timeout) {
   const auto title = upstream.name + " (" + text_of(upstream.address) + ")";
   const auto found = try_to_connect(upstream.address, timeout);
   if (found.address && leads_back(*found.address, listen)) {

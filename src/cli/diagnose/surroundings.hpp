@@ -12,7 +12,7 @@ namespace onceguard::cli {
 /// Whether the port can be listened on, and who has it otherwise. The port is given back at once.
 /// `option` names it.
 [[nodiscard]] base::diagnosis examine_listener(std::string_view option,
-                                               const gateway::endpoint& listen);
+                                               const base::endpoint& listen);
 
 /// Whether the process may open the files that so many connections need.
 [[nodiscard]] base::diagnosis examine_file_limit(std::size_t connections);
@@ -31,8 +31,7 @@ namespace onceguard::cli {
 
 /// Whether the upstream takes connections, and whether it is this gateway; nothing is sent.
 [[nodiscard]] base::diagnosis examine_upstream(const gateway::upstream_params& upstream,
-                                               const gateway::endpoint& listen,
-                                               milliseconds timeout);
+                                               const base::endpoint& listen, milliseconds timeout);
 
 /// Whether the queue is there, and whether its broker delivers a message as often as the attempts
 /// need, and keeps it for as long.

@@ -2,7 +2,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "cli/diagnose/surroundings.hpp"
-#include "gateway/params/http_url.hpp"
+#include "base/address.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/proxy_sign.hpp"
 #include "tls/session.hpp"

@@ -15,7 +15,7 @@ void add_admin_flags(const command& command, admin_flags& flags, const std::stri
 }
 
 std::optional<admin::admin_target> read_target(const admin_flags& flags) {
-  auto address = gateway::parse_admin_address(flags.address);
+  auto address = base::parse_server_address(flags.address);
   if (!address) {
     std::cerr << "onceguard: --admin: " << address.error().detail << "\n";
     return std::nullopt;

@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/address.hpp"
 #include "base/url.hpp"
 #include "config/options.hpp"
-#include "gateway/params/admin_params.hpp"
 #include "text/record_json.hpp"
 #include "tls/context.hpp"
 
@@ -44,7 +44,7 @@ std::string quoted(const std::string& text) { return ordered_json(text).dump(); 
 std::string list_text(const std::vector<std::string>& items) { return ordered_json(items).dump(); }
 
 ordered_json upstream_json(const gateway::upstream_params& upstream) {
-  gateway::admin_address address;
+  base::server_address address;
   address.tcp = upstream.address;
   ordered_json out;
   out["name"] = quoted(upstream.name);

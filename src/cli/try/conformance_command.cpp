@@ -119,7 +119,7 @@ int check_target(const conformance_request& request, const conformance::target& 
 }
 
 int run_conformance(const conformance_request& request) {
-  const auto url = gateway::parse_http_url(request.target);
+  const auto url = base::parse_http_url(request.target);
   if (!url) return fail(exit_usage, "--target: " + url.error().detail);
   if (url->path.find('?') != std::string::npos)
     return fail(exit_usage, "--target: expected a URL without a query");

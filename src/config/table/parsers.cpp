@@ -92,20 +92,20 @@ std::string_view path_fault(std::string_view path) {
 
 }  // namespace
 
-result<gateway::http_url> parse_http_url(std::string_view text) {
-  auto parsed = gateway::parse_http_url(text);
+result<base::http_url> parse_http_url(std::string_view text) {
+  auto parsed = base::parse_http_url(text);
   if (parsed) return parsed;
   return refusal(parsed.error().detail + ", got " + quoted(text));
 }
 
-result<gateway::http_url> parse_web_url(std::string_view text) {
-  auto parsed = gateway::parse_web_url(text);
+result<base::http_url> parse_web_url(std::string_view text) {
+  auto parsed = base::parse_web_url(text);
   if (parsed) return parsed;
   return refusal(parsed.error().detail + ", got " + quoted(text));
 }
 
 result<std::string> parse_route_host(std::string_view text) {
-  const auto found = gateway::parse_authority(text, 0);
+  const auto found = base::parse_authority(text, 0);
   if (!found || text.ends_with(']') != text.starts_with('[') ||
       (!text.starts_with('[') && text.find(':') != std::string_view::npos)) {
     return refusal("expected a host name or address without a port, got " + quoted(text));
@@ -206,8 +206,8 @@ result<std::string> parse_method(std::string_view text) {
   return std::string(text);
 }
 
-result<gateway::endpoint> parse_endpoint(std::string_view text) {
-  auto parsed = gateway::parse_endpoint(text);
+result<base::endpoint> parse_endpoint(std::string_view text) {
+  auto parsed = base::parse_endpoint(text);
   if (parsed) return parsed;
   return error(errc::invalid_argument, parsed.error().detail + ", got " + quoted(text));
 }

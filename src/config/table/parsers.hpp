@@ -11,8 +11,8 @@
 #include <onceguard/error.hpp>
 #include <onceguard/policy.hpp>
 
+#include "base/address.hpp"
 #include "base/value_text.hpp"
-#include "gateway/params/http_url.hpp"
 
 namespace onceguard::config {
 
@@ -23,10 +23,10 @@ using base::quoted;
 using base::size_text;
 
 /// "http://host[:port][/path]" in printable ASCII, without user or fragment.
-[[nodiscard]] result<gateway::http_url> parse_http_url(std::string_view text);
+[[nodiscard]] result<base::http_url> parse_http_url(std::string_view text);
 
 /// The same, or "https://…".
-[[nodiscard]] result<gateway::http_url> parse_web_url(std::string_view text);
+[[nodiscard]] result<base::http_url> parse_web_url(std::string_view text);
 
 /// A route's host: a name or an address without a port, in lower case.
 [[nodiscard]] result<std::string> parse_route_host(std::string_view text);
@@ -62,7 +62,7 @@ template <auto Reader>
                                        std::span<const std::string_view> known);
 
 /// "127.0.0.1:8080", "[::1]:8080", "localhost:0".
-[[nodiscard]] result<gateway::endpoint> parse_endpoint(std::string_view text);
+[[nodiscard]] result<base::endpoint> parse_endpoint(std::string_view text);
 
 /// An address, or a block in CIDR notation.
 [[nodiscard]] result<std::string> parse_network(std::string_view text);

@@ -1,6 +1,5 @@
 // The parameters of a gateway. The configuration fills them in and has checked them.
 #pragma once
-#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,26 +8,16 @@
 #include <onceguard/engine.hpp>
 #include <onceguard/http_message.hpp>
 
+#include "base/address.hpp"
 #include "base/peer_name.hpp"
 
 namespace onceguard::webhook {
 class verifier;
 }  // namespace onceguard::webhook
 
-namespace onceguard::tls {
-struct client_settings;
-}  // namespace onceguard::tls
-
 namespace onceguard::gateway {
 
-/// A numeric address or host name, and a port.
-struct endpoint {
-  std::string host;
-  std::uint16_t port = 0;
-  bool secure = false;                                ///< TLS is spoken there
-  std::shared_ptr<const tls::client_settings> tls{};  ///< secure: how; null: as usual
-  friend auto operator<=>(const endpoint&, const endpoint&) = default;
-};
+using base::endpoint;
 
 /// How a guarded request without a body goes to an upstream.
 enum class empty_framing : std::uint8_t {

@@ -31,7 +31,7 @@ constexpr std::size_t answer_size_max = 64u << 20;
 
 using endpoints = std::vector<stream::endpoint>;
 
-result<endpoints> resolve(const gateway::endpoint& name) {
+result<endpoints> resolve(const base::endpoint& name) {
   asio::io_context io(1);
   asio::ip::tcp::resolver resolver(io);
   error_code failed;
@@ -43,7 +43,7 @@ result<endpoints> resolve(const gateway::endpoint& name) {
 }
 
 /// The system's resolver knows no time limit: it runs on a thread that nobody waits for.
-result<endpoints> find_endpoints(const gateway::admin_address& address, milliseconds timeout) {
+result<endpoints> find_endpoints(const base::server_address& address, milliseconds timeout) {
   if (address.is_socket()) {
     return endpoints{asio::local::stream_protocol::endpoint(address.socket_path)};
   }
@@ -133,7 +133,7 @@ class connection {
 
 }  // namespace
 
-result<answer> exchange(const gateway::admin_address& address, std::string_view method,
+result<answer> exchange(const base::server_address& address, std::string_view method,
                         std::string_view request, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   const auto failed = [&address](const error& why) {

@@ -8,7 +8,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "gateway/params/admin_params.hpp"
+#include "base/address.hpp"
 
 namespace onceguard::http1 {
 
@@ -21,8 +21,7 @@ struct answer {
 /// Sends the bytes of a request over a connection of its own and reads the final answer, within the
 /// timeout. An address where nobody answers is errc::not_found, an answer that can't be read
 /// errc::conflict; the effect is unknown once the request may have arrived. Thread-safe.
-[[nodiscard]] result<answer> exchange(const gateway::admin_address& address,
-                                      std::string_view method, std::string_view request,
-                                      milliseconds timeout);
+[[nodiscard]] result<answer> exchange(const base::server_address& address, std::string_view method,
+                                      std::string_view request, milliseconds timeout);
 
 }  // namespace onceguard::http1

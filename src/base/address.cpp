@@ -1,14 +1,19 @@
-#include "gateway/params/http_url.hpp"
+#include "base/address.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <sys/un.h>
 
 #include <boost/asio/ip/address.hpp>
 
 #include "base/url.hpp"
 
-namespace onceguard::gateway {
+namespace onceguard::base {
 namespace {
+
+namespace ip = boost::asio::ip;
+
+constexpr std::string_view socket_scheme = "unix:";
 
 error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
 
@@ -20,7 +25,7 @@ bool is_printable(std::string_view text) {
 
 bool is_ipv6(std::string_view text) {
   boost::system::error_code failed;
-  boost::asio::ip::make_address_v6(std::string(text), failed);
+  ip::make_address_v6(std::string(text), failed);
   return !failed && text.find('%') == std::string_view::npos;  // no zones
 }
 
@@ -36,6 +41,15 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   const auto [stop, failed] = std::from_chars(text.data(), end, port);
   if (text.empty() || failed != std::errc{} || stop != end || port > 65'535) return std::nullopt;
   return static_cast<std::uint16_t>(port);
+}
+
+/// None: a name of which only a resolver knows the address.
+std::optional<ip::address> numeric_host(const std::string& host) {
+  if (host == "localhost") return ip::address_v4::loopback();
+  boost::system::error_code failed;
+  const auto out = ip::make_address(host, failed);
+  if (failed) return std::nullopt;
+  return out;
 }
 
 }  // namespace
@@ -89,7 +103,7 @@ result<http_url> parse_web_url(std::string_view text) {
   const bool secure = text.starts_with("https://");
   if (!secure && !text.starts_with("http://")) return wrong("");
   if (!is_printable(text)) return wrong(" in printable ASCII without spaces");
-  const auto url = base::split_url(text);
+  const auto url = split_url(text);
   if (url.authority->find('@') != std::string_view::npos)
     return wrong(" without user and password");
   if (url.fragment) return wrong(" without a fragment");
@@ -109,4 +123,51 @@ std::string authority_of(const endpoint& endpoint) {
   return out;
 }
 
-}  // namespace onceguard::gateway
+bool server_address::is_local() const {
+  if (is_socket()) return true;
+  const auto numeric = numeric_host(tcp.host);
+  return numeric && numeric->is_loopback();
+}
+
+bool server_address::overlaps(const endpoint& other) const {
+  if (is_socket() || tcp.port == 0 || tcp.port != other.port) return false;
+  if (tcp.host == other.host) return true;
+  const auto one = numeric_host(tcp.host);
+  const auto two = numeric_host(other.host);
+  if (!one || !two) return false;
+  // A listener at [::] takes IPv4 too.
+  const auto covers = [](const auto& all, const auto& each) {
+    return all.is_unspecified() && (all.is_v6() || each.is_v4());
+  };
+  return *one == *two || covers(*one, *two) || covers(*two, *one);
+}
+
+std::string server_address::text() const {
+  if (is_socket()) return std::string(socket_scheme) + socket_path;
+  return text_of(tcp);
+}
+
+result<server_address> parse_server_address(std::string_view text) {
+  server_address out;
+  if (text.starts_with(socket_scheme)) {
+    const auto path = text.substr(socket_scheme.size());
+    constexpr std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
+    if (path.empty() || path.size() > longest || path.find('\0') != path.npos) {
+      return error(errc::invalid_argument, "expected the path of a Unix socket, of at most " +
+                                               std::to_string(longest) +
+                                               " bytes, behind \"unix:\"");
+    }
+    out.socket_path = path;
+    return out;
+  }
+  auto tcp = parse_endpoint(text);
+  if (!tcp) {
+    return error(errc::invalid_argument,
+                 "expected HOST:PORT such as \"127.0.0.1:8081\", or "
+                 "\"unix:/run/onceguard/admin.sock\"");
+  }
+  out.tcp = *std::move(tcp);
+  return out;
+}
+
+}  // namespace onceguard::base
