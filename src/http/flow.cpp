@@ -6,8 +6,8 @@
 namespace onceguard::http {
 namespace {
 
-constexpr unsigned way(step before, step_end end) noexcept {
-  return static_cast<unsigned>(before) * step_ends + static_cast<unsigned>(end);
+constexpr std::size_t way(step before, step_end end) noexcept {
+  return static_cast<std::size_t>(before) * step_ends + static_cast<std::size_t>(end);
 }
 
 }  // namespace
