@@ -1,6 +1,6 @@
 #include "admin/client.hpp"
 
-#include "http1/client/exchange.hpp"
+#include "http1/client/client.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::admin {
@@ -24,7 +24,8 @@ std::string bytes_of(const base::server_address& address, const client_request& 
 
 result<client_answer> ask(const base::server_address& address, const client_request& request,
                           milliseconds timeout) {
-  auto answer = http1::exchange(address, request.method, bytes_of(address, request), timeout);
+  auto answer =
+      http1::client(address).exchange(request.method, bytes_of(address, request), timeout);
   if (!answer) return answer.error();
   return client_answer{answer->status, std::move(answer->body)};
 }

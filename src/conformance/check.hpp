@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "conformance/table.hpp"
-#include "http1/client/exchange.hpp"
+#include "http1/client/client.hpp"
 
 namespace onceguard::conformance {
 

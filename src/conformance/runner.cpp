@@ -78,7 +78,7 @@ http1::answer exchange(const target& target, std::string_view method, std::strin
                        milliseconds work) {
   const base::server_address address{target.url.address, {}};
   const auto timeout = patience + requests_during_work * target.latency + work;
-  auto answer = http1::exchange(address, method, bytes, timeout);
+  auto answer = http1::client(address).exchange(method, bytes, timeout);
   if (answer) return std::move(*answer);
   return {0, {}, answer.error().detail};
 }

@@ -1,6 +1,6 @@
-#include "consume/endpoint_connections.hpp"
 #include "consume/endpoint_request.hpp"
 #include "consume/receiver.hpp"
+#include "http1/client/client.hpp"
 
 namespace onceguard::consume {
 namespace {
@@ -18,14 +18,14 @@ class endpoint final : public receiver {
  public:
   endpoint(const consume_params& params, std::vector<std::string> secrets)
       : params_(params),
-        connections_(params.endpoint->address, params.tls),
+        client_({params.endpoint->address, {}}, params.tls),
         form_{*params.endpoint,
               {"Onceguard-Subscriber", params.subscriber},
               std::move(secrets),
               params.headers} {}
 
   handling take(const handover& given) override {
-    const auto answer = connections_.post(endpoint_request(form_, given), params_.timeout);
+    const auto answer = client_.exchange("POST", endpoint_request(form_, given), params_.timeout);
     if (!answer) {
       const auto& why = answer.error();
       if (why.effect == effect::none) {
@@ -62,7 +62,7 @@ class endpoint final : public receiver {
   }
 
   const consume_params params_;
-  endpoint_connections connections_;
+  http1::client client_;
   const endpoint_form form_;
 };
 

@@ -1,8 +1,8 @@
 #include "relay/destination.hpp"
 
 #include "base/hash.hpp"
-#include "consume/endpoint_connections.hpp"
 #include "consume/endpoint_request.hpp"
+#include "http1/client/client.hpp"
 #include "messaging/batch_publisher.hpp"
 
 namespace onceguard::relay {
@@ -47,7 +47,7 @@ class broker final : public destination {
 class endpoint final : public destination {
  public:
   endpoint(const relay_params& params, std::vector<std::string> secrets)
-      : connections_(params.endpoint->address, params.tls),
+      : client_({params.endpoint->address, {}}, params.tls),
         form_{
             *params.endpoint, {"Onceguard-Relay", params.name}, std::move(secrets), params.headers},
         timeout_(params.timeout) {}
@@ -57,10 +57,11 @@ class endpoint final : public destination {
     for (const auto& one : batch) {
       const consume::handover given{&one.sent, one.id, base::to_hex(base::sha256_of(one.id)),
                                     one.attempt};
-      const auto answer = connections_.post(consume::endpoint_request(form_, given), timeout_);
+      const auto answer =
+          client_.exchange("POST", consume::endpoint_request(form_, given), timeout_);
       if (!answer) {
         const auto why = answer.error();
-        if (why.effect == effect::none) return why;
+        if (why.effect == effect::none) return error(errc::broker_unreachable, why.detail);
         out.emplace_back(why.detail);  // it may be this message that breaks the endpoint
         continue;
       }
@@ -77,7 +78,7 @@ class endpoint final : public destination {
   }
 
  private:
-  consume::endpoint_connections connections_;
+  http1::client client_;
   const consume::endpoint_form form_;
   const milliseconds timeout_;
 };

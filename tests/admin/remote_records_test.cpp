@@ -10,7 +10,7 @@
 #include <boost/asio/read_until.hpp>
 #include <gtest/gtest.h>
 
-#include "http1/client/exchange.hpp"
+#include "http1/client/client.hpp"
 #include "support/run.hpp"
 
 namespace onceguard::testing {
@@ -59,12 +59,12 @@ constexpr std::string_view request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Leng
 
 TEST(exchange, without_an_answer_may_have_had_its_effect) {
   listener_without_answer ends(true);
-  const auto cut = http1::exchange(ends.address(), "POST", request, milliseconds(30'000));
+  const auto cut = http1::client(ends.address()).exchange("POST", request, milliseconds(30'000));
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().effect, effect::unknown) << cut.error().detail;
 
   listener_without_answer silent(false);
-  const auto late = http1::exchange(silent.address(), "POST", request, milliseconds(100));
+  const auto late = http1::client(silent.address()).exchange("POST", request, milliseconds(100));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().effect, effect::unknown) << late.error().detail;
 }
@@ -76,7 +76,7 @@ TEST(exchange, with_nobody_had_no_effect) {
     const tcp::acceptor former(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
     address.tcp = {"127.0.0.1", former.local_endpoint().port()};
   }
-  const auto refused = http1::exchange(address, "POST", request, milliseconds(30'000));
+  const auto refused = http1::client(address).exchange("POST", request, milliseconds(30'000));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().effect, effect::none) << refused.error().detail;
 }

@@ -11,7 +11,7 @@
 
 #include "messaging/mqtt/mqtt_url.hpp"
 #include "messaging/mqtt/packets.hpp"
-#include "messaging/socket/framed_connection.hpp"
+#include "messaging/framed_connection.hpp"
 
 namespace onceguard::messaging::mqtt {
 

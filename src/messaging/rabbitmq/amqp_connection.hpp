@@ -17,7 +17,7 @@
 
 #include "messaging/rabbitmq/amqp_url.hpp"
 #include "messaging/rabbitmq/content.hpp"
-#include "messaging/socket/framed_connection.hpp"
+#include "messaging/framed_connection.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 

@@ -11,9 +11,11 @@
 #include "messaging/redis_streams/command.hpp"
 #include "messaging/redis_streams/reply.hpp"
 #include "messaging/redis_streams/stream_url.hpp"
-#include "messaging/socket/tcp_socket.hpp"
+#include "tls/tcp_socket.hpp"
 
 namespace onceguard::messaging::redis_streams {
+
+using tls::moment;
 
 /// All calls throw `failed`, whose text does not name the stream. After that it is of no use.
 class server_connection {
@@ -44,7 +46,7 @@ class server_connection {
   /// False: nothing is there.
   bool take_arrived();
 
-  tcp_socket socket_;
+  tls::tcp_socket socket_;
   std::unique_ptr<redisReader, free_reader> reader_;
   bool asking_ = false;
 };

@@ -1,4 +1,4 @@
-#include "messaging/socket/tcp_socket.hpp"
+#include "tls/tcp_socket.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@
 
 #include "tls/session.hpp"
 
-namespace onceguard::messaging {
+namespace onceguard::tls {
 namespace {
 
 error unreachable(std::string_view begin, int code) {
@@ -45,7 +46,7 @@ void wait_for(int descriptor, short events, moment until) {
   ::poll(&waiting, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX)));
 }
 
-bool again(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
+bool passes(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
 
 /// Zero: it stands; EINPROGRESS: not yet.
 int connection_state(int descriptor) {
@@ -102,10 +103,29 @@ result<void> tcp_socket::connect(const std::string& host, std::uint16_t port, mo
   return out;
 }
 
-result<void> tcp_socket::secure(const tls::context& settings, const std::string& name,
-                                moment until) {
+result<void> tcp_socket::connect_local(const std::string& path, moment until) {
+  close();
+  sockaddr_un peer{};
+  peer.sun_family = AF_UNIX;
+  if (path.size() >= sizeof peer.sun_path) return unreachable("can't connect", ENAMETOOLONG);
+  path.copy(peer.sun_path, path.size());
+  descriptor_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor_ < 0) return unreachable("no socket", errno);
+  while (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) {
+    // The queue of its listener is full, and no event tells of room there.
+    if (!passes(errno) || base::boot_now() >= until) {
+      const int code = errno;
+      close();
+      return unreachable("can't connect", code);
+    }
+    ::poll(nullptr, 0, 5);
+  }
+  return {};
+}
+
+result<void> tcp_socket::secure(const context& settings, const std::string& name, moment until) {
   settings_ = settings;
-  session_ = tls::session::connect(settings, descriptor_, name);
+  session_ = session::connect(settings, descriptor_, name);
   if (!session_) return error(errc::broker_unreachable, "TLS can't begin");
   while (true) {
     const auto step = session_->shake_hands();
@@ -122,10 +142,10 @@ result<void> tcp_socket::secure(const tls::context& settings, const std::string&
 }
 
 result<void> tcp_socket::connect(const std::string& host, std::uint16_t port,
-                                 const std::optional<tls::client_files>& files, moment until) {
-  tls::context made;
+                                 const std::optional<client_files>& files, moment until) {
+  context made;
   if (files) {
-    auto settings = tls::make_client_context(*files, tls::protocol::other);
+    auto settings = make_client_context(*files, protocol::other);
     if (!settings) return settings.error();
     made = *std::move(settings);
   }
@@ -169,7 +189,7 @@ result<std::size_t> tcp_socket::read(std::span<char> buffer) {
   if (count > 0) return static_cast<std::size_t>(count);
   if (count == 0) return error(errc::broker_unreachable, "the peer closed the connection");
   const int code = errno;
-  if (again(code)) return std::size_t{0};
+  if (passes(code)) return std::size_t{0};
   return unreachable("the connection broke", code);
 }
 
@@ -193,7 +213,7 @@ result<std::size_t> tcp_socket::write(std::string_view bytes) {
   const auto count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (count >= 0) return static_cast<std::size_t>(count);
   const int code = errno;
-  if (again(code)) return std::size_t{0};
+  if (passes(code)) return std::size_t{0};
   return unreachable("the connection broke", code);
 }
 
@@ -203,4 +223,4 @@ void tcp_socket::wait(bool writable, moment until) const {
   wait_for(descriptor_, static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), until);
 }
 
-}  // namespace onceguard::messaging
+}  // namespace onceguard::tls

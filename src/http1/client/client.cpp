@@ -1,30 +1,30 @@
-#include "consume/endpoint_connections.hpp"
+#include "http1/client/client.hpp"
 
-#include <utility>
+#include <array>
+#include <optional>
 
 #include "http1/message.hpp"
 
-namespace onceguard::consume {
+namespace onceguard::http1 {
 namespace {
 
-using messaging::moment;
+using tls::moment;
 
 constexpr std::size_t answer_size_max = 64u << 20;
 constexpr std::size_t read_size = 16u << 10;
 /// Servers close idle connections after seconds: one that was idle for less is not yet at its end.
 constexpr milliseconds idle_max{1'000};
 
-error no_answer(std::string why, effect known) {
-  return {errc::broker_unreachable, std::move(why), known};
+error no_answer(const error& why, effect known) {
+  const auto code = why.code == errc::conflict ? errc::conflict : errc::not_found;
+  return {code, why.detail, known};
 }
 
 }  // namespace
 
-class endpoint_connections::connection {
+class client::connection {
  public:
-  connection() { reader_.answers_to("POST"); }
-
-  messaging::tcp_socket socket;
+  tls::tcp_socket socket;
   moment last_use{};
 
   /// Nothing came that nobody asked for, the end least of all.
@@ -34,13 +34,15 @@ class endpoint_connections::connection {
     return count && *count == 0;
   }
 
-  [[nodiscard]] result<http1::answer> exchange(std::string_view request, moment until) {
+  [[nodiscard]] result<answer> exchange(std::string_view method, std::string_view request,
+                                        moment until) {
+    reader_.answers_to(method);
     rest_ = request;
     while (true) {
       if (auto done = advance(); !done) return failed(done.error());
       if (received_) return std::move(*received_);
       if (base::boot_now() >= until) {
-        return no_answer("no answer in time", sent_ ? effect::unknown : effect::none);
+        return failed(error(errc::not_found, "no answer in time"));
       }
       socket.wait(!rest_.empty(), until);
     }
@@ -48,10 +50,8 @@ class endpoint_connections::connection {
 
   /// Whether another request may follow the answer.
   [[nodiscard]] bool may_be_kept() const noexcept { return keep_ && rest_.empty(); }
-  [[nodiscard]] bool has_sent() const noexcept { return sent_; }
   void begin_anew() {
     reader_.reset();
-    reader_.answers_to("POST");
     received_.reset();
     head_ = {};
     sent_ = keep_ = false;
@@ -62,7 +62,7 @@ class endpoint_connections::connection {
   /// An endpoint that refuses our certificate does so before it reads what was sent behind it.
   [[nodiscard]] error failed(const error& why) const {
     const bool arrived = sent_ && !socket.was_refused();
-    return no_answer(why.detail, arrived ? effect::unknown : effect::none);
+    return no_answer(why, arrived ? effect::unknown : effect::none);
   }
 
   /// Sends and reads what is possible without a wait. A server may answer, and stop reading or
@@ -84,7 +84,7 @@ class endpoint_connections::connection {
   [[nodiscard]] result<void> read() {
     while (!received_) {
       auto step = reader_.next();
-      if (step == http1::progress::need_more) {
+      if (step == progress::need_more) {
         const auto room = reader_.prepare(read_size);
         const auto count = socket.read(room);
         if (count && *count == 0) return {};
@@ -93,28 +93,28 @@ class endpoint_connections::connection {
           continue;
         }
         step = reader_.end_of_input();
-        if (step == http1::progress::need_more) return count.error();
-        if (step == http1::progress::error) return error(errc::conflict, "the answer broke off");
+        if (step == progress::need_more) return count.error();
+        if (step == progress::error) return error(errc::conflict, "the answer broke off");
       }
       if (auto taken = take(step); !taken) return taken;
     }
     return {};
   }
 
-  [[nodiscard]] result<void> take(http1::progress step) {
+  [[nodiscard]] result<void> take(progress step) {
     switch (step) {
-      case http1::progress::head:
+      case progress::head:
         head_.status = reader_.head().status;
         head_.fields.clear();
         for (const auto& one : reader_.head().fields)
           head_.fields.emplace_back(one.name, one.value);
-        keep_ = reader_.head().keep_alive && reader_.head().body != http1::body_kind::until_eof;
+        keep_ = reader_.head().keep_alive && reader_.head().body != body_kind::until_eof;
         return {};
-      case http1::progress::body:
+      case progress::body:
         head_.body += reader_.body();
         if (head_.body.size() > answer_size_max) return error(errc::conflict, "a long answer came");
         return {};
-      case http1::progress::end:
+      case progress::end:
         // Nobody asked for another protocol: what follows is none of HTTP, and no answer.
         if (head_.status == 101) return error(errc::conflict, "101 came, and no answer");
         if (head_.status >= 200) {
@@ -123,27 +123,27 @@ class endpoint_connections::connection {
           reader_.reset();
         }
         return {};
-      case http1::progress::need_more:
-      case http1::progress::error:
+      case progress::need_more:
+      case progress::error:
         break;
     }
     return error(errc::conflict, "no HTTP answer came");
   }
 
-  http1::reader reader_{http1::reader::kind::answer, http1::limits{}};
+  reader reader_{reader::kind::answer, limits{}};
   std::string_view rest_;  ///< of the request: what was not sent yet
-  http1::answer head_;     ///< as far as it came
-  std::optional<http1::answer> received_;
+  answer head_;            ///< as far as it came
+  std::optional<answer> received_;
   bool sent_ = false;
   bool keep_ = false;
 };
 
-endpoint_connections::endpoint_connections(base::endpoint address, tls::client_files files)
+client::client(base::server_address address, tls::client_files files)
     : address_(std::move(address)), files_(std::move(files)) {}
 
-endpoint_connections::~endpoint_connections() = default;
+client::~client() = default;
 
-endpoint_connections::connection_ptr endpoint_connections::take_kept() {
+client::connection_ptr client::take_kept() {
   const std::lock_guard lock(mutex_);
   const auto oldest = base::boot_now() - idle_max;
   while (!kept_.empty()) {
@@ -158,7 +158,7 @@ endpoint_connections::connection_ptr endpoint_connections::take_kept() {
   return nullptr;
 }
 
-result<tls::context> endpoint_connections::context() {
+result<tls::context> client::context() {
   const std::lock_guard lock(mutex_);
   if (!context_) {
     auto made = tls::make_client_context(files_);
@@ -168,34 +168,39 @@ result<tls::context> endpoint_connections::context() {
   return context_;
 }
 
-void endpoint_connections::forget_context() {
+void client::forget_context() {
   const std::lock_guard lock(mutex_);
   context_.reset();
 }
 
-result<endpoint_connections::connection_ptr> endpoint_connections::connect(moment until) {
+result<client::connection_ptr> client::connect(moment until) {
+  auto out = std::make_unique<connection>();
+  if (address_.is_socket()) {
+    if (auto done = out->socket.connect_local(address_.socket_path, until); !done)
+      return done.error();
+    return out;
+  }
+  const auto& peer = address_.tcp;
   tls::context settings;
-  if (address_.secure) {
+  if (peer.secure) {
     auto made = context();
     if (!made) return made.error();
     settings = *std::move(made);
   }
-  auto out = std::make_unique<connection>();
-  if (auto done = out->socket.connect(address_.host, address_.port, until); !done) {
-    return done.error();
-  }
+  if (auto done = out->socket.connect(peer.host, peer.port, until); !done) return done.error();
   if (!settings) return out;
-  const auto& name = files_.name.empty() ? address_.host : files_.name;
-  if (auto done = out->socket.secure(settings, name, until); !done) {
+  if (auto done =
+          out->socket.secure(settings, files_.name.empty() ? peer.host : files_.name, until);
+      !done) {
     forget_context();
     return done.error();
   }
   return out;
 }
 
-result<http1::answer> endpoint_connections::exchange(connection_ptr used, std::string_view request,
-                                                     moment until) {
-  auto answer = used->exchange(request, until);
+result<answer> client::exchange_on(connection_ptr used, std::string_view method,
+                                   std::string_view request, moment until) {
+  auto answer = used->exchange(method, request, until);
   if (used->socket.was_refused()) forget_context();
   if (!answer || !used->may_be_kept()) return answer;
   used->begin_anew();
@@ -204,21 +209,22 @@ result<http1::answer> endpoint_connections::exchange(connection_ptr used, std::s
   return answer;
 }
 
-result<http1::answer> endpoint_connections::post(std::string_view request, milliseconds timeout) {
+result<answer> client::exchange(std::string_view method, std::string_view request,
+                                milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   const auto failed = [this](const error& why) {
-    return error(why.code, base::text_of(address_) + ": " + why.detail, why.effect);
+    return error(why.code, address_.text() + ": " + why.detail, why.effect);
   };
   if (auto kept = take_kept()) {
-    auto answer = exchange(std::move(kept), request, until);
+    auto answer = exchange_on(std::move(kept), method, request, until);
     if (answer) return answer;
     if (answer.error().effect != effect::none) return failed(answer.error());
   }
   auto made = connect(until);
-  if (!made) return failed(error(errc::broker_unreachable, made.error().detail));
-  auto answer = exchange(*std::move(made), request, until);
+  if (!made) return failed(no_answer(made.error(), effect::none));
+  auto answer = exchange_on(*std::move(made), method, request, until);
   if (!answer) return failed(answer.error());
   return answer;
 }
 
-}  // namespace onceguard::consume
+}  // namespace onceguard::http1

@@ -1,4 +1,4 @@
-#include "messaging/socket/framed_connection.hpp"
+#include "messaging/framed_connection.hpp"
 
 #include <array>
 #include <utility>

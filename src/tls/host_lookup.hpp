@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 
-namespace onceguard::messaging {
+namespace onceguard::tls {
 
 using moment = base::boot_clock::time_point;
 
@@ -23,4 +23,4 @@ using address_list = std::unique_ptr<addrinfo, address_list_deleter>;
 [[nodiscard]] result<address_list> find_host(const std::string& host, std::uint16_t port,
                                              moment until);
 
-}  // namespace onceguard::messaging
+}  // namespace onceguard::tls

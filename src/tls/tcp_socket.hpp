@@ -11,14 +11,12 @@
 
 #include <onceguard/error.hpp>
 
-#include "messaging/socket/host_lookup.hpp"
 #include "tls/context.hpp"
+#include "tls/host_lookup.hpp"
 
 namespace onceguard::tls {
-class session;
-}
 
-namespace onceguard::messaging {
+class session;
 
 class tcp_socket {
  public:
@@ -30,11 +28,12 @@ class tcp_socket {
   /// Errors of all calls are errc::broker_unreachable.
   [[nodiscard]] result<void> connect(const std::string& host, std::uint16_t port, moment until);
   /// From now on by TLS. An error: also a certificate that is not trusted, or has another name.
-  [[nodiscard]] result<void> secure(const tls::context& settings, const std::string& name,
-                                    moment until);
+  [[nodiscard]] result<void> secure(const context& settings, const std::string& name, moment until);
   /// Both; without files in the clear. errc::invalid_argument: a file can't be used.
   [[nodiscard]] result<void> connect(const std::string& host, std::uint16_t port,
-                                     const std::optional<tls::client_files>& files, moment until);
+                                     const std::optional<client_files>& files, moment until);
+  /// To the Unix socket at this path.
+  [[nodiscard]] result<void> connect_local(const std::string& path, moment until);
   void close() noexcept;
   [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
 
@@ -56,10 +55,10 @@ class tcp_socket {
   [[nodiscard]] result<std::size_t> read_secure(std::span<char> buffer);
 
   int descriptor_ = -1;
-  std::unique_ptr<tls::session> session_;  ///< null: in the clear
-  tls::context settings_;                  ///< of the session
-  bool unread_ = false;                    ///< more may be there that the system does not tell of
-  bool write_wanted_ = false;              ///< by the last read
+  std::unique_ptr<session> session_;  ///< null: in the clear
+  context settings_;                  ///< of the session
+  bool unread_ = false;               ///< more may be there that the system does not tell of
+  bool write_wanted_ = false;         ///< by the last read
 };
 
-}  // namespace onceguard::messaging
+}  // namespace onceguard::tls

@@ -10,9 +10,11 @@
 #include <onceguard/error.hpp>
 
 #include "messaging/broker_url.hpp"
-#include "messaging/socket/tcp_socket.hpp"
+#include "tls/tcp_socket.hpp"
 
 namespace onceguard::messaging {
+
+using tls::moment;
 
 class framed_connection {
  public:
@@ -84,7 +86,7 @@ class framed_connection {
   void write_outgoing();
 
   const broker_url& where_;
-  tcp_socket socket_;
+  tls::tcp_socket socket_;
   std::string outgoing_;
   std::size_t written_ = 0;  ///< of outgoing_
 };
