@@ -15,12 +15,12 @@ error not_found(const std::string& why) {
 }
 
 /// No name has a colon.
-bool needs_no_look_up(const std::string& host) {
+bool is_numeric(const std::string& host) {
   in_addr ignored{};
   return host.find(':') != host.npos || ::inet_pton(AF_INET, host.c_str(), &ignored) == 1;
 }
 
-result<address_list> look_up(const std::string& host, std::uint16_t port, int flags) {
+result<address_list> find_addresses(const std::string& host, std::uint16_t port, int flags) {
   addrinfo wanted{};
   wanted.ai_family = AF_UNSPEC;
   wanted.ai_socktype = SOCK_STREAM;
@@ -34,13 +34,13 @@ result<address_list> look_up(const std::string& host, std::uint16_t port, int fl
 }  // namespace
 
 result<address_list> find_host(const std::string& host, std::uint16_t port, moment until) {
-  if (needs_no_look_up(host)) return look_up(host, port, AI_NUMERICHOST);
+  if (is_numeric(host)) return find_addresses(host, port, AI_NUMERICHOST);
   // The system's resolver knows no time limit: it runs on a thread that nobody waits for.
   std::promise<result<address_list>> found;
   auto future = found.get_future();
   try {
     std::thread([host, port, out = std::move(found)]() mutable {
-      out.set_value(look_up(host, port, 0));
+      out.set_value(find_addresses(host, port, 0));
     }).detach();
   } catch (const std::system_error& none) {
     return not_found(none.what());
