@@ -4,32 +4,24 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <sys/stat.h>
 #include <thread>
 #include <tuple>
-#include <unistd.h>
 #include <vector>
 
-#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
-#include "admin/connection.hpp"
-#include "admin/socket_file.hpp"
+#include "admin/caller_connection.hpp"
 #include "admin/tokens.hpp"
 #include "base/address.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
+#include "http1/server/listener.hpp"
 
 namespace onceguard::admin {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using stream = asio::generic::stream_protocol;
-using local_stream = asio::local::stream_protocol;
 
 namespace {
 
@@ -38,7 +30,6 @@ constexpr std::size_t connections_max = 128;
 // health, which counts for nothing, can always be asked.
 constexpr std::size_t requests_max = 64;
 constexpr std::size_t viewers_requests_max = 48;
-constexpr mode_t socket_mode = S_IRUSR | S_IWUSR;
 
 /// Whether a browser would send this Host for a name that somebody else's page has taken over (DNS
 /// rebinding): without tokens the address alone must not be enough.
@@ -102,22 +93,15 @@ struct counted_request {
   const std::size_t weight_;
 };
 
-struct client {
-  connection stream;
-  access shown = access::open;  ///< by the token of its last request
-};
-
 }  // namespace
 
 struct server::state {
-  explicit state(const gateway::admin_params& given) : params(given), bound(given.address) {}
+  explicit state(const gateway::admin_params& given) : params(given) {}
   ~state();
 
-  result<void> listen();
-  result<void> find_endpoint(stream::endpoint& out);
-  result<void> free_socket_file();
-  asio::awaitable<void> accept();
-  asio::awaitable<void> serve(stream_socket socket);
+  void begin();
+  void take(http1::stream_socket socket);
+  asio::awaitable<void> serve(http1::stream_socket socket);
   asio::awaitable<response> answer(request& request);
   [[nodiscard]] std::optional<response> refuse(const http1::head& head, request& request) const;
   [[nodiscard]] bool make_room();
@@ -127,115 +111,39 @@ struct server::state {
   }
 
   const gateway::admin_params params;
-  base::server_address bound;
   resources all;
-  std::vector<client*> clients;  // those that are not closed from outside
+  std::vector<caller_connection*> clients;  // those that are not closed from outside
   act_count acts;
   std::size_t requests = 0;  // in progress, of those that count
-  ino_t socket_inode = 0;    // of the file that this process made; 0: none
   mutable std::mutex mutex;
   tokens tokens_now;  // under the mutex; null: no token is needed
   std::thread thread;
   asio::io_context io{1};  // ends before what its coroutines use
-  std::optional<asio::basic_socket_acceptor<stream>> acceptor;
+  http1::listener listener{io};
 };
 
 server::state::~state() {
   io.stop();
   if (thread.joinable()) thread.join();
-  struct stat about {};
-  // Another process may have put a socket of its own there.
-  if (socket_inode != 0 && ::stat(bound.socket_path.c_str(), &about) == 0 &&
-      about.st_ino == socket_inode) {
-    ::unlink(bound.socket_path.c_str());
-  }
 }
 
-/// Removes the socket that a process left behind which was killed.
-result<void> server::state::free_socket_file() {
-  const auto& path = params.address.socket_path;
-  switch (examine_socket_file(path).found) {
-    case socket_file::kind::none:
-      break;
-    case socket_file::kind::other:
-      return error(errc::conflict, "admin " + params.address.text() + ": no socket");
-    case socket_file::kind::live:
-      return error(errc::conflict,
-                   "admin " + params.address.text() + ": another process listens there");
-    case socket_file::kind::stale:
-      ::unlink(path.c_str());
-      break;
-  }
-  return {};
-}
-
-result<void> server::state::find_endpoint(stream::endpoint& out) {
-  if (params.address.is_socket()) {
-    out = local_stream::endpoint(params.address.socket_path);
-    return free_socket_file();
-  }
-  error_code failed;
-  asio::ip::tcp::resolver resolver(io);
-  const auto& tcp = params.address.tcp;
-  const auto found = resolver.resolve(tcp.host, std::to_string(tcp.port),
-                                      asio::ip::tcp::resolver::passive, failed);
-  if (failed) {
-    return error(errc::conflict,
-                 "admin " + params.address.text() + ": resolve: " + failed.message());
-  }
-  out = found.begin()->endpoint();
-  return {};
-}
-
-result<void> server::state::listen() {
-  stream::endpoint endpoint;
-  if (auto found = find_endpoint(endpoint); !found) return found;
-  error_code ec;
-  const auto failed = [&](const std::string& step) {
-    return error(errc::conflict,
-                 "admin " + params.address.text() + ": " + step + ": " + ec.message());
+void server::state::begin() {
+  const auto complain = [](const std::string& why) {
+    base::log(base::event::accept_failed, {{"why", why}});
   };
-  acceptor.emplace(io);
-  if (acceptor->open(endpoint.protocol(), ec); ec) return failed("socket");
-  if (!params.address.is_socket()) {
-    acceptor->set_option(asio::socket_base::reuse_address(true), ec);
-  }
-  if (acceptor->bind(endpoint, ec); ec) return failed("bind");
-  if (params.address.is_socket()) {
-    struct stat about {};
-    const auto* path = params.address.socket_path.c_str();
-    // Nobody can connect before listen().
-    if (::chmod(path, socket_mode) != 0 || ::stat(path, &about) != 0) {
-      ec = error_code(errno, boost::system::system_category());
-      return failed("chmod");
-    }
-    socket_inode = about.st_ino;
-  }
-  if (acceptor->listen(128, ec); ec) return failed("listen");
-  if (!params.address.is_socket()) {
-    const auto local = acceptor->local_endpoint(ec);
-    if (ec) return failed("getsockname");
-    asio::ip::tcp::endpoint tcp;
-    tcp.resize(local.size());
-    std::copy_n(reinterpret_cast<const char*>(local.data()), local.size(),
-                reinterpret_cast<char*>(tcp.data()));
-    bound.tcp = {tcp.address().to_string(), tcp.port()};
-  }
-  return {};
+  auto accepting =
+      listener.accept([this](http1::stream_socket socket) { take(std::move(socket)); }, complain);
+  spawn_background(io, "accept admin connections", std::move(accepting));
+  thread = std::thread([this] {
+    const auto work = asio::make_work_guard(io);
+    io.run();
+  });
 }
 
-asio::awaitable<void> server::state::accept() {
-  for (;;) {
-    error_code failed;
-    stream_socket socket(io);
-    co_await acceptor->async_accept(socket, asio::redirect_error(asio::use_awaitable, failed));
-    if (failed == asio::error::operation_aborted) co_return;
-    if (failed) {
-      base::log(base::event::accept_failed, {{"why", failed.message()}});
-      co_await sleep_for(milliseconds(100));
-    } else if (clients.size() < connections_max || make_room()) {
-      spawn_background(io, "serve an admin connection", serve(std::move(socket)));
-    }  // else it is closed
+void server::state::take(http1::stream_socket socket) {
+  // Else it is closed.
+  if (clients.size() < connections_max || make_room()) {
+    spawn_background(io, "serve an admin connection", serve(std::move(socket)));
   }
 }
 
@@ -243,44 +151,46 @@ asio::awaitable<void> server::state::accept() {
 /// operator last, so that clients that only hold connections take nothing away. False: all are at
 /// work.
 bool server::state::make_room() {
-  const auto later = [](const client* a, const client* b) {
-    const auto rank = [](const client* one) {
-      return std::tuple(one->stream.busy(), one->shown, one->stream.waits_since());
+  const auto later = [](const caller_connection* a, const caller_connection* b) {
+    const auto rank = [](const caller_connection* one) {
+      return std::tuple(one->busy(), one->shown, one->waits_since());
     };
     return rank(a) < rank(b);
   };
   const auto longest = std::min_element(clients.begin(), clients.end(), later);
-  if ((*longest)->stream.busy()) return false;
-  (*longest)->stream.close();
+  if ((*longest)->busy()) return false;
+  (*longest)->close();
   clients.erase(longest);
   return true;
 }
 
-asio::awaitable<void> server::state::serve(stream_socket socket) {
+asio::awaitable<void> server::state::serve(http1::stream_socket socket) {
   struct listed {
-    listed(std::vector<client*>& all, client& one) : all_(all), one_(one) { all.push_back(&one); }
+    listed(std::vector<caller_connection*>& all, caller_connection& one) : all_(all), one_(one) {
+      all.push_back(&one);
+    }
     ~listed() { std::erase(all_, &one_); }
     listed(const listed&) = delete;
     listed& operator=(const listed&) = delete;
-    std::vector<client*>& all_;
-    client& one_;
+    std::vector<caller_connection*>& all_;
+    caller_connection& one_;
   };
-  client client{connection(std::move(socket), io)};
+  caller_connection client(std::move(socket), io);
   const listed entry(clients, client);
-  for (bool keep = true; keep; client.stream.reset()) {
-    if (!co_await client.stream.read_head()) co_return;
+  for (bool keep = true; keep; client.reset()) {
+    if (!co_await client.read_head()) co_return;
     request request;
-    request.method = client.stream.head().method;
-    auto reply = refuse(client.stream.head(), request);
+    request.method = client.head().method;
+    auto reply = refuse(client.head(), request);
     client.shown = tokens_in_force() ? request.sender.granted : access::open;
     // The body is read in any case: the next request stands behind it.
-    if (!co_await client.stream.read_body(request.body)) co_return;
+    if (!co_await client.read_body(request.body)) co_return;
     std::optional<act_in_progress> act;
     if (request.method == "POST") act.emplace(acts);
-    client.stream.set_busy(true);
+    client.set_busy(true);
     if (!reply) reply = co_await answer(request);
-    client.stream.set_busy(false);
-    keep = co_await client.stream.send(*reply);
+    client.set_busy(false);
+    keep = co_await client.send(*reply);
   }
 }
 
@@ -350,16 +260,14 @@ result<void> server::start() {
   auto read = read_tokens();
   if (!read) return read.error();
   set_tokens(*std::move(read));
-  if (auto listening = state_->listen(); !listening) return listening;
-  spawn_background(state_->io, "accept admin connections", state_->accept());
-  state_->thread = std::thread([&io = state_->io] {
-    const auto work = asio::make_work_guard(io);
-    io.run();
-  });
+  if (auto listening = state_->listener.listen(state_->params.address); !listening) {
+    return error(listening.error().code, "admin " + listening.error().detail);
+  }
+  state_->begin();
   return {};
 }
 
-base::server_address server::local() const { return state_->bound; }
+base::server_address server::local() const { return state_->listener.local(); }
 
 result<server::tokens> server::read_tokens() const {
   if (state_->params.token_file.empty()) return tokens();

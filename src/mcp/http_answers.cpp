@@ -9,7 +9,6 @@
 namespace onceguard::mcp {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 
 namespace {
 
@@ -50,24 +49,23 @@ asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
   }
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_broken);
-    if (!text || head.result_int() < 300) answer = std::move(response_);
-    if (!text) head.result(200);
+    if (!text || head.status < 300) answer = std::move(response_);
+    if (!text) head.status = 200;
   }
-  head.set(http::field::content_length, std::to_string(answer.size()));
+  head.fields.set("Content-Length", std::to_string(answer.size()));
   if (!co_await client_.send_head(std::move(head))) co_return false;
-  co_await client_.write(std::move(answer));
+  co_await client_.send(std::move(answer));
   co_return !client_.gone();
 }
 
 asio::awaitable<bool> http_exchange::relay_bytes(http_head head) {
-  const bool has_body =
-      head.result_int() != 204 && head.result_int() != 304 && request_.method() != http::verb::head;
+  const bool has_body = head.status != 204 && head.status != 304 && request_.method != "HEAD";
   if (!co_await client_.send_head(std::move(head))) co_return false;
   if (!has_body) co_return !client_.gone();
   while (!client_.gone()) {
     auto piece = co_await upstream_->read_some();
     if (!piece) {
-      client_.close();  // the client must not take it for whole
+      client_.end();  // the client must not take it for whole
       co_return false;
     }
     if (piece->empty()) break;
@@ -78,7 +76,7 @@ asio::awaitable<bool> http_exchange::relay_bytes(http_head head) {
 
 asio::awaitable<bool> http_exchange::relay_events(http_head head) {
   // Events may become longer, or more.
-  head.erase(http::field::content_length);
+  head.fields.erase("Content-Length");
   static_cast<void>(co_await client_.send_head(std::move(head)));
   event_stream events;
   sent_event event;
@@ -116,7 +114,7 @@ asio::awaitable<bool> http_exchange::relay_events(http_head head) {
     co_await client_.send_piece(std::move(rest));
   }
   if (broken && !client_.gone()) {
-    client_.close();
+    client_.end();
     co_return false;
   }
   co_return co_await client_.end_pieces();

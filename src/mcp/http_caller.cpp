@@ -42,17 +42,15 @@ void read_key(std::span<const base::field> fields, http_caller& out) {
 
 http_caller find_caller(const http_request& request, const route_policy& policy,
                         std::string_view client_address) {
-  const auto view = [](const auto& text) { return std::string_view(text.data(), text.size()); };
   std::vector<base::field> fields;
-  for (const auto& field : request) {
-    const auto name = view(field.name_string());
-    if (!changes(name)) fields.push_back({name, view(field.value())});
+  for (const auto& [name, value] : request.fields) {
+    if (!changes(name)) fields.push_back({name, value});
   }
   http_caller out;
   read_key(fields, out);
   onceguard::http::request question;
   question.method = "POST";
-  question.target = view(request.target());
+  question.target = request.target;
   question.fields = fields;
   question.client_address = client_address;
   onceguard::http::scope_memo last;

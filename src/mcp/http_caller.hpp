@@ -6,7 +6,7 @@
 
 #include <onceguard/policy.hpp>
 
-#include "mcp/http_upstream.hpp"
+#include "mcp/http_message.hpp"
 
 namespace onceguard::mcp {
 

@@ -1,16 +1,14 @@
 #include "mcp/http_client.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
-#include <fmt/format.h>
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
+#include "http1/server/listener.hpp"
 
 namespace onceguard::mcp {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 
 namespace {
 
@@ -18,113 +16,136 @@ namespace {
 constexpr std::chrono::seconds longest_stall{5};
 constexpr std::size_t least_rate = 64u << 10;  // bytes in a second
 
+/// A client may think for as long as it likes, and its calls may be long.
+http1::served_limits client_limits() {
+  http1::served_limits out;
+  out.body_size_max = 64u << 20;
+  out.idle = out.request = out.write = base::for_ever;
+  return out;
+}
+
 }  // namespace
 
-bool travels(http::field name) noexcept {
-  switch (name) {
-    case http::field::connection:
-    case http::field::keep_alive:
-    case http::field::proxy_connection:
-    case http::field::te:
-    case http::field::trailer:
-    case http::field::transfer_encoding:
-    case http::field::upgrade:
-    case http::field::content_length:
-    case http::field::host:
-    case http::field::expect:
-    case http::field::accept_encoding:  // the messages in an answer must be legible
-      return false;
-    default:
-      return true;
-  }
+bool travels(std::string_view name) noexcept {
+  // The messages in an answer must be legible: no Accept-Encoding.
+  constexpr std::array<std::string_view, 11> those_of_a_connection{
+      "connection", "keep-alive",        "proxy-connection", "te",   "trailer",        "upgrade",
+      "expect",     "transfer-encoding", "content-length",   "host", "accept-encoding"};
+  return std::ranges::none_of(those_of_a_connection,
+                              [&](auto each) { return base::iequals(each, name); });
+}
+
+http_client::http_client(http1::stream_socket socket, asio::io_context& io)
+    : served_connection(std::move(socket), io, client_limits()),
+      address_(http1::peer_address(this->socket())) {}
+
+std::string http_client::answer_to_fault(std::uint16_t status, std::string_view why) {
+  std::string out;
+  http1::append_status_line(out, status);
+  http1::append_field(out, "Content-Type", "text/plain");
+  http1::append_field(out, "Connection", "close");
+  http1::append_content_length(out, why.size());
+  http1::append_end_of_head(out);
+  return out.append(why);
+}
+
+asio::awaitable<bool> http_client::read_request(http_request& out) {
+  if (!co_await read_head()) co_return false;
+  out = {std::string(head().method), std::string(head().target), head().minor >= 1};
+  for (const auto& field : head().fields) out.fields.add(field.name, field.value);
+  patient_ = chunked_ = true;
+  until_close_ = false;
+  knows_chunks_ = out.knows_chunks;
+  if (!co_await read_body(out.body)) co_return false;
+  reset();
+  co_return true;
 }
 
 void http_client::watch(std::function<void()> left) {
-  socket_.async_wait(asio::socket_base::wait_read, [this, alive = alive_, then = std::move(left)](
-                                                       const boost::system::error_code& failed) {
-    if (!*alive || failed) return;
+  watching_ = std::make_shared<std::function<void()>>(std::move(left));
+  auto notice = [this, alive = alive_,
+                 watched = std::weak_ptr(watching_)](const boost::system::error_code& failed) {
+    const auto then = watched.lock();
+    if (!*alive || failed || !then) return;
     char next = 0;
     boost::system::error_code none;
-    socket_.non_blocking(true, none);
-    const auto got = socket_.receive(asio::buffer(&next, 1), asio::socket_base::message_peek, none);
+    socket().non_blocking(true, none);
+    const auto got =
+        socket().receive(asio::buffer(&next, 1), asio::socket_base::message_peek, none);
     // The next request may be there already.
     if (got > 0 || none == asio::error::would_block) return;
     gone_ = true;
-    then();
-  });
+    (*then)();
+  };
+  socket().async_wait(asio::socket_base::wait_read, std::move(notice));
 }
 
-asio::awaitable<void> http_client::write(std::string bytes) {
+asio::awaitable<void> http_client::send(std::string bytes) {
   if (gone_) co_return;
-  if (patience_) begin_patience(bytes.size());
-  boost::system::error_code failed;
-  co_await asio::async_write(socket_, asio::buffer(bytes),
-                             asio::redirect_error(asio::use_awaitable, failed));
-  if (patience_) patience_->cancel();
-  if (failed) gone_ = true;
+  const std::chrono::milliseconds within =
+      patient_ ? base::for_ever : longest_stall + std::chrono::seconds(bytes.size() / least_rate);
+  gone_ = !co_await write(bytes, std::string_view(), within) || gone_;
 }
 
-void http_client::begin_patience(std::size_t bytes) {
-  patience_->expires_after(longest_stall + std::chrono::seconds(bytes / least_rate));
-  patience_->async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
-    if (!cancelled && *alive) close();
-  });
-}
-
-void http_client::close() noexcept {
+void http_client::end() noexcept {
   gone_ = true;
+  close();
+}
+
+void http_client::shut_sending() noexcept {
   boost::system::error_code ignored;
-  socket_.close(ignored);
+  socket().shutdown(asio::socket_base::shutdown_send, ignored);
 }
 
 asio::awaitable<bool> http_client::send_head(http_head head) {
-  std::string text = fmt::format("HTTP/1.1 {} {}\r\n", head.result_int(),
-                                 std::string(head.reason().data(), head.reason().size()));
-  const auto length = head[http::field::content_length];
+  std::string text;
+  http1::append_status_line(text, static_cast<std::uint16_t>(head.status), head.reason);
+  const auto length = head.fields["Content-Length"];
   chunked_ = length.empty();
-  for (const auto& field : head) {
-    if (!travels(field.name())) continue;
-    text.append(field.name_string().data(), field.name_string().size());
-    text += ": ";
-    text.append(field.value().data(), field.value().size());
-    text += "\r\n";
+  for (const auto& [name, value] : head.fields) {
+    if (travels(name)) http1::append_field(text, name, value);
   }
-  const auto status = head.result_int();
-  if (status == 204 || status == 304) {
+  if (head.status == 204 || head.status == 304) {
     chunked_ = false;
   } else if (chunked_ && !knows_chunks_) {
     chunked_ = false;
     until_close_ = true;
-    text += "Connection: close\r\n";
+    http1::append_field(text, "Connection", "close");
   } else if (chunked_) {
-    text += "Transfer-Encoding: chunked\r\n";
+    http1::append_field(text, "Transfer-Encoding", "chunked");
   } else {
-    text += "Content-Length: " + std::string(length.data(), length.size()) + "\r\n";
+    http1::append_field(text, "Content-Length", length);
   }
-  text += "\r\n";
-  co_await write(std::move(text));
+  http1::append_end_of_head(text);
+  co_await send(std::move(text));
   co_return !gone_;
 }
 
 asio::awaitable<void> http_client::send_piece(std::string piece) {
   if (piece.empty()) co_return;
-  if (chunked_) piece = fmt::format("{:x}\r\n", piece.size()) + piece + "\r\n";
-  co_await write(std::move(piece));
+  std::string bytes;
+  if (chunked_) {
+    http1::append_chunk(bytes, piece);
+  } else {
+    bytes = std::move(piece);
+  }
+  co_await send(std::move(bytes));
 }
 
 asio::awaitable<bool> http_client::end_pieces() {
-  std::string end = "0\r\n\r\n";
-  if (chunked_) co_await write(std::move(end));
+  std::string end;
+  http1::append_last_chunk(end);
+  if (chunked_) co_await send(std::move(end));
   co_return !gone_ && !until_close_;
 }
 
 asio::awaitable<bool> http_client::reply(unsigned status, std::string body, std::string type) {
   http_head head;
-  head.result(status);
-  head.set(http::field::content_type, type);
-  head.set(http::field::content_length, std::to_string(body.size()));
+  head.status = status;
+  head.fields.add("Content-Type", type);
+  head.fields.add("Content-Length", std::to_string(body.size()));
   if (!co_await send_head(std::move(head))) co_return false;
-  co_await write(std::move(body));
+  co_await send(std::move(body));
   co_return !gone_;
 }
 

@@ -2,38 +2,35 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 
-#include "mcp/http_upstream.hpp"
+#include "http1/server/served_connection.hpp"
+#include "mcp/http_message.hpp"
 
 namespace onceguard::mcp {
 
-/// Whether a header goes from one connection to the next (RFC 9110, section 7.6.1), and is not made
-/// anew there.
-[[nodiscard]] bool travels(boost::beast::http::field name) noexcept;
-
 /// On the one thread of its io_context. Once the client is gone, nothing is written any more.
-class http_client {
+class http_client final : public http1::served_connection {
  public:
-  /// `chunks`: the client knows them (HTTP/1.1).
-  http_client(boost::asio::ip::tcp::socket& socket, bool chunks)
-      : socket_(socket), knows_chunks_(chunks) {}
-  http_client(const http_client&) = delete;
-  http_client& operator=(const http_client&) = delete;
-  ~http_client() { *alive_ = false; }
+  http_client(http1::stream_socket socket, boost::asio::io_context& io);
+  ~http_client() override { *alive_ = false; }
 
+  /// The next request; the parts of the response to the last one are forgotten. False: the
+  /// connection is over.
+  [[nodiscard]] boost::asio::awaitable<bool> read_request(http_request& out);
   [[nodiscard]] bool gone() const noexcept { return gone_; }
-  /// Calls `left` when the client leaves, while this object lives.
+  /// The IP address; empty: it is gone.
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  /// Calls `left` when the client leaves, until `left` was called or end_watch().
   void watch(std::function<void()> left);
+  void end_watch() noexcept { watching_.reset(); }
 
   /// A client that reads nothing for some seconds counts as gone from now on: what waits for it
   /// would wait for ever.
-  void limit_patience() { patience_.emplace(socket_.get_executor()); }
+  void limit_patience() noexcept { patient_ = false; }
 
   /// A whole response. False: the client is gone.
   [[nodiscard]] boost::asio::awaitable<bool> reply(unsigned status, std::string body,
@@ -43,17 +40,21 @@ class http_client {
   [[nodiscard]] boost::asio::awaitable<void> send_piece(std::string piece);
   /// False: the connection can't be used any more.
   [[nodiscard]] boost::asio::awaitable<bool> end_pieces();
-  [[nodiscard]] boost::asio::awaitable<void> write(std::string bytes);
+  [[nodiscard]] boost::asio::awaitable<void> send(std::string bytes);
   /// So that an unfinished response is not taken for a whole one.
-  void close() noexcept;
+  void end() noexcept;
+  /// Behind a whole response: whether the next request may follow.
+  [[nodiscard]] bool takes_another() const noexcept { return !gone_ && may_be_kept(); }
+  void shut_sending() noexcept;
 
  private:
-  void begin_patience(std::size_t bytes);
+  [[nodiscard]] std::string answer_to_fault(std::uint16_t status, std::string_view why) override;
 
-  boost::asio::ip::tcp::socket& socket_;
+  const std::string address_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::optional<boost::asio::steady_timer> patience_;
-  const bool knows_chunks_;
+  std::shared_ptr<std::function<void()>> watching_;
+  bool patient_ = true;
+  bool knows_chunks_ = true;
   bool gone_ = false;
   bool chunked_ = true;
   bool until_close_ = false;  ///< the end of the connection is that of the response

@@ -11,7 +11,6 @@
 namespace onceguard::mcp {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 
 namespace {
 
@@ -27,25 +26,15 @@ std::string fault_of(std::string_view id, const std::string& why) {
   return error_to(id, -32'603, why);
 }
 
-std::string address_of(const asio::ip::tcp::socket& client) {
-  boost::system::error_code gone;
-  const auto peer = client.remote_endpoint(gone);
-  return gone ? std::string() : peer.address().to_string();
-}
-
 }  // namespace
 
-http_exchange::http_exchange(http_shared& shared, asio::ip::tcp::socket& client,
-                             http_request request)
-    : shared_(shared),
-      address_(address_of(client)),
-      client_(client, request.version() >= 11),
-      request_(std::move(request)) {
-  const auto session = request_["Mcp-Session-Id"];
-  session_.assign(session.data(), session.size());
+http_exchange::http_exchange(http_shared& shared, http_client& client, http_request request)
+    : shared_(shared), client_(client), request_(std::move(request)) {
+  session_ = request_.fields["Mcp-Session-Id"];
 }
 
 http_exchange::~http_exchange() {
+  client_.end_watch();
   if (call_ || admitting_) --shared_.guarded;
   shared_.guarding.erase(this);
   if (opened_) shared_.open.erase(*opened_);
@@ -53,8 +42,7 @@ http_exchange::~http_exchange() {
 
 bool http_exchange::host_is_fine() const {
   if (!shared_.local_only) return true;
-  const auto field = request_[http::field::host];
-  std::string_view host(field.data(), field.size());
+  auto host = request_.fields["Host"];
   if (host.starts_with('[')) return host.starts_with("[::1]");
   host = host.substr(0, host.find(':'));
   boost::system::error_code none;
@@ -67,15 +55,15 @@ asio::awaitable<bool> http_exchange::serve() {
     auto fault = fault_of("null", "the header Host names another machine");
     co_return co_await client_.reply(403, std::move(fault));
   }
-  if (request_.method() == http::verb::post) {
-    message_ = read_message(request_.body());
+  if (request_.method == "POST") {
+    message_ = read_message(request_.body);
     if (auto refusal = refusal_of(message_); !refusal.empty()) {
       co_return co_await client_.reply(400, std::move(refusal));
     }
     if (keeps_from_server()) {
       http_head taken;
-      taken.result(202);
-      taken.set(http::field::content_length, "0");
+      taken.status = 202;
+      taken.fields.add("Content-Length", "0");
       co_return co_await client_.send_head(std::move(taken));
     }
     if (!open_request()) {
@@ -83,9 +71,9 @@ asio::awaitable<bool> http_exchange::serve() {
       co_return co_await client_.reply(200, std::move(fault));
     }
     lists_tools_ = message_.kind == message_kind::request && message_.method == "tools/list";
-    if (lists_tools_) tools_ = tools_of(find_caller(request_, shared_.policy, address_));
+    if (lists_tools_) tools_ = tools_of(find_caller(request_, shared_.policy, client_.address()));
     if (is_call(message_, shared_.calls.params().locations)) co_await admit();
-  } else if (!request_["Last-Event-ID"].empty()) {
+  } else if (!request_.fields["Last-Event-ID"].empty()) {
     let_go_of_streams();
   }
   if (!response_.empty()) co_return co_await client_.reply(200, std::move(response_));
@@ -114,7 +102,7 @@ bool http_exchange::open_request() {
 
 std::shared_ptr<tool_table> http_exchange::tools_of(const http_caller& caller) const {
   if (!caller.scope_fault.empty()) return shared_.tools.of_nobody();
-  std::string name(request_.target().data(), request_.target().size());
+  std::string name = request_.target;
   for (const auto& part : {session_, caller.scope, caller.marks}) {
     name += '\n' + std::to_string(part.size()) + ':' + part;
   }
@@ -124,7 +112,7 @@ std::shared_ptr<tool_table> http_exchange::tools_of(const http_caller& caller) c
 asio::awaitable<void> http_exchange::admit() {
   admitting_ = true;
   ++shared_.guarded;
-  auto caller = find_caller(request_, shared_.policy, address_);
+  auto caller = find_caller(request_, shared_.policy, client_.address());
   tools_ = tools_of(caller);
   const auto call = read_tool_call(message_, shared_.calls.params().locations, caller.key);
   call_context known;
@@ -137,7 +125,7 @@ asio::awaitable<void> http_exchange::admit() {
   known.transport_key = std::move(caller.key);
   known.key_fault = std::move(caller.key_fault);
   known.scope_fault = std::move(caller.scope_fault);
-  auto admitted = co_await shared_.calls.admit(request_.body(), std::move(known));
+  auto admitted = co_await shared_.calls.admit(request_.body, std::move(known));
   admitting_ = false;
   if (admitted.call) {
     call_.emplace(std::move(*admitted.call));
@@ -149,25 +137,23 @@ asio::awaitable<void> http_exchange::admit() {
   response_ = std::move(admitted.response);
   if (!response_.empty()) co_return;
   call_id_ = message_.id;
-  request_.body() = std::move(admitted.forward);
-  message_ = read_message(request_.body());
+  request_.body = std::move(admitted.forward);
+  message_ = read_message(request_.body);
 }
 
 http_request http_exchange::for_upstream(std::string target) const {
   // Other paths have a meaning of their own, as /.well-known/oauth-protected-resource.
   if (target.empty()) {
-    target = request_.target() == "/" ? shared_.upstream.target : std::string(request_.target());
+    target = request_.target == "/" ? shared_.upstream.target : request_.target;
   }
-  http_request out(request_.method(), target, 11);
-  for (const auto& field : request_) {
-    if (travels(field.name())) out.insert(field.name_string(), field.value());
+  http_request out{request_.method, std::move(target)};
+  out.fields.add("Host", shared_.upstream.authority);
+  for (const auto& [name, value] : request_.fields) {
+    if (travels(name)) out.fields.add(name, value);
   }
-  out.set(http::field::host, shared_.upstream.authority);
-  out.set(http::field::connection, "close");
   // The messages in an answer must be legible.
-  if (request_.method() == http::verb::post) out.set(http::field::accept_encoding, "identity");
-  out.body() = request_.body();
-  if (request_.method() == http::verb::post || !request_.body().empty()) out.prepare_payload();
+  if (request_.method == "POST") out.fields.add("Accept-Encoding", "identity");
+  out.body = request_.body;
   return out;
 }
 
@@ -180,7 +166,7 @@ asio::awaitable<void> http_exchange::refuse(std::string why) {
 asio::awaitable<std::optional<http_head>> http_exchange::ask_server() {
   std::string target;
   for (int redirects = 0; redirects <= most_redirects; ++redirects) {
-    upstream_ = http_upstream::make(shared_.io, shared_.upstream);
+    upstream_.emplace(shared_.connections);
     if (const auto connected = co_await upstream_->connect(); !connected) {
       if (call_) co_await release();
       co_await refuse(connected.error().detail);
@@ -206,12 +192,12 @@ asio::awaitable<std::optional<http_head>> http_exchange::ask_server() {
       co_await refuse(got.error().detail);
       co_return std::nullopt;
     }
-    if (!is_redirect(got->value) || request_.method() != http::verb::post) {
-      co_return std::move(got->value);
+    if (!is_redirect(*got) || request_.method != "POST") {
+      co_return std::move(*got);
     }
     // A client that followed it itself would go past the proxy, at the latest with its next
     // request: the server writes its own address there.
-    target = redirected_to(got->value, shared_.upstream);
+    target = redirected_to(*got, shared_.upstream);
     if (target.empty()) break;
   }
   if (call_) co_await release();
@@ -230,7 +216,7 @@ asio::awaitable<bool> http_exchange::relay() {
 }
 
 asio::awaitable<bool> http_exchange::relay_head(http_head head) {
-  const auto status = head.result_int();
+  const auto status = head.status;
   if (call_ && asks_for_credential(head)) co_await release();
   const bool legible = is_legible(head);
   if (legible && is_type(head, "text/event-stream"))
@@ -262,8 +248,7 @@ void http_exchange::end() noexcept {
 }
 
 void http_exchange::let_go_of_streams() {
-  const auto last = request_["Last-Event-ID"];
-  const std::string_view id(last.data(), last.size());
+  const auto id = request_.fields["Last-Event-ID"];
   for (auto* const each : shared_.guarding) {
     if (each->session_ == session_ && each->client_.gone() &&
         std::ranges::find(each->event_ids_, id) != each->event_ids_.end()) {

@@ -8,7 +8,6 @@
 #include <string>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "mcp/call_guard.hpp"
@@ -26,6 +25,7 @@ struct http_shared {
   call_guard& calls;
   caller_tools& tools;
   const upstream_address& upstream;
+  upstream_connections& connections;
   const bool& local_only;      ///< the proxy listens on a loopback address
   const route_policy& policy;  ///< whose a key is
   std::function<void(const std::string&)> complain;
@@ -50,7 +50,7 @@ struct http_shared {
 
 class http_exchange {
  public:
-  http_exchange(http_shared& shared, boost::asio::ip::tcp::socket& client, http_request request);
+  http_exchange(http_shared& shared, http_client& client, http_request request);
   http_exchange(const http_exchange&) = delete;
   http_exchange& operator=(const http_exchange&) = delete;
   ~http_exchange();
@@ -100,8 +100,7 @@ class http_exchange {
   [[nodiscard]] http_request for_upstream(std::string target = {}) const;
 
   http_shared& shared_;
-  const std::string address_;
-  http_client client_;
+  http_client& client_;
   http_request request_;
   message message_;
   std::string session_;
@@ -114,7 +113,7 @@ class http_exchange {
   bool admitting_ = false;
   std::optional<running_call> call_;
   std::string call_id_;
-  std::unique_ptr<http_upstream> upstream_;
+  std::optional<http_upstream> upstream_;
 };
 
 }  // namespace onceguard::mcp

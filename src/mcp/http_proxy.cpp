@@ -6,15 +6,11 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 
 #include "base/clock.hpp"
+#include "http1/server/listener.hpp"
 #include "mcp/call_guard.hpp"
 #include "mcp/caller_tools.hpp"
 #include "mcp/http_exchange.hpp"
@@ -23,13 +19,9 @@
 namespace onceguard::mcp {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = boost::beast::http;
-using asio::ip::tcp;
 
 namespace {
 
-constexpr std::size_t longest_request = 64u << 20;
 /// After a stop request, for the calls that run.
 constexpr std::chrono::seconds drain{25};
 /// For the store to take down that nobody knows how the others end.
@@ -48,6 +40,7 @@ class http_proxy::listener {
                 calls_,
                 tools_,
                 upstream_,
+                connections_,
                 local_only_,
                 params_.calls.policy,
                 std::move(complain)} {}
@@ -58,19 +51,21 @@ class http_proxy::listener {
     upstream_ = std::move(*upstream);
     boost::system::error_code failed;
     const auto address = asio::ip::make_address(params_.host, failed);
-    if (failed) return refuse("expected an IP address", failed);
-    const tcp::endpoint endpoint(address, params_.port);
+    const base::server_address where{{params_.host, params_.port}, {}};
+    if (failed)
+      return error(errc::invalid_argument, "--listen " + where.text() + ": expected an IP address");
     local_only_ = address.is_loopback();
-    acceptor_.open(endpoint.protocol(), failed);
-    if (!failed) acceptor_.set_option(asio::socket_base::reuse_address(true), failed);
-    if (!failed) acceptor_.bind(endpoint, failed);
-    if (!failed) acceptor_.listen(asio::socket_base::max_listen_connections, failed);
-    if (failed) return refuse("can't listen", failed);
-    return acceptor_.local_endpoint().port();
+    if (auto listening = listener_.listen(where); !listening) {
+      return error(errc::invalid_argument, "--listen " + listening.error().detail);
+    }
+    return listener_.local().tcp.port;
   }
 
   void run() {
-    asio::co_spawn(io_, accept(), [this](std::exception_ptr thrown) {
+    auto accepting = listener_.accept(
+        [this](http1::stream_socket socket) { take(std::move(socket)); },
+        [this](const std::string& why) { shared_.complain("a client can't be taken: " + why); });
+    asio::co_spawn(io_, std::move(accepting), [this](std::exception_ptr thrown) {
       if (thrown) shared_.complain("the proxy listens no more, by a fault of its own");
     });
     io_.run();
@@ -80,12 +75,12 @@ class http_proxy::listener {
     // No lease is given up amid the end of `io_`, and no timer outlives it.
     for (auto* const each : shared_.guarding) each->drop_call();
     shared_.unfinished.clear();
+    connections_.end();
   }
 
   void stop() {
     asio::post(io_, [this] {
-      boost::system::error_code ignored;
-      acceptor_.close(ignored);
+      listener_.close();
       if (std::exchange(stopping_, true)) {
         end_ = base::boot_now();
         return;
@@ -96,12 +91,6 @@ class http_proxy::listener {
   }
 
  private:
-  result<std::uint16_t> refuse(const char* why, const boost::system::error_code& failed) const {
-    return error(errc::invalid_argument, "--listen " + params_.host + ':' +
-                                             std::to_string(params_.port) + ": " + why + ": " +
-                                             failed.message());
-  }
-
   /// Ends when no guarded call runs any more.
   void finish() {
     if (shared_.guarded == 0) return io_.stop();
@@ -122,52 +111,33 @@ class http_proxy::listener {
     }
   }
 
-  asio::awaitable<void> accept() {
-    while (acceptor_.is_open()) {
-      boost::system::error_code failed;
-      tcp::socket client(io_);
-      co_await acceptor_.async_accept(client, asio::redirect_error(asio::use_awaitable, failed));
-      if (failed) {
-        if (!acceptor_.is_open()) co_return;
-        // No descriptor is left, for example.
-        asio::steady_timer pause(io_, std::chrono::milliseconds(50));
-        co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failed));
-        continue;
-      }
-      client.set_option(tcp::no_delay(true), failed);
-      asio::co_spawn(io_, serve(std::move(client)), [this](std::exception_ptr thrown) {
-        if (thrown) shared_.complain("a connection was lost by a fault of the proxy");
-      });
-    }
+  void take(http1::stream_socket socket) {
+    asio::co_spawn(io_, serve(std::move(socket)), [this](std::exception_ptr thrown) {
+      if (thrown) shared_.complain("a connection was lost by a fault of the proxy");
+    });
   }
 
-  asio::awaitable<void> serve(tcp::socket client) {
-    beast::flat_buffer buffer;
-    while (client.is_open()) {
-      http::request_parser<http::string_body> parser;
-      parser.body_limit(longest_request);
-      boost::system::error_code failed;
-      co_await http::async_read(client, buffer, parser,
-                                asio::redirect_error(asio::use_awaitable, failed));
-      if (failed) co_return;
-      const bool last = !parser.get().keep_alive();
-      http_exchange exchange(shared_, client, parser.release());
+  asio::awaitable<void> serve(http1::stream_socket socket) {
+    http_client client(std::move(socket), io_);
+    http_request request;
+    while (co_await client.read_request(request)) {
+      http_exchange exchange(shared_, client, std::move(request));
       const bool usable = co_await exchange.serve();
-      if (!usable || last) break;
+      if (!usable || !client.takes_another()) break;
     }
-    boost::system::error_code ignored;
-    client.shutdown(tcp::socket::shutdown_send, ignored);
+    client.shut_sending();
   }
 
   const http_proxy_params params_;
   call_guard calls_;
   caller_tools tools_;
   upstream_address upstream_;
+  upstream_connections connections_{io_, upstream_};
   bool local_only_ = true;
   http_shared shared_;
   // Behind what it is shared with: its end is that of the exchanges that still run.
   asio::io_context io_{1};
-  tcp::acceptor acceptor_{io_};
+  http1::listener listener_{io_};
   asio::steady_timer drained_{io_};
   base::boot_clock::time_point end_;
   bool stopping_ = false;

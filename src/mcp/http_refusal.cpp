@@ -8,31 +8,24 @@
 
 namespace onceguard::mcp {
 
-namespace http = boost::beast::http;
-
-std::string_view value_of(const http_head& head, http::field name) {
-  const auto value = head[name];
-  return base::trim({value.data(), value.size()});
-}
-
 bool is_type(const http_head& head, std::string_view wanted) {
-  const auto type = value_of(head, http::field::content_type);
+  const auto type = head.fields["Content-Type"];
   return base::iequals(base::trim(type.substr(0, type.find(';'))), wanted);
 }
 
 bool is_legible(const http_head& head) {
-  const auto coding = value_of(head, http::field::content_encoding);
+  const auto coding = head.fields["Content-Encoding"];
   return coding.empty() || base::iequals(coding, "identity");
 }
 
 bool asks_for_credential(const http_head& head) {
-  const auto status = head.result_int();
-  return (status == 401 || status == 403) && !value_of(head, http::field::www_authenticate).empty();
+  const auto status = head.status;
+  return (status == 401 || status == 403) && !head.fields["WWW-Authenticate"].empty();
 }
 
 bool refuses_message(const http_head& head, std::string_view body, bool has_session) {
   constexpr std::array<unsigned, 5> statuses{400, 405, 406, 413, 415};
-  const auto status = head.result_int();
+  const auto status = head.status;
   const bool suits = std::ranges::find(statuses, status) != statuses.end();
   if (!suits && !(status == 404 && has_session)) return false;
   const auto got = read_answer(body);
@@ -40,11 +33,11 @@ bool refuses_message(const http_head& head, std::string_view body, bool has_sess
 }
 
 bool is_redirect(const http_head& head) noexcept {
-  return head.result_int() == 307 || head.result_int() == 308;
+  return head.status == 307 || head.status == 308;
 }
 
 std::string redirected_to(const http_head& head, const upstream_address& server) {
-  auto location = value_of(head, http::field::location);
+  auto location = head.fields["Location"];
   const std::string origin = (server.tls ? "https://" : "http://") + server.authority;
   if (base::iequals(location.substr(0, origin.size()), origin))
     location.remove_prefix(origin.size());

@@ -7,8 +7,6 @@
 
 namespace onceguard::mcp {
 
-/// What stands in a field; empty: there is none.
-[[nodiscard]] std::string_view value_of(const http_head& head, boost::beast::http::field name);
 /// Whether the content is of this type, whatever its parameters.
 [[nodiscard]] bool is_type(const http_head& head, std::string_view wanted);
 /// Whether its bytes are those of the text.

@@ -31,23 +31,22 @@ asio::awaitable<std::string> http_exchange::ask_for_tools(const std::string& cur
     params += meta->text;
   }
   auto request = for_upstream();
-  request.body() =
+  request.body =
       R"({"jsonrpc":"2.0","id":"onceguard-tools","method":"tools/list","params":{)" + params + "}}";
   // As the revision 2026-07-28 has it, a message's method stands in a header, too.
-  if (!request["Mcp-Method"].empty()) request.set("Mcp-Method", "tools/list");
-  request.erase("Mcp-Name");
-  request.prepare_payload();
-  const auto upstream = http_upstream::make(shared_.io, shared_.upstream);
-  const auto connected = co_await upstream->connect();
+  if (!request.fields["Mcp-Method"].empty()) request.fields.set("Mcp-Method", "tools/list");
+  request.fields.erase("Mcp-Name");
+  http_upstream upstream(shared_.connections);
+  const auto connected = co_await upstream.connect();
   if (!connected) co_return std::string();
-  const auto head = co_await upstream->exchange(request);
-  if (!head || head->value.result_int() >= 300) co_return std::string();
-  const bool in_events = is_type(head->value, "text/event-stream");
+  const auto head = co_await upstream.exchange(request);
+  if (!head || head->status >= 300) co_return std::string();
+  const bool in_events = is_type(*head, "text/event-stream");
   event_stream events;
   sent_event event;
   std::string text;
   while (text.size() < longest_answer && !events.too_long()) {
-    const auto piece = co_await upstream->read_some();
+    const auto piece = co_await upstream.read_some();
     if (!piece) co_return std::string();
     if (piece->empty()) break;
     if (!in_events) {

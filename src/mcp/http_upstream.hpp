@@ -1,25 +1,17 @@
-// One exchange with the server on streamable HTTP, over Boost.Beast.
+// One exchange with the server on streamable HTTP.
 #pragma once
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/beast/http/fields.hpp>
-#include <boost/beast/http/message.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include <onceguard/error.hpp>
 
-namespace onceguard::mcp {
+#include "mcp/http_message.hpp"
 
-using http_request = boost::beast::http::request<boost::beast::http::string_body>;
-using http_head = boost::beast::http::response_header<>;
-/// In a struct, as the header itself converts from anything.
-struct received_head {
-  http_head value;
-};
+namespace onceguard::mcp {
 
 /// Bytes of an answer that is held as a whole.
 inline constexpr std::size_t longest_answer = 64u << 20;
@@ -34,27 +26,55 @@ struct upstream_address {
 };
 [[nodiscard]] result<upstream_address> read_upstream(const std::string& url);
 
+class upstream_connection;
+using upstream_connection_ptr = std::unique_ptr<upstream_connection>;
+
+/// Connections to the server that carry no exchange at the moment. On the one thread of the
+/// io_context.
+class upstream_connections {
+ public:
+  upstream_connections(boost::asio::io_context& io, const upstream_address& address);
+  upstream_connections(const upstream_connections&) = delete;
+  upstream_connections& operator=(const upstream_connections&) = delete;
+  ~upstream_connections();
+
+  /// Before the end of the io_context: none is kept any more.
+  void end() noexcept;
+
+ private:
+  friend class http_upstream;
+  /// One that was used a moment ago and shows no end, or another that is not connected yet.
+  [[nodiscard]] upstream_connection_ptr take();
+  void keep(upstream_connection_ptr used);
+
+  boost::asio::io_context& io_;
+  const upstream_address& address_;
+  std::vector<upstream_connection_ptr> kept_;  ///< the last used at the end
+  bool ended_ = false;
+};
+
 /// A connection with one request on it. Used on the one thread of its io_context.
 class http_upstream {
  public:
-  http_upstream() = default;
+  /// `all` must outlive it.
+  explicit http_upstream(upstream_connections& all);
   http_upstream(const http_upstream&) = delete;
   http_upstream& operator=(const http_upstream&) = delete;
-  virtual ~http_upstream() = default;
+  ~http_upstream();
 
-  /// Not started yet, over TLS where the address says so.
-  [[nodiscard]] static std::unique_ptr<http_upstream> make(boost::asio::io_context& io,
-                                                           const upstream_address& address);
-
-  /// Connects. An error: nothing was sent.
-  [[nodiscard]] virtual boost::asio::awaitable<result<void>> connect() = 0;
+  /// Connects, unless it is connected yet. An error: nothing was sent.
+  [[nodiscard]] boost::asio::awaitable<result<void>> connect();
   /// Sends the request and reads the head of the response. An error: the request may have arrived.
-  [[nodiscard]] virtual boost::asio::awaitable<result<received_head>> exchange(
-      const http_request& request) = 0;
+  [[nodiscard]] boost::asio::awaitable<result<http_head>> exchange(const http_request& request);
   /// The next bytes of the response's body; empty text: there are no more.
-  [[nodiscard]] virtual boost::asio::awaitable<result<std::string>> read_some() = 0;
+  [[nodiscard]] boost::asio::awaitable<result<std::string>> read_some();
   /// Ends whatever is under way.
-  virtual void close() noexcept = 0;
+  void close() noexcept;
+
+ private:
+  upstream_connections& all_;
+  upstream_connection_ptr connection_;
+  bool whole_ = false;  ///< the response has ended
 };
 
 }  // namespace onceguard::mcp

@@ -18,8 +18,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
-#include "admin/socket_file.hpp"
 #include "base/address.hpp"
+#include "http1/server/socket_file.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -272,8 +272,8 @@ diagnosis examine_file(std::string_view option, const std::string& file) {
 }
 
 diagnosis examine_socket(std::string_view option, const std::string& path) {
-  using kind = admin::socket_file::kind;
-  const auto [found, process] = admin::examine_socket_file(path);
+  using kind = http1::socket_file::kind;
+  const auto [found, process] = http1::examine_socket_file(path);
   if (found == kind::other) {
     return {grade::fault, id_of(option), path + " is there, and is no socket",
             "remove the file, or take another path"};

@@ -1,4 +1,4 @@
-#include "admin/socket_file.hpp"
+#include "http1/server/socket_file.hpp"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
-namespace onceguard::admin {
+namespace onceguard::http1 {
 
 namespace asio = boost::asio;
 using kind = socket_file::kind;
@@ -30,4 +30,4 @@ socket_file examine_socket_file(const std::string& path) {
   return {kind::live, known == 0 ? listener.pid : 0};
 }
 
-}  // namespace onceguard::admin
+}  // namespace onceguard::http1

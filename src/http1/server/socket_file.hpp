@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace onceguard::admin {
+namespace onceguard::http1 {
 
 struct socket_file {
   enum class kind : std::uint8_t {
@@ -20,4 +20,4 @@ struct socket_file {
 /// parse_server_address() takes.
 [[nodiscard]] socket_file examine_socket_file(const std::string& path);
 
-}  // namespace onceguard::admin
+}  // namespace onceguard::http1

@@ -1,0 +1,51 @@
+// Listens at a TCP address, or at the path of a Unix socket.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+
+#include <onceguard/error.hpp>
+
+#include "gateway/params/admin_params.hpp"
+#include "http1/server/served_connection.hpp"
+
+namespace onceguard::http1 {
+
+/// Belongs to the thread of the io_context.
+class listener {
+ public:
+  explicit listener(boost::asio::io_context& io) : io_(io) {}
+  listener(const listener&) = delete;
+  listener& operator=(const listener&) = delete;
+  ~listener();  ///< removes the socket's file
+
+  /// Begins to listen. errc::conflict: it can't listen there now; the error names the address.
+  [[nodiscard]] result<void> listen(const base::server_address& address);
+  /// Where it listens; with the port that was selected for port 0.
+  [[nodiscard]] const base::server_address& local() const noexcept { return bound_; }
+  /// Hands each connection over, until close(). `complain` hears of what may pass, as that no
+  /// descriptor is left.
+  [[nodiscard]] boost::asio::awaitable<void> accept(
+      std::function<void(stream_socket)> take, std::function<void(const std::string&)> complain);
+  void close() noexcept;
+
+ private:
+  using protocol = boost::asio::generic::stream_protocol;
+
+  [[nodiscard]] result<void> find_endpoint(protocol::endpoint& out);
+  [[nodiscard]] result<void> free_socket_file() const;
+  [[nodiscard]] error fault(const std::string& why) const;
+
+  boost::asio::io_context& io_;
+  base::server_address bound_;
+  std::optional<boost::asio::basic_socket_acceptor<protocol>> acceptor_;
+  ino_t socket_inode_ = 0;  ///< of the file that this process made; 0: none
+};
+
+/// The IP address of the peer; empty: it has none, or is gone.
+[[nodiscard]] std::string peer_address(const stream_socket& socket);
+
+}  // namespace onceguard::http1

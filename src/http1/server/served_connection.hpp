@@ -1,0 +1,69 @@
+// A connection to a listener: reads requests and writes answers, each within its time.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "base/for_ever.hpp"
+#include "base/timer_wheel.hpp"
+#include "http1/message.hpp"
+
+namespace onceguard::http1 {
+
+using stream_socket = boost::asio::generic::stream_protocol::socket;
+
+struct served_limits {
+  limits message{};
+  std::size_t body_size_max = 0;
+  std::chrono::milliseconds idle{30'000};  ///< between two requests
+  std::chrono::milliseconds request{10'000};
+  std::chrono::milliseconds write{10'000};
+};
+
+/// Belongs to the thread of the io_context.
+class served_connection : private base::deadline {
+ public:
+  served_connection(stream_socket socket, boost::asio::io_context& io, const served_limits& given);
+
+  /// Reads a head. False: the connection is over, or the head was refused.
+  boost::asio::awaitable<bool> read_head();
+  [[nodiscard]] const http1::head& head() const noexcept { return reader_.head(); }
+  /// Reads the body into `out`. False: as above.
+  boost::asio::awaitable<bool> read_body(std::string& out);
+  /// False: the connection is over.
+  boost::asio::awaitable<bool> write(std::string_view first, std::string_view second,
+                                     std::chrono::milliseconds within);
+  /// After a whole request: ready for the next one.
+  void reset() { reader_.reset(); }
+  /// Ends it from outside: what it waits for fails.
+  void close() { expired(); }
+
+ protected:
+  /// The answer to what is no request, or too long a one; the connection ends behind it.
+  [[nodiscard]] virtual std::string answer_to_fault(std::uint16_t status, std::string_view why) = 0;
+  /// Whether another request may follow.
+  [[nodiscard]] bool may_be_kept() const noexcept { return keep_; }
+  [[nodiscard]] const served_limits& bounds() const noexcept { return limits_; }
+  [[nodiscard]] stream_socket& socket() noexcept { return socket_; }
+
+ private:
+  void expired() override;
+  void limit(std::chrono::milliseconds time);
+  boost::asio::awaitable<http1::progress> advance();
+  boost::asio::awaitable<void> refuse(std::uint16_t status, std::string_view why);
+  /// After an answer that was sent before the whole request had arrived: drops the rest, so that
+  /// the client receives the answer.
+  boost::asio::awaitable<void> linger();
+
+  stream_socket socket_;
+  base::timer_wheel& wheel_;
+  const served_limits limits_;
+  http1::reader reader_;
+  bool keep_ = true;
+};
+
+}  // namespace onceguard::http1
