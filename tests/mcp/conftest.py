@@ -56,10 +56,10 @@ def tools(onceguard, tmp_path):
 def place(tools):
     """A server that answers as `answer` says, and a proxy before it."""
     with contextlib.ExitStack() as opened:
-        def start(answer, *options):
-            server = ToolServer(answer)
+        def start(answer, *options, authority=None, **environment):
+            server = ToolServer(answer, authority)
             opened.callback(server.close)
-            proxy = ToolProxy(tools, f"http://127.0.0.1:{server.port}/mcp", *options)
+            proxy = ToolProxy(tools, server.url, *options, **environment)
             opened.callback(proxy.close)
             return server, proxy
         yield start

@@ -3,6 +3,7 @@
 import http.server
 import json
 import socket
+import ssl
 import subprocess
 import threading
 
@@ -13,20 +14,28 @@ from support.waiting import wait_until
 
 class ToolServer:
     """`answer(request, sent)` answers a call: it writes with the handler, or returns status,
-    content type, body and more fields. The list of tools has one."""
+    content type, body and more fields. The list of tools has one. `authority`: signs its
+    certificate; None: plain HTTP."""
 
-    def __init__(self, answer):
+    def __init__(self, answer, authority=None):
         self.calls, self.answer = [], answer
         self.hints = lambda request: {}  # of the tool in the list for this request
         self.lists_in_events = False  # with a length, as frameworks write short answers
         handler = type("Handler", (_Handler,), {"tools": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
+        self.scheme = "https" if authority else "http"
+        if authority:
+            settings = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            settings.load_cert_chain(*authority.issue("tools"))
+            # The handshake is made by the first read, on the connection's own thread.
+            self.server.socket = settings.wrap_socket(self.server.socket, server_side=True,
+                                                      do_handshake_on_connect=False)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
-    def port(self):
-        return self.server.server_port
+    def url(self):
+        return f"{self.scheme}://127.0.0.1:{self.server.server_port}/mcp"
 
     def close(self):
         self.server.shutdown()
@@ -75,12 +84,12 @@ def is_open(port):
 class ToolProxy:
     """`onceguard mcp` before a server on streamable HTTP."""
 
-    def __init__(self, tools, upstream, *options):
+    def __init__(self, tools, upstream, *options, **environment):
         self.port = Port()
         self.process = subprocess.Popen(
             [str(tools.onceguard), "mcp", "--store", tools.executing.store, "--listen",
              f"127.0.0.1:{self.port.number}", "--upstream", upstream, *map(str, options)],
-            env=tools.environment(), cwd=tools.folder)
+            env={**tools.environment(), **environment}, cwd=tools.folder)
         wait_until(lambda: is_open(self.port.number), timeout=20, what="the proxy")
 
     def answers(self):

@@ -11,7 +11,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "gateway/params/admin_params.hpp"
+#include "base/address.hpp"
 #include "tls/tcp_socket.hpp"
 
 namespace onceguard::http1 {

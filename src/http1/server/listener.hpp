@@ -9,7 +9,7 @@
 
 #include <onceguard/error.hpp>
 
-#include "gateway/params/admin_params.hpp"
+#include "base/address.hpp"
 #include "http1/server/served_connection.hpp"
 
 namespace onceguard::http1 {
