@@ -7,6 +7,7 @@
 
 #include <onceguard/http_message.hpp>
 
+#include "base/base64.hpp"
 #include "base/field.hpp"
 #include "base/hash.hpp"
 #include "http/forwarding.hpp"
@@ -59,7 +60,7 @@ result<answer_ptr> read_answer(const json& object) {
   if (!text.is_string() || !bytes.is_string()) return wrong("body: a text was expected");
   out->body = text.get<std::string>();
   if (object.contains("body_base64")) {
-    auto decoded = from_base64(bytes.get<std::string>());
+    auto decoded = base::from_base64(bytes.get<std::string>());
     if (!decoded || !out->body.empty())
       return wrong("body_base64: base64 was expected, and no body");
     out->body = *std::move(decoded);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/client.hpp"
+#include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "base/json_member.hpp"
 #include "store/record_filter.hpp"
@@ -113,7 +114,7 @@ ordered_json act_of(const resolution& change, const std::string& reason) {
   for (const auto& [name, value] : given.headers) {
     out["headers"].push_back(ordered_json::array({name, value}));
   }
-  if (!given.body.empty()) out["body_base64"] = base64(given.body);
+  if (!given.body.empty()) out["body_base64"] = base::to_base64(given.body);
   return out;
 }
 

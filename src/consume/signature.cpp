@@ -1,3 +1,4 @@
+#include "base/base64.hpp"
 #include "base/field.hpp"
 #include "base/file_text.hpp"
 #include "consume/receiver.hpp"
@@ -24,7 +25,7 @@ std::string signatures_of(std::span<const std::string> secrets, std::string_view
   std::string out;
   for (const auto& secret : secrets) {
     if (!out.empty()) out += ' ';
-    out += "v1," + base64(webhook::hmac_of(webhook::hmac_hash::sha256, secret, content));
+    out += "v1," + base::to_base64(webhook::hmac_of(webhook::hmac_hash::sha256, secret, content));
   }
   return out;
 }

@@ -6,7 +6,6 @@
 #include <ctime>
 
 #include <nlohmann/json.hpp>
-#include <openssl/evp.h>
 
 namespace onceguard {
 
@@ -52,29 +51,6 @@ bool is_utf8(std::string_view text) {
   } catch (const json::type_error&) {
     return false;
   }
-}
-
-std::string base64(std::string_view bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4, '\0');
-  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                  reinterpret_cast<const unsigned char*>(bytes.data()),
-                  static_cast<int>(bytes.size()));
-  return out;
-}
-
-std::optional<std::string> from_base64(std::string_view text) {
-  std::string out(text.size() / 4 * 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                   reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
-  if (size < 0) return std::nullopt;
-  // OpenSSL decodes the padding as zero bytes.
-  const auto padding = static_cast<std::size_t>(text.ends_with("==") ? 2 : text.ends_with('='));
-  out.resize(static_cast<std::size_t>(size) - std::min(padding, static_cast<std::size_t>(size)));
-  // Accept only the canonical encoding: OpenSSL ignores white space around the text, misplaced
-  // padding and unused bits.
-  if (base64(out) != text) return std::nullopt;
-  return out;
 }
 
 }  // namespace onceguard

@@ -20,9 +20,6 @@ namespace onceguard {
 [[nodiscard]] std::string terminal_text(std::string_view utf8);
 
 [[nodiscard]] bool is_utf8(std::string_view text);
-[[nodiscard]] std::string base64(std::string_view bytes);
-/// Decodes the output of `base64`. Empty for any other text.
-[[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 using base::time_text;
 

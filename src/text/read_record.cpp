@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "store/record_filter.hpp"
 #include "text/json_text.hpp"
@@ -69,7 +70,7 @@ void read_answer(const ordered_json& object, record_view& out) {
   }
   stored->body = object.value("body", "");
   if (object.contains("body_base64")) {
-    auto bytes = from_base64(object["body_base64"].get<std::string>());
+    auto bytes = base::from_base64(object["body_base64"].get<std::string>());
     if (!bytes) throw fault("body_base64 is no base64");
     stored->body = *std::move(bytes);
   }

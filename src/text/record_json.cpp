@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "store/view.hpp"
 #include "text/json_text.hpp"
@@ -52,7 +53,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   if (is_utf8(r.answer->body)) {
     out["body"] = r.answer->body;
   } else {
-    out["body_base64"] = base64(r.answer->body);
+    out["body_base64"] = base::to_base64(r.answer->body);
   }
   return out;
 }

@@ -14,6 +14,7 @@
 #include <openssl/param_build.h>
 #include <openssl/rsa.h>
 
+#include "base/base64.hpp"
 #include "base/json_member.hpp"
 
 namespace onceguard::tokens {
@@ -154,24 +155,6 @@ bool key::verifies(const algorithm& used, std::string_view signature, std::strin
   return good;
 }
 
-bool decode_base64url(std::string_view text, std::string& out) {
-  if (text.size() % 4 == 1) return false;
-  std::string standard(text);
-  for (char& c : standard) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!plain && c != '-' && c != '_') return false;
-    c = c == '-' ? '+' : c == '_' ? '/' : c;
-  }
-  const auto padding = (4 - standard.size() % 4) % 4;
-  standard.append(padding, '=');
-  out.resize(standard.size() / 4 * 3);
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()), octets(standard),
-                                   static_cast<int>(standard.size()));
-  if (size < 0) return false;
-  out.resize(static_cast<std::size_t>(size) - padding);
-  return true;
-}
-
 // ---- reading a set
 
 /// Reads one JWK.
@@ -227,7 +210,9 @@ class key_reader {
   }
 
   [[nodiscard]] bool bytes(const char* name, std::string& out) const {
-    return decode_base64url(base::text_in(source_, name), out) && !out.empty();
+    auto decoded = base::from_base64url(base::text_in(source_, name));
+    if (decoded) out = *std::move(decoded);
+    return !out.empty();
   }
 
   std::string read_rsa() {

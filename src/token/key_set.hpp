@@ -58,7 +58,4 @@ inline constexpr std::size_t keys_max = 100;  ///< of a set
 /// hash), no key at all.
 [[nodiscard]] result<std::vector<key>> read_key_set(std::string_view json);
 
-/// The bytes of base64url without padding (RFC 7515 section 2); false: it is none.
-[[nodiscard]] bool decode_base64url(std::string_view text, std::string& out);
-
 }  // namespace onceguard::tokens

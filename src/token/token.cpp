@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
+
 namespace onceguard::tokens {
 namespace {
 
@@ -13,8 +15,10 @@ using nlohmann::json;
 
 error refused(std::string why) { return {errc::invalid_argument, std::move(why)}; }
 
-/// An object in which no name stands twice: readers differ in which of the two counts.
-bool read_object(std::string_view text, json& out) {
+/// An object in base64url in which no name stands twice: readers differ in which of the two counts.
+bool read_object(std::string_view encoded_text, json& out) {
+  const auto text = base::from_base64url(encoded_text);
+  if (!text) return false;
   std::vector<std::set<std::string>> names;
   bool once = true;
   const auto watch = [&](int, json::parse_event_t event, json& value) {
@@ -25,7 +29,7 @@ bool read_object(std::string_view text, json& out) {
     }
     return true;
   };
-  out = json::parse(text, watch, false);
+  out = json::parse(*text, watch, false);
   return once && out.is_object();
 }
 
@@ -61,8 +65,8 @@ signature_finding find_signer(const encoded& parts, const json& header, std::spa
   }
   const auto id = header.find("kid");
   if (id != header.end() && !id->is_string()) return found_none("the token's kid is no text");
-  std::string signature;
-  if (!decode_base64url(parts.signature, signature)) {
+  const auto signature = base::from_base64url(parts.signature);
+  if (!signature) {
     return found_none("the token's signature is no base64url");
   }
   std::size_t tried = 0;
@@ -72,7 +76,7 @@ signature_finding find_signer(const encoded& parts, const json& header, std::spa
     if (tried++ == tries_max) {
       return found_none("the token does not say which of many keys has signed it");
     }
-    if (one.verifies(*used, signature, parts.signed_text)) return {{}, one.issuer()};
+    if (one.verifies(*used, *signature, parts.signed_text)) return {{}, one.issuer()};
   }
   return found_none(tried > 0 ? "the token's signature is wrong" : "the token's key is not known");
 }
@@ -113,9 +117,8 @@ signature_finding find_signer(std::string_view token, std::span<const key> keys)
   encoded parts;
   if (token.size() > token_size_max) return found_none("the token is too long");
   if (!cut(token, parts)) return found_none("the token has not three parts");
-  std::string text;
   json header;
-  if (!decode_base64url(parts.header, text) || !read_object(text, header)) {
+  if (!read_object(parts.header, header)) {
     return found_none("the token's header is no JSON object in base64url");
   }
   return find_signer(parts, header, keys);
@@ -133,10 +136,9 @@ result<std::string> read_claim(std::string_view token, std::string_view claim,
                                const std::string& issuer_of_key, const rules& rules,
                                std::int64_t now_s) {
   encoded parts;
-  std::string text;
   json payload;
   if (!cut(token, parts)) return refused("the token has not three parts");
-  if (!decode_base64url(parts.payload, text) || !read_object(text, payload)) {
+  if (!read_object(parts.payload, payload)) {
     return refused("the token's claims are no JSON object in base64url");
   }
   if (auto fault = time_fault(payload, rules, now_s); !fault.empty()) {

@@ -7,6 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "base/base64.hpp"
 #include "base/field.hpp"
 #include "base/file_text.hpp"
 #include "base/hash.hpp"
@@ -59,9 +60,9 @@ result<std::string> decode_secret(std::string_view text, secret_form form) {
       return std::string(text);
     case secret_form::whsec:
       if (!text.starts_with(mark)) break;
-      return needed(from_base64(text.substr(mark.size())), "expected base64 behind whsec_");
+      return needed(base::from_base64(text.substr(mark.size())), "expected base64 behind whsec_");
     case secret_form::base64:
-      return needed(from_base64(text), "expected base64");
+      return needed(base::from_base64(text), "expected base64");
     case secret_form::hex:
       return needed(from_hex(text), "expected pairs of hex digits");
     case secret_form::pem:

@@ -5,6 +5,7 @@
 
 #include <openssl/crypto.h>
 
+#include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "text/json_text.hpp"
 #include "webhook/encodings.hpp"
@@ -195,7 +196,7 @@ class verifier::examination {
       if (!part.starts_with(about_.prefix)) return;
       part.remove_prefix(about_.prefix.size());
       const auto given =
-          about_.encoding == signature_encoding::base64 ? from_base64(part) : from_hex(part);
+          about_.encoding == signature_encoding::base64 ? base::from_base64(part) : from_hex(part);
       if (given) visit(std::string_view(*given));
     });
   }

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/base64.hpp"
 #include "cli/keys/record_text.hpp"
 #include "cli/log/log_lines.hpp"
 #include "text/json_text.hpp"
@@ -65,21 +66,21 @@ TEST(terminal_text, passes_letters_and_line_ends_only) {
 }
 
 TEST(base64, is_padded) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foo"), "Zm9v");
-  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(base64(std::string("\x00\xff\n", 3)), "AP8K");
+  EXPECT_EQ(base::to_base64(""), "");
+  EXPECT_EQ(base::to_base64("f"), "Zg==");
+  EXPECT_EQ(base::to_base64("fo"), "Zm8=");
+  EXPECT_EQ(base::to_base64("foo"), "Zm9v");
+  EXPECT_EQ(base::to_base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base::to_base64(std::string("\x00\xff\n", 3)), "AP8K");
 }
 
 TEST(base64, is_read_in_its_one_spelling) {
   for (const std::string bytes : {"", "f", "fo", "foo", "foobar", "\xff\n"}) {
-    EXPECT_EQ(from_base64(base64(bytes)), bytes);
+    EXPECT_EQ(base::from_base64(base::to_base64(bytes)), bytes);
   }
   for (const char* text :
        {"Z", "Zg=", "Zg", "Zh==", "Zm9=", "Zg==Zg==", "====", "Z\xc3==", "Zm 9"}) {
-    EXPECT_FALSE(from_base64(text)) << text;
+    EXPECT_FALSE(base::from_base64(text)) << text;
   }
 }
 

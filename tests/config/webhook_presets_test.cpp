@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/base64.hpp"
 #include "config/webhook.hpp"
 #include "support/temporary_folder.hpp"
 #include "text/json_text.hpp"
@@ -185,7 +186,7 @@ struct adyen_example {
   /// Signs as Adyen does: values joined with colons, which are not escaped.
   void sign(const std::string& text) {
     const auto key = webhook::decode_secret(secret, webhook::secret_form::hex);
-    signature = base64(webhook::hmac_of(webhook::hmac_hash::sha256, *key, text));
+    signature = base::to_base64(webhook::hmac_of(webhook::hmac_hash::sha256, *key, text));
   }
 };
 

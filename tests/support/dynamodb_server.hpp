@@ -13,7 +13,7 @@
 
 #include <onceguard/record.hpp>
 
-#include "aws/base64.hpp"
+#include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "support/free_port.hpp"
 #include "support/node_program.hpp"
@@ -99,13 +99,13 @@ class dynamodb_server {
     const auto item = ask("GetItem", "{" + item_key + "}");
     const auto mark = '"' + attribute + R"(":{"B":")";
     const auto begin = item.find(mark) + mark.size();
-    auto bytes = aws::from_base64(item.substr(begin, item.find('"', begin) - begin)).value();
+    auto bytes = base::from_base64(item.substr(begin, item.find('"', begin) - begin)).value();
     bytes.at(20) = static_cast<char>(bytes.at(20) ^ 4);
     ask("UpdateItem", "{" + item_key +
                           R"(,"UpdateExpression":"SET #a = :b","ExpressionAttributeNames":)"
                           R"({"#a":")" +
                           attribute + R"("},"ExpressionAttributeValues":{":b":{"B":")" +
-                          aws::to_base64(bytes) + R"("}}})");
+                          base::to_base64(bytes) + R"("}}})");
   }
 
  private:

@@ -8,6 +8,8 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "base/base64.hpp"
+
 namespace onceguard::tokens {
 namespace {
 
@@ -97,15 +99,14 @@ TEST(examples, of_the_standards_verify) {
       EXPECT_FALSE(verify(forged, "iss", keys, exact, end_of_examples - 1)) << i;
     }
   }
-  std::string signature;
-  ASSERT_TRUE(decode_base64url(
-      "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg",
-      signature));
+  const auto signature = base::from_base64url(
+      "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg");
+  ASSERT_TRUE(signature);
   const auto edwards = keys_of(edwards_key);
   const auto& algorithm = *find_algorithm("EdDSA");
   constexpr std::string_view text = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
-  EXPECT_TRUE(edwards.front().verifies(algorithm, signature, text));
-  EXPECT_FALSE(edwards.front().verifies(algorithm, signature, "x"));
+  EXPECT_TRUE(edwards.front().verifies(algorithm, *signature, text));
+  EXPECT_FALSE(edwards.front().verifies(algorithm, *signature, "x"));
 }
 
 TEST_F(claims, the_issuer_is_part_of_who_it_is) {

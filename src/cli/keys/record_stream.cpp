@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "base/json_member.hpp"
 #include "cli/keys/record_text.hpp"
@@ -63,7 +64,7 @@ result<std::optional<recovery_point>> recovery_in(const json& object) {
   auto step = member<std::string>(object, "step");
   const auto progress = member<std::string>(object, "progress");
   if (!step && !progress) return std::optional<recovery_point>();
-  auto bytes = progress ? from_base64(*progress) : std::nullopt;
+  auto bytes = progress ? base::from_base64(*progress) : std::nullopt;
   if (!step || !bytes)
     return error(errc::invalid_argument,
                  "it is damaged: step is missing, or progress is not base64");
@@ -89,10 +90,10 @@ void record_writer::add(const imported_record& request) {
   line["key"] = request.stored.about->key;
   line["state"] = name_of(request.stored.state);
   line["id"] = base::to_hex(request.id);
-  line["record"] = base64(bytes);
+  line["record"] = base::to_base64(bytes);
   if (request.recovery) {
     line["step"] = request.recovery->step;
-    line["progress"] = base64(request.recovery->progress);
+    line["progress"] = base::to_base64(request.recovery->progress);
   }
   line["sum"] = sum_of(request.id, bytes, request.recovery);
   put(json_line(line));
@@ -155,7 +156,7 @@ result<std::optional<imported_record>> record_reader::next() {
   const auto record_text = member<std::string>(reply, "record");
   if (!id_text || !record_text || !sum) return wrong("it is damaged: id, record or sum is missing");
   record_id id{};
-  const auto bytes = from_base64(*record_text);
+  const auto bytes = base::from_base64(*record_text);
   if (!base::from_hex(*id_text, id)) return wrong("it is damaged: the id is not 64 hex digits");
   if (!bytes) return wrong("it is damaged: the record is not base64");
   auto recovery = recovery_in(reply);

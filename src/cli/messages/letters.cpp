@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.hpp"
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/value_text.hpp"
@@ -195,7 +196,7 @@ nlohmann::ordered_json letter_json(const std::string& subscriber, const known_le
   if (is_utf8(content.payload)) {
     out["payload"] = content.payload;
   } else {
-    out["payload_base64"] = base64(content.payload);
+    out["payload_base64"] = base::to_base64(content.payload);
   }
   return out;
 }

@@ -6,8 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include <openssl/evp.h>
-
+#include "base/base64.hpp"
 #include "base/field.hpp"
 #include "base/file_text.hpp"
 #include "json/pointer.hpp"
@@ -20,27 +19,13 @@ constexpr double latest_second = 1e11;
 
 error no_token(const std::string& why) { return {errc::invalid_argument, why}; }
 
-/// The bytes of base64url without padding (RFC 7515 section 2).
-std::optional<std::string> decoded(std::string_view text) {
-  std::string plain(text);
-  std::replace(plain.begin(), plain.end(), '-', '+');
-  std::replace(plain.begin(), plain.end(), '_', '/');
-  const auto missing = (4 - plain.size() % 4) % 4;
-  plain.append(missing, '=');
-  std::vector<unsigned char> out(plain.size() / 4 * 3 + 1);
-  const int size = EVP_DecodeBlock(out.data(), reinterpret_cast<const unsigned char*>(plain.data()),
-                                   static_cast<int>(plain.size()));
-  if (missing == 3 || size < static_cast<int>(missing)) return std::nullopt;
-  return std::string(out.begin(), out.begin() + size - static_cast<std::ptrdiff_t>(missing));
-}
-
 }  // namespace
 
 result<bearer_token> read_token(std::string_view text) {
   const auto first = text.find('.');
   const auto second = first == text.npos ? first : text.find('.', first + 1);
   if (second == text.npos) return no_token("holds no JWT (three parts with dots between them)");
-  const auto claims = decoded(text.substr(first + 1, second - first - 1));
+  const auto claims = base::from_base64url(text.substr(first + 1, second - first - 1));
   if (!claims) return no_token("holds a JWT whose claims are no base64url");
   core::json_cursor cursor{*claims};
   core::json_tree tree;

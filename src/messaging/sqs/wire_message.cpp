@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "aws/base64.hpp"
+#include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "base/utf8.hpp"
 #include "base/value_text.hpp"
@@ -54,7 +54,7 @@ std::string attribute_value(const json& given) {
   const auto type = text_in(given, "DataType");
   if (type == empty_type) return {};
   if (type.starts_with("Binary")) {
-    return aws::from_base64(text_in(given, "BinaryValue")).value_or(std::string());
+    return base::from_base64(text_in(given, "BinaryValue")).value_or(std::string());
   }
   return std::string(text_in(given, "StringValue"));
 }
@@ -66,7 +66,7 @@ bool decode_payload(std::string& payload, std::string_view encoding) {
     return true;
   }
   if (encoding != "base64") return false;
-  auto bytes = aws::from_base64(payload);
+  auto bytes = base::from_base64(payload);
   if (bytes) payload = *std::move(bytes);
   return bytes.has_value();
 }
@@ -151,7 +151,7 @@ class attribute_set {
       all_[key] = {{"DataType", "String"}, {"StringValue", value}};
       size_ += name.size() + std::string_view("String").size() + value.size();
     } else {
-      all_[key] = {{"DataType", "Binary"}, {"BinaryValue", aws::to_base64(value)}};
+      all_[key] = {{"DataType", "Binary"}, {"BinaryValue", base::to_base64(value)}};
       // Of the value Amazon counts the bytes; other servers may count their base64.
       size_ += name.size() + std::string_view("Binary").size() + 4 * ((value.size() + 2) / 3);
     }
@@ -199,7 +199,7 @@ outgoing_message outgoing_of(const std::string& name, const message& sent, std::
   } else if (is_plain_text(sent.payload)) {
     body = sent.payload;
   } else {
-    body = aws::to_base64(sent.payload);
+    body = base::to_base64(sent.payload);
     attributes.add(encoding_attribute, "base64");
   }
   for (const auto& [header, value] : sent.headers) attributes.add(header, value);

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "aws/base64.hpp"
+#include "base/base64.hpp"
 
 namespace onceguard::dynamodb {
 namespace {
@@ -11,7 +11,7 @@ using nlohmann::json;
 
 json text(std::string_view value) { return {{"S", value}}; }
 json number(std::uint64_t value) { return {{"N", std::to_string(value)}}; }
-json bytes(std::string_view value) { return {{"B", aws::to_base64(value)}}; }
+json bytes(std::string_view value) { return {{"B", base::to_base64(value)}}; }
 json key(std::string_view id) { return {{attribute::id, text(id)}}; }
 
 request made(std::string_view action, const json& body, bool writes) {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "aws/base64.hpp"
+#include "base/base64.hpp"
 #include "base/hash.hpp"
 
 namespace onceguard::dynamodb {
@@ -41,7 +41,7 @@ std::uint64_t number(const json& attributes, const char* name) {
 
 std::optional<std::string> bytes(const json& attributes, const char* name) {
   const auto* const found = value_of(attributes, name, "B");
-  return found != nullptr ? aws::from_base64(*found) : std::nullopt;
+  return found != nullptr ? base::from_base64(*found) : std::nullopt;
 }
 
 item item_of(const json& attributes) {
