@@ -108,4 +108,15 @@ answer_ptr answer_for(answer_ptr stored, std::span<const base::field> fields,
   return out;
 }
 
+std::vector<std::pair<std::string, std::string>> fields_for_replay(
+    std::span<const base::field> fields) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& f : fields) {
+    if (base::iequals(f.name, "accept-encoding") || base::iequals(f.name, "origin")) {
+      out.emplace_back(f.name, f.value);
+    }
+  }
+  return out;
+}
+
 }  // namespace onceguard::http

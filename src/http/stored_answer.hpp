@@ -2,6 +2,9 @@
 #pragma once
 #include <cstddef>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <onceguard/policy.hpp>
 #include <onceguard/record.hpp>
@@ -15,5 +18,10 @@ namespace onceguard::http {
 /// answer is not said to another origin, unless the policy has `cors`.
 [[nodiscard]] answer_ptr answer_for(answer_ptr stored, std::span<const base::field> fields,
                                     const route_policy& policy, std::size_t longest);
+
+/// Copies of those fields of a request that `answer_for` looks at, for an answer that comes when
+/// the request is gone.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> fields_for_replay(
+    std::span<const base::field> fields);
 
 }  // namespace onceguard::http

@@ -138,7 +138,7 @@ step_end arriving_request::identify() {
   const auto end = end_of(admitted_, refusal_);
   if (end != step_end::guarded) return end;
   if (is_anonymous(admitted_.scope_kind)) owner_.hint_scope(*rule_);
-  run_ = std::make_unique<exchange::state>(owner_, *rule_, std::move(admitted_));
+  run_ = std::make_unique<exchange::state>(owner_, *rule_, std::move(admitted_), request_.fields);
   wanted_ = make_operation(run_->admitted, policy, rule_->name,
                            make_input(request_, policy, owner_.params.service, run_->admitted));
   wanted_.upstream = owner_.params.service;
@@ -218,7 +218,7 @@ exchange arriving_request::observed_handler() {
     scope = owner_.params.scope ? finder_of(owner_.params)(request_)
                                 : find_scope(policy, policy.scope, request_, last_scope()).match;
   }
-  run_ = std::make_unique<exchange::state>(owner_, *rule_, std::move(admitted_));
+  run_ = std::make_unique<exchange::state>(owner_, *rule_, std::move(admitted_), request_.fields);
   run_->observed =
       std::make_unique<observed_request>(owner_, *rule_, run_->admitted, scope, request_);
   return handler();

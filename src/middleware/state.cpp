@@ -7,6 +7,7 @@
 #include "base/time_text.hpp"
 #include "engine/held_bytes.hpp"
 #include "http/outcome.hpp"
+#include "http/stored_answer.hpp"
 #include "middleware/observed_request.hpp"
 
 namespace onceguard::http {
@@ -50,16 +51,6 @@ response middleware_state::refuse(const ready_route& rule, const record_id* id, 
   return refuse(which, std::move(more), &rule.rule.policy);
 }
 
-response middleware_state::replay(const answer& stored) {
-  response out;
-  out.status = stored.status;
-  out.headers.reserve(stored.headers.size() + 2);
-  out.headers = stored.headers;
-  out.body = stored.body;
-  out.headers.emplace_back("Idempotent-Replayed", "true");
-  return dated(std::move(out));
-}
-
 void middleware_state::report(seen_change seen, const ready_route& rule, const record_id* id,
                               std::uint32_t attempt) const noexcept {
   report_change(params.on_change, seen, rule.name, id, attempt);
@@ -75,10 +66,11 @@ void middleware_state::hint_scope(const ready_route& rule) const {
 }
 
 exchange::state::state(const middleware_state& middleware, const ready_route& route,
-                       admission found)
+                       admission found, std::span<const field> fields)
     : owner(&middleware),
       rule(&route),
       admitted(std::move(found)),
+      asked(fields_for_replay(fields)),
       answer_room(middleware.records == nullptr ? byte_reservation()
                                                 : byte_reservation(middleware.records->budget())) {}
 
@@ -89,12 +81,22 @@ void exchange::state::watch() {
       [this](lease_event seen) { owner->report(change_of_event(seen), *rule, &id, attempt); });
 }
 
+response exchange::state::replay(answer_ptr stored) const {
+  std::vector<field> fields;
+  fields.reserve(asked.size());
+  for (const auto& [name, value] : asked) fields.push_back({name, value});
+  const auto& policy = rule->rule.policy;
+  response out = *answer_for(std::move(stored), fields, policy, policy.max_answer_body);
+  out.headers.emplace_back("Idempotent-Replayed", "true");
+  return dated(std::move(out));
+}
+
 response exchange::state::reply_to_claim(const outcome& outcome) const {
   const auto reply = reply_to(outcome);
   log_refusal(reply, id);
   if (reply.kind == reply_kind::stored) {
     owner->report({change_kind::replayed}, *rule, &id);
-    return middleware_state::replay(*outcome.answer);
+    return replay(outcome.answer);
   }
   if (owner->params.on_change) {
     auto kind = change_kind::refused;  // also of a stored answer that can't be sent
@@ -151,7 +153,7 @@ std::optional<response> exchange::state::reply_to_settle(const settle_terms& ter
     case reply_kind::work:
       return std::nullopt;
     case reply_kind::stored:
-      return middleware_state::replay(*outcome.answer);
+      return replay(outcome.answer);
     case reply_kind::refusal:
       break;
   }

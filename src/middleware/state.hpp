@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,6 @@ struct middleware_state {
   /// A refusal of a request of this route, which is reported; `id` may be null.
   [[nodiscard]] response refuse(const ready_route& rule, const record_id* id, problem which,
                                 problem_detail more) const;
-  /// An answer that a record keeps, as a repeat gets it.
-  [[nodiscard]] static response replay(const answer& stored);
   void report(seen_change seen, const ready_route& rule, const record_id* id,
               std::uint32_t attempt = 0) const noexcept;
   /// The first anonymous request of a route is worth a line of the log.
@@ -58,6 +57,7 @@ struct exchange::state {
   const middleware_state* owner;
   const ready_route* rule;
   admission admitted;
+  header_list asked;  ///< what decides which form of a stored answer the client gets
   record_id id{};
   byte_reservation answer_room;
   std::uint32_t attempt = 0;
@@ -66,12 +66,15 @@ struct exchange::state {
   flow way;                                    ///< from its handler on
 
   ~state();
-  state(const middleware_state& middleware, const ready_route& route, admission found);
+  state(const middleware_state& middleware, const ready_route& route, admission found,
+        std::span<const field> fields);
 
   /// Reports what happens to the lease beside the work.
   void watch();
   /// What the client gets for a claim that granted nothing.
   [[nodiscard]] response reply_to_claim(const outcome& outcome) const;
+  /// An answer that a record keeps, as this client gets it.
+  [[nodiscard]] response replay(answer_ptr stored) const;
   /// How the lease ends after this answer.
   [[nodiscard]] settle_terms terms_of(const answer_view& made);
   /// What the client gets after the settle, instead of the handler's answer; empty: that answer.

@@ -9,18 +9,14 @@
 #include <gtest/gtest.h>
 
 #include "http/outcome.hpp"
+#include "support/packed.hpp"
 
 namespace onceguard::http {
 namespace {
 
 using headers = std::vector<std::pair<std::string, std::string>>;
 
-// "hello", packed without a time.
-constexpr std::string_view packed(
-    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00"
-    "\x00"
-    "\x00",
-    25);
+constexpr auto packed = testing::packed_hello;
 
 answer_ptr stored(headers fields, std::string_view body) {
   auto out = std::make_shared<answer>();
@@ -73,6 +69,13 @@ TEST(stored_answer, tells_no_origin_that_another_may_read_it) {
   route_policy policy;
   policy.cors = {"https://b.test"};
   EXPECT_EQ(origin_for("https://b.test", reflected, policy), "https://a.test");
+}
+
+TEST(stored_answer, has_what_it_is_chosen_by_when_the_request_is_gone) {
+  const std::vector<base::field> sent{
+      {"Host", "a"}, {"origin", "https://b.test"}, {"ACCEPT-ENCODING", "br"}, {"Accept", "*/*"}};
+  EXPECT_EQ(fields_for_replay(sent),
+            (headers{{"origin", "https://b.test"}, {"ACCEPT-ENCODING", "br"}}));
 }
 
 settle_terms settled(std::string_view target, std::string_view location,

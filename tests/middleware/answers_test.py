@@ -1,6 +1,8 @@
 """What adapters keep for repeats: of answers in general, and of each way of answering that
 cpp-httplib and Pistache have (those of RESTinio are in restinio_test.py)."""
 
+import gzip
+
 import pytest
 
 from support.answering import AnsweringServer
@@ -79,6 +81,23 @@ def test_an_unguarded_request_gets_the_same_answer_each_time(server):
         assert (answer.status, answer.body) == (201, run)
         assert not answer.all("Idempotent-Replayed")
         assert answer.all("Link")
+
+
+def test_a_repeat_gets_what_it_can_read_and_no_right_of_another_origin(server):
+    first = server.post("/packed", fields=asking("gzip, br", "https://a.test"))
+    assert first.all("Access-Control-Allow-Origin") == ["https://a.test"]
+    assert gzip.decompress(first.body) == b"hello"
+    same = assert_replay_of(server.post("/packed", fields=asking("gzip", "https://a.test")), first)
+    assert same.all("Content-Encoding") == ["gzip"]
+    other = server.post("/packed", fields=asking("br", "https://b.test"))
+    assert other.replayed and other.body == b"hello"
+    assert not other.all("Content-Encoding") and not other.all("Access-Control-Allow-Origin")
+    assert server.runs() == 1
+
+
+def asking(coding, origin):
+    # Without credentials, the origin would tell callers apart.
+    return [("Accept-Encoding", coding), ("Origin", origin), ("Authorization", "Bearer of-ada")]
 
 
 def test_a_stream_goes_out_once_and_is_not_kept(server):

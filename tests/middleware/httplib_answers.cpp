@@ -7,6 +7,7 @@
 #include <onceguard/httplib.hpp>
 
 #include "../../examples/httplib/reuse_address.hpp"
+#include "../support/packed.hpp"
 
 using httplib::Request;
 using httplib::Response;
@@ -27,6 +28,14 @@ void whole(const Request& request, Response& response) {
   const auto attempt = request.get_header_value("Onceguard-Attempt");
   response.set_header("X-Attempt", attempt.empty() ? "none" : attempt);
   response.set_content(next_text(), "text/plain");
+}
+
+void packed(const Request& request, Response& response) {
+  ++runs;
+  response.set_header("Content-Encoding", "gzip");
+  response.set_header("Access-Control-Allow-Origin", request.get_header_value("Origin"));
+  // The server packs a text once more.
+  response.set_content(std::string(onceguard::testing::packed_hello), "application/octet-stream");
 }
 
 void without_status(const Request&, Response& response) { response.body = next_text(); }
@@ -88,6 +97,7 @@ int main(int, char** words) {
     server.Post(path, onceguard::httplib::guarded(middleware, handler));
   };
   post("/whole", whole);
+  post("/packed", packed);
   post("/without-status", without_status);
   post("/redirect", redirect);
   post("/stream", stream);

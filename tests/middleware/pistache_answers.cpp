@@ -8,6 +8,8 @@
 
 #include <onceguard/pistache.hpp>
 
+#include "../support/packed.hpp"
+
 using onceguard::pistache::response_writer;
 using Pistache::Http::Code;
 using Pistache::Rest::Request;
@@ -32,6 +34,16 @@ void whole(const Request& request, response_writer response) {
                                            {"Idempotent-Replayed", "true"},
                                            {"X-Attempt", attempt ? attempt->value() : "none"}},
                                           next_text()});
+}
+
+void packed(const Request& request, response_writer response) {
+  ++runs;
+  const auto origin = request.headers().tryGetRaw("Origin");
+  response.send(
+      onceguard::http::response{200,
+                                {{"Content-Encoding", "gzip"},
+                                 {"Access-Control-Allow-Origin", origin ? origin->value() : ""}},
+                                std::string(onceguard::testing::packed_hello)});
 }
 
 void typed(const Request&, response_writer response) {
@@ -102,6 +114,7 @@ int main(int, char** words) {
     routes::Post(router, path, onceguard::pistache::guarded(middleware, handler));
   };
   post("/whole", whole);
+  post("/packed", packed);
   post("/typed", typed);
   post("/stream", stream);
   post("/file", file);

@@ -11,6 +11,8 @@
 
 #include <onceguard/restinio.hpp>
 
+#include "../support/packed.hpp"
+
 using restinio::request_handle_t;
 using status = restinio::request_handling_status_t;
 using chunked = restinio::response_builder_t<restinio::chunked_output_t>;
@@ -35,6 +37,15 @@ status whole(const request_handle_t& request) {
       .append_header("X-Attempt", request->header().get_field_or("Onceguard-Attempt", "none"))
       .set_body("run ")
       .append_body(std::to_string(++runs))
+      .done();
+}
+
+status packed(const request_handle_t& request) {
+  ++runs;
+  return request->create_response()
+      .append_header("Content-Encoding", "gzip")
+      .append_header("Access-Control-Allow-Origin", request->header().get_field_or("Origin", ""))
+      .set_body(std::string(onceguard::testing::packed_hello))
       .done();
 }
 
@@ -135,7 +146,8 @@ status handle(const request_handle_t& request, onceguard::http::exchange& runnin
       {"/later", later},         {"/later-stream", later_stream},
       {"/dropped", dropped},     {"/rejected", rejected},
       {"/fails", fails},         {"/not-done", not_done},
-      {"/try-later", try_later}, {"/answers-and-fails", answers_and_fails}};
+      {"/try-later", try_later}, {"/answers-and-fails", answers_and_fails},
+      {"/packed", packed}};
   const auto& target = request->header().request_target();
   if (target == "/runs") return answer(request, std::to_string(runs));
   if (target == "/lease") {
