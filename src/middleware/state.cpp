@@ -70,7 +70,7 @@ exchange::state::state(const middleware_state& middleware, const ready_route& ro
     : owner(&middleware),
       rule(&route),
       admitted(std::move(found)),
-      asked(fields_for_replay(fields)),
+      negotiation(fields_for_replay(fields)),
       answer_room(middleware.records == nullptr ? byte_reservation()
                                                 : byte_reservation(middleware.records->budget())) {}
 
@@ -83,8 +83,8 @@ void exchange::state::watch() {
 
 response exchange::state::replay(answer_ptr stored) const {
   std::vector<field> fields;
-  fields.reserve(asked.size());
-  for (const auto& [name, value] : asked) fields.push_back({name, value});
+  fields.reserve(negotiation.size());
+  for (const auto& [name, value] : negotiation) fields.push_back({name, value});
   const auto& policy = rule->rule.policy;
   response out = *answer_for(std::move(stored), fields, policy, policy.max_answer_body);
   out.headers.emplace_back("Idempotent-Replayed", "true");

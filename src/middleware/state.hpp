@@ -57,7 +57,7 @@ struct exchange::state {
   const middleware_state* owner;
   const ready_route* rule;
   admission admitted;
-  header_list asked;  ///< what decides which form of a stored answer the client gets
+  header_list negotiation;  ///< what decides which form of a stored answer the client gets
   record_id id{};
   byte_reservation answer_room;
   std::uint32_t attempt = 0;

@@ -89,8 +89,8 @@ TEST_F(middleware_replay_form, under_a_list_of_origins_is_the_service_s_own) {
 
 TEST_F(middleware_replay_form, awaited_fits_who_asks) {
   auto served = make();
-  const auto awaited = [&](arriving& asked) {
-    return testing::run(served.async_serve(asked.now(), []() -> boost::asio::awaitable<response> {
+  const auto awaited = [&](arriving& message) {
+    return testing::run(served.async_serve(message.now(), []() -> boost::asio::awaitable<response> {
       co_return packed("https://a.test");
     }));
   };
