@@ -10,6 +10,7 @@
 #include "base/hash.hpp"
 #include "store/contract/acts.hpp"
 #include "store/memory/memory_store.hpp"
+#include "support/faulty_store.hpp"
 #include "support/run.hpp"
 
 namespace onceguard::testing {
@@ -33,9 +34,9 @@ class record_acts_test : public ::testing::Test {
  protected:
   void SetUp() override { leave_unknown(); }
   /// The operation runs, and its outcome is unknown then.
-  token leave_unknown() {
-    const auto held = caller_.leased(claim_of("order-1"));
-    clock_.advance(lease_length + claim_of("order-1").about->run_timeout);
+  token leave_unknown(const std::string& key = "order-1") {
+    const auto held = caller_.leased(claim_of(key));
+    clock_.advance(lease_length + claim_of(key).about->run_timeout);
     return held.token;
   }
   void end_otherwise(bool completed) {
@@ -49,7 +50,7 @@ class record_acts_test : public ::testing::Test {
     admin::record_act_params params;
     params.audit = [this] { return &audit_; };
     params.retention = [](const std::string&) { return day; };
-    const auto acts = admin::record_act_resources(records_, params);
+    const auto acts = admin::record_act_resources(faults_, params);
     body["reason"] = "a test";
     body["dry_run"] = false;
     body["wait"] = false;
@@ -71,6 +72,7 @@ class record_acts_test : public ::testing::Test {
 
   base::manual_clock clock_;
   memory_store records_{clock_};
+  faulty_store faults_{records_};
   blocking_store caller_{records_};
   moment audit_;
   const record_id id_ = claim_of("order-1").id;
@@ -98,6 +100,33 @@ TEST_F(record_acts_test, a_selection_leaves_a_later_attempt_alone) {
     EXPECT_EQ(seen.state, observed_state::unknown) << act;
     EXPECT_EQ(seen.stored.token, later) << act;
   }
+}
+
+TEST_F(record_acts_test, a_selection_that_stopped_begins_with_the_same_page_again) {
+  leave_unknown("order-2");
+  leave_unknown("order-3");
+  std::string cursor;
+  const auto release_next = [&] {
+    auto [status, body] =
+        post("release", {{"filter", {{"state", "unknown"}}}, {"limit", 1}, {"cursor", cursor}});
+    EXPECT_EQ(status, 200) << body;
+    cursor = body["cursor"];
+    return body;
+  };
+  EXPECT_EQ(release_next()["changed"], 1);
+  const auto before = cursor;
+  ASSERT_NE(before, "");
+  faults_.fail(store_call::resolve, store_fault::before);
+  const auto stopped = release_next();
+  EXPECT_EQ(stopped["changed"], 0);
+  EXPECT_EQ(stopped["records"].at(0)["outcome"], "failed");
+  EXPECT_NE(stopped["stopped"], "");
+  EXPECT_EQ(cursor, before);
+  faults_.heal(store_call::resolve);
+  int released = 1;
+  do released += release_next()["changed"].get<int>();
+  while (!cursor.empty());
+  EXPECT_EQ(released, 3);
 }
 
 TEST_F(record_acts_test, an_act_with_a_token_is_for_that_lease_alone) {
