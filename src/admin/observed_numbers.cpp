@@ -9,6 +9,9 @@ std::vector<prometheus::MetricFamily> observed_families(const observing::observa
       counter_family("onceguard_observed_total", "Observed requests, by what they would have got.");
   auto repeats = counter_family("onceguard_observed_repeats_total",
                                 "Observed requests whose key came before with their fingerprint.");
+  auto strangers =
+      counter_family("onceguard_observed_other_scopes_total",
+                     "Observed requests with the key and fingerprint of another scope's.");
   auto contents = counter_family(
       "onceguard_observed_contents_repeated_total",
       "Observed requests whose content came before, with no key or with another one.");
@@ -23,14 +26,15 @@ std::vector<prometheus::MetricFamily> observed_families(const observing::observa
       add_value(requests, number(seen.would_be[i]), {{"route", route}, {"would_be", outcome}});
     }
     add_value(repeats, number(seen.repeats), {{"route", route}});
+    add_value(strangers, number(seen.other_scopes), {{"route", route}});
     add_value(contents, number(seen.contents_without_key), {{"route", route}, {"key", "none"}});
     add_value(contents, number(seen.contents_with_another_key),
               {{"route", route}, {"key", "another"}});
     add_value(twice, number(seen.repeats_run_again + seen.contents_run_again), {{"route", route}});
     add_value(blind, number(seen.not_compared), {{"route", route}});
   }
-  return {std::move(requests), std::move(repeats), std::move(contents), std::move(twice),
-          std::move(blind)};
+  return {std::move(requests), std::move(repeats), std::move(strangers),
+          std::move(contents), std::move(twice),   std::move(blind)};
 }
 
 }  // namespace onceguard::admin

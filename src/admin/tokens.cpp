@@ -1,5 +1,6 @@
 #include "admin/tokens.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <sstream>
 #include <sys/stat.h>
@@ -22,9 +23,13 @@ error refused(const std::string& path, const std::string& fault) {
   return {errc::invalid_argument, "admin_token_file " + path + ": " + fault};
 }
 
-}  // namespace
+struct token_line {
+  access granted = access::view;
+  std::string token;
+  std::string name;
+};
 
-result<token_list> token_list::read(const std::string& path) {
+result<std::vector<token_line>> read_lines(const std::string& path) {
   const auto held = base::read_file(path, file_size_max);
   if (!held) return refused(path, held.error().detail);
   struct stat about {};
@@ -35,31 +40,49 @@ result<token_list> token_list::read(const std::string& path) {
   if ((about.st_mode & (S_IROTH | S_IWOTH)) != 0) {
     return refused(path, "others than its owner and group may read or write it; chmod o-rwx");
   }
-  token_list out;
+  std::vector<token_line> out;
   std::string line;
   for (std::size_t number = 1; std::getline(input, line); ++number) {
     std::istringstream words(line);
     std::string role;
-    std::string token;
-    entry one;
+    token_line one;
     if (!(words >> role) || role.starts_with('#')) continue;
     const auto where = "line " + std::to_string(number) + ": ";
     if (role != "operator" && role != "viewer") {
       return refused(path, where + "expected \"operator TOKEN\" or \"viewer TOKEN\"");
     }
-    if (!(words >> token) || token.size() < token_size_min) {
+    if (!(words >> one.token) || one.token.size() < token_size_min) {
       return refused(
           path, where + "a token has at least " + std::to_string(token_size_min) + " characters");
     }
-    one.token = base::sha256_of(token);
-    one.holder.granted = role == "operator" ? access::act : access::view;
-    if (!(words >> one.holder.name)) one.holder.name = role;
+    one.granted = role == "operator" ? access::act : access::view;
+    if (!(words >> one.name)) one.name = role;
     std::string more;
     if (words >> more) return refused(path, where + "expected one word behind the token, a name");
-    out.entries_.push_back(std::move(one));
+    out.push_back(std::move(one));
   }
-  if (out.entries_.empty()) return refused(path, "holds no token");
+  if (out.empty()) return refused(path, "holds no token");
   return out;
+}
+
+}  // namespace
+
+result<token_list> token_list::read(const std::string& path) {
+  auto lines = read_lines(path);
+  if (!lines) return lines.error();
+  token_list out;
+  for (auto& line : *lines) {
+    out.entries_.push_back({base::sha256_of(line.token), {line.granted, std::move(line.name)}});
+  }
+  return out;
+}
+
+result<std::string> find_viewing_token(const std::string& path) {
+  auto lines = read_lines(path);
+  if (!lines) return lines.error();
+  const auto viewer = std::find_if(lines->begin(), lines->end(),
+                                   [](const auto& line) { return line.granted == access::view; });
+  return std::move(viewer == lines->end() ? lines->front() : *viewer).token;
 }
 
 caller token_list::find(std::string_view authorization) const {

@@ -31,4 +31,7 @@ class token_list {
   std::vector<entry> entries_;
 };
 
+/// The first token of such a file, of a viewer if it has one. Errors as above.
+[[nodiscard]] result<std::string> find_viewing_token(const std::string& path);
+
 }  // namespace onceguard::admin

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from support.certificates import Authority
-from support.doctor import NO_UPSTREAM, examine, run_doctor
+from support.doctor import NO_UPSTREAM, Report, examine, run_doctor
 from support.expecting import assert_first
 from support.ports import Port
 from support.proxies import Varnish
@@ -155,6 +155,52 @@ def test_a_port_of_a_running_gateway_is_no_fault(start_gateway, onceguard, own_u
                     listen=f"127.0.0.1:{gateway.port.number}").one("listen")
     assert found["level"] == "note", found
     assert f"(process {gateway.process.pid}): a gateway runs here already" in found["text"]
+
+
+# ---- what the gateway that runs here has counted ---------------------------------------------
+def test_what_came_again_under_another_scope_is_said(start_gateway, onceguard, own_upstream, key,
+                                                     tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("operator operator-token-0001\nviewer viewer-token-00002\n")
+    tokens.chmod(0o600)
+    socket_path = tmp_path / "admin.sock"
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": f"unix:{socket_path}", "admin_token_file": str(tokens)},
+        "route": [{"path": "/pay"}, {"path": "/watched", "observe": True}]})
+
+    def found():
+        done = run_doctor(onceguard, "--json", "--config", gateway.config_path)
+        return Report(done).one("other-scope")
+
+    def post_as(path, *callers):
+        for caller in callers:
+            fields = [("Authorization", f"Bearer {caller}")]
+            assert_first(gateway.post(path, key=key, fields=fields))
+
+    post_as("/pay", "ann-1")
+    assert found()["level"] == "ok", found()
+    post_as("/pay", "ann-2", "ann-3")
+    assert own_upstream.runs(key) == 3
+    said = found()
+    assert said["level"] == "warning" and "under another scope: 2 times, and ran it again" in \
+        said["text"], said
+    assert "jwt:sub" in said["remedy"]
+    post_as("/watched", "ann-1", "ann-2")
+    assert found()["text"].endswith(
+        "2 times, and ran it again; once where it observes, and would run it again")
+
+
+def test_an_admin_listener_that_tells_nothing_is_no_fault(start_gateway, onceguard, own_upstream,
+                                                          tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("operator operator-token-0001\n")
+    tokens.chmod(0o600)
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": f"unix:{tmp_path}/admin.sock", "admin_token_file": str(tokens)}})
+    tokens.write_text("operator operator-token-0002\n")  # not in force before a reload
+    done = run_doctor(onceguard, "--json", "--config", gateway.config_path)
+    said = Report(done).one("other-scope")
+    assert said["level"] == "note" and said["text"].endswith("answered 401"), said
 
 
 @pytest.mark.parametrize("listen, text", [

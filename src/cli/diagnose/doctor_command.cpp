@@ -6,6 +6,7 @@
 
 #include "admin/tokens.hpp"
 #include "cli/command.hpp"
+#include "cli/diagnose/running_gateway.hpp"
 #include "cli/diagnose/surroundings.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/keys/record_text.hpp"
@@ -83,11 +84,10 @@ void examine_admin(const gateway::admin_params& params, diagnoses& out) {
                    "set [gateway] admin to \"127.0.0.1:8081\" or to a Unix socket"});
     return;
   }
-  if (params.address.is_socket()) {
-    out.push_back(examine_socket("admin", params.address.socket_path));
-  } else {
-    out.push_back(examine_listener("admin", params.address.tcp));
-  }
+  out.push_back(params.address.is_socket() ? examine_socket("admin", params.address.socket_path)
+                                           : examine_listener("admin", params.address.tcp));
+  // A gateway runs here already.
+  if (out.back().level == grade::note) out.push_back(examine_other_scopes(params));
   if (params.token_file.empty()) return;
   if (const auto tokens = admin::token_list::read(params.token_file); !tokens) {
     out.push_back({grade::fault, "admin-token-file", tokens.error().detail,

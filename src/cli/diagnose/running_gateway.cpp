@@ -1,0 +1,81 @@
+#include "cli/diagnose/running_gateway.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "admin/client.hpp"
+#include "admin/tokens.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using base::diagnosis;
+using grade = diagnosis::grade;
+
+constexpr milliseconds patience{5'000};
+constexpr const char* finding_id = "other-scope";
+
+/// The sum of a counter's lines, in the text format of Prometheus.
+std::uint64_t sum_of(const std::string& metrics, std::string_view name) {
+  std::uint64_t sum = 0;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name) || line.find_first_of(" {") != name.size()) continue;
+    sum += static_cast<std::uint64_t>(std::strtod(line.c_str() + line.rfind(' '), nullptr));
+  }
+  return sum;
+}
+
+result<std::string> ask_for_metrics(const gateway::admin_params& params) {
+  admin::client_request request{.target = "/metrics"};
+  if (!params.token_file.empty()) {
+    auto token = admin::find_viewing_token(params.token_file);
+    if (!token) return std::move(token).error();
+    request.token = *std::move(token);
+  }
+  auto answer = admin::ask(params.address, request, patience);
+  if (!answer) return std::move(answer).error();
+  if (answer->status == 200) return std::move(answer->body);
+  return error(errc::conflict,
+               params.address.text() + ": answered " + std::to_string(answer->status));
+}
+
+std::string times(std::uint64_t count) {
+  return count == 1 ? "once" : std::to_string(count) + " times";
+}
+
+}  // namespace
+
+diagnosis examine_other_scopes(const gateway::admin_params& params) {
+  const auto metrics = ask_for_metrics(params);
+  if (!metrics) {
+    return {
+        grade::note, finding_id,
+        "the gateway that runs here does not tell what it has counted: " + metrics.error().detail,
+        "onceguard report, of its log, counts as well"};
+  }
+  const auto ran = sum_of(*metrics, "onceguard_other_scopes_total");
+  const auto observed = sum_of(*metrics, "onceguard_observed_other_scopes_total");
+  if (ran + observed == 0) {
+    return {grade::ok,
+            finding_id,
+            "the gateway that runs here has met no key and content again under another scope",
+            {}};
+  }
+  std::string text =
+      "since its start, the gateway that runs here met a key with its content again "
+      "under another scope: ";
+  if (ran != 0) text += times(ran) + ", and ran it again";
+  if (ran != 0 && observed != 0) text += "; ";
+  if (observed != 0) text += times(observed) + " where it observes, and would run it again";
+  return {
+      grade::warning, finding_id, std::move(text),
+      "most likely a credential is renewed or signed anew between two tries: take what stays of "
+      "it as the scope, such as \"jwt:sub\", \"header:NAME\" of a trusted proxy or "
+      "\"auth-param:NAME\"; the events other-scope and the report name the routes"};
+}
+
+}  // namespace onceguard::cli
