@@ -37,15 +37,23 @@ KEYS = {"name", "file", "was", "is", "form", "suites", "equivalent"}
 FORMS = {"expression": "({switch} ? ({wrong}) : ({right}))",
          "statement": "{{ if ({switch}) {{ {wrong} }} else {{ {right} }} }}"}
 
-# What text of SQL and Lua goes through on its way to the server.
+# C++ files with text of SQL. What such text, and that of SQL and Lua files, goes through on its way
+# to the server.
+TEXTS = {"src/store/postgres/queries/statements.cpp", "src/messaging/postgres_queue/statements.cpp"}
 SEAMS = [
     ("src/store/postgres/schema.cpp", "hash.part(text)", "hash.part(planted::text(text))"),
     ("src/store/postgres/schema.cpp", "out += text;", "out += planted::text(text);"),
     ("src/store/postgres/schema.cpp", "std::string(one.sql)", "planted::text(one.sql)"),
-    ("src/messaging/postgres_queue/statements.cpp", "about_table(text, url.table);\n}\n\n}",
-     "about_table(planted::text(text), url.table);\n}\n\n}"),
+    ("src/store/postgres/connection/session.cpp", "each->text,",
+     "planted::text(each->text).c_str(),"),
+    ("src/store/postgres/connection/connection.cpp", "each.sent->text)",
+     "planted::text(each.sent->text).c_str())"),
     ("src/store/redis/commands/scripts.cpp", "std::string(found->text)",
      "planted::text(found->text)"),
+    ("src/messaging/postgres_queue/statements.cpp", 'filled(std::move(text), "{due}", due_rows)',
+     'filled(planted::text(text), "{due}", due_rows)'),
+    ("src/messaging/postgres_queue/statements.cpp", '"{fresh}", fresh_rows',
+     '"{fresh}", planted::text(fresh_rows)'),
 ]
 
 HEADER = """\
@@ -123,6 +131,10 @@ def read(file, errors):
             errors.append(f"{label}: there is no form {form}")
         if form != "text" and "//" in row["was"].splitlines()[-1] + row["is"]:
             errors.append(f"{label}: a comment would hide the brace that the switch adds")
+        for part in ("was", "is"):
+            problem = problem_of_shape(form, row[part], row["file"])
+            if problem:
+                errors.append(f"{label}: `{part}` {problem}")
         suites = row.get("suites", table.get("suites", []))
         for suite in suites:
             problem = problem_of(suite)
@@ -133,6 +145,28 @@ def read(file, errors):
         found.append(Mutant(room, row["name"], row["file"], row["was"], row["is"], form, suites,
                             row.get("equivalent", "")))
     return found
+
+
+def problem_of_shape(form, code, file):
+    """Why the code does not compile behind a switch of this form, or None."""
+    if form == "text":
+        seam = file in TEXTS or file.endswith((".sql", ".lua"))
+        return None if seam else "stands in a file whose text no seam replaces"
+    texts = r"""R"(\w*)\(.*?\)\1"|"(\\.|[^"\\])*"|'(\\.|[^'\\])'"""
+    bare = re.sub(texts, '""', code, flags=re.DOTALL)
+    depth, outside = 0, ""
+    for sign in bare:
+        depth -= sign in ")]}"
+        if depth < 0:
+            return "closes what it does not open"
+        outside += sign if depth == 0 else ""
+        depth += sign in "([{"
+    if depth or bare.count('"') % 2:
+        return "opens what it does not close"
+    if form == "statement":
+        return None if not code or bare.rstrip().endswith((";", "}")) else "is no statement"
+    wrong = re.match(r"\s*(&&|\|\||if\b|return\b)", bare) or re.search("[;,]", outside)
+    return "is no expression" if wrong else None
 
 
 @functools.cache
@@ -152,33 +186,9 @@ def programs():
             for folder in re.findall(r"^onceguard_room_tests\(([\w/]+)", text, re.MULTILINE)}
 
 
-def check_form(mutant, errors):
-    """What could not be compiled behind a switch: an expression stands whole between parentheses."""
-    if mutant.form == "text":
-        return
-    for text in (mutant.was, mutant.wrong):
-        depth, outside = 0, []
-        for char in re.sub(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'", "0", text):
-            depth += (char in "([{") - (char in ")]}")
-            if depth < 0:
-                break
-            if depth == 0:
-                outside.append(char)
-        rest = "".join(outside).strip()
-        if depth != 0:
-            errors.append(f"{mutant}: the brackets of `{text}` are not balanced")
-        elif mutant.form == "expression" and re.search(
-                r"[;,]|^(&&|\|\||if\b|return\b|throw\b)|(&&|\|\|)$", rest):
-            errors.append(f"{mutant}: `{text}` is no expression")
-        elif mutant.form == "statement" and rest and rest[-1] not in ";}":
-            errors.append(f"{mutant}: `{text}` is no statement")
-
-
 def read_all():
     errors = []
     mutants = [each for file in sorted(DATA.rglob("*.toml")) for each in read(file, errors)]
-    for mutant in mutants:
-        check_form(mutant, errors)
     for mutant in mutants:  # of its name, so that no other entry changes the number
         mutant.number = zlib.crc32(str(mutant).encode()) & 0x7FFFFFFF
     names = collections.Counter(str(mutant) for mutant in mutants)
@@ -202,10 +212,6 @@ def places_of(mutants, errors):
             errors.append(f"{mutant}: `was` occurs {count} times in {mutant.file}")
             continue
         begin = text.index(mutant.was)
-        opened = list(re.finditer(r'\bR"(\w*)\(', text[:begin]))
-        if mutant.form != "text" and opened and \
-                f'){opened[-1][1]}"' not in text[opened[-1].end():begin]:
-            errors.append(f'{mutant}: stands in a text: form = "text"')
         places[mutant.file].append((begin, begin + len(mutant.was), mutant))
     for found in places.values():
         found.sort(key=lambda place: place[0])
