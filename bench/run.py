@@ -110,10 +110,10 @@ class Servers:
         wait_for(port, process)
         return process
 
-    def gateway(self, name, *flags, store=None, level="error"):
+    def gateway(self, name, *flags, store=None, level="error", binary=None):
         port = free_port()
         store = store or "sqlite:" + os.path.join(self.dir, name + ".db")
-        process = self.start([BINARY, "gateway", "--listen", f"127.0.0.1:{port}", "--upstream",
+        process = self.start([binary or BINARY, "gateway", "--listen", f"127.0.0.1:{port}", "--upstream",
                               f"http://127.0.0.1:{self.upstream}", "--store", store, "--threads",
                               "1", "--log-level", level, *flags], port)
         return port, process
@@ -300,26 +300,45 @@ def cpu_seconds(process):
     return [sum(kind) for kind in zip(*times)]
 
 
-def bench_cost(servers, rounds, seconds):
+def cost_of(port, script, seconds, processes):
+    """[user, system] for each process: us of CPU a request."""
+    before = [cpu_seconds(each) for each in processes]
+    count = wrk(port, script, seconds).rate * seconds
+    return [[(end - begin) / count * 1e6 for begin, end in zip(old, cpu_seconds(each))]
+            for old, each in zip(before, processes)]
+
+
+def print_cost(title, rounds):
+    user, system = (statistics.median(kind) for kind in zip(*rounds))
+    print(f"{title:<46} {user:>9.1f} {system:>9.1f} {user + system:>9.1f}")
+
+
+def bench_cost(servers, rounds, seconds, old):
     """What each process takes of the CPU for a request: less at the mercy of other loads than rates
-    are."""
-    port, gateway = servers.gateway("cost")
+    are. With an `old` binary, both in turn, and the ratio of each round's pair."""
     upstream, proxy = servers.running[:2]
-    print(f"{'us of CPU a request, 64 connections':<46} {'user':>9} {'system':>9}")
-    for title, to, script, beside in (("guarded first requests", port, "unique.lua", gateway),
-                                      ("unguarded pass-through", port, "plain.lua", gateway),
-                                      ("nginx, proxy", servers.proxy, "plain.lua", proxy)):
-        spent = {"": [], "its upstream": []}
-        wrk(to, script, 1)
-        for _ in range(rounds):
-            before = cpu_seconds(beside), cpu_seconds(upstream)
-            count = wrk(to, script, seconds).rate * seconds
-            after = cpu_seconds(beside), cpu_seconds(upstream)
-            for kept, old, new in zip(spent.values(), before, after):
-                kept.append([(b - a) / count * 1e6 for a, b in zip(old, new)])
-        for what, kept in spent.items():
-            user, system = (statistics.median(kind) for kind in zip(*kept))
-            print(f"{', '.join(filter(None, (title, what))):<46} {user:>9.1f} {system:>9.1f}")
+    gateways = [servers.gateway("cost")]
+    if old:
+        gateways.append(servers.gateway("old-cost", binary=old))
+    print(f"{'us of CPU a request, 64 connections':<46} {'user':>9} {'system':>9} {'both':>9}")
+    for title, script, sides in (("guarded first requests", "unique.lua", gateways),
+                                 ("unguarded pass-through", "plain.lua", gateways),
+                                 ("nginx, proxy", "plain.lua", [(servers.proxy, proxy)])):
+        spent = [[] for _ in sides]
+        for port, _ in sides:
+            wrk(port, script, 1)
+        for number in range(rounds):
+            in_turn = list(zip(sides, spent))
+            for (port, process), kept in in_turn if number % 2 == 0 else reversed(in_turn):
+                kept.append(cost_of(port, script, seconds, [process, upstream]))
+        for name, kept in zip((title, f"{title}, old binary"), spent):
+            print_cost(name, [each[0] for each in kept])
+            print_cost(f"{name}, its upstream", [each[1] for each in kept])
+        if len(spent) == 2:
+            ratios = [sum(new[0]) / sum(before[0]) for new, before in zip(*spent)]
+            print(f"{'  new / old':<46} {statistics.median(ratios):>29.3f}   "
+                  f"({min(ratios):.3f} to {max(ratios):.3f})")
+        sys.stdout.flush()
     print()
 
 
@@ -348,7 +367,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--old", metavar="BINARY",
+                        help="cost: another onceguard, measured in turn with this one")
     wanted = parser.parse_args()
+    if wanted.old and "cost" not in wanted.what:
+        parser.error("--old is for cost")
     if unknown := set(wanted.what) - set(WHAT):
         parser.error(f"nothing is measured as {sorted(unknown)}; choose of {WHAT}")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -359,7 +382,7 @@ def main():
         if "sqlite" in wanted.what and "gateway" not in wanted.what:
             bench_sqlite(servers, wanted.rounds, wanted.seconds)
         if "cost" in wanted.what:
-            bench_cost(servers, wanted.rounds, wanted.seconds)
+            bench_cost(servers, wanted.rounds, wanted.seconds, wanted.old)
         if "memory" in wanted.what:
             bench_memory(servers, wanted.seconds, wanted.requests)
         if any(what.startswith("postgres") for what in wanted.what):
