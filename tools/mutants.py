@@ -13,33 +13,22 @@ PLANTED_BUG has the number of the one that is on. tools/mutants/README.md descri
 import argparse
 import collections
 import concurrent.futures
-import dataclasses
 import fcntl
-import functools
 import os
-import pathlib
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-import tomllib
-import zlib
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-DATA = ROOT / "tools/mutants"
+from planted_bugs import FORMS, ROOT, places_of, read_all
+
 PLACE = ROOT / "build/mutants"
 TREE = PLACE / "tree"  # the sources with the switches
 BUILD = PLACE / "build"
 WANTED = 0.95  # the share that is noticed
-KEYS = {"name", "file", "was", "is", "form", "suites", "equivalent"}
-FORMS = {"expression": "({switch} ? ({wrong}) : ({right}))",
-         "statement": "{{ if ({switch}) {{ {wrong} }} else {{ {right} }} }}"}
-
-# C++ files with text of SQL. What such text, and that of SQL and Lua files, goes through on its way
-# to the server.
-TEXTS = {"src/store/postgres/queries/statements.cpp", "src/messaging/postgres_queue/statements.cpp"}
+# What text of SQL and Lua goes through on its way to the server.
 SEAMS = [
     ("src/store/postgres/schema.cpp", "hash.part(text)", "hash.part(planted::text(text))"),
     ("src/store/postgres/schema.cpp", "out += text;", "out += planted::text(text);"),
@@ -91,134 +80,6 @@ inline std::string text(std::string_view right) {
 
 }  // namespace planted
 """
-
-
-@dataclasses.dataclass
-class Mutant:
-    room: str
-    name: str
-    file: str
-    was: str
-    wrong: str
-    form: str
-    suites: list
-    equivalent: str
-    number: int = 0
-
-    def __str__(self):
-        return f"{self.room}/{self.name}"
-
-
-# --- the data -----------------------------------------------------------------------------------
-
-def read(file, errors):
-    """The mutants of one file; what is wrong with the data goes to `errors`."""
-    room = str(file.relative_to(DATA).with_suffix(""))
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        errors.append(f"{file}: {error}")
-        return []
-    found = []
-    for row in table.get("mutant", []):
-        label = f"{room}/{row.get('name', '?')}"
-        lacking = {"name", "file", "was", "is"} - row.keys()
-        if lacking or row.keys() - KEYS:
-            errors.append(f"{label}: lacks {sorted(lacking)}, unknown {sorted(row.keys() - KEYS)}")
-            continue
-        form = row.get("form", "expression")
-        if form not in {*FORMS, "text"}:
-            errors.append(f"{label}: there is no form {form}")
-        if form != "text" and "//" in row["was"].splitlines()[-1] + row["is"]:
-            errors.append(f"{label}: a comment would hide the brace that the switch adds")
-        for part in ("was", "is"):
-            problem = problem_of_shape(form, row[part], row["file"])
-            if problem:
-                errors.append(f"{label}: `{part}` {problem}")
-        suites = row.get("suites", table.get("suites", []))
-        for suite in suites:
-            problem = problem_of(suite)
-            if problem:
-                errors.append(f"{label}: {problem}")
-        if not suites:
-            errors.append(f"{label}: no suites")
-        found.append(Mutant(room, row["name"], row["file"], row["was"], row["is"], form, suites,
-                            row.get("equivalent", "")))
-    return found
-
-
-def problem_of_shape(form, code, file):
-    """Why the code does not compile behind a switch of this form, or None."""
-    if form == "text":
-        seam = file in TEXTS or file.endswith((".sql", ".lua"))
-        return None if seam else "stands in a file whose text no seam replaces"
-    texts = r"""R"(\w*)\(.*?\)\1"|"(\\.|[^"\\])*"|'(\\.|[^'\\])'"""
-    bare = re.sub(texts, '""', code, flags=re.DOTALL)
-    depth, outside = 0, ""
-    for sign in bare:
-        depth -= sign in ")]}"
-        if depth < 0:
-            return "closes what it does not open"
-        outside += sign if depth == 0 else ""
-        depth += sign in "([{"
-    if depth or bare.count('"') % 2:
-        return "opens what it does not close"
-    if form == "statement":
-        return None if not code or bare.rstrip().endswith((";", "}")) else "is no statement"
-    wrong = re.match(r"\s*(&&|\|\||if\b|return\b)", bare) or re.search("[;,]", outside)
-    return "is no expression" if wrong else None
-
-
-@functools.cache
-def problem_of(suite):
-    """Why there can be no such suite, or None."""
-    name = suite.split(":")[0]
-    if name.endswith(".py"):
-        return None if (ROOT / "tests" / name).is_file() else f"no file tests/{name}"
-    return None if name in programs() else f"no program {name}"
-
-
-@functools.cache
-def programs():
-    """A folder of tests is a program, which is named after the folder."""
-    text = (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")
-    return {folder.replace("/", "_") + "_tests"
-            for folder in re.findall(r"^onceguard_room_tests\(([\w/]+)", text, re.MULTILINE)}
-
-
-def read_all():
-    errors = []
-    mutants = [each for file in sorted(DATA.rglob("*.toml")) for each in read(file, errors)]
-    for mutant in mutants:  # of its name, so that no other entry changes the number
-        mutant.number = zlib.crc32(str(mutant).encode()) & 0x7FFFFFFF
-    names = collections.Counter(str(mutant) for mutant in mutants)
-    errors += [f"{name}: stands {count} times" for name, count in names.items() if count > 1]
-    places_of(mutants, errors)
-    return mutants, errors
-
-
-def places_of(mutants, errors):
-    """For each file, (begin, end, mutant) in their order."""
-    places = collections.defaultdict(list)
-    texts = {}
-    for mutant in mutants:
-        path = ROOT / mutant.file
-        if not path.is_file():
-            errors.append(f"{mutant}: no file {mutant.file}")
-            continue
-        text = texts.setdefault(mutant.file, path.read_text(encoding="utf-8"))
-        count = text.count(mutant.was)
-        if count != 1:
-            errors.append(f"{mutant}: `was` occurs {count} times in {mutant.file}")
-            continue
-        begin = text.index(mutant.was)
-        places[mutant.file].append((begin, begin + len(mutant.was), mutant))
-    for found in places.values():
-        found.sort(key=lambda place: place[0])
-        for (_, end, first), (begin, _, second) in zip(found, found[1:]):
-            if begin < end and "text" not in (first.form, second.form):
-                errors.append(f"{second}: overlaps {first}")
-    return places
 
 
 # --- the build ----------------------------------------------------------------------------------
