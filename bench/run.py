@@ -113,9 +113,9 @@ class Servers:
     def gateway(self, name, *flags, store=None, level="error", binary=None):
         port = free_port()
         store = store or "sqlite:" + os.path.join(self.dir, name + ".db")
-        process = self.start([binary or BINARY, "gateway", "--listen", f"127.0.0.1:{port}", "--upstream",
-                              f"http://127.0.0.1:{self.upstream}", "--store", store, "--threads",
-                              "1", "--log-level", level, *flags], port)
+        process = self.start([binary or BINARY, "gateway", "--listen", f"127.0.0.1:{port}",
+                              "--upstream", f"http://127.0.0.1:{self.upstream}", "--store", store,
+                              "--threads", "1", "--log-level", level, *flags], port)
         return port, process
 
     def __exit__(self, *_):

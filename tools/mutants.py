@@ -16,7 +16,6 @@ import concurrent.futures
 import fcntl
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
