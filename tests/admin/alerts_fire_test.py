@@ -6,76 +6,16 @@ import os
 import pathlib
 import re
 import sqlite3
-import subprocess
 import threading
 
 import pytest
 
 from support.admin import Admin
+from support.alerts import RULES, assert_fires, wait_for
 from support.certificates import Authority
+from support.client import fields_for
 from support.samples import Samples, scrape
 from support.waiting import Stopwatch, wait_until
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-RULES = ROOT / "docs/monitoring/alerts.yml"
-STEP = 15  # seconds between two scrapes
-QUIET, LATER = 40, 480  # scrapes: ten minutes, two hours
-GROWING = ("_total", "_bucket", "_count", "_sum")
-
-
-def expression(alert):
-    return re.search(rf"- alert: {alert}\n(.*?)labels:", RULES.read_text(), re.S)[1]
-
-
-def number(value):
-    return f"{value:.6f}"
-
-
-def series_of(alert, before, after, lasts, now):
-    """The samples that the rule looks at: as before, then as after, then as before again."""
-    names = set(re.findall(r"\b(?:onceguard_\w+|up)\b", expression(alert)))
-    for (name, labels), last in sorted(after.items()):
-        if name not in names:
-            continue
-        first = before.get((name, labels))
-        if name.endswith("_timestamp_seconds"):  # the tool's clock begins at 0
-            last, first = last - now, None if first is None else first - now
-        grows = name.endswith(GROWING)
-        begin = f"_x{QUIET}" if first is None else f"{number(first)}x{QUIET}"
-        step = last - (first or 0) if grows else 0
-        if name == "onceguard_oldest_unknown_seconds":
-            step = STEP
-        values = f"{begin} {number(last)}+{number(max(step, 0))}x{lasts}"
-        if lasts < LATER and first is not None and not grows:
-            values += f" {number(first)}x{LATER - lasts}"
-        text = ",".join(f'{key}="{value}"' for key, value in
-                        [("instance", "a"), ("job", "onceguard"), *labels])
-        yield f"      - series: '{name}{{{text}}}'\n        values: '{values}'\n"
-
-
-def assert_fires(alert, before, after, folder, lasts=LATER, now=0):
-    """Not while all is as before, and at some time after it."""
-    fired = f'ALERTS{{alertname="{alert}",alertstate="firing"}}'
-    whole = "".join(series_of(alert, before, after, lasts, now))
-    assert whole, f"no series for {alert}"
-    (folder / "case.yml").write_text(f"""
-rule_files: [{RULES}]
-evaluation_interval: {STEP}s
-tests:
-  - interval: {STEP}s
-    input_series:
-{whole}
-    promql_expr_test:
-      - expr: 'count({fired}) or vector(0)'
-        eval_time: {(QUIET - 1) * STEP}s
-        exp_samples: [{{labels: '{{}}', value: 0}}]
-      - expr: 'count(count_over_time({fired}[3h])) > bool 0'
-        eval_time: {(QUIET + LATER) * STEP}s
-        exp_samples: [{{labels: '{{}}', value: 1}}]
-""")
-    done = subprocess.run(["promtool", "test", "rules", "case.yml"], cwd=folder, text=True,
-                          capture_output=True, timeout=60, check=False)
-    assert done.returncode == 0, f"{done.stderr}{done.stdout}{whole}"
 
 
 @contextlib.contextmanager
@@ -84,11 +24,6 @@ def write_lock(gateway):
     with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
-
-
-def wait_for(admin, name, value, **labels):
-    wait_until(lambda: scrape(admin).value(name, **labels) == value, 30, f"{name} being {value}")
-    return scrape(admin)
 
 
 @pytest.mark.parametrize("alert, lasts", [("OnceguardNotReady", 6), ("OnceguardStoreAway", 6)])
@@ -205,6 +140,29 @@ def test_connections_that_are_nearly_all_taken(begin_admin, tmp_path):
     for one in held:
         one.close()
     assert_fires("OnceguardConnectionsFull", before, after, tmp_path)
+
+
+def test_buffers_that_are_nearly_full(begin_admin, own_upstream, fresh_key, tmp_path):
+    """Of answers that nobody reads."""
+    gateway, admin = begin_admin(max_buffered="4MiB", replay_cache="0", threads=1)
+    before = wait_for(admin, "onceguard_buffered_bytes", 0)
+    gate = fresh_key()
+    with contextlib.ExitStack() as held:
+        for key in (fresh_key() for _ in range(12)):
+            connection = held.enter_context(gateway.connect(receive_buffer=4096))
+            connection.send_request("POST", "/charges",
+                                    fields_for(key, {"gate": gate, "size": 1 << 20}), b"x")
+            own_upstream.arrived(key=key)
+        own_upstream.open(gate)
+
+        def full():
+            seen = scrape(admin)
+            share = seen.value("onceguard_buffered_bytes") / \
+                seen.value("onceguard_buffered_limit_bytes")
+            return seen if share > 0.8 else None
+        after = wait_until(full, 30, "buffers that are nearly full")
+    assert_fires("OnceguardBuffersFull", before, after, tmp_path)
+    wait_for(admin, "onceguard_buffered_bytes", 0)
 
 
 def test_claims_that_take_long(begin_admin, key, tmp_path):
