@@ -86,8 +86,8 @@ def problem_of_shape(form, code, file):
         return "opens what it does not close"
     if form == "statement":
         return None if not code or bare.rstrip().endswith((";", "}")) else "is no statement"
-    wrong = re.match(r"\s*(&&|\|\||if\b|return\b)", bare) or re.search("[;,]", outside)
-    return "is no expression" if wrong else None
+    wrong = r"^\s*(&&|\|\||if\b|return\b)|[;,]|(&&|\|\|)\s*$"
+    return "is no expression" if re.search(wrong, outside) else None
 
 
 @functools.cache
