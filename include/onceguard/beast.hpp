@@ -140,10 +140,17 @@ inline http::answer_view view_of(const made_answer& made, std::vector<field>& fi
 
 template <class Handler>
 auto call_handler(Handler& handler, request_type& message, http::exchange& running) {
-  if constexpr (std::invocable<Handler&, request_type&, http::exchange&>) {
+  constexpr bool takes_one = std::invocable<Handler&, request_type&>;
+  constexpr bool takes_both = std::invocable<Handler&, request_type&, http::exchange&>;
+  static_assert(takes_one || takes_both,
+                "onceguard: this handler takes other parameters: it takes an "
+                "onceguard::beast::request_type&, and an onceguard::http::exchange& if it likes");
+  if constexpr (takes_both) {
     return handler(message, running);
-  } else {
+  } else if constexpr (takes_one) {
     return handler(message);
+  } else {
+    return boost::asio::awaitable<response_type>();
   }
 }
 
@@ -194,7 +201,9 @@ boost::beast::http::message_generator served(request_type& message, Serve serve,
   detail::drop_reserved(message);
   std::vector<field> fields;
   const auto request = detail::request_of(message, fields, client_address);
-  return detail::make_response(serve(request), message.version(), message.keep_alive());
+  http::response made;
+  http::detail::answer_by(serve, request, [&](http::response got) { made = std::move(got); });
+  return detail::make_response(std::move(made), message.version(), message.keep_alive());
 }
 
 }  // namespace v1

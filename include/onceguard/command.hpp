@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <onceguard/callable.hpp>
 #include <onceguard/execution.hpp>
 #include <onceguard/guard.hpp>
 #include <onceguard/request.hpp>
@@ -139,11 +140,11 @@ struct command_rules {
   /// caller's thread. However long it takes, timeout and lease are kept, and a command that has
   /// ended is settled meanwhile: `keep_in_file` bytes may wait for it, and then the command waits.
   /// An exception ends the command if it runs, with its outcome unknown.
-  std::function<void(output_stream, std::string_view)> on_output;
+  callable<void(output_stream, std::string_view)> on_output;
   /// Called on a thread of the attempt when it begins. The object lives until `on_end`.
-  std::function<void(running_command&)> on_start;
+  callable<void(running_command&)> on_start;
   /// Called on that thread when no command runs any more.
-  std::function<void()> on_end;
+  callable<void()> on_end;
   /// A stop request ends the wait for a running twin, and for the next attempt. Whoever wants to
   /// end a running command sends it a signal.
   std::stop_token stop;

@@ -3,12 +3,12 @@
 // calls are in postgres.hpp, pqxx.hpp and sqlite.hpp.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <onceguard/callable.hpp>
 #include <onceguard/configuration.hpp>
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
@@ -52,10 +52,10 @@ struct execute_policy {
 /// commits together with the data that the work wrote. The answer has a status from 100 to 999;
 /// without HTTP, use 200.
 /// An exception rolls back the whole transaction, including the claim, and is rethrown.
-using effect_work = std::function<answer(const lease&)>;
+using effect_work = callable<answer(const lease&)>;
 
 /// Undoes the effect of a completed step, whose stored result it gets. See steps::step.
-using compensation_work = std::function<void(const std::string& stored)>;
+using compensation_work = callable<void(const std::string& stored)>;
 
 /// Work in several transactions: a saga (Garcia-Molina and Salem, "Sagas", SIGMOD 1987). The record
 /// remembers which steps are done, and the result of each. A later attempt continues after the last
@@ -83,7 +83,7 @@ class steps {
   /// to each step whose effect must not stay. It runs within a call of `fail` or `step`, in this
   /// attempt or in a later one, so what it refers to must outlive the other calls of the work. It
   /// may not fail for good: if it throws, the attempt ends, and the next attempt runs it again.
-  virtual std::string step(std::string_view name, const std::function<std::string()>& work,
+  virtual std::string step(std::string_view name, const callable<std::string()>& work,
                            const compensation_work& compensation = {}) = 0;
 
   /// The work can't be finished, and another attempt could not finish it either (the card is
@@ -112,7 +112,7 @@ class steps {
 
 /// Returns the answer when all steps are done. The code between two steps may run again in each
 /// attempt, also in one that compensates the steps after it.
-using steps_work = std::function<answer(steps&)>;
+using steps_work = callable<answer(steps&)>;
 
 }  // namespace v1
 }  // namespace onceguard

@@ -30,6 +30,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <onceguard/callable.hpp>
 #include <onceguard/change.hpp>
 #include <onceguard/codec.hpp>
 #include <onceguard/configuration.hpp>
@@ -111,6 +112,58 @@ concept awaitable_work =
     (std::invocable<Work&, running&> || std::invocable<Work&>)&&storable<awaited_result_of<Work>> &&
     std::same_as<result_of<Work>, boost::asio::awaitable<awaited_result_of<Work>>>;
 
+/// @cond
+namespace detail {
+
+template <class Work>
+concept work_of_any_result = std::invocable<Work&, running&> || std::invocable<Work&>;
+
+/// Says why the result of work can't be kept.
+template <class Work, class Result>
+constexpr void refuse_result() {
+  constexpr bool text = std::convertible_to<Result, std::string_view>;
+  static_assert(!std::is_void_v<Result>,
+                "onceguard: this work returns nothing: return a result that a repeat gets, such as "
+                "std::string()");
+  static_assert(!text,
+                "onceguard: this work returns text whose bytes nobody keeps: return "
+                "std::string(text)");
+  static_assert(std::is_void_v<Result> || text || storable<Result>,
+                "onceguard: what this work returns can't be stored: return std::string or "
+                "onceguard::answer, include <onceguard/json.hpp>, or specialise onceguard::codec");
+}
+
+/// Says why this is no work.
+template <class Work>
+constexpr void refuse_work() {
+  static_assert(work_of_any_result<Work>,
+                "onceguard: this work takes other parameters: it takes none, or an "
+                "onceguard::running&");
+  if constexpr (work_of_any_result<Work>) refuse_result<Work, result_of<Work>>();
+}
+
+template <class Result>
+inline constexpr bool is_awaitable = false;
+template <class Result>
+inline constexpr bool is_awaitable<boost::asio::awaitable<Result>> = true;
+
+/// Says why this is no work in a coroutine.
+template <class Work>
+constexpr void refuse_awaitable_work() {
+  static_assert(work_of_any_result<Work>,
+                "onceguard: this work takes other parameters: it takes none, or an "
+                "onceguard::running&");
+  if constexpr (work_of_any_result<Work>) {
+    static_assert(is_awaitable<result_of<Work>>,
+                  "onceguard: this work returns no awaitable: return "
+                  "boost::asio::awaitable<std::string>, or call execute");
+    if constexpr (is_awaitable<result_of<Work>>) refuse_result<Work, awaited_result_of<Work>>();
+  }
+}
+
+}  // namespace detail
+/// @endcond
+
 /// Work of guard::start that is not finished yet. Any one thread at a time may use it. A job that
 /// is dropped is in doubt: its outcome is unknown.
 template <storable T>
@@ -179,6 +232,22 @@ class guard {
     return execute(request, policy(), std::forward<Work>(work));
   }
 
+  /// What is no work is told why.
+  template <class Work>
+    requires(!work_of_result<Work>)
+  execution<std::string> execute(const request& /*request*/, const route_policy& /*policy*/,
+                                 Work&& /*work*/) {
+    detail::refuse_work<Work>();
+    return refusal();
+  }
+  /// The same.
+  template <class Work>
+    requires(!work_of_result<Work>)
+  execution<std::string> execute(const request& /*request*/, Work&& /*work*/) {
+    detail::refuse_work<Work>();
+    return refusal();
+  }
+
   /// For a coroutine on any executor, which `work` runs on too; `work` returns an awaitable of the
   /// result. Where the executor is that of an io_context(1), the store is called from there, else
   /// from the guard's own thread. A cancellation of the awaiting coroutine ends a wait for a
@@ -197,14 +266,36 @@ class guard {
       request request, Work work) {
     return async_execute(std::move(request), policy(), std::move(work));
   }
+  /// What is no work in a coroutine is told why.
+  template <class Work>
+    requires(!awaitable_work<Work>)
+  boost::asio::awaitable<execution<std::string>> async_execute(request /*request*/,
+                                                               const route_policy& /*policy*/,
+                                                               Work /*work*/) {
+    detail::refuse_awaitable_work<Work>();
+    return {};
+  }
+  /// The same.
+  template <class Work>
+    requires(!awaitable_work<Work>)
+  boost::asio::awaitable<execution<std::string>> async_execute(request /*request*/, Work /*work*/) {
+    detail::refuse_awaitable_work<Work>();
+    return {};
+  }
 
   /// Returns at once. `work` is called on the guard's own thread with a job<T>, which it finishes
   /// from any thread, now or later; then `done` is called with the execution<T>, on the guard's
   /// thread. Neither may block. What `work` throws is logged, and settles the record as
   /// policy.exception says.
   template <storable T>
-  void start(request request, route_policy policy, std::function<void(job<T>)> work,
-             std::function<void(execution<T>)> done);
+  void start(request request, route_policy policy, callable<void(job<T>)> work,
+             callable<void(execution<T>)> done);
+  /// A type that can't be stored is told why.
+  template <class T, class... Work>
+    requires(!storable<T>)
+  void start(request /*request*/, route_policy /*policy*/, Work&&... /*work*/) {
+    detail::refuse_result<T, T>();
+  }
 
   // ---- the same in pieces
 

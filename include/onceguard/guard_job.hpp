@@ -1,7 +1,6 @@
 // Work of guard::start that is finished later. Included by guard.hpp.
 #pragma once
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -50,7 +49,7 @@ class job {
  private:
   friend class guard;
   job(guard& owner, std::shared_ptr<const route_policy> policy, lease_handle held,
-      std::function<void(execution<T>)> done)
+      callable<void(execution<T>)> done)
       : owner_(&owner),
         policy_(std::move(policy)),
         held_(std::move(held)),
@@ -74,12 +73,12 @@ class job {
   guard* owner_;
   std::shared_ptr<const route_policy> policy_;  // outlives the lease
   std::optional<lease_handle> held_;
-  std::function<void(execution<T>)> done_;
+  callable<void(execution<T>)> done_;
 };
 
 template <storable T>
-void guard::start(request request, route_policy policy, std::function<void(job<T>)> work,
-                  std::function<void(execution<T>)> done) {
+void guard::start(request request, route_policy policy, callable<void(job<T>)> work,
+                  callable<void(execution<T>)> done) {
   auto kept = std::make_shared<const route_policy>(std::move(policy));
   begin_job(std::move(request), *kept,
             [this, kept, work = std::move(work), done = std::move(done)](claim_result begun) {

@@ -128,17 +128,84 @@ decltype(auto) call_handler(Handler& handler, exchange& running) {
   }
 }
 
+/// Whether the handler may be called so.
+template <class Handler>
+concept handler_of_any_answer = std::invocable<Handler&, exchange&> || std::invocable<Handler&>;
+
 /// `response handler(exchange&)` or `response handler()`.
 template <class Handler>
-concept blocking_handler = requires(Handler& handler, exchange& running) {
-  { call_handler(handler, running) } -> std::convertible_to<response>;
-};
+concept blocking_handler =
+    handler_of_any_answer<Handler> && requires(Handler& handler, exchange& running) {
+      { call_handler(handler, running) } -> std::convertible_to<response>;
+    };
 
 /// `awaitable<response> handler(exchange&)` or `awaitable<response> handler()`.
 template <class Handler>
-concept awaitable_handler = requires(Handler& handler, exchange& running) {
-  { call_handler(handler, running) } -> std::same_as<boost::asio::awaitable<response>>;
-};
+concept awaitable_handler =
+    handler_of_any_answer<Handler> && requires(Handler& handler, exchange& running) {
+      { call_handler(handler, running) } -> std::same_as<boost::asio::awaitable<response>>;
+    };
+
+/// @cond
+namespace detail {
+
+template <class Handler>
+using made_by = decltype(call_handler(std::declval<Handler&>(), std::declval<exchange&>()));
+
+/// Says why the answer of a handler can't be sent.
+template <class Handler, class Made>
+constexpr void refuse_made() {
+  static_assert(!std::is_void_v<Made>,
+                "onceguard: this handler returns nothing: return an onceguard::http::response");
+  static_assert(
+      std::is_void_v<Made> || std::convertible_to<Made, response>,
+      "onceguard: this handler returns another type: return an onceguard::http::response, "
+      "such as {200, {}, std::string(text)}");
+}
+
+/// Passes on the answer of a function of plain messages, such as sqlite::serve.
+template <class Serve, class Send>
+void answer_by(Serve& serve, const request& arrived, Send send) {
+  constexpr bool takes = std::invocable<Serve&, const request&>;
+  static_assert(takes,
+                "onceguard: this function takes other parameters: it takes a const "
+                "onceguard::http::request&");
+  if constexpr (takes) {
+    using made = std::invoke_result_t<Serve&, const request&>;
+    refuse_made<Serve, made>();
+    if constexpr (std::convertible_to<made, response>) send(serve(arrived));
+  }
+}
+
+/// Says why this is no handler.
+template <class Handler>
+constexpr void refuse_handler() {
+  static_assert(handler_of_any_answer<Handler>,
+                "onceguard: this handler takes other parameters: it takes none, or an "
+                "onceguard::http::exchange&");
+  if constexpr (handler_of_any_answer<Handler>) {
+    using made = made_by<Handler>;
+    static_assert(!onceguard::detail::is_awaitable<made>,
+                  "onceguard: this handler is a coroutine: call async_serve");
+    if constexpr (!onceguard::detail::is_awaitable<made>) refuse_made<Handler, made>();
+  }
+}
+
+/// Says why this is no handler in a coroutine.
+template <class Handler>
+constexpr void refuse_awaitable_handler() {
+  static_assert(handler_of_any_answer<Handler>,
+                "onceguard: this handler takes other parameters: it takes none, or an "
+                "onceguard::http::exchange&");
+  if constexpr (handler_of_any_answer<Handler>) {
+    static_assert(awaitable_handler<Handler>,
+                  "onceguard: this handler is no coroutine of a response: return "
+                  "boost::asio::awaitable<onceguard::http::response>, or call serve");
+  }
+}
+
+}  // namespace detail
+/// @endcond
 
 /// Thread-safe. The guard must outlive it.
 class middleware {
@@ -158,6 +225,13 @@ class middleware {
   /// Serves a request; blocks. What the handler throws is rethrown after the record was settled.
   template <blocking_handler Handler>
   [[nodiscard]] response serve(const request& request, Handler&& handler) const;
+  /// What is no handler is told why.
+  template <class Handler>
+    requires(!blocking_handler<Handler>)
+  response serve(const request& /*request*/, Handler&& /*handler*/) const {
+    detail::refuse_handler<Handler>();
+    return {};
+  }
 
   /// The same on the executor that awaits it. The targets of the request's views must outlive the
   /// call. A cancellation ends a wait for a running twin, and reaches the handler; before the
@@ -165,6 +239,13 @@ class middleware {
   template <awaitable_handler Handler>
   [[nodiscard]] boost::asio::awaitable<response> async_serve(request request,
                                                              Handler handler) const;
+  /// What is no handler in a coroutine is told why.
+  template <class Handler>
+    requires(!awaitable_handler<Handler>)
+  boost::asio::awaitable<response> async_serve(request /*request*/, Handler /*handler*/) const {
+    detail::refuse_awaitable_handler<Handler>();
+    return {};
+  }
 
   /// For adapters: the same with answers in the server's own type, which are not copied.
   /// `awaitable<Made> handler(exchange&)`; `answer_view view(const Made&, std::vector<field>&)`

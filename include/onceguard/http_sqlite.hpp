@@ -5,8 +5,6 @@
 //     return onceguard::http::response{201, {}, "paid"};
 //   });
 #pragma once
-#include <functional>
-
 #include <onceguard/http_transaction.hpp>
 #include <onceguard/sqlite.hpp>
 
@@ -17,7 +15,7 @@ inline namespace v1 {
 /// The middleware needs no guard.
 [[nodiscard]] inline http::response serve(const http::middleware& middleware, sqlite3* database,
                                           const http::request& request,
-                                          const std::function<http::response()>& handler) {
+                                          const callable<http::response()>& handler) {
   return http::serve_in_transaction(
       middleware, request,
       [database](const onceguard::request& wanted, const execute_policy& policy,

@@ -28,7 +28,7 @@ void require_no_transaction(bool open);
 /// where the commit was refused.
 [[nodiscard]] response serve_in_transaction(const middleware& middleware, const request& request,
                                             const execute_call& execute,
-                                            const std::function<response()>& handler);
+                                            const callable<response()>& handler);
 
 }  // namespace v1
 }  // namespace onceguard::http

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <exception>
 #include <httplib.h>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -179,9 +180,18 @@ void serve(const http::middleware& middleware, const Handler& handler,
 /// guarded: the body is to be read before.
 template <class Handler>
 ::httplib::Server::Handler guarded(const http::middleware& middleware, Handler handler) {
-  return [&middleware, handler = std::move(handler)](const ::httplib::Request& message,
-                                                     ::httplib::Response& answer) {
-    detail::serve(middleware, handler, message, answer);
+  constexpr bool fits =
+      std::is_invocable_v<const Handler&, const ::httplib::Request&, ::httplib::Response&,
+                          http::exchange&> ||
+      std::is_invocable_v<const Handler&, const ::httplib::Request&, ::httplib::Response&>;
+  static_assert(
+      fits,
+      "onceguard: this handler takes other parameters, or is mutable: threads share it as "
+      "const, with (const httplib::Request&, httplib::Response&)");
+  // A server copies its handlers.
+  return [&middleware, handler = std::make_shared<const Handler>(std::move(handler))](
+             const ::httplib::Request& message, ::httplib::Response& answer) {
+    if constexpr (fits) detail::serve(middleware, *handler, message, answer);
   };
 }
 
@@ -191,7 +201,8 @@ template <class Serve>
 void served(const ::httplib::Request& message, ::httplib::Response& answer, Serve serve) {
   detail::drop_reserved(message);
   const detail::shown_request shown(message);
-  detail::put(serve(shown.view), answer);
+  http::detail::answer_by(serve, shown.view,
+                          [&](http::response made) { detail::put(std::move(made), answer); });
 }
 
 }  // namespace v1

@@ -7,11 +7,11 @@
 // afterwards: acknowledge, give back, or dead-letter. See reply_to.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include <onceguard/callable.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
@@ -95,7 +95,7 @@ enum class broker_reply : std::uint8_t {
 
 /// The handler of one message. The lease tells the attempt. What it throws is a failed attempt; its
 /// effects in the inbox's transaction are rolled back. See message_rejected.
-using message_handler = std::function<void(const inbox_message&, const lease&)>;
+using message_handler = callable<void(const inbox_message&, const lease&)>;
 
 }  // namespace v1
 }  // namespace onceguard

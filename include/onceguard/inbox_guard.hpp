@@ -14,7 +14,7 @@ inline namespace v1 {
 class guarded_inbox {
  public:
   /// Called with the lease, of which `running::may_go_on` tells whether it is still held.
-  using handler = std::function<void(const inbox_message&, running&)>;
+  using handler = callable<void(const inbox_message&, running&)>;
 
   /// Throws std::invalid_argument for a policy whose members are not positive.
   guarded_inbox(guard& records, std::string subscriber, inbox_policy policy = {});

@@ -23,6 +23,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -347,9 +348,16 @@ class joining_handler final : public server::Handler {
 /// Http::HttpError is an answer, whose status decides as that of any other.
 template <class Handler>
 ::Pistache::Rest::Route::Handler guarded(const http::middleware& middleware, Handler handler) {
-  return [&middleware, handler = std::move(handler)](::Pistache::Rest::Request message,
-                                                     ::Pistache::Http::ResponseWriter writer) {
-    detail::serve(middleware, handler, message, std::move(writer));
+  constexpr bool fits =
+      std::is_invocable_v<const Handler&, const ::Pistache::Rest::Request&, response_writer>;
+  static_assert(
+      fits,
+      "onceguard: this handler takes other parameters, or is mutable: threads share it as "
+      "const, with (const Pistache::Rest::Request&, onceguard::pistache::response_writer)");
+  // A router copies its handlers.
+  return [&middleware, handler = std::make_shared<const Handler>(std::move(handler))](
+             ::Pistache::Rest::Request message, ::Pistache::Http::ResponseWriter writer) {
+    if constexpr (fits) detail::serve(middleware, *handler, message, std::move(writer));
     return ::Pistache::Rest::Route::Result::Ok;
   };
 }
@@ -360,7 +368,8 @@ template <class Serve>
 ::Pistache::Rest::Route::Result served(::Pistache::Rest::Request message,
                                        ::Pistache::Http::ResponseWriter writer, Serve serve) {
   const detail::shown_request shown(message);
-  detail::send(serve(shown.view), writer);
+  http::detail::answer_by(serve, shown.view,
+                          [&](http::response made) { detail::send(std::move(made), writer); });
   return ::Pistache::Rest::Route::Result::Ok;
 }
 

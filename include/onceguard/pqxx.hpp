@@ -2,7 +2,6 @@
 // those of postgres.hpp. Header-only: the caller needs the headers and the library of libpqxx,
 // onceguard does not.
 #pragma once
-#include <functional>
 #include <memory>
 #include <pqxx/pqxx>
 #include <string>
@@ -117,7 +116,7 @@ class pqxx_transaction final : public sql_transaction {
 };
 
 /// Must use only the given transaction.
-using pqxx_work = std::function<answer(pqxx::transaction_base&, const lease&)>;
+using pqxx_work = callable<answer(pqxx::transaction_base&, const lease&)>;
 
 /// As execute on a libpq connection, in a transaction of its own.
 [[nodiscard]] inline result<verdict> execute(pqxx::connection& connection, const request& request,
@@ -144,10 +143,9 @@ class pqxx_steps {
   pqxx_steps(steps& flow, pqxx_transaction& transaction) : flow_(flow), transaction_(transaction) {}
 
   /// As steps::step. Both functions get the transaction that they run in.
-  std::string step(std::string_view name,
-                   const std::function<std::string(pqxx::transaction_base&)>& work,
-                   const std::function<void(pqxx::transaction_base&, const std::string& stored)>&
-                       compensation = {}) {
+  std::string step(
+      std::string_view name, const callable<std::string(pqxx::transaction_base&)>& work,
+      const callable<void(pqxx::transaction_base&, const std::string& stored)>& compensation = {}) {
     const auto in_step = [&] {
       return pqxx_transaction::translating([&] { return work(transaction_.open()); });
     };
@@ -174,7 +172,7 @@ class pqxx_steps {
 [[nodiscard]] inline result<verdict> execute_steps(pqxx::connection& connection,
                                                    const request& request,
                                                    const execute_policy& policy,
-                                                   const std::function<answer(pqxx_steps&)>& work) {
+                                                   const callable<answer(pqxx_steps&)>& work) {
   pqxx_transaction transaction(connection);
   return execute_steps(transaction, request, policy, [&](steps& flow) {
     pqxx_steps with_transactions(flow, transaction);

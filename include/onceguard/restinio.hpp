@@ -72,7 +72,13 @@ request_handling_status_t call_handler(Handler& handler, std::shared_ptr<Request
   if constexpr (std::invocable<Handler&, std::shared_ptr<Request>, http::exchange&>) {
     return handler(std::move(message), running);
   } else {
-    return handler(std::move(message));
+    constexpr bool fits =
+        std::is_invocable_r_v<request_handling_status_t, Handler&, std::shared_ptr<Request>>;
+    static_assert(
+        fits,
+        "onceguard: this handler is none of RESTinio: it takes a request handle, and an "
+        "onceguard::http::exchange& if it likes, and returns a request_handling_status_t");
+    if constexpr (fits) return handler(std::move(message));
   }
 }
 
@@ -136,7 +142,9 @@ template <class Extra, class Serve>
     const ::restinio::generic_request_handle_t<Extra>& message, Serve serve) {
   std::vector<field> fields;
   std::string address;
-  auto made = serve(detail::request_of(*message, fields, address));
+  http::response made;
+  http::detail::answer_by(serve, detail::request_of(*message, fields, address),
+                          [&](http::response got) { made = std::move(got); });
   // Not from within the handler: RESTinio (0.6.16) would begin to read the next request at the
   // handler's return and once more at the end of the write, and lose what came between the two.
   boost::asio::post(boost::asio::system_executor(),

@@ -35,7 +35,7 @@ class raised {
 
 // --- the way forward ------------------------------------------------------------------------
 
-std::string step_flow::step(std::string_view name, const std::function<std::string()>& work,
+std::string step_flow::step(std::string_view name, const callable<std::string()>& work,
                             const compensation_work& compensation) {
   check_open("step");
   if (compensations_.size() < uncompensated()) return pass_earlier(name, compensation);
@@ -64,7 +64,7 @@ std::string step_flow::pass_earlier(std::string_view name, const compensation_wo
   return earlier.stored;
 }
 
-void step_flow::run_step(std::string_view name, const std::function<std::string()>& work) {
+void step_flow::run_step(std::string_view name, const callable<std::string()>& work) {
   auto with_this = progress_;
   with_this.done.push_back({std::string(name), {}});
   commit(name, [&] {

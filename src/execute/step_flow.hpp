@@ -24,7 +24,7 @@ class step_flow : public steps {
   step_flow(const record_id& id, const lease& held, step_progress progress)
       : id_(id), held_(held), progress_(std::move(progress)) {}
 
-  std::string step(std::string_view name, const std::function<std::string()>& work,
+  std::string step(std::string_view name, const callable<std::string()>& work,
                    const compensation_work& compensation) override;
   [[nodiscard]] std::string key_for(std::string_view purpose) const override;
   [[nodiscard]] const lease& held() const noexcept override { return held_; }
@@ -53,7 +53,7 @@ class step_flow : public steps {
   }
   void check_open(const char* call) const;
   std::string pass_earlier(std::string_view name, const compensation_work& compensation);
-  void run_step(std::string_view name, const std::function<std::string()>& work);
+  void run_step(std::string_view name, const callable<std::string()>& work);
   [[noreturn]] void turn_back(answer_ptr reply);
   /// Whether the record has to get the failure's answer first.
   enum class mark : std::uint8_t { missing, stored };

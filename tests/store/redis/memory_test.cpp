@@ -83,16 +83,18 @@ TEST_F(redis_memory_test, an_answer_that_no_replica_has_is_not_replayed_where_on
   const redis_server replica(settings);
   wait_until("a replica", [&] { return is_attached(replica); });
   const auto alone = open(master);
-  const auto confirmed = open(master, "min_replicas=1");
-  blocking_store writer(*alone), reader(*confirmed);
+  // Two, as a connection takes nothing else while it waits for the replica.
+  const auto confirmed = open(master, "min_replicas=1"), other = open(master, "min_replicas=1");
+  blocking_store writer(*alone), reader(*confirmed), settler(*other);
   reader.completed(claim_of("before"));
+  settler.completed(claim_of("before that"));
   replica.pause();
   writer.completed(claim_of("k"));
   const auto early = reader.try_claim(claim_of("k"), milliseconds(300));
   // A holder that was superseded gets the stored answer: this is decided on a look alone.
   lease superseded;
   superseded.token = 7;
-  const auto settles = reader.settles({settle_of(claim_of("k"), superseded)}, milliseconds(300));
+  const auto settles = settler.settles({settle_of(claim_of("k"), superseded)}, milliseconds(300));
   replica.go_on();
   ASSERT_FALSE(early) << "an answer that a failover would lose";
   EXPECT_EQ(early.error().code, errc::store_unreachable);
