@@ -8,7 +8,6 @@
 // A service whose effect lies in its own PostgreSQL or SQLite database does better with
 // onceguard/postgres.hpp or onceguard/sqlite.hpp: there, effect and record commit together.
 #pragma once
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -19,7 +18,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <boost/asio/awaitable.hpp>
@@ -37,6 +35,7 @@
 #include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/execution.hpp>
+#include <onceguard/guard_work.hpp>  // IWYU pragma: export
 #include <onceguard/policy.hpp>
 #include <onceguard/request.hpp>
 #include <onceguard/store.hpp>
@@ -81,88 +80,6 @@ class running {
  private:
   lease_handle& held_;
 };
-
-/// Calls work with the lease, if it takes one.
-template <class Work>
-decltype(auto) call_work(Work& work, running& run) {
-  if constexpr (std::invocable<Work&, running&>) {
-    return work(run);
-  } else {
-    return work();
-  }
-}
-
-/// What the work returns.
-template <class Work>
-using result_of =
-    std::decay_t<decltype(call_work(std::declval<Work&>(), std::declval<running&>()))>;
-
-/// Work that blocks: `T work(running&)` or `T work()`.
-template <class Work>
-concept work_of_result =
-    (std::invocable<Work&, running&> || std::invocable<Work&>)&&storable<result_of<Work>>;
-
-/// What the awaitable of the work returns.
-template <class Work>
-using awaited_result_of = typename result_of<Work>::value_type;
-
-/// Work in a coroutine: `awaitable<T> work(running&)` or `awaitable<T> work()`.
-template <class Work>
-concept awaitable_work =
-    (std::invocable<Work&, running&> || std::invocable<Work&>)&&storable<awaited_result_of<Work>> &&
-    std::same_as<result_of<Work>, boost::asio::awaitable<awaited_result_of<Work>>>;
-
-/// @cond
-namespace detail {
-
-template <class Work>
-concept work_of_any_result = std::invocable<Work&, running&> || std::invocable<Work&>;
-
-/// Says why the result of work can't be kept.
-template <class Work, class Result>
-constexpr void refuse_result() {
-  constexpr bool text = std::convertible_to<Result, std::string_view>;
-  static_assert(!std::is_void_v<Result>,
-                "onceguard: this work returns nothing: return a result that a repeat gets, such as "
-                "std::string()");
-  static_assert(!text,
-                "onceguard: this work returns text whose bytes nobody keeps: return "
-                "std::string(text)");
-  static_assert(std::is_void_v<Result> || text || storable<Result>,
-                "onceguard: what this work returns can't be stored: return std::string or "
-                "onceguard::answer, include <onceguard/json.hpp>, or specialise onceguard::codec");
-}
-
-/// Says why this is no work.
-template <class Work>
-constexpr void refuse_work() {
-  static_assert(work_of_any_result<Work>,
-                "onceguard: this work takes other parameters: it takes none, or an "
-                "onceguard::running&");
-  if constexpr (work_of_any_result<Work>) refuse_result<Work, result_of<Work>>();
-}
-
-template <class Result>
-inline constexpr bool is_awaitable = false;
-template <class Result>
-inline constexpr bool is_awaitable<boost::asio::awaitable<Result>> = true;
-
-/// Says why this is no work in a coroutine.
-template <class Work>
-constexpr void refuse_awaitable_work() {
-  static_assert(work_of_any_result<Work>,
-                "onceguard: this work takes other parameters: it takes none, or an "
-                "onceguard::running&");
-  if constexpr (work_of_any_result<Work>) {
-    static_assert(is_awaitable<result_of<Work>>,
-                  "onceguard: this work returns no awaitable: return "
-                  "boost::asio::awaitable<std::string>, or call execute");
-    if constexpr (is_awaitable<result_of<Work>>) refuse_result<Work, awaited_result_of<Work>>();
-  }
-}
-
-}  // namespace detail
-/// @endcond
 
 /// Work of guard::start that is not finished yet. Any one thread at a time may use it. A job that
 /// is dropped is in doubt: its outcome is unknown.
@@ -232,7 +149,7 @@ class guard {
     return execute(request, policy(), std::forward<Work>(work));
   }
 
-  /// What is no work is told why.
+  /// Says what is wrong with other work.
   template <class Work>
     requires(!work_of_result<Work>)
   execution<std::string> execute(const request& /*request*/, const route_policy& /*policy*/,
@@ -266,7 +183,7 @@ class guard {
       request request, Work work) {
     return async_execute(std::move(request), policy(), std::move(work));
   }
-  /// What is no work in a coroutine is told why.
+  /// Says what is wrong with other work.
   template <class Work>
     requires(!awaitable_work<Work>)
   boost::asio::awaitable<execution<std::string>> async_execute(request /*request*/,
@@ -290,7 +207,7 @@ class guard {
   template <storable T>
   void start(request request, route_policy policy, callable<void(job<T>)> work,
              callable<void(execution<T>)> done);
-  /// A type that can't be stored is told why.
+  /// Says why a type can't be stored.
   template <class T, class... Work>
     requires(!storable<T>)
   void start(request /*request*/, route_policy /*policy*/, Work&&... /*work*/) {

@@ -225,7 +225,7 @@ class middleware {
   /// Serves a request; blocks. What the handler throws is rethrown after the record was settled.
   template <blocking_handler Handler>
   [[nodiscard]] response serve(const request& request, Handler&& handler) const;
-  /// What is no handler is told why.
+  /// Says what is wrong with other handlers.
   template <class Handler>
     requires(!blocking_handler<Handler>)
   response serve(const request& /*request*/, Handler&& /*handler*/) const {
@@ -239,7 +239,7 @@ class middleware {
   template <awaitable_handler Handler>
   [[nodiscard]] boost::asio::awaitable<response> async_serve(request request,
                                                              Handler handler) const;
-  /// What is no handler in a coroutine is told why.
+  /// Says what is wrong with other handlers.
   template <class Handler>
     requires(!awaitable_handler<Handler>)
   boost::asio::awaitable<response> async_serve(request /*request*/, Handler /*handler*/) const {

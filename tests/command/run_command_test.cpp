@@ -151,7 +151,10 @@ TEST_F(command_call, the_input_and_the_folder_are_those_of_the_command) {
   job.input = std::string(300'000, 'i');
   job.folder = "/usr";
   std::string output;
-  rules_.on_output = [&](output_stream, std::string_view bytes) { output += bytes; };
+  // It can only be moved.
+  rules_.on_output = [&, own = std::make_unique<int>()](output_stream, std::string_view bytes) {
+    output += bytes;
+  };
   EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
   EXPECT_EQ(output, job.input + "/usr\n");
 }

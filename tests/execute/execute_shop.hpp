@@ -149,7 +149,7 @@ class pqxx_till final : public till {
   class forwarded final : public steps {
    public:
     forwarded(pqxx_till& till, postgres::pqxx_steps& flow) : till_(till), steps_(flow) {}
-    std::string step(std::string_view name, const std::function<std::string()>& work,
+    std::string step(std::string_view name, const callable<std::string()>& work,
                      const compensation_work& compensation) override {
       const auto in_step = [&](pqxx::transaction_base& base) {
         const within here(till_, base);

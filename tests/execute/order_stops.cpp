@@ -13,7 +13,7 @@ class stopping_steps final : public onceguard::steps {
   stopping_steps(onceguard::steps& flow, std::string point)
       : flow_(flow), point_(std::move(point)) {}
 
-  std::string step(std::string_view name, const std::function<std::string()>& work,
+  std::string step(std::string_view name, const onceguard::callable<std::string()>& work,
                    const onceguard::compensation_work& compensation) override {
     const std::string text(name);
     reach("before " + text);

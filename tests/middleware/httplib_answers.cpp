@@ -1,6 +1,7 @@
 // A cpp-httplib server with a handler for each way of answering: httplib_answers PORT
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -94,10 +95,13 @@ int main(int, char** words) {
     response.set_content(std::to_string(runs), "text/plain");
   });
   const auto post = [&](const char* path, auto handler) {
-    server.Post(path, onceguard::httplib::guarded(middleware, handler));
+    server.Post(path, onceguard::httplib::guarded(middleware, std::move(handler)));
   };
   post("/whole", whole);
-  post("/packed", packed);
+  // A handler that can only be moved.
+  post("/packed", [own = std::make_unique<int>()](const Request& request, Response& response) {
+    packed(request, response);
+  });
   post("/without-status", without_status);
   post("/redirect", redirect);
   post("/stream", stream);

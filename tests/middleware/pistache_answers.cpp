@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -111,10 +112,13 @@ int main(int, char** words) {
   Pistache::Rest::Router router;
   routes::Get(router, "/runs", onceguard::pistache::guarded(middleware, count));
   const auto post = [&](const char* path, auto handler) {
-    routes::Post(router, path, onceguard::pistache::guarded(middleware, handler));
+    routes::Post(router, path, onceguard::pistache::guarded(middleware, std::move(handler)));
   };
   post("/whole", whole);
-  post("/packed", packed);
+  // A handler that can only be moved.
+  post("/packed", [own = std::make_unique<int>()](const Request& request, response_writer writer) {
+    packed(request, std::move(writer));
+  });
   post("/typed", typed);
   post("/stream", stream);
   post("/file", file);

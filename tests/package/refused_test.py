@@ -29,7 +29,7 @@ def errors_of(source):
 
 
 @pytest.mark.parametrize("name", ["library", "handlers", "adapters", "restinio"])
-def test_what_does_not_fit_is_told_in_one_sentence(name):
+def test_what_does_not_fit_gets_one_sentence(name):
     source = HERE / "refused" / f"{name}.cpp"
     text = source.read_text(encoding="utf-8")
     wanted = [(text[:said.start()].count("\n") + 1, said[1]) for said in SAYS.finditer(text)]

@@ -54,6 +54,16 @@ TEST_F(sqlite_inbox, a_statement_that_rolls_everything_back_fails_the_guilty_mes
   expect_that_bob_alone_failed(process("INSERT OR ROLLBACK INTO taken VALUES ('bob')"), "UNIQUE");
 }
 
+TEST_F(sqlite_inbox, a_handler_that_can_only_be_moved_runs) {
+  auto customer = std::make_unique<std::string>("dan");
+  const auto got = inbox_.process(
+      {"m4", "x"}, [this, customer = std::move(customer)](const inbox_message&, const lease&) {
+        run("INSERT INTO charges VALUES ('" + *customer + "')");
+      });
+  EXPECT_EQ(got->kind, inbox_result::handled);
+  EXPECT_EQ(charges("dan"), 1);
+}
+
 TEST_F(sqlite_inbox, such_failures_end_dead) {
   inbox_result last{};
   for (int i = 0; i < 1'000 && last != inbox_result::dead; ++i) {
