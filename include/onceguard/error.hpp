@@ -38,6 +38,9 @@ struct error {
   errc code{};                                         ///< the kind
   onceguard::effect effect = onceguard::effect::none;  ///< what is known of the effect
   std::string detail;                                  ///< for people: what was wrong, and where
+  /// Stays until a person mends it: credentials, a right, a certificate, a table that is missing.
+  /// The same call may succeed then, so retryable() says so, too.
+  bool lasting = false;
 
   error() = default;  // for boost::system::result::error() of a success
   /// A failure of kind `c` with the text `d` for people.

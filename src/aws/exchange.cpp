@@ -97,7 +97,9 @@ broken_exchange exchange::failure_of(int code) const {
   long sent = 0;
   curl_easy_getinfo(state_->curl.get(), CURLINFO_REQUEST_SIZE, &sent);
   const auto* const text = curl_easy_strerror(static_cast<CURLcode>(code));
-  return {state_->fault[0] != '\0' ? state_->fault : text, sent > 0};
+  const bool lasting = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
+                       code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_ISSUER_ERROR;
+  return {state_->fault[0] != '\0' ? state_->fault : text, sent > 0, lasting};
 }
 
 }  // namespace onceguard::aws

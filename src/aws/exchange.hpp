@@ -29,7 +29,8 @@ struct answer {
 /// Why there is no answer.
 struct broken_exchange {
   std::string why;
-  bool sent = false;  ///< the server may have got the request
+  bool sent = false;     ///< the server may have got the request
+  bool lasting = false;  ///< a person must mend it: certificates
 };
 
 /// How long a request may take.

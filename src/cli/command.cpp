@@ -62,8 +62,12 @@ CLI::Option* add_to(CLI::App& app, const argument& row, std::string* value) {
 }
 CLI::Option* add_to(CLI::App& app, const argument& row, std::vector<std::string>* values) {
   auto* const added = app.add_option(row.names, *values, row.text);
-  // Extra arguments would make a list of a value like "[a,b]", too.
-  if (row.names.starts_with('-')) added->allow_extra_args(false);
+  added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  // Extra arguments would make a list of a value like "[a,b]", too. Without them, a positional
+  // argument takes its least number of words and no more.
+  added->allow_extra_args(false);
+  constexpr int any_number = CLI::detail::expected_max_vector_size;
+  if (!row.names.starts_with('-')) added->expected(any_number, any_number);
   return added;
 }
 CLI::Option* add_to(CLI::App& app, const argument& row, std::size_t* value) {

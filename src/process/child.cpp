@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "process/control_group.hpp"
 #include "process/guardian.hpp"
 
 namespace onceguard::process {
@@ -97,12 +98,20 @@ boost::system::result<child, start_failure> child::start(const child_params& par
   const auto words = pointers_to(params.words);
   const auto variables = pointers_to(params.environment);
   auto task = task_of(params, there.get());
+  auto group = make_control_group();
+  if (group) {
+    task.group = group->folder.c_str();
+    task.group_open = group->open.get();
+  }
   task.words = words.data();
   task.variables = variables.data();
   const pid_t guardian = ::fork();
-  if (guardian < 0) return failure(program, errno);
+  const int forked = errno;
   if (guardian == 0) run_guardian(task);
+  if (guardian < 0 && group) end_control_group(task.group);
+  if (guardian < 0) return failure(program, forked);
   child out(std::move(here), guardian);
+  if (group) out.group_ = std::move(group->folder);
   report first{};
   ssize_t size = 0;
   while ((size = ::recv(out.events(), &first, sizeof first, 0)) < 0 && errno == EINTR) {
@@ -123,6 +132,7 @@ bool child::ended() {
     if (size < 0 && errno == EAGAIN) return false;
     if (size != static_cast<ssize_t>(sizeof got)) {  // the guardian is gone
       ended_ = true;
+      end_group();
     } else if (got.event == report::kind::ended) {
       ended_ = true;
       status_ = got.value;
@@ -162,6 +172,7 @@ void child::leave() noexcept { finish(false); }
 
 void child::finish(bool kill) noexcept {
   if (guardian_ <= 0 || !control_.is_open()) return;
+  if (!kill) group_.clear();  // the guardian removes it when nothing runs in it
   // Unlike a signal, this order must arrive, or the guardian would live on.
   send_order(control_.get(), {kill ? order::kind::kill : order::kind::leave, 0, {}}, 0);
   if (kill) {
@@ -173,7 +184,13 @@ void child::finish(bool kill) noexcept {
   guardian_ = -1;
   static_cast<void>(ended());  // its last words
   ended_ = true;
+  end_group();
   control_.close();
+}
+
+void child::end_group() noexcept {
+  if (!group_.empty()) end_control_group(group_.c_str());
+  group_.clear();
 }
 
 int free_number() noexcept {

@@ -107,9 +107,12 @@ class child {
       : control_(std::move(control)), guardian_(guardian) {}
   /// Ends the guardian by an order.
   void finish(bool kill) noexcept;
+  /// Kills what is in the command's control group, also where the guardian was killed.
+  void end_group() noexcept;
 
   descriptor control_;
   pid_t guardian_ = -1;
+  std::string group_;  ///< the folder of the command's control group; empty: there is none
   bool ended_ = false;
   std::optional<int> status_;
   int stopped_by_ = 0;

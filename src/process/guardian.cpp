@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -15,6 +16,8 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "process/control_group.hpp"
 
 namespace onceguard::process {
 namespace {
@@ -98,7 +101,9 @@ bool kill_children() noexcept {
 }
 
 /// Until no child is left: the children of a killed one become the guardian's.
-void kill_all(pid_t command) noexcept {
+void kill_all(const guardian_task& task, pid_t command) noexcept {
+  // First all at once: who makes processes faster than they are listed, or serves another user.
+  if (task.group != nullptr) end_control_group(task.group);
   for (int vain = 0; vain < most_vain_rounds; ++vain) {
     const bool listed = kill_children();
     if (!listed && command > 0) {
@@ -137,6 +142,17 @@ void keep_only(const guardian_task& task) noexcept {
   for (int i = kept_count; i < most; ++i) ::close(i);
 }
 
+/// As fork(), but into the task's control group, without the kernel's lock on all groups that
+/// a move would take. Negative: not here.
+pid_t fork_into_group(const guardian_task& task) noexcept {
+  if (task.group == nullptr) return -1;
+  clone_args how{};
+  how.flags = CLONE_INTO_CGROUP;
+  how.exit_signal = SIGCHLD;
+  how.cgroup = static_cast<std::uint64_t>(task.group_open);
+  return static_cast<pid_t>(::syscall(SYS_clone3, &how, sizeof how));
+}
+
 /// Starts the command. Its process id; 0: it did not start.
 pid_t start(const guardian_task& task) noexcept {
   int ends[2];
@@ -146,7 +162,8 @@ pid_t start(const guardian_task& task) noexcept {
   }
   const pid_t guardian = ::getpid();
   // The guardian is a copy of a process that may be large, and this copy ends at once.
-  const pid_t made = ::vfork();
+  pid_t made = fork_into_group(task);
+  if (made < 0) made = ::vfork();
   if (made == 0) become_command(task, guardian, ends[1]);
   const int forked = errno;
   ::close(ends[1]);
@@ -210,6 +227,8 @@ void set_timer(int timer, std::int64_t nanoseconds) noexcept {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
   }
+  ::signal(SIGCHLD, SIG_IGN);  // nobody asks how they ended
+  if (task.group != nullptr) outlive_control_group(task.group);
   ::_exit(0);
 }
 
@@ -323,11 +342,14 @@ void run_guardian(const guardian_task& task) noexcept {
   ::prctl(PR_SET_NAME, "onceguard-child");
   if (task.terminal >= 0) ::ioctl(task.terminal, TIOCSCTTY, 0);
   const pid_t command = start(task);
-  if (command == 0) ::_exit(1);
+  if (command == 0) {
+    if (task.group != nullptr) end_control_group(task.group);
+    ::_exit(1);
+  }
   keep_only(task);
   watch watching(task, command);
   watching.run();
-  kill_all(watching.command());
+  kill_all(task, watching.command());
   ::_exit(0);
 }
 

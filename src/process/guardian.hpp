@@ -59,6 +59,8 @@ struct guardian_task {
   int control;           ///< the socket on which reports go and orders come
   int terminal;          ///< becomes the command's controlling terminal; negative: there is none
   bool foreground;       ///< the command has the keys of its terminal from the beginning
+  const char* group;     ///< a control group for the command; null: there is none
+  int group_open;        ///< its folder
   int held[held_count];  ///< read for ever where the command is left; negative: none
   int caller_terminal;   ///< gets `settings` back where this process is killed; negative: there is
                          ///< none

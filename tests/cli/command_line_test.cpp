@@ -43,6 +43,47 @@ TEST_F(command_line_of, no_value_is_taken_for_a_list) {
   }
 }
 
+TEST_F(command_line_of, a_positional_list_takes_all_words_as_they_are) {
+  CLI::App app("", "onceguard");
+  command_line line;
+  words files;
+  bool flag = false;
+  const auto added = command(app, line).add_command("do", "");
+  added.add_option("FILE", files, "");
+  added.add_option("--list", list_, "");
+  added.add_flag("--flag", flag, "");
+  added.runs([] { return 0; });
+  const words given{"[a,b]", "[]", "a", "{}", "[\"x\"]"};
+  words arguments{"do",     "--list", "[a,b]",  given[0], given[1],
+                  "--flag", given[2], given[3], given[4]};
+  std::reverse(arguments.begin(), arguments.end());
+  app.parse(std::move(arguments));
+  EXPECT_EQ(files, given);
+  EXPECT_EQ(list_, words{"[a,b]"});
+  EXPECT_TRUE(flag);
+}
+
+/// All options and arguments of a command and of those below it.
+std::vector<const CLI::Option*> options_below(const CLI::App& command) {
+  auto out = command.get_options();
+  for (const auto* each : command.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const auto* option : options_below(*each)) out.push_back(option);
+  }
+  return out;
+}
+
+TEST(all_commands, have_no_option_that_takes_a_word_for_a_list) {
+  CLI::App app("", "onceguard");
+  command_line line;
+  add_commands(command(app, line), "");
+  std::size_t lists = 0;
+  for (const auto* option : options_below(app)) {
+    EXPECT_FALSE(option->get_allow_extra_args()) << option->get_name(true);
+    if (option->get_items_expected_max() > 1) ++lists;
+  }
+  EXPECT_GE(lists, 10u);
+}
+
 TEST_F(command_line_of, what_stands_behind_the_first_mark_is_never_looked_at) {
   parse({"do", "--text", "a", "--", "x", "--text", "b", "--", "--help", "do", "++"});
   EXPECT_EQ(text_, "a");

@@ -55,7 +55,7 @@ std::string mending_commands(const exec_request& given, const config::settings& 
 }
 
 bool needs_person(const error& why, const config::settings& settings) {
-  if (!why.retryable()) return true;
+  if (why.lasting || !why.retryable()) return true;
   const auto file = file_of(settings.store.url);
   if (file.empty()) return false;
   const auto folder = std::filesystem::path(file).parent_path();

@@ -171,7 +171,9 @@ int report_refusal(const refusal& refused, const exec_request& given,
     case refusal_kind::overloaded:
       return end_with(exit_try_later, refused.detail + later(refused));
     case refusal_kind::store_failed:
-      return end_with(refused.retryable() ? exit_try_later : exit_exec_failed, refused.detail);
+      return end_with(refused.cause && !needs_person(*refused.cause, settings) ? exit_try_later
+                                                                               : exit_exec_failed,
+                      refused.detail);
     case refusal_kind::mismatch:
       return end_with(exit_other_command, "the key belongs to another command; nothing was run");
     case refusal_kind::unknown:

@@ -144,6 +144,7 @@ class client::loop {
   void take_broken(transfer_list::iterator which, aws::broken_exchange broken) {
     which->doubtful = which->doubtful || broken.sent;
     error why(errc::store_unreachable, owner_.params_.target.name() + ": " + broken.why);
+    why.lasting = broken.lasting;
     if (!broken.sent && which->attempts + 1 >= most_connects) {
       return fail(which, under_way_, std::move(why));
     }

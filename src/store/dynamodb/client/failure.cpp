@@ -57,7 +57,9 @@ outcome read_outcome(const aws::answer& got) {
   return out;
 }
 
-error to_error(const address& target, long status, const outcome& seen) {
+namespace {
+
+error error_of(const address& target, long status, const outcome& seen) {
   auto detail = target.name() + ": ";
   if (seen.no_table) {
     return {errc::store_unreachable, detail +
@@ -81,6 +83,15 @@ error to_error(const address& target, long status, const outcome& seen) {
             seen.doubtful ? effect::unknown : effect::none};
   }
   return {errc::invalid_argument, std::move(detail)};
+}
+
+}  // namespace
+
+error to_error(const address& target, long status, const outcome& seen) {
+  auto out = error_of(target, status, seen);
+  out.lasting = seen.no_table || aws::is_skew(seen.why) ||
+                (seen.remedy == remedy::fail && aws::is_denial(status, seen.why.code));
+  return out;
 }
 
 }  // namespace onceguard::dynamodb

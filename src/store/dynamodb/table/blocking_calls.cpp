@@ -38,6 +38,7 @@ result<blocking_answer> blocking_calls::ask(std::string_view action, const std::
     if (code != 0) {
       const auto broken = exchange_.failure_of(code);
       why = error(errc::store_unreachable, target_.name() + ": " + broken.why);
+      why.lasting = broken.lasting;
       again = broken.sent || attempt + 1 < most_connects;
     } else {
       auto got = exchange_.take_answer();

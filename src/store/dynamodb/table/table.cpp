@@ -124,11 +124,13 @@ result<store_kind::migrated> migrate(const store_params& params, bool) {
 }  // namespace
 
 error metadata_missing(const address& target) {
-  return {errc::store_unreachable,
-          target.name() +
-              ": the table has not the store's own item \"onceguard\"; \"onceguard migrate "
-              "--store " +
-              target.name() + "\" makes it in a table that is new"};
+  error out(errc::store_unreachable,
+            target.name() +
+                ": the table has not the store's own item \"onceguard\"; \"onceguard migrate "
+                "--store " +
+                target.name() + "\" makes it in a table that is new");
+  out.lasting = true;
+  return out;
 }
 
 std::optional<error> check_table(const address& target, aws::credential_source& credentials,

@@ -48,7 +48,8 @@ void connection::open(const target& target, bool listens) {
     if (begun != epoch_) return;
     if (handle_ == nullptr) return lose(connection_failure("out of memory"));
     PQsetNoticeReceiver(handle_, on_notice, this);
-    if (PQstatus(handle_) == CONNECTION_BAD) return lose(failure_of(handle_));
+    PQsetErrorVerbosity(handle_, PQERRORS_VERBOSE);
+    if (PQstatus(handle_) == CONNECTION_BAD) return lose(failure_to_connect(handle_));
     if (attach()) await(stream_descriptor::wait_write);
   });
 }
@@ -57,7 +58,7 @@ void connection::poll_connection() {
   // PQconnectPoll may replace the socket.
   detach();
   const auto state = PQconnectPoll(handle_);
-  if (state == PGRES_POLLING_FAILED) return lose(failure_of(handle_));
+  if (state == PGRES_POLLING_FAILED) return lose(failure_to_connect(handle_));
   if (!attach()) return;
   switch (state) {
     case PGRES_POLLING_READING:
@@ -93,6 +94,7 @@ void connection::detach() noexcept {
 /// Before anything is set: a pooler greets with the number of a process of its own.
 void connection::inquire() {
   phase_ = phase::inquiring;
+  PQsetErrorVerbosity(handle_, PQERRORS_DEFAULT);
   arm(base::timer_wheel::of(context_), timeout_);
   pooled_ = expects_pooler_;
   results_.clear();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 namespace onceguard::postgres {
 namespace {
@@ -51,7 +52,9 @@ remedy remedy_of(const failure& failed) noexcept {
   return one ? remedy::one_by_one : remedy::none;
 }
 
-error to_error(const failure& failed, const std::string& name, effect on_store) {
+namespace {
+
+error error_of(const failure& failed, const std::string& name, effect on_store) {
   auto detail = name + ": " + failed.text;
   if (!failed.sqlstate.empty()) detail += " [" + failed.sqlstate + "]";
   constexpr auto cure = "; run: onceguard migrate --store URL";
@@ -80,8 +83,16 @@ error to_error(const failure& failed, const std::string& name, effect on_store) 
   return error(errc::store_unreachable, detail, on_store);
 }
 
+}  // namespace
+
+error to_error(const failure& failed, const std::string& name, effect on_store) {
+  auto out = error_of(failed, name, on_store);
+  out.lasting = misconfigured(failed);
+  return out;
+}
+
 bool misconfigured(const failure& failed) noexcept {
-  return is_one_of(failed, schema_missing) || is_one_of(failed, refused) ||
+  return failed.set_up || is_one_of(failed, schema_missing) || is_one_of(failed, refused) ||
          failed.sqlstate == newer_schema || failed.sqlstate == older_schema ||
          failed.sqlstate == statement_pooling;
 }

@@ -140,7 +140,7 @@ awaitable<void> connection::shake_hands() {
     if (ec) give_up(ec.message());
   }
   co_await secure_->async_handshake(ssl::stream_base::client, redirect_error(use_awaitable, ec));
-  if (ec) give_up(without_tls(ec.message()));
+  if (ec) throw broken{{{}, without_tls(ec.message()), is_of_certificates(ec)}};
 }
 
 awaitable<void> connection::log_in(const credentials& as) {

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include <boost/asio/ssl/error.hpp>
+#include <openssl/err.h>
+#include <openssl/sslerr.h>
+
 namespace onceguard::redis {
 namespace {
 
@@ -44,6 +48,17 @@ failure failure_of(std::string_view value) {
 
 failure connection_failure(std::string text) { return {{}, std::move(text), false}; }
 
+bool is_of_certificates(const boost::system::error_code& why) noexcept {
+  if (why.category() != boost::asio::error::get_ssl_category()) return false;
+  constexpr std::array<int, 8> reasons{
+      SSL_R_CERTIFICATE_VERIFY_FAILED,       SSL_R_WRONG_VERSION_NUMBER,
+      SSL_R_TLSV1_ALERT_UNKNOWN_CA,          SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED,
+      SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,     SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
+      SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN};
+  const int reason = ERR_GET_REASON(static_cast<unsigned long>(why.value()));
+  return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+}
+
 remedy remedy_of(const failure& failed) noexcept {
   if (is_one_of(failed, misplaced)) return remedy::redirect;
   return is_one_of(failed, elsewhere) ? remedy::reconnect : remedy::none;
@@ -51,7 +66,11 @@ remedy remedy_of(const failure& failed) noexcept {
 
 error to_error(const failure& failed, const std::string& name, effect on_store) {
   const auto detail = name + ": " + failed.text;
-  if (failed.misconfigured) return error(errc::invalid_argument, detail, on_store);
+  if (failed.misconfigured) {
+    error out(errc::invalid_argument, detail, on_store);
+    out.lasting = true;
+    return out;
+  }
   if (failed.code == "OOM") return error(errc::store_full, detail, on_store);
   if (is_one_of(failed, damaged)) return error(errc::record_unreadable, detail, on_store);
   return error(errc::store_unreachable, detail, on_store);

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include <boost/system/error_code.hpp>
+
 #include <onceguard/error.hpp>
 
 namespace onceguard::redis {
@@ -24,6 +26,8 @@ enum class remedy : std::uint8_t {
 /// Of an error's text as the server sent it.
 [[nodiscard]] failure failure_of(std::string_view text);
 [[nodiscard]] failure connection_failure(std::string text);
+/// Whether TLS failed by the certificate of one of the two, or by a server without TLS.
+[[nodiscard]] bool is_of_certificates(const boost::system::error_code& why) noexcept;
 
 /// Thrown where a connection can't go on; caught by the user of the connection.
 struct broken {
