@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include <onceguard/key.hpp>
+
 namespace onceguard::base {
 namespace {
 
@@ -62,6 +64,15 @@ std::string quoted(std::string_view text) {
     }
   }
   return out + (text.size() > shown_max ? "…\"" : "\"");
+}
+
+std::string shown_id(std::string_view id) {
+  if (id.size() <= key_size_max) return std::string(id);
+  constexpr std::size_t shown_max = 64;
+  std::size_t end = shown_max;
+  // Not amid a character of UTF-8.
+  while (end > shown_max - 4 && (static_cast<unsigned char>(id[end]) & 0xc0) == 0x80) --end;
+  return std::string(id.substr(0, end)) + "… (" + std::to_string(id.size()) + " bytes)";
 }
 
 namespace {

@@ -14,6 +14,10 @@ namespace onceguard::base {
 /// print.
 [[nodiscard]] std::string quoted(std::string_view text);
 
+/// An id or key for a log or an error: one that is longer than a key may be is cut, and its length
+/// is named.
+[[nodiscard]] std::string shown_id(std::string_view id);
+
 /// "250ms", "30s", "1m", "24h", "7d": whole numbers with one unit.
 [[nodiscard]] result<milliseconds> parse_duration(std::string_view text);
 [[nodiscard]] std::string duration_text(milliseconds value);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/value_text.hpp"
 #include "consume/message_id.hpp"
 #include "messaging/delivery_limits.hpp"
 
@@ -84,9 +85,10 @@ class consumption {
         return;
       case last_delivery:
         ++counters_.last_deliveries;
-        base::log(base::event::message_last_delivery, {{"subscriber", subscriber},
-                                                       {"message", happened.id},
-                                                       {"deliveries", happened.message->count}});
+        base::log(base::event::message_last_delivery,
+                  {{"subscriber", subscriber},
+                   {"message", std::string_view(base::shown_id(happened.id))},
+                   {"deliveries", happened.message->count}});
         return;
       case dropped:
         ++counters_.dropped;
@@ -102,7 +104,9 @@ class consumption {
       case not_settled:
         ++counters_.not_settled;
         base::log(base::event::message_not_settled,
-                  {{"subscriber", subscriber}, {"message", happened.id}, {"why", happened.text}});
+                  {{"subscriber", subscriber},
+                   {"message", std::string_view(base::shown_id(happened.id))},
+                   {"why", happened.text}});
         return;
       case connected:
         counters_.connected = true;
@@ -139,7 +143,7 @@ class consumption {
       event = base::event::message_dead;
     }
     base::log(event, {{"subscriber", std::string_view(params_.subscriber)},
-                      {"message", happened.id},
+                      {"message", std::string_view(base::shown_id(happened.id))},
                       {"outcome", name_of(outcome.kind)},
                       {"attempt", outcome.attempt},
                       {"reason", std::string_view(outcome.reason)}});

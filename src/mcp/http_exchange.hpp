@@ -95,7 +95,8 @@ class http_exchange {
   [[nodiscard]] boost::asio::awaitable<void> release();
   /// True: the list is whole.
   [[nodiscard]] boost::asio::awaitable<bool> list_tools();
-  [[nodiscard]] boost::asio::awaitable<std::string> ask_for_tools(const std::string& cursor);
+  [[nodiscard]] boost::asio::awaitable<std::string> ask_for_tools(
+      const std::string& cursor, boost::asio::steady_timer& patience);
 
   [[nodiscard]] http_request for_upstream(std::string target = {}) const;
 

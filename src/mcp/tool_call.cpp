@@ -17,7 +17,8 @@ constexpr std::string_view first_with_result_type = "2026-07-28";
 /// Takes over a key, unless it contradicts another one.
 bool take_key(std::string key, bool if_no_other, tool_call& out) {
   if (key.empty() || key.size() > key_size_max) {
-    out.fault = "the idempotency key must have 1 to 255 bytes";
+    out.fault =
+        "the idempotency key must have 1 to 255 bytes, and has " + std::to_string(key.size());
   } else if (!is_utf8(key)) {
     out.fault = "the idempotency key is no UTF-8";
   } else if (out.key.empty()) {

@@ -6,6 +6,7 @@
 #include <onceguard/subscription.hpp>
 
 #include "base/log.hpp"
+#include "base/value_text.hpp"
 #include "consume/receiver.hpp"
 #include "messaging/inbox/inbox.hpp"
 #include "messaging/postgres_queue/queue_table.hpp"
@@ -200,7 +201,7 @@ class relaying {
       event = base::event::relay_dead;
     }
     base::log(event, {{"relay", std::string_view(params_.name)},
-                      {"message", happened.id},
+                      {"message", std::string_view(base::shown_id(happened.id))},
                       {"attempt", outcome.attempt},
                       {"reason", std::string_view(outcome.reason)}});
   }

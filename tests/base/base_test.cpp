@@ -8,9 +8,21 @@
 #include "base/field.hpp"
 #include "base/hash.hpp"
 #include "base/timer_wheel.hpp"
+#include "base/value_text.hpp"
 
 namespace onceguard::base {
 namespace {
+
+TEST(shown_ids, are_cut_beyond_the_length_of_a_key) {
+  const std::string longest(255, 'k');
+  EXPECT_EQ(shown_id(longest), longest);
+  EXPECT_EQ(shown_id(longest + 'k'), std::string(64, 'k') + "… (256 bytes)");
+  std::string text = "x";
+  for (int i = 0; i < 200; ++i) text += "é";
+  std::string cut = "x";
+  for (int i = 0; i < 31; ++i) cut += "é";
+  EXPECT_EQ(shown_id(text), cut + "… (401 bytes)");
+}
 
 TEST(hashing, is_sha_256) {
   EXPECT_EQ(to_hex(sha256_of("abc")),

@@ -78,3 +78,11 @@ def test_a_server_of_tools_gets_its_words_too(exec_):
                           env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=60, check=False)
     assert json.loads(file.read_text()) == WORDS, done
+
+
+def test_a_key_over_the_limit_is_told_by_its_length(exec_):
+    done = exec_.run("k" * 3_000, "true")
+    assert done.code == 2 and b"255 bytes at most, and this one has 3000" in done.err
+    assert b"kkkk" not in done.err
+    shown = exec_.ask("keys", "show", "k" * 3_000)
+    assert shown.returncode != 0 and len(shown.stderr) < 300

@@ -84,3 +84,17 @@ def test_one_subscriber_of_two_queues_is_refused_unless_said(broker, onceguard, 
         assert sorted(outcomes(consumer)) == ["duplicate", "handled"]
     finally:
         consumer.stop(signal.SIGKILL)
+
+
+def test_an_id_over_the_limit_is_cut_where_it_is_shown(broker, begin, own_upstream):
+    queues = broker()
+    long = "\u00e9" * 5_000
+    queues.send("x", headers=[("event-id", long)])
+    consumer = begin(queues, id="header:event-id")
+    settled(consumer, 1)
+    (dead,) = consumer.events("message-dead")
+    assert dead["message"] == "\u00e9" * 32 + "\u2026 (10000 bytes)"
+    assert "has 1 to 255 bytes, and this one has 10000" in dead["reason"]
+    assert own_upstream.requests() == []
+    shown = consumer.command("messages", "list", "--wait", "500ms").stdout
+    assert "(10000 bytes)" in shown and len(shown) < 1_000

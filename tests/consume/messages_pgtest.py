@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from support.consumer import Consumer, settled
+from support.waiting import wait_until
 from support.redis import Redis
 
 
@@ -45,3 +46,49 @@ def test_rows_that_stay_are_listed_and_sent_again(onceguard, postgres_server, re
             assert connection.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
     finally:
         consumer.stop(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number, name", [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "SIGINT"),
+                                          (signal.SIGHUP, "SIGHUP")])
+def test_a_signal_amid_a_selection_lets_the_message_under_way_end(
+        onceguard, postgres_server, tmp_path, number, name):
+    """Its attempt is neither killed nor left unknown, and no other is begun."""
+    database = postgres_server.create_store()
+    url = postgres_server.url(database)
+    subprocess.run([str(onceguard), "migrate", "--store", url, "--queue", "jobs"], check=True,
+                   capture_output=True, timeout=60)
+    script = (f"cd {tmp_path}; test -e second || exit 75; echo x >>begun; "
+              "while ! test -e go; do sleep 0.05; done; echo x >>whole")
+    consumer = Consumer(onceguard, tmp_path, [{
+        "subscriber": "billing", "from": url + "?queue=jobs", "command": ["sh", "-c", script],
+        "attempts": 1, "concurrency": 1}], store=url)
+    with postgres_server.connect(database) as connection:
+        connection.execute("INSERT INTO jobs (message_id, payload) "
+                           "SELECT 'm' || i, 'a' FROM generate_series(1, 3) AS i")
+    consumer.start()
+    try:
+        settled(consumer, 3)
+    finally:
+        consumer.stop()
+    (tmp_path / "second").touch()
+    words = [str(onceguard), "messages", "retry", "--all", "--yes", "--wait", "500ms", "--config",
+             str(consumer.config)]
+    retry = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until((tmp_path / "begun").exists, what="the first attempt")
+        retry.send_signal(number)
+        # It comes to its end however often it is told.
+        if number != signal.SIGINT:
+            retry.send_signal(number)
+        (tmp_path / "go").touch()
+        out, err = retry.communicate(timeout=60)
+    finally:
+        retry.kill()
+    assert (tmp_path / "begun").read_text() == (tmp_path / "whole").read_text() == "x\n"
+    assert retry.returncode == 1 and "1 of 3 messages" in out
+    assert f"{name} after 1 of 3 messages" in err
+    with postgres_server.connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM jobs").fetchone() == (2,)
+    rest = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert rest.returncode == 0 and "2 of 2" in rest.stdout, rest
+    assert (tmp_path / "whole").read_text() == "x\n" * 3

@@ -21,6 +21,7 @@ class ToolServer:
         self.calls, self.answer = [], answer
         self.hints = lambda request: {}  # of the tool in the list for this request
         self.lists_in_events = False  # with a length, as frameworks write short answers
+        self.list_tools = None  # answers in place of the list
         handler = type("Handler", (_Handler,), {"tools": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
@@ -48,6 +49,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if sent.get("method") == "tools/list" and self.tools.list_tools:
+            return self.tools.list_tools(self, sent)
         if sent.get("method") == "tools/list":
             listed = json.dumps({"jsonrpc": "2.0", "id": sent["id"], "result": {"tools": [
                 {"name": "charge", "inputSchema": {"type": "object"},

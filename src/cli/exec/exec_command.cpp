@@ -18,7 +18,9 @@ namespace {
 
 std::string key_fault(const std::string& text) {
   if (text.empty()) return "expected a text, got an empty one";
-  return text.size() <= key_size_max ? std::string() : "a key has 255 bytes at most";
+  return text.size() <= key_size_max
+             ? std::string()
+             : "a key has 255 bytes at most, and this one has " + std::to_string(text.size());
 }
 
 int run_checked(const given_flags& flags, const exec_request& given) {

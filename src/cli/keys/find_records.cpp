@@ -7,6 +7,7 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/hash.hpp"
+#include "base/value_text.hpp"
 #include "cli/command.hpp"
 #include "cli/keys/filter_flags.hpp"
 #include "cli/keys/record_text.hpp"
@@ -74,7 +75,7 @@ awaitable<found_record> find_by_id(record_access& records, const record_id& id, 
 }
 
 void print_several(const key_choice& choice, const std::vector<record_view>& found) {
-  std::cerr << "onceguard: several scopes use the key " << plain_text(choice.key)
+  std::cerr << "onceguard: several scopes use the key " << plain_text(base::shown_id(choice.key))
             << "; choose one with --scope:\n";
   for (const auto& seen : found) {
     std::cerr << "  " << base::to_hex(seen.stored.about->scope) << "  "
@@ -83,7 +84,8 @@ void print_several(const key_choice& choice, const std::vector<record_view>& fou
 }
 
 int print_none(const key_choice& choice, const std::vector<unreadable_record>& unreadable) {
-  std::cerr << "onceguard: there is no record of the key " << plain_text(choice.key);
+  std::cerr << "onceguard: there is no record of the key "
+            << plain_text(base::shown_id(choice.key));
   if (unreadable.empty()) {
     std::cerr << "\n";
     return exit_not_found;

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/keys/resolve_record.hpp"
 #include "cli/messages/message_work.hpp"
+#include "cli/messages/orderly_stop.hpp"
 #include "consume/consume.hpp"
 #include "core/request.hpp"
 #include "text/json_text.hpp"
@@ -34,7 +35,8 @@ struct change_request {
 using letter_act = std::function<awaitable<bool>(chosen_letters&, const known_letter&)>;
 
 void say(const known_letter& one, const std::string& text) {
-  std::cout << (one.letter.key.empty() ? "-" : plain_text(one.letter.key)) << ": " << text << "\n";
+  std::cout << (one.letter.key.empty() ? "-" : plain_text(base::shown_id(one.letter.key))) << ": "
+            << text << "\n";
 }
 
 /// False, with a message: the audit log can't be written, so nothing may be done.
@@ -162,7 +164,10 @@ awaitable<bool> drop_letter(chosen_letters& chosen, const known_letter& one) {
 
 awaitable<int> change_letters(chosen_letters& chosen, const letter_act& act) {
   std::size_t done = 0;
+  std::size_t begun = 0;
   for (const auto& one : chosen.letters) {
+    if (chosen.changes != nullptr && orderly_stop::signal() != nullptr) break;
+    ++begun;
     if (chosen.changes == nullptr) {
       std::cout << letter_line(chosen.params.subscriber, one) << "\n";
       continue;
@@ -177,6 +182,10 @@ awaitable<int> change_letters(chosen_letters& chosen, const letter_act& act) {
     co_return exit_ok;
   }
   if (count > 1) std::cout << done << " of " << count << " messages\n";
+  if (begun < count) {
+    std::cerr << "onceguard: " << orderly_stop::signal() << " after " << begun << " of " << count
+              << " messages; the others are as they were\n";
+  }
   co_return done == count ? exit_ok : exit_failed;
 }
 
@@ -185,6 +194,7 @@ int run_change(const given_flags& given, const change_request& request, const st
   if (!request.choice.any()) {
     return end_with(exit_usage, "KEY is missing, or a filter such as --state, or --all");
   }
+  const orderly_stop stop;
   const message_terms terms{given, request.choice, means, request.reason, request.changes()};
   const int code = with_letters(terms, work);
   if (code == exit_not_found) std::cerr << "onceguard: no such message is among the dead letters\n";

@@ -58,7 +58,7 @@ std::string reason(const known_letter& one) {
 }
 
 std::string key_text(const known_letter& one) {
-  return one.letter.key.empty() ? "-" : plain_text(one.letter.key);
+  return one.letter.key.empty() ? "-" : plain_text(base::shown_id(one.letter.key));
 }
 
 nlohmann::ordered_json list_json(const std::vector<messaging::attribute>& all) {

@@ -151,7 +151,7 @@ batch_plan::batch_plan(std::span<const inbox_message> batch, const inbox_policy&
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& id = batch[i].id;
     if (id.empty() || id.size() > key_size_max) {
-      outcomes[i] = dead(id_fault);
+      outcomes[i] = dead(fault_of_id(id));
     }
     const auto [found, fresh] = seen.try_emplace(id, i);
     first.push_back(found->second);

@@ -15,7 +15,9 @@
 namespace onceguard::messaging {
 
 /// Why a message with an id that can't be a key is dead.
-inline constexpr const char* id_fault = "the id of a message has 1 to 255 bytes";
+[[nodiscard]] inline std::string fault_of_id(std::string_view id) {
+  return "the id of a message has 1 to 255 bytes, and this one has " + std::to_string(id.size());
+}
 
 /// Throws std::invalid_argument if a member is not positive, or the subscriber is empty.
 void check(std::string_view subscriber, const inbox_policy& policy);
