@@ -30,11 +30,16 @@ std::vector<key_location> of_hosts() {
 
 key_location of_ucp() { return {{"arguments", "meta", "idempotency-key"}}; }
 
-/// Beside the key, `meta` has what HTTP has in header fields that are made anew for each try.
+/// Beside the key, `meta` has what HTTP has in header fields, of which some are made anew for each
+/// try, and others say who asks and how it wants to be answered.
 key_location of_acp() {
   return {{"arguments", "meta", "idempotency_key"},
           false,
-          {{{"meta", "request_id"}}, {{"meta", "timestamp"}}, {{"meta", "signature"}}}};
+          {{{"meta", "request_id"}},
+           {{"meta", "timestamp"}},
+           {{"meta", "signature"}},
+           {{"meta", "user_agent"}},
+           {{"meta", "accept_language"}}}};
 }
 
 std::vector<key_location> of_x402() {

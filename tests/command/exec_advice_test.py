@@ -111,7 +111,8 @@ def test_what_the_store_did_not_record_is_said_in_the_words_of_commands(exec_, k
     process = exec_.begin_shell(key, "head -c 250000 /dev/zero", options=["--lease", "2s"],
                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
     done = exec_.end(process)
-    first, *_, did, did_not = done.err.decode().splitlines()
+    early, first, *_, did, did_not = done.err.decode().splitlines()
+    assert "can't be told how the command ended (" in early and "trying for 20s" in early
     assert done.code == NOT_RECORDED and "the command ran" in first, done
     assert b"request" not in done.err and did_not.startswith("it did not:"), done
     wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")

@@ -105,6 +105,8 @@ TEST(mcp_key_locations, what_is_left_out_belongs_to_the_place_of_the_key) {
   // ACP has in `meta` what HTTP has in its header.
   EXPECT_EQ(print(R"("idempotency_key":"k","request_id":"1","timestamp":"t1","signature":"s1")"),
             print(R"("idempotency_key":"k","request_id":"2","timestamp":"t2","signature":"s2")"));
+  EXPECT_EQ(print(R"("idempotency_key":"k","user_agent":"a/1","accept_language":"en")"),
+            print(R"("idempotency_key":"k","user_agent":"a/2","accept_language":"de")"));
   EXPECT_NE(print(R"("idempotency_key":"k","api_version":"1")"),
             print(R"("idempotency_key":"k","api_version":"2")"));
   EXPECT_NE(print(R"("timestamp":"t1")"), print(R"("timestamp":"t2")"));

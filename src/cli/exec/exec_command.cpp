@@ -1,10 +1,18 @@
+#include <atomic>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <poll.h>
+#include <span>
+#include <unistd.h>
+#include <variant>
+
+#include <climits>
 
 #include <onceguard/key.hpp>
 
 #include "base/log.hpp"
+#include "base/value_text.hpp"
 #include "cli/command.hpp"
 #include "cli/exec/exec_run.hpp"
 #include "cli/exec/signal_relay.hpp"
@@ -22,6 +30,30 @@ std::string key_fault(const std::string& text) {
              ? std::string()
              : "a key has 255 bytes at most, and this one has " + std::to_string(text.size());
 }
+
+/// Says at once why the end of a command can't be recorded, though it is tried on: a store may get
+/// room, or answer again. Comes from the thread that renews the lease: waits for no reader.
+class settle_failures final : public base::log_sink {
+ public:
+  void write(const base::event_info& event, base::log_level,
+             std::span<const base::log_field> fields) override {
+    if (event.id != base::event::settle_failed || said_.exchange(true)) return;
+    // Of the settle, and then of the end of this process.
+    const auto longest = 2 * engine_params{}.settle_wait;
+    std::string why = "the store can't be told how the command ended";
+    for (const auto& each : fields) {
+      const auto* const text = std::get_if<std::string_view>(&each.value);
+      if (each.name == "why" && text != nullptr) why += " (" + std::string(*text) + ")";
+    }
+    why = "onceguard: " + why + "; trying for " + base::duration_text(longest) + "\n";
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (why.size() > PIPE_BUF || ::poll(&ready, 1, 0) != 1 || ready.revents != POLLOUT) return;
+    static_cast<void>(::write(STDERR_FILENO, why.data(), why.size()));
+  }
+
+ private:
+  std::atomic<bool> said_ = false;
+};
 
 int run_checked(const given_flags& flags, const exec_request& given) {
   if (given.words.empty() || given.words.front().empty()) {
@@ -41,7 +73,10 @@ int run_checked(const given_flags& flags, const exec_request& given) {
   int code = exit_exec_failed;
   if (settings->log.file.empty()) {
     // Standard error is the command's: what happened is reported there in a line.
+    settle_failures failures;
+    base::set_log_sink(&failures);
     code = run_once(given, *settings, signals);
+    base::set_log_sink(nullptr);
   } else {
     const auto descriptor = log_descriptor(settings->log);
     if (!descriptor) return exit_exec_failed;
