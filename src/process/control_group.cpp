@@ -22,7 +22,7 @@ constexpr int deepest = 16;
 constexpr mode_t rights = 0755;
 
 /// The folder of the group that this process is in; empty: it is not seen from here.
-std::string own_folder() {
+std::string folder_of_this_process() {
   std::string group;
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
@@ -53,11 +53,11 @@ bool may_be_divided(const std::string& folder) {
              : ::getxattr(folder.c_str(), "trusted.delegate", &given, 1) == 1 && given == '1';
 }
 
-int open_in(const char* folder, const char* name, int how) noexcept {
-  const int at = ::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (at < 0) return -1;
-  const int out = ::openat(at, name, how | O_CLOEXEC);
-  ::close(at);
+int open_in(const char* folder, const char* name, int flags) noexcept {
+  const int parent = ::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (parent < 0) return -1;
+  const int out = ::openat(parent, name, flags | O_CLOEXEC);
+  ::close(parent);
   return out;
 }
 
@@ -65,9 +65,9 @@ int open_in(const char* folder, const char* name, int how) noexcept {
 void remove_below(int folder, int depth) noexcept {
   char names[2048];
   for (ssize_t size = 0; depth > 0 && (size = ::getdents64(folder, names, sizeof names)) > 0;) {
-    for (ssize_t at = 0; at < size;) {
-      const auto* each = reinterpret_cast<const dirent64*>(names + at);
-      at += each->d_reclen;
+    for (ssize_t position = 0; position < size;) {
+      const auto* each = reinterpret_cast<const dirent64*>(names + position);
+      position += each->d_reclen;
       if (each->d_type != DT_DIR || each->d_name[0] == '.') continue;
       const int inner = ::openat(folder, each->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       if (inner >= 0) {
@@ -105,11 +105,11 @@ void remove_group(const char* folder) noexcept {
 }  // namespace
 
 std::optional<control_group> make_control_group() {
-  const auto own = own_folder();
-  if (own.empty() || !may_be_divided(own)) return std::nullopt;
+  const auto parent = folder_of_this_process();
+  if (parent.empty() || !may_be_divided(parent)) return std::nullopt;
   static std::atomic<unsigned> made{0};
   control_group out;
-  out.folder = own + (own.ends_with('/') ? "onceguard-" : "/onceguard-") +
+  out.folder = parent + (parent.ends_with('/') ? "onceguard-" : "/onceguard-") +
                std::to_string(::getpid()) + "-" + std::to_string(++made);
   const char* const folder = out.folder.c_str();
   // An empty one of that name was left by a process that has ended.

@@ -146,11 +146,11 @@ void keep_only(const guardian_task& task) noexcept {
 /// a move would take. Negative: not here.
 pid_t fork_into_group(const guardian_task& task) noexcept {
   if (task.group == nullptr) return -1;
-  clone_args how{};
-  how.flags = CLONE_INTO_CGROUP;
-  how.exit_signal = SIGCHLD;
-  how.cgroup = static_cast<std::uint64_t>(task.group_open);
-  return static_cast<pid_t>(::syscall(SYS_clone3, &how, sizeof how));
+  clone_args wanted{};
+  wanted.flags = CLONE_INTO_CGROUP;
+  wanted.exit_signal = SIGCHLD;
+  wanted.cgroup = static_cast<std::uint64_t>(task.group_open);
+  return static_cast<pid_t>(::syscall(SYS_clone3, &wanted, sizeof wanted));
 }
 
 /// Starts the command. Its process id; 0: it did not start.

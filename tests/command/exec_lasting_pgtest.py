@@ -111,8 +111,8 @@ def test_what_redis_refuses_is_for_a_person(exec_on, key):
     try:
         server.run("ACL SETUSER poor on >right ~* +@read")
         server.run("ACL SETUSER default >right")
-        for login, code in (("", "NOAUTH"), (":wrong@", "WRONGPASS"), ("nobody:right@", "WRONGPASS"),
-                            ("poor:right@", "NOPERM")):
+        for login, code in (("", "NOAUTH"), (":wrong@", "WRONGPASS"),
+                            ("nobody:right@", "WRONGPASS"), ("poor:right@", "NOPERM")):
             url = f"redis://{login}127.0.0.1:{server.port.number}"
             said = refused(exec_on, url, f"{key}-{code}{len(login)}")
             assert code in said and "wrong@" not in said

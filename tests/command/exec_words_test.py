@@ -80,7 +80,7 @@ def test_a_server_of_tools_gets_its_words_too(exec_):
     assert json.loads(file.read_text()) == WORDS, done
 
 
-def test_a_key_over_the_limit_is_told_by_its_length(exec_):
+def test_a_key_over_the_limit_is_reported_by_its_length(exec_):
     done = exec_.run("k" * 3_000, "true")
     assert done.code == 2 and b"255 bytes at most, and this one has 3000" in done.err
     assert b"kkkk" not in done.err

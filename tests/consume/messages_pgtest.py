@@ -77,7 +77,7 @@ def test_a_signal_amid_a_selection_lets_the_message_under_way_end(
     try:
         wait_until((tmp_path / "begun").exists, what="the first attempt")
         retry.send_signal(number)
-        # It comes to its end however often it is told.
+        # It comes to its end however often that comes.
         if number != signal.SIGINT:
             retry.send_signal(number)
         (tmp_path / "go").touch()

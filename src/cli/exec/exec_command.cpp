@@ -37,7 +37,7 @@ class settle_failures final : public base::log_sink {
  public:
   void write(const base::event_info& event, base::log_level,
              std::span<const base::log_field> fields) override {
-    if (event.id != base::event::settle_failed || said_.exchange(true)) return;
+    if (event.id != base::event::settle_failed || lines_++ > 0) return;
     // Of the settle, and then of the end of this process.
     const auto longest = 2 * engine_params{}.settle_wait;
     std::string why = "the store can't be told how the command ended";
@@ -52,7 +52,7 @@ class settle_failures final : public base::log_sink {
   }
 
  private:
-  std::atomic<bool> said_ = false;
+  std::atomic<int> lines_ = 0;
 };
 
 int run_checked(const given_flags& flags, const exec_request& given) {

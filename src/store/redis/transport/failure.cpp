@@ -4,8 +4,6 @@
 #include <array>
 
 #include <boost/asio/ssl/error.hpp>
-#include <openssl/err.h>
-#include <openssl/sslerr.h>
 
 namespace onceguard::redis {
 namespace {

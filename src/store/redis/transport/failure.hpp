@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include <boost/system/error_code.hpp>
 
 #include <onceguard/error.hpp>
 
