@@ -6,6 +6,7 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include "base/octets.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::base {
@@ -17,7 +18,6 @@ constexpr std::string_view socket_scheme = "unix:";
 
 error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });

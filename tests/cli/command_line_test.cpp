@@ -48,10 +48,8 @@ TEST_F(command_line_of, a_positional_list_takes_all_words_as_they_are) {
   command_line line;
   words files;
   bool flag = false;
-  const auto added = command(app, line).add_command("do", "");
-  added.add_option("FILE", files, "");
-  added.add_option("--list", list_, "");
-  added.add_flag("--flag", flag, "");
+  const auto added = command(app, line).add_command("do", "", "");
+  added.add({{"FILE", &files, ""}, {"--list", &list_, ""}, {"--flag", &flag, ""}});
   added.runs([] { return 0; });
   const words given{"[a,b]", "[]", "a", "{}", "[\"x\"]"};
   words arguments{"do",     "--list", "[a,b]",  given[0], given[1],

@@ -15,7 +15,7 @@ namespace {
 using base::diagnosis;
 using grade = diagnosis::grade;
 
-constexpr milliseconds patience{5'000};
+constexpr milliseconds longest_answer_wait{5'000};
 constexpr const char* finding_id = "other-scope";
 
 /// The sum of a counter's lines, in the text format of Prometheus.
@@ -36,7 +36,7 @@ result<std::string> ask_for_metrics(const gateway::admin_params& params) {
     if (!token) return std::move(token).error();
     request.token = *std::move(token);
   }
-  auto answer = admin::ask(params.address, request, patience);
+  auto answer = admin::ask(params.address, request, longest_answer_wait);
   if (!answer) return std::move(answer).error();
   if (answer->status == 200) return std::move(answer->body);
   return error(errc::conflict,

@@ -115,7 +115,7 @@ std::optional<result<inbox_outcome>> guarded_message::claim() {
   if (message_.id.empty() || message_.id.size() > key_size_max) {
     inbox_outcome out;
     out.kind = inbox_result::dead;
-    out.reason = fault_of_id(message.id);
+    out.reason = fault_of_id(message_.id);
     return out;
   }
   auto begun = records_.claim(request_of(subscriber_, message_, policy_), rules_);
