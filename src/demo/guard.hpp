@@ -13,8 +13,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "demo/wire.hpp"
 #include "base/address.hpp"
+#include "demo/wire.hpp"
 
 namespace onceguard::demo {
 

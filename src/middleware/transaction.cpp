@@ -103,8 +103,7 @@ void require_no_transaction(bool open) {
 }
 
 response serve_in_transaction(const middleware& middleware, const request& request,
-                              const execute_call& execute,
-                              const callable<response()>& handler) {
+                              const execute_call& execute, const callable<response()>& handler) {
   arriving_request arrived(middleware.state(), request);
   arrived.go_on_until(step::recall);
   std::optional<response> made;

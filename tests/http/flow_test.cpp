@@ -67,7 +67,9 @@ TEST(request_flow, each_step_ends_in_the_ways_of_the_table_and_in_no_other) {
       const auto found = transitions.find({before, end});
       const auto next = step_after(before, end);
       EXPECT_EQ(next.has_value(), found != transitions.end()) << name_of(before) << ' ' << i;
-      if (next && found != transitions.end()) EXPECT_EQ(*next, found->second) << name_of(before);
+      if (next && found != transitions.end()) {
+        EXPECT_EQ(*next, found->second) << name_of(before);
+      }
     }
   }
 }

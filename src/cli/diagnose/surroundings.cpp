@@ -284,8 +284,8 @@ diagnosis examine_socket(std::string_view option, const std::string& path) {
   return diagnose_taken(id_of(option), path, holder, "take another path", "ss -lxp");
 }
 
-diagnosis examine_upstream(const gateway::upstream_params& upstream,
-                           const base::endpoint& listen, milliseconds timeout) {
+diagnosis examine_upstream(const gateway::upstream_params& upstream, const base::endpoint& listen,
+                           milliseconds timeout) {
   const auto title = upstream.name + " (" + text_of(upstream.address) + ")";
   const auto found = try_to_connect(upstream.address, timeout);
   if (found.address && leads_back(*found.address, listen)) {

@@ -1,8 +1,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "cli/diagnose/surroundings.hpp"
 #include "base/address.hpp"
+#include "cli/diagnose/surroundings.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/proxy_sign.hpp"
 #include "tls/session.hpp"

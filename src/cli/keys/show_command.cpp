@@ -20,9 +20,9 @@ struct show_request {
   bool body = false;
 };
 
-void print_record(const record_view& seen, const config::settings& settings, bool json) {
+void print_record(const record_view& seen, const config::settings& settings, bool as_json) {
   const auto payload = payload_location(seen, settings);
-  if (!json) {
+  if (!as_json) {
     std::cout << record_page(seen);
     if (!payload.empty()) std::cout << "payload       " << payload << "\n";
     return;

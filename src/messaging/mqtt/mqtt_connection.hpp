@@ -9,9 +9,9 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
+#include "messaging/framed_connection.hpp"
 #include "messaging/mqtt/mqtt_url.hpp"
 #include "messaging/mqtt/packets.hpp"
-#include "messaging/framed_connection.hpp"
 
 namespace onceguard::messaging::mqtt {
 

@@ -40,8 +40,8 @@ bool is_subject(std::string_view text) {
   }
 }
 
-void check_name(bool (*is_right)(std::string_view), std::string_view kind, std::string_view name) {
-  if (!is_right(name)) refuse_url(base::quoted(name) + " is no " + std::string(kind));
+void check_name(bool (*is_right)(std::string_view), std::string_view noun, std::string_view name) {
+  if (!is_right(name)) refuse_url(base::quoted(name) + " is no " + std::string(noun));
 }
 
 void read_login(nats_url& out) {

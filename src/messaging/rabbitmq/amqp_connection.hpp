@@ -15,9 +15,9 @@
 
 #include <onceguard/error.hpp>
 
+#include "messaging/framed_connection.hpp"
 #include "messaging/rabbitmq/amqp_url.hpp"
 #include "messaging/rabbitmq/content.hpp"
-#include "messaging/framed_connection.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-
 #include <onceguard/error.hpp>
 
 namespace onceguard::redis {
