@@ -220,7 +220,8 @@ PROBES = [
      r"There\s+is\s+no\s+component\s+mysql"),
     ("find_package(onceguard CONFIG REQUIRED COMPONENTS postgres)",
      {"CMAKE_DISABLE_FIND_PACKAGE_PostgreSQL": "ON"},
-     r"component\s+postgres\s+needs\s+PostgreSQL::PostgreSQL"),
+     r"component\s+pq\s+needs\s+PostgreSQL::PostgreSQL,[\s\S]*component\s+postgres\s+needs\s+the\s+"
+     r"component\s+pq"),
     ("find_package(onceguard CONFIG REQUIRED COMPONENTS restinio)",
      {"CMAKE_DISABLE_FIND_PACKAGE_restinio": "ON"},
      r"component\s+restinio\s+needs\s+restinio::restinio"),
