@@ -235,6 +235,8 @@ extend_decision decide_extension(const record* stored, const extension& request,
       out.write->earlier_unknown = false;
       out.write->why = unknown_reason::none;
       out.write->why_status = 0;
+      // Another attempt begins only now: should its outcome be lost, its own age counts.
+      out.write->claimed_at_wall = now.wall;
     }
     out.write->state = record_state::in_progress;
   }

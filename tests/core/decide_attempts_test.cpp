@@ -147,6 +147,24 @@ TEST_F(decide_walk, a_probe_makes_the_attempt_that_is_in_doubt_no_younger) {
   EXPECT_EQ(ask(4).since, milliseconds(62'000));
 }
 
+TEST_F(decide_walk, what_runs_after_a_probe_is_as_young_as_its_own_beginning) {
+  end(ask(1).lease, settle_kind::abandon);
+  auto question = claim_of(2, unknown_policy::probe);
+  question.probe_after = milliseconds(60'000);
+  pass(60'000);
+  const auto second = ask(question).lease;
+  ASSERT_TRUE(extend(second, true));
+  end(second, settle_kind::abandon);
+  question.claim_id = claim_id_of(3);
+  pass(1'000);
+  const auto early = ask(question);
+  EXPECT_EQ(early.kind, verdict_kind::unknown);
+  EXPECT_EQ(early.retry_after, milliseconds(59'000));
+  EXPECT_EQ(early.since, milliseconds(1'000));
+  pass(59'000);
+  EXPECT_EQ(ask(question).kind, verdict_kind::run);
+}
+
 TEST_F(decide_walk, a_takeover_knows_what_the_upstream_said_before) {
   auto answered = settle_of(ask(1).lease, settle_kind::abandon);
   answered.why = unknown_reason::upstream_status;

@@ -148,6 +148,25 @@ TEST_P(state_contract, a_probe_gets_a_new_token_blocks_other_probes_and_may_then
   EXPECT_EQ(caller_.settle(settle_of(asker, probe)).outcome, settle_outcome::done);
 }
 
+TEST_P(state_contract, what_runs_after_a_probe_is_as_young_as_its_own_beginning) {
+  const auto asker = [] {
+    auto out = claim_of("k");
+    out.unknown = unknown_policy::probe;
+    out.probe_after = 600 * second;
+    return out;
+  };
+  const auto first = asker();
+  caller_.settle(settle_of(first, caller_.leased(first), settle_kind::abandon));
+  advance(600 * second);
+  const auto second_try = asker();
+  const auto lease = caller_.leased(second_try);
+  ASSERT_TRUE(caller_.extend(extend_of(second_try, lease, true)));
+  caller_.settle(settle_of(second_try, lease, settle_kind::abandon));
+  const auto early = caller_.claim(asker());
+  EXPECT_EQ(early.kind, verdict_kind::unknown);
+  EXPECT_GT(early.retry_after, 500 * second);
+}
+
 TEST_P(state_contract, a_record_is_unknown_again_after_the_lease_of_its_probe) {
   caller_.leased(claim_of("k"));
   advance(lease_length);
