@@ -19,7 +19,7 @@
 
 #include "base/hash.hpp"
 #include "callers.hpp"
-#include "store/redis/acts.hpp"
+#include "store/redis/act.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/redis/transport/resp.hpp"
 
