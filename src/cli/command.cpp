@@ -105,7 +105,7 @@ void command::add(const std::vector<argument>& arguments) const {
     if (terms.type) option->type_name(*terms.type);
     if (!terms.group.empty()) option->group(terms.group);
     if (terms.required) option->required();
-    if (terms.once) option->expected(1);
+    if (terms.once) option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     if (terms.check) option->check(terms.check);
     if (!terms.one_of.empty()) option->check(CLI::IsMember(terms.one_of));
     if (terms.existing_file) option->check(CLI::ExistingFile);
