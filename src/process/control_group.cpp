@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <ctime>
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,7 +13,9 @@
 #include <string_view>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <system_error>
 #include <unistd.h>
+#include <vector>
 
 namespace onceguard::process {
 namespace {
@@ -20,6 +24,7 @@ namespace {
 constexpr int most_rounds = 2'000;
 constexpr int deepest = 16;
 constexpr mode_t rights = 0755;
+constexpr std::string_view name_begin = "onceguard-";
 
 /// The folder of the group that this process is in; empty: it is not seen from here.
 std::string folder_of_this_process() {
@@ -102,15 +107,53 @@ void remove_group(const char* folder) noexcept {
   ::rmdir(folder);
 }
 
+/// The process that made the group of that name. 0: it is none of ours.
+pid_t maker_of(std::string_view name) noexcept {
+  if (!name.starts_with(name_begin)) return 0;
+  name.remove_prefix(name_begin.size());
+  const auto* const end = name.data() + name.size();
+  pid_t maker = 0;
+  unsigned number = 0;
+  const auto first = std::from_chars(name.data(), end, maker);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return 0;
+  const auto second = std::from_chars(first.ptr + 1, end, number);
+  return second.ec == std::errc() && second.ptr == end && maker > 0 ? maker : 0;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> out;
+  auto* const open = ::opendir(folder.c_str());
+  if (open == nullptr) return out;
+  while (const auto* each = ::readdir(open)) {
+    if (each->d_type == DT_DIR) out.emplace_back(each->d_name);
+  }
+  ::closedir(open);
+  return out;
+}
+
+/// Who was killed at once with its guardian, or whose keeper was, has removed nothing. What still
+/// runs there keeps its group: it may have made groups of its own, which are empty for a moment.
+void remove_abandoned(const std::string& parent) {
+  for (const auto& name : names_in(parent)) {
+    const auto maker = maker_of(name);
+    if (maker == 0 || ::kill(maker, 0) == 0 || errno != ESRCH) continue;
+    const auto folder = parent + name;
+    const descriptor events(open_in(folder.c_str(), "cgroup.events", O_RDONLY));
+    if (events.is_open() && is_empty(events.get())) remove_group(folder.c_str());
+  }
+}
+
 }  // namespace
 
 std::optional<control_group> make_control_group() {
-  const auto parent = folder_of_this_process();
+  auto parent = folder_of_this_process();
   if (parent.empty() || !may_be_divided(parent)) return std::nullopt;
+  if (!parent.ends_with('/')) parent += '/';
+  remove_abandoned(parent);
   static std::atomic<unsigned> made{0};
   control_group out;
-  out.folder = parent + (parent.ends_with('/') ? "onceguard-" : "/onceguard-") +
-               std::to_string(::getpid()) + "-" + std::to_string(++made);
+  out.folder =
+      parent.append(name_begin) + std::to_string(::getpid()) + "-" + std::to_string(++made);
   const char* const folder = out.folder.c_str();
   // An empty one of that name was left by a process that has ended.
   if (::mkdir(folder, rights) != 0 &&

@@ -15,7 +15,8 @@ struct control_group {
   descriptor open;  ///< the folder, for whoever is started in it
 };
 
-/// Makes an empty group. Nullopt: there is none to be had.
+/// Makes an empty group. Nullopt: there is none to be had. First removes the empty groups beside it
+/// whose makers are gone.
 [[nodiscard]] std::optional<control_group> make_control_group();
 
 // The following may run between fork and exec: they allocate nothing.

@@ -97,6 +97,27 @@ def test_what_escaped_ends_with_an_exec_that_is_killed(exec_, key):
     wait_until(lambda: not divisible() or not group.exists(), what="the end of the group")
 
 
+def test_the_next_exec_removes_what_one_left_that_was_killed_with_its_guardian(exec_, key):
+    """Nobody is left then who could. What the command has started runs on, and keeps the group."""
+    process, orphan = escaping(exec_, key, "stays")
+    guardian, group = parent_of(parent_of(orphan)), group_of(orphan)
+    if divisible():
+        (group / "onceguard-1-x").mkdir()  # made by the command: it goes along
+    os.kill(process.pid, signal.SIGSTOP)  # lest it notice the end of the guardian
+    os.kill(guardian, signal.SIGKILL)
+    process.kill()
+    exec_.end(process)
+    assert exec_.run(f"{key}-beside", "true").code == 0
+    assert processes_with(f"of-{key}") == [orphan] and group_of(orphan) == group
+    os.kill(orphan, signal.SIGKILL)
+    none_left(f"of-{key}")
+    wait_until(lambda: not divisible() or "populated 0" in (group / "cgroup.events").read_text(),
+               what="the end of the group's processes")
+    assert not divisible() or group.exists()
+    assert exec_.run(f"{key}-next", "true").code == 0
+    assert not divisible() or not group.exists()
+
+
 def test_a_group_within_a_group_ends_too(exec_, key):
     """`exec` within `exec`, killed with its guardian."""
     inner = exec_.words(f"{key}-inner", sys.executable, "-c", ESCAPES, f"of-{key}", "stays")
