@@ -121,7 +121,7 @@ class routing_builder {
     const auto& flag = input_.upstream_flag;
     auto& upstreams = result_.params.upstreams;
     if (!flag) {
-      if (mentioned_ == 0 && input_.need_upstream) {
+      if (mentioned_ == 0 && input_.need_upstream && !input_.misread_upstream) {
         fault({layer::fallback, input_.source.file},
               "no upstream: give one with --upstream URL or as [[upstream]] in the file");
       }

@@ -18,6 +18,7 @@ struct routing_input {
   const node* upstreams = nullptr;  ///< the array [[upstream]]; null: none
   const node* routes = nullptr;     ///< the array [[route]]; null: none
   std::optional<setting> upstream_flag;
+  bool misread_upstream = false;  ///< one was given, and why it is none was said
   policy_draft defaults;
   bool need_upstream = true;
   std::vector<webhook::sender> senders;  ///< of webhooks

@@ -1,6 +1,7 @@
 """The program's face: versions, help, exit codes and what is said about a wrong configuration."""
 
 import json
+import re
 import sqlite3
 import subprocess
 
@@ -82,6 +83,46 @@ def test_a_gateway_needs_an_upstream(onceguard):
     done = run(onceguard, "gateway")
     assert done.returncode == 3
     assert "no upstream: give one with --upstream URL" in done.stderr
+
+
+@pytest.mark.parametrize("given, said", [
+    (["--upstream", "ftp://x"], '--upstream: upstream: expected a URL such as '),
+    ([], "is written as the table [[upstream]]")])
+def test_an_upstream_that_can_not_be_read_is_none_that_is_missing(onceguard, tmp_path, given, said):
+    file = tmp_path / "onceguard.toml"
+    file.write_text("" if given else '[upstream]\nname = "a"\nurl = "http://127.0.0.1:9"\n')
+    done = run(onceguard, "gateway", "--config", str(file), "--store", "memory:", *given)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 3 and said in line
+
+
+@pytest.mark.parametrize("command", ["backup", "restore", "keys export", "keys import"])
+def test_a_file_that_is_a_word_of_its_own_is_shown_as_such(onceguard, command):
+    shown = run(onceguard, *command.split(), "--help").stdout
+    assert re.search(r"^Usage: onceguard .* FILE$", shown, re.MULTILINE)
+    assert re.search(r"^  FILE REQUIRED +[A-Z]", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("words", [
+    ["gateway", "--store", "memory:"], ["gateway", "--store-file", "/secret"],
+    ["stats", "--store-timeout", "1s"], ["exec", "--every", "1d"], ["keys", "list", "--limit", "1"],
+    ["report", "--admin", "127.0.0.1:9"]], ids=" ".join)
+def test_a_single_value_that_is_given_twice_is_refused(onceguard, words):
+    done = run(onceguard, *words, *words[-2:])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words[-2] in done.stderr
+
+
+def test_a_list_that_is_given_twice_adds_up(onceguard):
+    twice, once, first_alone, last_alone = (
+        run(onceguard, "explain", method, "/x", *UPSTREAM, *given).stdout
+        for method, given in (("PATCH", ["--methods", "PUT", "--methods", "PATCH"]),
+                              ("PATCH", ["--methods", "PUT,PATCH"]),
+                              ("PATCH", ["--methods", "PUT"]), ("PUT", ["--methods", "PATCH"])))
+    assert twice == once != ""
+    assert twice not in (first_alone, last_alone)
+    assert run(onceguard, "explain", "PUT", "/x", *UPSTREAM, "--methods", "PUT", "--methods",
+               "PATCH").stdout != last_alone
 
 
 def test_check_takes_a_file_of_messages_alone(onceguard, tmp_path):

@@ -40,13 +40,13 @@ int run_restore(const given_flags& given, const std::string& source) {
 
 void add_backup_command(const command& added) {
   const auto target = std::make_shared<std::string>();
-  added.add({{"file", target.get(), "which must not be there yet", required("FILE")}});
+  added.add({{"FILE", target.get(), "What to write; it must not be there yet", required("")}});
   const auto given = add_store_flags(added);
   added.runs([=] { return run_backup(*given, *target); });
 }
 void add_restore_command(const command& added) {
   const auto source = std::make_shared<std::string>();
-  added.add({{"file", source.get(), "what `onceguard backup` wrote", required("FILE")}});
+  added.add({{"FILE", source.get(), "What `onceguard backup` wrote", required("")}});
   const auto given = add_store_flags(added);
   added.runs([=] { return run_restore(*given, *source); });
 }
