@@ -2,6 +2,7 @@
 
 #include "http1/client/client.hpp"
 #include "http1/message.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::admin {
 namespace {
@@ -28,6 +29,27 @@ result<client_answer> ask(const base::server_address& address, const client_requ
       http1::client(address).exchange(request.method, bytes_of(address, request), timeout);
   if (!answer) return answer.error();
   return client_answer{answer->status, std::move(answer->body)};
+}
+
+error refusal_error(const base::server_address& address, std::uint16_t status, std::string detail) {
+  // A sentence there; here more may follow.
+  if (detail.ends_with('.')) detail.pop_back();
+  detail = terminal_text(address.text() + ": " + detail);
+  switch (status) {
+    case 401:
+    case 403: {
+      error out(errc::store_unreachable, std::move(detail));
+      out.lasting = true;
+      return out;
+    }
+    case 404:
+      return {errc::not_found, std::move(detail)};
+    case 503:
+      return {errc::store_unreachable, std::move(detail)};
+    default:
+      return {status >= 400 && status < 500 ? errc::invalid_argument : errc::conflict,
+              std::move(detail)};
+  }
 }
 
 }  // namespace onceguard::admin

@@ -28,4 +28,9 @@ struct client_answer {
 [[nodiscard]] result<client_answer> ask(const base::server_address& address,
                                         const client_request& request, milliseconds timeout);
 
+/// Why the listener refused, of the answer's status and the detail in its body. A token that is
+/// missing, unknown or a viewer's is as a right that is missing in the store.
+[[nodiscard]] error refusal_error(const base::server_address& address, std::uint16_t status,
+                                  std::string detail);
+
 }  // namespace onceguard::admin

@@ -40,12 +40,9 @@ error strange(const admin_target& target) {
 /// Why the gateway refused.
 error refused(const admin_target& target, const reply& got) {
   if (got.text("detail").empty()) return strange(target);
-  const auto detail = terminal_text(target.address.text() + ": " + got.text("detail"));
-  const auto known = got.text("effect") == "unknown" ? effect::unknown : effect::none;
-  if (got.status == 503) return {errc::store_unreachable, detail, known};
-  if (got.status == 404) return {errc::not_found, detail};
-  const bool wrong = got.status >= 400 && got.status < 500;
-  return {wrong ? errc::invalid_argument : errc::conflict, detail, known};
+  auto out = refusal_error(target.address, got.status, got.text("detail"));
+  if (got.text("effect") == "unknown") out.effect = effect::unknown;
+  return out;
 }
 
 result<reply> send(const admin_target& target, client_request request, milliseconds timeout) {

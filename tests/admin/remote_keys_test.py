@@ -232,16 +232,24 @@ def test_the_token_decides_what_may_be_done(begin_admin, onceguard, tokens, fres
     gateway.post(key=key, plan={"status": 500})
     token = tmp_path / "token"
 
-    def run(*arguments, word=None):
+    def run(*arguments, word=None, command="keys"):
         token.write_text(f"{word}\n")
         given = ["--token-file", str(token)] if word else []
-        return subprocess.run([str(onceguard), "keys", *arguments, "--admin", admin.text, *given],
+        return subprocess.run([str(onceguard), command, *arguments, "--admin", admin.text, *given],
                               capture_output=True, text=True, timeout=60, check=False,
                               env=clean_environment())
-    assert "A token is needed" in run("list").stderr
+
+    def missing(done):
+        """What is said of a right that is missing, with the exit code of one."""
+        assert (done.returncode, done.stdout) == (4, ""), done
+        return done.stderr.removeprefix(f"onceguard: {admin.text}: ")
+    for word, said in ((None, "A token is needed\n"),
+                       ("no-such-token-3", "The token is not known\n")):
+        assert missing(run("list", word=word)) == said
+        assert missing(run(word=word, command="report")) == f"answered 401: {said}"
     assert key in run("list", word=viewer).stdout
-    refused = run("release", key, "--reason", "x", word=viewer)
-    assert refused.returncode == 1 and "operator" in refused.stderr
+    assert missing(run("release", key, "--reason", "x", word=viewer)) == (
+        "A viewer may read only; this needs an operator's token; nothing was changed\n")
     assert run("release", key, "--reason", "x", word=operator).returncode == 0
     assert gateway.logged("audit", 2)[0]["who"] == "alice"
 

@@ -36,8 +36,8 @@ result<traffic> ask_gateway(const admin::admin_target& target) {
   if (answer->status == 200) return read_observation(answer->body);
   const auto body = nlohmann::json::parse(answer->body, nullptr, false);
   const auto detail = body.is_object() ? body.value("detail", "") : std::string();
-  return error(errc::conflict, target.address.text() + ": answered " +
-                                   std::to_string(answer->status) + ": " + terminal_text(detail));
+  return admin::refusal_error(target.address, answer->status,
+                              "answered " + std::to_string(answer->status) + ": " + detail);
 }
 
 result<traffic> read_logs(const std::vector<std::string>& files) {
