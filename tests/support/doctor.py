@@ -1,13 +1,22 @@
 """Runs `onceguard doctor` and picks findings."""
 
 import json
+import re
 import subprocess
 
+from support.documented import DOCS
 from support.gateway import clean_environment
 from support.waiting import wait_until
 
 # Of a service that is not there: nothing listens on the discard port.
 NO_UPSTREAM = "http://127.0.0.1:9"
+
+
+def documented_ids():
+    """Those of the table in the page on operations."""
+    section = (DOCS / "operations.md").read_text(encoding="utf-8").split("| id | about |\n")[1]
+    rows = [line.split("|")[1] for line in section.split("\n\n")[0].splitlines()[1:]]
+    return {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
 
 
 class Report:
@@ -22,6 +31,7 @@ class Report:
         for one in self.findings:
             assert list(one) == ["level", "id", "text", "remedy"], one
             assert one["level"] in ("ok", "note", "warning", "fault"), one
+            assert one["id"] in documented_ids(), one
         levels = [one["level"] for one in self.findings]
         assert whole["faults"] == levels.count("fault")
         assert whole["warnings"] == levels.count("warning")

@@ -75,7 +75,8 @@ diagnosis examine_other_scopes(const gateway::admin_params& params) {
       grade::warning, finding_id, std::move(text),
       "most likely a credential is renewed or signed anew between two tries: take what stays of "
       "it as the scope, such as \"jwt:sub\", \"header:NAME\" of a trusted proxy or "
-      "\"auth-param:NAME\"; the events other-scope and the report name the routes"};
+      "\"auth-param:NAME\"; the events other-scope and onceguard report, of the log, name the "
+      "routes (with --admin it counts those that observe alone)"};
 }
 
 }  // namespace onceguard::cli
