@@ -61,6 +61,20 @@ def test_other_work_does_not_follow(guarded, own_upstream, key):
     assert own_upstream.effects() == {key: 1}
 
 
+@pytest.mark.parametrize("begin, place, follows", [
+    ("/pay?a=1", "/pay/?a=1", True), ("/pay", "/pay/?a=1", True), ("/pay?a=1", "/pay/", False),
+    ("/pay?a=1", "/pay/?a=2", False)])
+def test_the_step_keeps_the_query_or_adds_one(guarded, own_upstream, key, begin, place, follows):
+    own_upstream.plan("/pay", {"status": 307, **AWAY, "headers": [["Location", place]]})
+    assert post(guarded, begin, key).get("Location") == place
+    answer = post(guarded, place, key)
+    if follows:
+        assert_first(answer)
+    else:
+        assert_problem(answer, 422, "key-reused", False)
+    assert own_upstream.effects() == ({key: 1} if follows else {})
+
+
 def test_after_303_nothing_follows(guarded, own_upstream, key):
     own_upstream.plan("/pay", {"status": 303, "headers": [["Location", "/pay/"]], "body": ""})
     done = assert_first(post(guarded, "/pay", key), 303)
