@@ -129,9 +129,6 @@ class loader {
   void read_routing(const node& document) {
     routing_input input;
     input.source = source_;
-    const auto before = result_.remarks.size();
-    input.upstreams = find_table(source_, document, "upstream", true, result_.remarks);
-    input.misread_upstream = result_.remarks.size() != before;
     input.routes = find_table(source_, document, "route", true, result_.remarks);
     input.defaults = defaults_;
     const auto& tables = document.members;
@@ -142,14 +139,15 @@ class loader {
     input.senders = read_senders(
         source_, find_table(source_, document, "webhook", true, result_.remarks), result_.remarks);
     const std::vector<const option*> flag{&upstream_flag()};
-    const auto before_flag = result_.remarks.size();
+    const auto before = result_.remarks.size();
+    input.upstreams = find_table(source_, document, "upstream", true, result_.remarks);
     for (const auto where : {layer::environment, layer::flag}) {
       const auto& texts = where == layer::flag ? sources_.flags : sources_.environment;
       for (auto& s : named_settings(flag, where, texts, result_.remarks)) {
         input.upstream_flag = std::move(s);
       }
+      input.misread_upstream |= result_.remarks.size() != before;
     }
-    if (result_.remarks.size() != before_flag) input.misread_upstream = true;
     auto built = build_routing(input, result_.remarks);
     for (const auto& draft : built.policies) {
       result_.values.route_options.push_back(draft.texts);
