@@ -55,7 +55,7 @@ class Lists:
 def test_a_call_goes_on_without_a_list_over_http(tools, key, capfd, way):
     lists, server = Lists(), ToolServer(paid)
     server.list_tools = getattr(lists, way)
-    proxy = ToolProxy(tools, f"http://127.0.0.1:{server.port}/mcp")
+    proxy = ToolProxy(tools, server.url)
     try:
         clock = Stopwatch()
         assert b"paid" in proxy.post(call_of(key)).body
