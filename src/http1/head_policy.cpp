@@ -314,6 +314,13 @@ std::optional<fault> check_status_line(std::string_view line) noexcept {
   return std::nullopt;
 }
 
+bool is_target(std::string_view text) noexcept {
+  for (const char c : text) {
+    if (c == ' ' || base::is_control(c)) return false;
+  }
+  return !text.empty();
+}
+
 bool is_authority(std::string_view text, bool port_required) noexcept {
   std::string_view host;
   if (text.starts_with('[')) {

@@ -21,6 +21,9 @@ namespace onceguard::http1 {
                                                       std::size_t target_bytes_max) noexcept;
 [[nodiscard]] std::optional<fault> check_status_line(std::string_view line) noexcept;
 
+/// Whether a request line can be made with this target: no space, and no control character.
+[[nodiscard]] bool is_target(std::string_view text) noexcept;
+
 /// "host", "host:port" or "[address]:port", without user information. The host must not be empty.
 [[nodiscard]] bool is_authority(std::string_view text, bool port_required = false) noexcept;
 

@@ -4,6 +4,7 @@
 
 #include "base/octets.hpp"
 #include "base/time_text.hpp"
+#include "http1/head_policy.hpp"
 #include "http1/message.hpp"
 #include "http1/require.hpp"
 
@@ -16,13 +17,6 @@ void append_number(std::string& out, std::uint64_t number) {
   const auto [end, error] =
       std::to_chars(digits.data(), digits.data() + digits.size(), number, Base);
   out.append(digits.data(), end);
-}
-
-bool is_target(std::string_view text) noexcept {
-  for (const char c : text) {
-    if (c == ' ' || base::is_control(c)) return false;
-  }
-  return !text.empty();
 }
 
 }  // namespace

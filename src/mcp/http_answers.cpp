@@ -49,19 +49,16 @@ asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
   }
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_broken);
-    if (!text || head.status < 300) answer = std::move(response_);
-    if (!text) head.status = 200;
+    if (!text || head.status < 300 || head.status == 304) {
+      co_return co_await client_.reply(200, std::move(response_));
+    }
   }
-  head.fields.set("Content-Length", std::to_string(answer.size()));
-  if (!co_await client_.send_head(std::move(head))) co_return false;
-  co_await client_.send(std::move(answer));
-  co_return !client_.gone();
+  co_return co_await client_.send_whole(std::move(head), std::move(answer));
 }
 
 asio::awaitable<bool> http_exchange::relay_bytes(http_head head) {
-  const bool has_body = head.status != 204 && head.status != 304 && request_.method != "HEAD";
   if (!co_await client_.send_head(std::move(head))) co_return false;
-  if (!has_body) co_return !client_.gone();
+  if (client_.takes_no_body()) co_return co_await client_.end_pieces();
   while (!client_.gone()) {
     auto piece = co_await upstream_->read_some();
     if (!piece) {

@@ -55,6 +55,7 @@ asio::awaitable<bool> http_client::read_request(http_request& out) {
   for (const auto& field : head().fields) out.fields.add(field.name, field.value);
   patient_ = chunked_ = true;
   until_close_ = false;
+  bodiless_ = out.method == "HEAD";
   knows_chunks_ = out.knows_chunks;
   if (!co_await read_body(out.body)) co_return false;
   reset();
@@ -105,8 +106,11 @@ asio::awaitable<bool> http_client::send_head(http_head head) {
   for (const auto& [name, value] : head.fields) {
     if (travels(name)) http1::append_field(text, name, value);
   }
-  if (head.status == 204 || head.status == 304) {
+  const bool has_none = head.status == 204 || head.status == 205 || head.status == 304;
+  bodiless_ = bodiless_ || has_none;
+  if (has_none) {
     chunked_ = false;
+    if (head.status == 205) http1::append_content_length(text, 0);
   } else if (chunked_ && !knows_chunks_) {
     chunked_ = false;
     until_close_ = true;
@@ -122,7 +126,7 @@ asio::awaitable<bool> http_client::send_head(http_head head) {
 }
 
 asio::awaitable<void> http_client::send_piece(std::string piece) {
-  if (piece.empty()) co_return;
+  if (piece.empty() || bodiless_) co_return;
   std::string bytes;
   if (chunked_) {
     http1::append_chunk(bytes, piece);
@@ -135,7 +139,7 @@ asio::awaitable<void> http_client::send_piece(std::string piece) {
 asio::awaitable<bool> http_client::end_pieces() {
   std::string end;
   http1::append_last_chunk(end);
-  if (chunked_) co_await send(std::move(end));
+  if (chunked_ && !bodiless_) co_await send(std::move(end));
   co_return !gone_ && !until_close_;
 }
 
@@ -143,9 +147,13 @@ asio::awaitable<bool> http_client::reply(unsigned status, std::string body, std:
   http_head head;
   head.status = status;
   head.fields.add("Content-Type", type);
-  head.fields.add("Content-Length", std::to_string(body.size()));
+  co_return co_await send_whole(std::move(head), std::move(body));
+}
+
+asio::awaitable<bool> http_client::send_whole(http_head head, std::string body) {
+  head.fields.set("Content-Length", std::to_string(body.size()));
   if (!co_await send_head(std::move(head))) co_return false;
-  co_await send(std::move(body));
+  if (!bodiless_) co_await send(std::move(body));
   co_return !gone_;
 }
 

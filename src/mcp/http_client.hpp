@@ -35,12 +35,14 @@ class http_client final : public http1::served_connection {
   /// A whole response. False: the client is gone.
   [[nodiscard]] boost::asio::awaitable<bool> reply(unsigned status, std::string body,
                                                    std::string type = "application/json");
+  [[nodiscard]] boost::asio::awaitable<bool> send_whole(http_head head, std::string body);
+  /// Of the request, and then of the head that was sent: nothing may stand behind it.
+  [[nodiscard]] bool takes_no_body() const noexcept { return bodiless_; }
   /// The head of a response: with its length, or in pieces. False: the client is gone.
   [[nodiscard]] boost::asio::awaitable<bool> send_head(http_head head);
   [[nodiscard]] boost::asio::awaitable<void> send_piece(std::string piece);
   /// False: the connection can't be used any more.
   [[nodiscard]] boost::asio::awaitable<bool> end_pieces();
-  [[nodiscard]] boost::asio::awaitable<void> send(std::string bytes);
   /// So that an unfinished response is not taken for a whole one.
   void end() noexcept;
   /// Behind a whole response: whether the next request may follow.
@@ -48,6 +50,7 @@ class http_client final : public http1::served_connection {
   void shut_sending() noexcept;
 
  private:
+  [[nodiscard]] boost::asio::awaitable<void> send(std::string bytes);
   [[nodiscard]] std::string answer_to_fault(std::uint16_t status, std::string_view why) override;
 
   const std::string address_;
@@ -56,6 +59,7 @@ class http_client final : public http1::served_connection {
   bool patient_ = true;
   bool knows_chunks_ = true;
   bool gone_ = false;
+  bool bodiless_ = false;
   bool chunked_ = true;
   bool until_close_ = false;  ///< the end of the connection is that of the response
 };

@@ -166,7 +166,7 @@ asio::awaitable<void> http_exchange::refuse(std::string why) {
 asio::awaitable<std::optional<http_head>> http_exchange::ask_server() {
   std::string target;
   for (int redirects = 0; redirects <= most_redirects; ++redirects) {
-    upstream_.emplace(shared_.connections);
+    upstream_.emplace(shared_.connections, call_ ? connection_use::alone : connection_use::shared);
     if (const auto connected = co_await upstream_->connect(); !connected) {
       if (call_) co_await release();
       co_await refuse(connected.error().detail);
@@ -201,7 +201,8 @@ asio::awaitable<std::optional<http_head>> http_exchange::ask_server() {
     if (target.empty()) break;
   }
   if (call_) co_await release();
-  co_await refuse("the server redirects to another place: --upstream must name that one");
+  co_await refuse(
+      "the server redirects to another place, or to no path: --upstream must name the right one");
   co_return std::nullopt;
 }
 
@@ -217,15 +218,16 @@ asio::awaitable<bool> http_exchange::relay() {
 
 asio::awaitable<bool> http_exchange::relay_head(http_head head) {
   const auto status = head.status;
-  if (call_ && asks_for_credential(head)) co_await release();
+  // Who has not read all of a call has called no tool.
+  if (call_ && (head.is_early || asks_for_credential(head))) co_await release();
   const bool legible = is_legible(head);
-  if (legible && is_type(head, "text/event-stream"))
+  if (legible && !client_.takes_no_body() && is_type(head, "text/event-stream"))
     co_return co_await relay_events(std::move(head));
   const bool is_message = legible && is_type(head, "application/json");
   if ((call_ || lists_tools_) && is_message) co_return co_await relay_whole(std::move(head));
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_status);
-    if (status < 300) co_return co_await client_.reply(200, std::move(response_));
+    if (status < 300 || status == 304) co_return co_await client_.reply(200, std::move(response_));
   }
   co_return co_await relay_bytes(std::move(head));
 }

@@ -46,6 +46,7 @@ struct http_head {
   unsigned status = 200;
   std::string reason{};  ///< empty: the usual one
   field_list fields{};
+  bool is_early = false;  ///< the server will never have all of the request
 };
 
 /// Whether a header goes from one connection to the next (RFC 9110, section 7.6.1), and is not made

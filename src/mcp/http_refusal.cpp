@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/field.hpp"
+#include "http1/head_policy.hpp"
 #include "mcp/message.hpp"
 
 namespace onceguard::mcp {
@@ -42,7 +43,8 @@ std::string redirected_to(const http_head& head, const upstream_address& server)
   if (base::iequals(location.substr(0, origin.size()), origin))
     location.remove_prefix(origin.size());
   if (!location.starts_with('/') || location.starts_with("//")) return {};
-  return std::string(location.substr(0, location.find('#')));
+  location = location.substr(0, location.find('#'));
+  return http1::is_target(location) ? std::string(location) : std::string();
 }
 
 }  // namespace onceguard::mcp

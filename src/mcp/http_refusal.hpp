@@ -22,7 +22,7 @@ namespace onceguard::mcp {
 [[nodiscard]] bool refuses_message(const http_head& head, std::string_view body, bool has_session);
 
 /// The target at the same server to which a redirect leads with the same request (307, 308); empty:
-/// elsewhere.
+/// elsewhere, or to what is no target.
 [[nodiscard]] std::string redirected_to(const http_head& head, const upstream_address& server);
 [[nodiscard]] bool is_redirect(const http_head& head) noexcept;
 

@@ -54,7 +54,8 @@ asio::awaitable<std::string> http_exchange::ask_for_tools(const std::string& cur
   // As the revision 2026-07-28 has it, a message's method stands in a header, too.
   if (!request.fields["Mcp-Method"].empty()) request.fields.set("Mcp-Method", "tools/list");
   request.fields.erase("Mcp-Name");
-  const auto upstream = std::make_shared<http_upstream>(shared_.connections);
+  // What the list says decides what becomes of a call.
+  const auto upstream = std::make_shared<http_upstream>(shared_.connections, connection_use::alone);
   close_after(patience, upstream);
   const auto connected = co_await upstream->connect();
   if (!connected) co_return std::string();

@@ -1,6 +1,6 @@
 #include "mcp/http_upstream.hpp"
 
-#include "base/url.hpp"
+#include "http1/head_policy.hpp"
 #include "mcp/upstream_connection.hpp"
 
 namespace onceguard::mcp {
@@ -18,6 +18,10 @@ upstream_connections::upstream_connections(asio::io_context& io, const upstream_
     : io_(io), address_(address) {}
 upstream_connections::~upstream_connections() = default;
 
+upstream_connection_ptr upstream_connections::make() {
+  return std::make_unique<upstream_connection>(io_, address_);
+}
+
 upstream_connection_ptr upstream_connections::take() {
   const auto oldest = base::boot_now() - idle_max;
   while (!kept_.empty()) {
@@ -29,7 +33,7 @@ upstream_connection_ptr upstream_connections::take() {
       return last;
     }
   }
-  return std::make_unique<upstream_connection>(io_, address_);
+  return make();
 }
 
 void upstream_connections::keep(upstream_connection_ptr used) {
@@ -43,10 +47,12 @@ void upstream_connections::end() noexcept {
   kept_.clear();
 }
 
-http_upstream::http_upstream(upstream_connections& all) : all_(all), connection_(all.take()) {}
+http_upstream::http_upstream(upstream_connections& all, connection_use use)
+    : all_(all), use_(use), connection_(use == connection_use::shared ? all.take() : all.make()) {}
 
 http_upstream::~http_upstream() {
-  if (whole_ && connection_->may_be_kept()) all_.keep(std::move(connection_));
+  if (use_ == connection_use::shared && whole_ && connection_->may_be_kept())
+    all_.keep(std::move(connection_));
 }
 
 asio::awaitable<result<void>> http_upstream::connect() { return connection_->connect(); }
@@ -76,16 +82,16 @@ result<upstream_address> read_upstream(const std::string& url) {
   out.target = rest.substr(end, rest.find('#') - end);
   if (!out.target.starts_with('/')) out.target.insert(0, "/");
   if (out.authority.find('@') != out.authority.npos) return refuse("a user has no place in it");
+  if (!http1::is_authority(out.authority, false)) return refuse("expected http://HOST[:PORT]/PATH");
+  if (!http1::is_target(out.target))
+    return refuse("its path has a space or a control character, which %20 or the like stands for");
   const auto closing = out.authority.starts_with('[') ? out.authority.find(']') : 0;
   const auto colon = out.authority.find(':', closing == out.authority.npos ? 0 : closing);
   out.host = out.authority.substr(0, colon);
   if (out.host.starts_with('[')) out.host = out.host.substr(1, out.host.size() - 2);
   out.port =
       colon == out.authority.npos ? (out.tls ? "443" : "80") : out.authority.substr(colon + 1);
-  if (out.host.empty() || out.port.empty() ||
-      out.port.find_first_not_of("0123456789") != out.port.npos || out.port.size() > 5) {
-    return refuse("expected http://HOST[:PORT]/PATH");
-  }
+  if (out.port.empty()) return refuse("expected http://HOST[:PORT]/PATH");
   return out;
 }
 

@@ -1,5 +1,6 @@
 // One exchange with the server on streamable HTTP.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,11 @@ struct upstream_address {
 class upstream_connection;
 using upstream_connection_ptr = std::unique_ptr<upstream_connection>;
 
+enum class connection_use : std::uint8_t {
+  shared,  ///< with what came before, and what comes behind
+  alone,   ///< nobody else's answer comes on it, and its end in between is none of this request
+};
+
 /// Connections to the server that carry no exchange at the moment. On the one thread of the
 /// io_context.
 class upstream_connections {
@@ -45,6 +51,7 @@ class upstream_connections {
   friend class http_upstream;
   /// One that was used a moment ago and shows no end, or another that is not connected yet.
   [[nodiscard]] upstream_connection_ptr take();
+  [[nodiscard]] upstream_connection_ptr make();
   void keep(upstream_connection_ptr used);
 
   boost::asio::io_context& io_;
@@ -57,14 +64,15 @@ class upstream_connections {
 class http_upstream {
  public:
   /// `all` must outlive it.
-  explicit http_upstream(upstream_connections& all);
+  http_upstream(upstream_connections& all, connection_use use);
   http_upstream(const http_upstream&) = delete;
   http_upstream& operator=(const http_upstream&) = delete;
   ~http_upstream();
 
   /// Connects, unless it is connected yet. An error: nothing was sent.
   [[nodiscard]] boost::asio::awaitable<result<void>> connect();
-  /// Sends the request and reads the head of the response. An error: the request may have arrived.
+  /// Sends the request and reads the head of the response, which may come before all is sent. An
+  /// error: the request may have arrived.
   [[nodiscard]] boost::asio::awaitable<result<http_head>> exchange(const http_request& request);
   /// The next bytes of the response's body; empty text: there are no more.
   [[nodiscard]] boost::asio::awaitable<result<std::string>> read_some();
@@ -73,6 +81,7 @@ class http_upstream {
 
  private:
   upstream_connections& all_;
+  const connection_use use_;
   upstream_connection_ptr connection_;
   bool whole_ = false;  ///< the response has ended
 };

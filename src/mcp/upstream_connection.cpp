@@ -4,7 +4,6 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 
 #include "tls/session.hpp"
 
@@ -17,6 +16,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::chrono::seconds longest_connect{10};
+/// So long a server may read nothing while its request is sent.
+constexpr std::chrono::seconds longest_stall{20};
 constexpr std::size_t piece_size = 32u << 10;
 
 error failure(const char* action, const std::string& why, effect known) {
@@ -137,25 +138,50 @@ asio::awaitable<upstream_connection::moved> upstream_connection::read(std::span<
   co_return out;
 }
 
-asio::awaitable<upstream_connection::moved> upstream_connection::write(std::string_view bytes) {
+upstream_connection::moved upstream_connection::write_some(std::string_view bytes) {
   moved out;
   if (!session_) {
-    out.bytes = co_await asio::async_write(socket_, asio::buffer(bytes), into(out.failed));
-    co_return out;
+    out.bytes = socket_.write_some(asio::buffer(bytes), out.failed);
+    return out;
   }
-  while (!bytes.empty()) {
-    out.failed = asio::error::operation_aborted;
-    if (!socket_.is_open()) co_return out;
-    const auto sent = session_->write(bytes);
-    out.bytes += sent.bytes;
-    bytes.remove_prefix(sent.bytes);
-    out.failed = fault_of(sent.state);
-    if (out.failed == asio::error::would_block) {
-      out.failed = co_await wait(sent.state == tls::step::want_read);
+  const auto sent = session_->write(bytes);
+  out.bytes = sent.bytes;
+  out.failed = fault_of(sent.state);
+  return out;
+}
+
+asio::awaitable<bool> upstream_connection::wait_to_go_on() {
+  const auto patience = std::make_shared<asio::steady_timer>(socket_.get_executor(), longest_stall);
+  auto wake = [waiting = std::weak_ptr(patience)](const error_code&) {
+    if (const auto held = waiting.lock()) held->cancel();
+  };
+  socket_.async_wait(tcp::socket::wait_read, wake);
+  socket_.async_wait(tcp::socket::wait_write, wake);
+  error_code woken;
+  co_await patience->async_wait(into(woken));
+  error_code ignored;
+  socket_.cancel(ignored);  // the other wait
+  co_return woken == asio::error::operation_aborted;
+}
+
+asio::awaitable<error_code> upstream_connection::send(std::string_view& rest) {
+  error_code failed;
+  while (!rest.empty()) {
+    failed = asio::error::operation_aborted;
+    if (!socket_.is_open()) co_return failed;
+    const auto sent = write_some(rest);
+    rest.remove_prefix(sent.bytes);
+    failed = sent.failed;
+    if (failed == asio::error::would_block) {
+      if (!is_quiet()) co_return error_code();
+      failed = asio::error::timed_out;
+      const bool woken = co_await wait_to_go_on();
+      if (!woken) co_return failed;
+    } else if (failed) {
+      co_return failed;
     }
-    if (out.failed) co_return out;
   }
-  co_return out;
+  co_return error_code();
 }
 
 asio::awaitable<http1::progress> upstream_connection::advance(std::string& why) {
@@ -181,24 +207,36 @@ asio::awaitable<http1::progress> upstream_connection::advance(std::string& why) 
 asio::awaitable<result<http_head>> upstream_connection::exchange(const http_request& request) {
   const auto bytes = head_of(request) + request.body;
   reader_.answers_to(request.method);
-  // A server may refuse a request before it has read all of it.
-  const auto sent = co_await write(bytes);
+  std::string_view rest = bytes;
   std::string why;
   for (;;) {
+    // A server may refuse a request before it has read all of it, and read no more.
+    const auto failed = co_await send(rest);
+    if (failed == asio::error::timed_out) {
+      close();
+      co_return failure("the server did not read all of the request", failed.message(),
+                        effect::unknown);
+    }
     const auto step = co_await advance(why);
     if (step == http1::progress::end) {
       reader_.reset();  // of an answer on the way (1xx)
       continue;
     }
     if (step != http1::progress::head || reader_.head().status == 101) {
-      if (sent.failed) why = sent.failed.message();
+      if (failed) why = failed.message();
       co_return failure("the server did not answer", why, effect::unknown);
     }
     const auto& got = reader_.head();
     if (got.status < 200) continue;
     http_head out{got.status, std::string(got.reason), {}};
+    out.is_early = rest.find_first_not_of(" \t\r\n") != rest.npos;
+    if (out.is_early && got.status < 300) {
+      close();
+      co_return failure("the server did not read all of the request", "it answered before",
+                        effect::unknown);
+    }
     for (const auto& field : got.fields) out.fields.add(field.name, field.value);
-    keep_ = got.keep_alive && got.body != http1::body_kind::until_eof && !sent.failed;
+    keep_ = got.keep_alive && got.body != http1::body_kind::until_eof && rest.empty();
     co_return out;
   }
 }

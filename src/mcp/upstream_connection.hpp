@@ -49,7 +49,12 @@ class upstream_connection {
 
   [[nodiscard]] boost::asio::awaitable<result<void>> secure();
   [[nodiscard]] boost::asio::awaitable<moved> read(std::span<char> target);
-  [[nodiscard]] boost::asio::awaitable<moved> write(std::string_view bytes);
+  [[nodiscard]] moved write_some(std::string_view bytes);
+  /// Until bytes may be written or read. False: not for long.
+  [[nodiscard]] boost::asio::awaitable<bool> wait_to_go_on();
+  /// Sends what is left, until bytes of an answer come in between. `timed_out`: the server reads
+  /// no more.
+  [[nodiscard]] boost::asio::awaitable<boost::system::error_code> send(std::string_view& rest);
   [[nodiscard]] boost::asio::awaitable<boost::system::error_code> wait(bool readable);
   /// The next step of the response that asks for something; `why`: of an error.
   [[nodiscard]] boost::asio::awaitable<http1::progress> advance(std::string& why);

@@ -20,22 +20,36 @@ class Answers:
         return 200, "application/json", RESULT, self.fields
 
 
-def shares_a_connection(proxy, answers, fresh_key):
-    """Whether one of the next calls comes on the connection of the one before it."""
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+def shares_a_connection(proxy, answers):
+    """Whether one of the next requests comes on the connection of the one before it."""
     def again():
-        assert proxy.post(call_of(fresh_key())).status == 200
+        assert proxy.post(PING).status == 200
         return len(answers.connections) > 1 and answers.connections[-1] == answers.connections[-2]
 
-    wait_until(again, 20, "a call on a connection that was kept")
+    wait_until(again, 20, "a request on a connection that was kept")
 
 
 @pytest.mark.parametrize("secure", [False, True])
-def test_connections_to_the_server_are_kept(place, fresh_key, tmp_path, secure):
+def test_connections_to_the_server_are_kept(place, tmp_path, secure):
     authority = Authority(tmp_path / "authority") if secure else None
     answers = Answers()
     environment = {"SSL_CERT_FILE": authority.file} if secure else {}
     _, proxy = place(answers, authority=authority, **environment)
-    shares_a_connection(proxy, answers, fresh_key)
+    shares_a_connection(proxy, answers)
+
+
+def test_a_guarded_call_has_a_connection_of_its_own(place, fresh_key):
+    answers = Answers()
+    _, proxy = place(answers)
+    shares_a_connection(proxy, answers)
+    for _ in range(5):
+        proxy.post(call_of(fresh_key()))
+        guarded = answers.connections[-1]
+        proxy.post(PING)
+        assert answers.connections.count(guarded) == 1
 
 
 def test_a_connection_that_the_server_closes_costs_no_call(place, tools, fresh_key):

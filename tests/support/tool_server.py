@@ -22,6 +22,7 @@ class ToolServer:
         self.hints = lambda request: {}  # of the tool in the list for this request
         self.lists_in_events = False  # with a length, as frameworks write short answers
         self.list_tools = None  # answers in place of the list
+        self.before_body = None  # answers before the message is read, if it returns True
         handler = type("Handler", (_Handler,), {"tools": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
@@ -48,6 +49,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     tools = None
 
     def do_POST(self):
+        if self.tools.before_body and self.tools.before_body(self):
+            return None
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if sent.get("method") == "tools/list" and self.tools.list_tools:
             return self.tools.list_tools(self, sent)
@@ -66,6 +69,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.reply(*self.tools.answer(self, None))
 
+    do_HEAD = do_GET
+
     def reply(self, status, kind, body, fields=()):
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -73,7 +78,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         for name, value in fields:
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, *_):
         pass
