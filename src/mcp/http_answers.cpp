@@ -49,7 +49,7 @@ asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
   }
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_broken);
-    if (!text || head.status < 300 || head.status == 304) {
+    if (!text || head.status < 300 || is_bodiless(head.status)) {
       co_return co_await client_.reply(200, std::move(response_));
     }
   }

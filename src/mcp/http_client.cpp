@@ -106,7 +106,7 @@ asio::awaitable<bool> http_client::send_head(http_head head) {
   for (const auto& [name, value] : head.fields) {
     if (travels(name)) http1::append_field(text, name, value);
   }
-  const bool has_none = head.status == 204 || head.status == 205 || head.status == 304;
+  const bool has_none = is_bodiless(head.status);
   bodiless_ = bodiless_ || has_none;
   if (has_none) {
     chunked_ = false;

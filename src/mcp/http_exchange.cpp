@@ -221,13 +221,15 @@ asio::awaitable<bool> http_exchange::relay_head(http_head head) {
   // Who has not read all of a call has called no tool.
   if (call_ && (head.is_early || asks_for_credential(head))) co_await release();
   const bool legible = is_legible(head);
-  if (legible && !client_.takes_no_body() && is_type(head, "text/event-stream"))
+  if (legible && !client_.takes_no_body() && !is_bodiless(status) &&
+      is_type(head, "text/event-stream"))
     co_return co_await relay_events(std::move(head));
   const bool is_message = legible && is_type(head, "application/json");
   if ((call_ || lists_tools_) && is_message) co_return co_await relay_whole(std::move(head));
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_status);
-    if (status < 300 || status == 304) co_return co_await client_.reply(200, std::move(response_));
+    if (status < 300 || is_bodiless(status))
+      co_return co_await client_.reply(200, std::move(response_));
   }
   co_return co_await relay_bytes(std::move(head));
 }

@@ -49,6 +49,11 @@ struct http_head {
   bool is_early = false;  ///< the server will never have all of the request
 };
 
+/// Whether nothing may stand behind a head with this status.
+[[nodiscard]] constexpr bool is_bodiless(unsigned status) noexcept {
+  return status == 204 || status == 205 || status == 304;
+}
+
 /// Whether a header goes from one connection to the next (RFC 9110, section 7.6.1), and is not made
 /// anew there.
 [[nodiscard]] bool travels(std::string_view name) noexcept;
