@@ -57,7 +57,8 @@ asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
 }
 
 asio::awaitable<bool> http_exchange::relay_bytes(http_head head) {
-  if (!co_await client_.send_head(std::move(head))) co_return false;
+  const bool sent = co_await client_.send_head(std::move(head));
+  if (!sent) co_return false;
   if (client_.takes_no_body()) co_return co_await client_.end_pieces();
   while (!client_.gone()) {
     auto piece = co_await upstream_->read_some();

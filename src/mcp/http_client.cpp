@@ -152,7 +152,8 @@ asio::awaitable<bool> http_client::reply(unsigned status, std::string body, std:
 
 asio::awaitable<bool> http_client::send_whole(http_head head, std::string body) {
   head.fields.set("Content-Length", std::to_string(body.size()));
-  if (!co_await send_head(std::move(head))) co_return false;
+  const bool sent = co_await send_head(std::move(head));
+  if (!sent) co_return false;
   if (!bodiless_) co_await send(std::move(body));
   co_return !gone_;
 }

@@ -228,7 +228,9 @@ asio::awaitable<result<http_head>> upstream_connection::exchange(const http_requ
     }
     const auto& got = reader_.head();
     if (got.status < 200) continue;
-    http_head out{got.status, std::string(got.reason), {}};
+    http_head out;
+    out.status = got.status;
+    out.reason = got.reason;
     out.is_early = rest.find_first_not_of(" \t\r\n") != rest.npos;
     if (out.is_early && got.status < 300) {
       close();
