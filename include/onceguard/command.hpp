@@ -145,8 +145,8 @@ struct command_rules {
   callable<void(running_command&)> on_start;
   /// Called on that thread when no command runs any more.
   callable<void()> on_end;
-  /// A stop request ends the wait for a running twin, and for the next attempt. Whoever wants to
-  /// end a running command sends it a signal.
+  /// A stop request ends the wait for a running twin, and for the next attempt, and no command is
+  /// started after the request. Whoever wants to end a running command sends it a signal.
   std::stop_token stop;
 };
 

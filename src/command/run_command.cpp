@@ -227,10 +227,14 @@ class attempts {
     attempt_lease lease{held.stop_when_lost(), policy_.lease, [&held] { return held.left(); }};
     attempt_result ended;
     try {
-      // This process may have been stopped since the claim.
-      ended = held.begin_sending()
-                  ? run.run(std::move(environment), std::move(lease))
-                  : nothing_run("too little of the lease was left before the command began");
+      if (rules_.stop.stop_requested()) {
+        ended = nothing_run("a stop was requested before the command began");
+      } else if (!held.begin_sending()) {
+        // This process may have been stopped since the claim.
+        ended = nothing_run("too little of the lease was left before the command began");
+      } else {
+        ended = run.run(std::move(environment), std::move(lease));
+      }
     } catch (const std::exception& fault) {
       if (run.started()) throw;
       ended = nothing_run(fault.what());

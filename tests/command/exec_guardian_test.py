@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from support.executing import Done, none_left, processes_with
+from support.executing import Done, none_left, pause, processes_with
 from support.waiting import wait_until
 
 # Leaves a mark for each step, with the number of its attempt.
@@ -98,6 +98,15 @@ def test_the_guardian_is_in_no_group_and_session_of_another(exec_, key):
     assert process.pid not in (group, session) and group == command
     process.terminate()
     assert exec_.end(process).code == 128 + 15
+
+
+def test_a_signal_at_any_moment_of_the_start_ends_it(exec_, key):
+    """Before the command begins, while it begins, and when it runs: never is the signal lost."""
+    for moment in range(40):
+        process = exec_.begin(f"{key}-{moment}", "sleep", "300")
+        pause(moment / 1000)
+        process.terminate()
+        assert exec_.end(process, within=20).code in (128 + 15, -15), moment
 
 
 def test_a_stopped_command_sees_the_end_of_its_time(exec_, key):

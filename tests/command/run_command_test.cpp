@@ -272,6 +272,20 @@ TEST_F(command_call, a_stop_ends_the_pause_between_attempts) {
   EXPECT_EQ(runs(), 1);
 }
 
+TEST_F(command_call, no_command_begins_after_a_stop) {
+  const auto job = shell("exit 0");
+  std::stop_source stop;
+  rules_.stop = stop.get_token();
+  stop.request_stop();
+  const auto made = run_command(guard_, of(job), job, rules_);
+  ASSERT_TRUE(made.has_value());
+  EXPECT_EQ(made->value.settled, settle_kind::release);
+  EXPECT_EQ(runs(), 0);
+  rules_.stop = {};
+  EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
+  EXPECT_EQ(runs(), 1);
+}
+
 TEST_F(command_call, a_stop_ends_the_wait_for_a_twin) {
   const auto job = shell("while [ ! -e '" + folder_.file("go") + "' ]; do sleep 0.02; done");
   auto first = std::async(std::launch::async,

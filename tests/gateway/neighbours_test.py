@@ -90,6 +90,8 @@ def test_a_service_that_is_not_there(start_gateway, upstream, between, key, name
         assert gateway.post("/pay", key=key).status == status
     finally:
         upstream.listen()
+    # Varnish does not try a service again within 0.25 s (backend_remote_error_holddown).
+    wait_until(lambda: gateway.get("/warm").status == 201, what="the service through the proxy")
     assert gateway.state(key) == meant
     if meant == "released":
         assert_first(gateway.post("/pay", key=key))

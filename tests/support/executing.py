@@ -61,8 +61,8 @@ class Executing:
                              stdin=subprocess.PIPE)
         return self.end(process, stdin)
 
-    def end(self, process, stdin=None):
-        out, err = process.communicate(stdin, timeout=120)
+    def end(self, process, stdin=None, within=120):
+        out, err = process.communicate(stdin, timeout=within)
         self.running.remove(process)
         return Done(process.returncode, out, err)
 

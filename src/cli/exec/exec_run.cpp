@@ -62,7 +62,7 @@ class shown_output {
     while (failed == 0 && !bytes.empty()) {
       std::array<pollfd, 2> waiting{{{descriptor, POLLOUT, 0}, {stopped_.get(), POLLIN, 0}}};
       if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
-      if (waiting[1].revents != 0) {
+      if (waiting[0].revents == 0) {
         failed = EPIPE;
         return;
       }

@@ -4,6 +4,7 @@
 #include <array>
 #include <pthread.h>
 #include <unistd.h>
+#include <utility>
 
 namespace onceguard::cli {
 namespace {
@@ -43,6 +44,8 @@ signal_relay::~signal_relay() {
 void signal_relay::send_to(running_command* command) {
   const std::lock_guard lock(mutex_);
   command_ = command;
+  // The signal came while the command was being started, too late to keep it from beginning.
+  if (command_ != nullptr && stopped_by_ != 0) command_->signal(std::exchange(stopped_by_, 0));
 }
 
 void signal_relay::take() {

@@ -25,7 +25,7 @@ class signal_relay {
   /// The mask of before, for the command.
   [[nodiscard]] const sigset_t& former_mask() const noexcept { return former_; }
   [[nodiscard]] std::stop_token stop() const { return stop_.get_token(); }
-  /// Null: no command runs.
+  /// Null: no command runs. A command that has begun gets the signal that requested a stop.
   void send_to(running_command* command);
   /// Ends the process by the signal that requested the stop, or that was typed and ended the
   /// command (whose exit code is given), as if nothing had taken the signal. Returns where none
