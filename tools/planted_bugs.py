@@ -56,6 +56,8 @@ def read(file, errors):
             problem = problem_of_shape(form, row[part], row["file"])
             if problem:
                 errors.append(f"{label}: `{part}` {problem}")
+        if declares_a_name(form, row["was"]):
+            errors.append(f"{label}: `was` declares a name, which would end with the switch")
         suites = row.get("suites", table.get("suites", []))
         for suite in suites:
             problem = problem_of(suite)
@@ -84,10 +86,18 @@ def problem_of_shape(form, code, file):
         depth += sign in "([{"
     if depth or bare.count('"') % 2:
         return "opens what it does not close"
+    if outside.count("?") != len(re.findall(r"(?<!:):(?!:)", outside)):
+        return "has one half of a condition"
     if form == "statement":
         return None if not code or bare.rstrip().endswith((";", "}")) else "is no statement"
-    wrong = r"^\s*(&&|\|\||if\b|return\b)|[;,]|(&&|\|\|)\s*$"
+    wrong = r"^\s*($|->|\.|&&|\|\||if\b|return\b)|[;,]|(&&|\|\|)\s*$"
     return "is no expression" if re.search(wrong, outside) else None
+
+
+def declares_a_name(form, was):
+    """Of the code as it is: the name would end with the switch."""
+    return form == "statement" and re.match(
+        r"\s*(?!(?:return|co_return|throw|delete|else)\b)(?:const )?[\w:]+[&*]* \w+(?:\(| =|\{|;)", was)
 
 
 @functools.cache

@@ -1,4 +1,6 @@
 // Whom a signal to `onceguard exec` reaches, by when it comes.
+#include "cli/exec/signal_relay.hpp"
+
 #include <mutex>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -7,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/exec/signal_relay.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard::cli {

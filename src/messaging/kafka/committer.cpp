@@ -61,15 +61,20 @@ bool committer::send() {
   return running_;
 }
 
+rd_kafka_resp_err_t refusal_in(rd_kafka_resp_err_t code,
+                               const rd_kafka_topic_partition_list_t* list) noexcept {
+  for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && list != nullptr && i < list->cnt; ++i) {
+    code = list->elems[i].err;
+  }
+  return code;
+}
+
 bool committer::read_answer(time_point until) {
   const event_handle answer(rd_kafka_queue_poll(answers_.get(), remaining(until)));
   if (!answer || rd_kafka_event_type(answer.get()) != RD_KAFKA_EVENT_OFFSET_COMMIT) return false;
   running_ = false;
   const auto* const list = rd_kafka_event_topic_partition_list(answer.get());
-  auto code = rd_kafka_event_error(answer.get());
-  for (int i = 0; code == RD_KAFKA_RESP_ERR_NO_ERROR && list != nullptr && i < list->cnt; ++i) {
-    code = list->elems[i].err;
-  }
+  const auto code = refusal_in(rd_kafka_event_error(answer.get()), list);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return true;
   note_refusal(code, list);
   return false;

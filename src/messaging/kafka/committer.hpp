@@ -11,6 +11,11 @@
 
 namespace onceguard::messaging::kafka {
 
+/// What an answer to a commit says: librdkafka gives it one code only where all partitions have
+/// been refused.
+[[nodiscard]] rd_kafka_resp_err_t refusal_in(rd_kafka_resp_err_t code,
+                                             const rd_kafka_topic_partition_list_t* list) noexcept;
+
 class committer {
  public:
   /// All must outlive it.
