@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import uuid
 
 import pytest
@@ -14,6 +15,12 @@ from support.redis import Redis
 from support.upstream import Upstream
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# A shell without job control starts what is behind & with these ignored, and nohup does: the
+# programs under test would inherit that.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
