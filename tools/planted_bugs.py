@@ -97,7 +97,8 @@ def problem_of_shape(form, code, file):
 def declares_a_name(form, was):
     """Of the code as it is: the name would end with the switch."""
     return form == "statement" and re.match(
-        r"\s*(?!(?:return|co_return|throw|delete|else)\b)(?:const )?[\w:]+[&*]* \w+(?:\(| =|\{|;)", was)
+        r"\s*(?!(?:return|co_return|throw|delete|else)\b)"
+        r"(?:const )?[\w:]+[&*]* \w+(?:\(| =|\{|;)", was)
 
 
 @functools.cache

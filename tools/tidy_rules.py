@@ -73,6 +73,7 @@ class Ban:
 CPP = ("include/", "src/", "tests/", "bench/", "examples/")
 # Inside the parentheses of a call: a brace that opens an argument, with or without a type's name.
 BRACED = r"[(,]\s*(?:[a-z_][\w:]*(?:<[^<>]*>)?)?\{"
+BALANCED = r"(?:[^;{}()]|\((?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]*\))*\))*\))*"
 CAPTURING = r"[(,]\s*\[[^\]]+\]\s*(?:\(|\{|mutable|->)"
 
 BANNED = [
@@ -93,6 +94,10 @@ BANNED = [
                                r"|" + BRACED + r"[^{}]*\bco_await\b"),
         "name the object first: gcc 12 destroys a braced temporary or a capturing lambda beside "
         "co_await twice", CPP),
+    Ban("condition", re.compile(r"\b(?:if|while) \((?:" + BALANCED + ";)?" + BALANCED
+                                + r"\bco_await\b" + BALANCED + r"\w\(" + BALANCED
+                                + r"std::move\("),
+        "name the result first: gcc 12 mixes up what a condition with co_await moves from", CPP),
     Ban("ternary", re.compile(r"[?:]\s*co_await\b"),
         "write an if: gcc 12 destroys what a co_await inside ?: gives", CPP),
     Ban("detached", re.compile(r"\bdetached\b|\.detach\(\)"),

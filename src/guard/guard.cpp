@@ -143,7 +143,8 @@ struct guard::state {
     if (got.lease && got.lease->must_probe()) {
       effect_report report;
       if (params.probe) report = params.probe(got.lease->about(), got.lease->lease());
-      if (auto ended = co_await got.lease->conclude(std::move(report))) {
+      auto ended = co_await got.lease->conclude(std::move(report));
+      if (ended) {
         if (ended->kind == outcome_kind::replay) {
           report_change(params.on_change, {change_kind::completed, "probe"}, {}, &id,
                         got.lease->lease().attempt);

@@ -97,6 +97,8 @@ BREACHES = [
     ("src/engine/a.cpp", "co_await take(a, [v] { return v; });\n", "gcc 12"),
     ("src/engine/a.cpp", "co_await take(a, [this](int b) { return b; });\n", "gcc 12"),
     ("src/engine/a.cpp", "auto a = b ? co_await c() : d();\n", "write an if"),
+    ("src/engine/a.cpp", "if (!co_await f(std::move(a))) return;\n", "name the result"),
+    ("src/engine/a.cpp", "if (auto a = co_await f().g(b, std::move(c)); a) d();\n", "name the result"),
     ("src/engine/a.cpp", "co_spawn(io, run(), asio::detached);\n", "completion handler"),
     ("src/core/a.cpp", "// TODO more\n", "do it now"),
     ("docs/a.md", "FIXME\n", "do it now"),
@@ -132,6 +134,7 @@ def test_a_problem_type_needs_a_page(tree):
 @pytest.mark.parametrize("path,text", [
     ("src/engine/a.cpp", "auto r = co_await store.claim(std::move(batch), timeout_);\n"),
     ("src/engine/a.cpp", "while (co_await next()) { f(a); }\n"),
+    ("src/engine/a.cpp", "if (a(b)) co_return co_await f(std::move(c));\n"),
     ("src/engine/a.cpp", "// co_await take({a});\nauto s = \"co_await take({a})\";\n"),
     ("src/core/a.cpp", "const auto big = 1'000'000;\nchar c = '{';\nint f() { return 1; }\n"),
     ("src/core/a.cpp", "const table t{\n" + "  {1, f(2)},\n" * 80 + "};\n"),

@@ -49,9 +49,8 @@ class full_scan {
         // A name that is not that of a record is skipped.
         if (const auto id = pool_.names().id_of(name)) ids.push_back(*id);
       }
-      if (auto why = co_await report_records(pool_, std::move(ids), until_, listener_)) {
-        co_return why;
-      }
+      auto why = co_await report_records(pool_, std::move(ids), until_, listener_);
+      if (why) co_return why;
     } while (cursor != "0");
     co_return std::nullopt;
   }

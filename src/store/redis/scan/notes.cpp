@@ -106,7 +106,8 @@ awaitable<result<bool>> attention_notes::sweep_some(position& here, steady_time 
     open.push_back(ids[i]);
   }
   attention_taker over(false);
-  if (auto why = co_await report_records(pool_, std::move(open), until, over)) co_return *why;
+  const auto failed = co_await report_records(pool_, std::move(open), until, over);
+  if (failed) co_return *failed;
   std::vector<request> notes;
   for (const auto& id : over.found) notes.push_back(add_note(pool_.names(), id));
   const auto noted = co_await send_all(pool_.queue(), std::move(notes), left_until(until));
