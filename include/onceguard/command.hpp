@@ -166,9 +166,9 @@ struct command_rules {
 /// ONCEGUARD_TOKEN and ONCEGUARD_ATTEMPT in its environment, and the command's standard error where
 /// this process has its own. Exit code 0: the operation took effect, and what is written to
 /// standard output is the output of the first run; 1: it did not take effect; all others: not
-/// known.
+/// known. A stop request ends a question that runs, whose answer is not known then.
 [[nodiscard]] std::function<effect_report(const subject&, const lease&)> probe_by_command(
-    command command, milliseconds timeout);
+    command command, milliseconds timeout, std::stop_token stop = {});
 
 }  // namespace v1
 }  // namespace onceguard

@@ -323,8 +323,10 @@ std::string command_fingerprint(const command& command) {
 }
 
 std::function<effect_report(const subject&, const lease&)> probe_by_command(command command,
-                                                                            milliseconds timeout) {
-  return [question = std::move(command), timeout](const subject& about, const lease& held) {
+                                                                            milliseconds timeout,
+                                                                            std::stop_token stop) {
+  return [question = std::move(command), timeout, stop = std::move(stop)](const subject& about,
+                                                                          const lease& held) {
     effect_report report;
     if (timeout.count() < 0) {
       report.why = "probe_by_command: timeout is negative";
@@ -336,14 +338,17 @@ std::function<effect_report(const subject&, const lease&)> probe_by_command(comm
     rules.success = {0, 1};
     rules.failure = settle_kind::abandon;
     collected_output output(rules, {});
-    command_run run(question, rules, output, nullptr);
-    auto made = run.run(environment_of(about, held), {});
+    command_run asked(question, rules, output, nullptr);
+    const std::stop_callback on_stop(stop, [&asked] { asked.give_up(); });
+    auto made = asked.run(environment_of(about, held), {});
     output.move_to(made.result);
     for (const auto& piece : made.result.output) {
       if (piece.stream != output_stream::err) continue;
       static_cast<void>(::write(STDERR_FILENO, piece.bytes.data(), piece.bytes.size()));
     }
-    if (made.result.settled != settle_kind::complete) {
+    if (asked.given_up()) {
+      report.why = "the question was ended by a stop request";
+    } else if (made.result.settled != settle_kind::complete) {
       report.why = made.result.why;
     } else if (made.result.exit_code == 1) {
       report.status = effect_status::not_done;

@@ -109,6 +109,17 @@ def test_a_signal_at_any_moment_of_the_start_ends_it(exec_, key):
         assert exec_.end(process, within=20).code in (128 + 15, -15), moment
 
 
+def test_a_signal_ends_a_probe_that_runs(exec_, key):
+    exec_.shell(key, "kill -9 $$")
+    process = exec_.begin_shell(key, "kill -9 $$", options=[
+        "--on-unknown", "probe", "--probe", f"bash -c 'exec -a of-{key} sleep 300'"])
+    wait_until(lambda: processes_with(f"of-{key}"), what="the probe")
+    process.terminate()
+    assert exec_.end(process, within=20).code == -15
+    none_left(f"of-{key}")
+    assert exec_.runs(key) == 1 and exec_.state(key) == "unknown"
+
+
 def test_a_stopped_command_sees_the_end_of_its_time(exec_, key):
     """SIGTERM alone would wait until somebody makes the command go on."""
     script = ("trap 'echo ended; exit 1' TERM; echo begun; kill -STOP $$; "

@@ -1,21 +1,15 @@
 // run_command: the library call behind `onceguard exec`.
 #include <fstream>
-#include <future>
 #include <sys/stat.h>
 
 #include <gtest/gtest.h>
 
-#include <onceguard/command.hpp>
-#include <onceguard/testing.hpp>
+#include "command/command_call.hpp"
 
-#include "support/temporary_folder.hpp"
-#include "support/waiting.hpp"
-
-namespace onceguard {
+namespace onceguard::testing {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::wait_until;
 
 /// Has room for small answers only.
 class small_store final : public store {
@@ -76,29 +70,6 @@ class small_store final : public store {
 
  private:
   std::unique_ptr<store> inner_;
-};
-
-class command_call : public ::testing::Test {
- protected:
-  /// A script that leaves its mark.
-  [[nodiscard]] command shell(const std::string& script) const {
-    command out;
-    out.words = {"/bin/sh", "-c", "echo x >>\"$MARKS\"\n" + script};
-    out.environment = {{"MARKS", folder_.file("marks")}};
-    return out;
-  }
-  [[nodiscard]] int runs() const {
-    std::ifstream marks(folder_.file("marks"));
-    return static_cast<int>(std::count(std::istreambuf_iterator<char>(marks), {}, 'x'));
-  }
-  [[nodiscard]] static request of(const command& job, const std::string& key = "key") {
-    return {"jobs", key, command_fingerprint(job)};
-  }
-
-  testing::temporary_folder folder_;
-  testing::store_in_hand records_;
-  guard guard_ = guard::open(records_.open()).value();
-  command_rules rules_;
 };
 
 TEST_F(command_call, a_repeat_gets_the_result_of_the_first_run) {
@@ -253,78 +224,6 @@ TEST_F(command_call, a_store_without_room_for_the_output_keeps_the_exit_code) {
   EXPECT_EQ(runs(), 1);
 }
 
-TEST_F(command_call, a_stop_ends_the_pause_between_attempts) {
-  const auto job = shell("exit 1");
-  rules_.retries = 5;
-  route_policy slow;
-  slow.backoff = slow.backoff_max = 1h;
-  rules_.policy = &slow;
-  std::stop_source stop;
-  rules_.stop = stop.get_token();
-  auto call =
-      std::async(std::launch::async, [&] { return run_command(guard_, of(job), job, rules_); });
-  wait_until("the first attempt", [&] { return runs() == 1; });
-  stop.request_stop();
-  // Of the attempt, if the stop came before its end, or of the pause.
-  const auto stopped = call.get();
-  const bool of_attempt = stopped && stopped->value.exit_code == 1;
-  EXPECT_TRUE(of_attempt || stopped.error().kind == refusal_kind::backoff);
-  EXPECT_EQ(runs(), 1);
-}
-
-TEST_F(command_call, no_command_begins_after_a_stop) {
-  const auto job = shell("exit 0");
-  std::stop_source stop;
-  rules_.stop = stop.get_token();
-  stop.request_stop();
-  const auto made = run_command(guard_, of(job), job, rules_);
-  ASSERT_TRUE(made.has_value());
-  EXPECT_EQ(made->value.settled, settle_kind::release);
-  EXPECT_EQ(runs(), 0);
-  rules_.stop = {};
-  EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
-  EXPECT_EQ(runs(), 1);
-}
-
-TEST_F(command_call, a_stop_ends_the_wait_for_a_twin) {
-  const auto job = shell("while [ ! -e '" + folder_.file("go") + "' ]; do sleep 0.02; done");
-  auto first = std::async(std::launch::async,
-                          [&] { return run_command(guard_, of(job), job, command_rules{}); });
-  wait_until("the first", [&] { return runs() == 1; });
-  route_policy waits;
-  waits.on_busy = on_busy_rule::wait;
-  waits.wait = 1h;
-  rules_.policy = &waits;
-  std::stop_source stop;
-  rules_.stop = stop.get_token();
-  auto twin =
-      std::async(std::launch::async, [&] { return run_command(guard_, of(job), job, rules_); });
-  stop.request_stop();
-  EXPECT_EQ(twin.get().error().kind, refusal_kind::busy);
-  std::ofstream(folder_.file("go")) << "now";
-  EXPECT_EQ(first.get()->value.exit_code, 0);
-}
-
-TEST_F(command_call, a_running_command_takes_signals) {
-  const auto job = shell("trap 'exit 5' USR1; echo ready; while :; do sleep 0.02; done");
-  std::promise<running_command*> started;
-  rules_.on_start = [&](running_command& begun) { started.set_value(&begun); };
-  std::promise<void> ready;
-  rules_.on_output = [&, first = true](output_stream, std::string_view) mutable {
-    if (std::exchange(first, false)) ready.set_value();
-  };
-  bool ended = false;
-  rules_.on_end = [&] { ended = true; };
-  rules_.success = {5};
-  auto call =
-      std::async(std::launch::async, [&] { return run_command(guard_, of(job), job, rules_); });
-  auto* const running = started.get_future().get();
-  ready.get_future().wait();
-  running->signal(SIGUSR1);
-  EXPECT_EQ(call.get()->value.exit_code, 5);
-  EXPECT_TRUE(ended);
-}
-
 TEST_F(command_call, an_exception_of_the_caller_ends_the_command_and_leaves_it_unknown) {
   const auto job = shell("echo ready; sleep 300");
   rules_.on_output = [](output_stream, std::string_view) { throw std::runtime_error("full"); };
@@ -382,4 +281,4 @@ TEST_F(command_call, words_differ_by_their_lengths) {
 }
 
 }  // namespace
-}  // namespace onceguard
+}  // namespace onceguard::testing

@@ -247,7 +247,7 @@ int run_once(const exec_request& given, const config::settings& settings, signal
   if (given.unknown == "probe") {
     onceguard::command question;
     question.words = {"/bin/sh", "-c", given.probe};
-    params.probe = probe_by_command(std::move(question), std::chrono::minutes(1));
+    params.probe = probe_by_command(std::move(question), std::chrono::minutes(1), signals.stop());
   }
   auto wanted = settings.store;
   wanted.for_a_moment = true;
