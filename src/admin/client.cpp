@@ -35,21 +35,11 @@ error refusal_error(const base::server_address& address, std::uint16_t status, s
   // A sentence there; here more may follow.
   if (detail.ends_with('.')) detail.pop_back();
   detail = terminal_text(address.text() + ": " + detail);
-  switch (status) {
-    case 401:
-    case 403: {
-      error out(errc::store_unreachable, std::move(detail));
-      out.lasting = true;
-      return out;
-    }
-    case 404:
-      return {errc::not_found, std::move(detail)};
-    case 503:
-      return {errc::store_unreachable, std::move(detail)};
-    default:
-      return {status >= 400 && status < 500 ? errc::invalid_argument : errc::conflict,
-              std::move(detail)};
-  }
+  if (status == 404) return {errc::not_found, std::move(detail)};
+  const bool out_of_reach = status == 401 || status == 403 || status == 503;
+  if (out_of_reach) return {errc::store_unreachable, std::move(detail)};
+  const bool of_caller = status >= 400 && status < 500;
+  return {of_caller ? errc::invalid_argument : errc::conflict, std::move(detail)};
 }
 
 }  // namespace onceguard::admin

@@ -97,7 +97,7 @@ void handler_output::take(source& one, std::string_view bytes) const {
 
 void handler_output::end_line(source& one) const {
   const auto line = std::exchange(one.line, {});
-  if (line.empty() || one.lines == lines_max) return;
+  if (line.empty()) return;
   ++one.lines;
   base::log(base::event::handler_output, {{"subscriber", std::string_view(subscriber_)},
                                           {"message", std::string_view(one.message)},

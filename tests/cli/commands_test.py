@@ -106,7 +106,7 @@ def test_a_file_that_is_a_word_of_its_own_is_shown_as_such(onceguard, command):
 @pytest.mark.parametrize("words", [
     ["gateway", "--store", "memory:"], ["gateway", "--store-file", "/secret"],
     ["stats", "--store-timeout", "1s"], ["exec", "--every", "1d"], ["keys", "list", "--limit", "1"],
-    ["report", "--admin", "127.0.0.1:9"]], ids=" ".join)
+    ["report", "--admin", "127.0.0.1:9"], ["exec", "--key", "a"]], ids=" ".join)
 def test_a_single_value_that_is_given_twice_is_refused(onceguard, words):
     done = run(onceguard, *words, *words[-2:])
     assert (done.returncode, done.stdout) == (2, "")

@@ -1,4 +1,6 @@
 // The retry policy, by tables and by properties.
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -275,7 +277,7 @@ TEST(sending, takes_the_largest_durations_for_for_ever) {
   EXPECT_GT(transport.timeouts.at(0), milliseconds(std::chrono::hours(24 * 365)));
   retry_state state;
   state.repeatable = true;
-  state.random = 0.999'999;
+  state.random = std::nextafter(1.0, 0.0);
   for (state.attempts = 1; state.attempts < 8; ++state.attempts) {
     for (const auto& made : {broken(true), answered(503, "", "", "99999999999999999999")}) {
       const auto next = decide_retry(longest, made, state);

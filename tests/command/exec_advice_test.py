@@ -23,16 +23,17 @@ def in_shell(exec_, line):
 @pytest.mark.parametrize("name", ["nightly", "it's", "-x", "a b;c", "$(x)"])
 @pytest.mark.parametrize("scope", ["", "team"])
 def test_the_two_commands_that_mend_it_are_named(exec_, name, scope):
-    options = ["--every", "1h"] + (["--scope", scope] if scope else [])
     words = ["sh", "-c", "[ -e ok ] && echo ran || kill -9 $$"]
 
-    def call():
+    def call(scope=scope):
+        options = ["--every", "1h"] + (["--scope", scope] if scope else [])
         named = [f"--key={name}" if word == name else word
                  for word in exec_.words(name, *words, options=options) if word != "--key"]
         done = subprocess.run(named, cwd=exec_.folder, env=exec_.environment(),
                               capture_output=True, text=True, timeout=60, check=False)
         return done.returncode, done.stdout, done.stderr
 
+    assert call("of-others")[0] == 137, "the name alone says too little"
     assert call()[0] == 137
     code, out, err = call()
     assert (code, out) == (UNKNOWN, ""), err
@@ -40,6 +41,7 @@ def test_the_two_commands_that_mend_it_are_named(exec_, name, scope):
     assert set(lines) == {"it did take effect", "it did not"}
     released = in_shell(exec_, lines["it did not"])
     assert (released.returncode, released.stdout.split(":")[0]) == (0, "released"), released
+    assert call("of-others")[0] == UNKNOWN
     (exec_.folder / "ok").touch()
     assert call()[:2] == (0, "ran\n")
 

@@ -11,11 +11,12 @@ class fingerprint_method_test : public engine_over_faults {
   static constexpr std::string_view body = R"({"amount":1})";
 
   /// A request to this host with this body, as a version makes its fingerprint.
-  operation request(fingerprint_head head, std::string_view host, std::string_view sent = body) {
+  operation request(fingerprint_head head, std::string_view host, std::string_view sent = body,
+                    std::string_view type = "application/json") {
     auto out = op();
     out.input.method = "POST";
     out.input.path = "/pay";
-    out.input.content_type = "application/json";
+    out.input.content_type = type;
     out.input.body = sent;
     out.input.host = host;
     auto about = std::make_shared<subject>(*out.about);
@@ -55,6 +56,10 @@ TEST_F(fingerprint_method_test, a_mismatch_tells_whether_the_work_is_another) {
   const auto amount = execute(work, now("a", R"({"amount":2})"));
   EXPECT_EQ(amount.kind, outcome_kind::mismatch);
   EXPECT_TRUE(amount.other_work);
+  const auto unreadable = execute(
+      work, request(fingerprint_head::named, "a", "no parts", "multipart/form-data; boundary=x"));
+  EXPECT_EQ(unreadable.kind, outcome_kind::mismatch);
+  EXPECT_FALSE(unreadable.other_work) << "it may be the same in another writing";
   EXPECT_EQ(work.runs, 1);
 }
 

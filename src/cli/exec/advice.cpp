@@ -42,11 +42,9 @@ std::string absolute_path(const std::string& path) {
 std::string mending_commands(const exec_request& given, const config::settings& settings) {
   std::string which = quoted_for_shell(given.key);
   if (which.starts_with('-')) which.insert(0, "-- ");
-  std::string where;
-  if (!given.scope.empty()) {
-    const request wanted(given.scope, given.key, {});
-    where += " --scope " + base::to_hex(digests_of(wanted).scope).substr(0, digits_of_scope);
-  }
+  // Always: another scope may have the same key.
+  const request wanted(given.scope, given.key, {});
+  auto where = " --scope " + base::to_hex(digests_of(wanted).scope).substr(0, digits_of_scope);
   const auto file = file_of(settings.store.url);
   const auto url = file.empty() ? without_passwords(settings.store.url) : "sqlite:" + file;
   where += " --store " + quoted_for_shell(url) + ' ';
