@@ -26,6 +26,8 @@ lease lease_of(const record& r) {
 decision grant(const record* stored, const claim& request, const instant& now, token next,
                record_state next_state) {
   record r;
+  // What is known of earlier attempts outlives a release and a takeover, a doubt above all: it must
+  // not end because one lease did nothing.
   if (stored != nullptr && !expired(*stored, now)) {
     r.attempt = stored->attempt;
     r.failures = stored->failures;
@@ -34,6 +36,7 @@ decision grant(const record* stored, const claim& request, const instant& now, t
     r.why = stored->earlier_unknown ? stored->why : unknown_reason::none;
     r.why_status = stored->earlier_unknown ? stored->why_status : std::uint16_t{0};
   }
+  // The fingerprint may change here: it was compared, or the record counts as absent.
   r.about = request.about;
   r.state = next_state;
   r.token = next;
@@ -67,6 +70,7 @@ decision outcome_unknown(const record& r, const instant& now, std::int64_t ask_a
   auto out = only(verdict_kind::unknown);
   out.verdict.why = r.why == unknown_reason::none ? unknown_reason::holder_gone : r.why;
   out.verdict.why_status = r.why_status;
+  // The wall clock may have stepped back since the claim.
   out.verdict.since = milliseconds(std::max<std::int64_t>(now.wall - r.claimed_at_wall, 0));
   out.verdict.retry_after = milliseconds(std::max<std::int64_t>(ask_again_in, 0));
   return out;
@@ -94,6 +98,7 @@ decision meet_unknown(const record& r, const claim& request, const instant& now,
     case unknown_policy::probe:
       break;
   }
+  // A probe that fences may ask at once, also where the wall clock stepped back behind the claim.
   const auto paused = r.retry_at_lease - now.lease;
   const auto too_young = after(r.claimed_at_wall, request.probe_after) - now.wall;
   const auto first_ask = request.probe_after.count() == 0 ? 0 : too_young;
@@ -119,11 +124,13 @@ decision replay(const record& r, const instant& now) {
 
 bool expired(const record& stored, const instant& now) noexcept {
   if (now.expiry_paused || stored.expires_at_wall == 0) return false;
+  // The wall clock may be wrong: unknown_retention never ends a lease that runs.
   if (unsettled(stored) && !lease_over(stored, now)) return false;
   return now.wall >= stored.expires_at_wall;
 }
 
 observed_state observe(const record& stored, const instant& now) noexcept {
+  // A `started` record whose lease is over is not unknown: nothing was sent under that lease.
   const bool may_have_run =
       stored.state == record_state::in_progress || stored.state == record_state::probing;
   if (may_have_run && lease_over(stored, now)) return observed_state::unknown;
@@ -131,6 +138,8 @@ observed_state observe(const record& stored, const instant& now) noexcept {
 }
 
 decision decide(const record* stored, const claim& request, const instant& now, token next) {
+  // First of all checks: a claim in doubt can arrive after the release that follows it up, and
+  // nobody would hold the lease that it got.
   const bool same_claim = stored != nullptr && stored->claim_id == request.claim_id;
   if (same_claim && stored->state == record_state::released) return only(verdict_kind::refused);
   if (counts_as_absent(stored, now)) {
@@ -166,6 +175,7 @@ decision decide(const record* stored, const claim& request, const instant& now, 
       return grant(&r, request, now, next, target);
     case record_state::started:
       if (!lease_over(r, now)) return wait_for(verdict_kind::busy, r.deadline_lease, now);
+      // Nothing was sent under the last lease, so another one leaves no doubt behind.
       return grant(&r, request, now, next, target);
     case record_state::in_progress:
     case record_state::probing:
@@ -191,6 +201,7 @@ record imported(const imported_record& request, const instant& now) {
   out.retry_at_lease = after(now.lease, std::max(request.retry_after, milliseconds(0)));
   out.claimed_at_wall = ago(request.claimed_ago, now.wall);
   out.settled_at_wall = unsettled(out) ? 0 : ago(request.settled_ago, now.wall);
+  // What was over stays over: as expires_at_wall, 0 would mean that the record never expires.
   const auto left = request.retention_left;
   out.expires_at_wall = left.count() == 0 ? 0 : after(now.wall, std::max(left, milliseconds(1)));
   return out;

@@ -27,6 +27,7 @@ inline std::int64_t after(std::int64_t time, milliseconds duration) noexcept {
 
 inline void set_deadline(record& r, milliseconds lease, const instant& now) {
   r.deadline_lease = after(now.lease, lease);
+  // unknown_retention counts from the end of the lease, and so moves on with each renewal.
   r.expires_at_wall = r.unknown_retention_ms == 0
                           ? 0
                           : after(after(now.wall, lease), milliseconds(r.unknown_retention_ms));

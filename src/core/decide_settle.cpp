@@ -16,6 +16,7 @@ namespace {
 record released(const record& r, const instant& now) {
   record out;
   auto about = std::make_shared<subject>(*r.about);
+  // After a release a claim with another fingerprint may run, so the old one must not be compared.
   about->print = {};
   out.about = std::move(about);
   out.state = record_state::released;
@@ -72,6 +73,7 @@ record apply(const record& r, const settlement& request, const instant& now) {
       end(out, record_state::failed, request.retention, now);
       const auto doublings = std::min<std::uint32_t>(out.failures, 30);
       const auto first = std::max(request.backoff, milliseconds(0));
+      // Shifts the maximum down instead of the first pause up, as the product may overflow.
       const bool longest = first.count() > request.backoff_max.count() >> doublings;
       const auto pause = longest ? request.backoff_max : first * (std::int64_t{1} << doublings);
       out.retry_at_lease = after(now.lease, pause);
@@ -144,6 +146,7 @@ bool settled_alike(const record& r, settle_kind kind) noexcept {
       return r.state == record_state::failed;
     case settle_kind::release:
       return r.state == record_state::released;
+    // An abandon leaves no state of its own behind; carried out once more, it changes nothing.
     case settle_kind::abandon:
       return false;
   }
@@ -192,6 +195,8 @@ settle_decision decide_settle(const record* stored, const settlement& request, c
   if (same_claim) {
     settle_decision out;
     if (settled_alike(*stored, request.kind)) return complete_again(*stored, request);
+    // The work took effect although an operator released the key: a fact is kept, whoever was
+    // wrong.
     const bool released_since = stored->state == record_state::released;
     if (released_since && request.kind == settle_kind::complete && !request.by_application) {
       out.result.outcome = settle_outcome::incident;
@@ -204,6 +209,8 @@ settle_decision decide_settle(const record* stored, const settlement& request, c
     out.write = apply(*stored, request, now);
     return out;
   }
+  // Before the case of a missing record: an application that is told `stale` rolls its effect back,
+  // so there is nothing to rebuild a record for.
   if (request.by_application) return stale(stored, now);
   if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, request, now);
   if (by_claim_id) return {};  // that claim has no lease here
@@ -221,6 +228,7 @@ bool abandoned(const record& r) noexcept { return r.retry_at_lease != 0; }
 extend_decision decide_extension(const record* stored, const extension& request,
                                  const instant& now) {
   extend_decision out;
+  // That the deadline has passed is no reason to refuse: only another lease makes a holder stale.
   const bool same_claim = stored != nullptr && stored->claim_id == request.claim_id &&
                           stored->token == request.token && unsettled(*stored) &&
                           !abandoned(*stored);
@@ -297,6 +305,7 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
 
 resolve_decision resolve_unreadable(const resolution& request, const instant& now, token next) {
   resolve_decision out;
+  // Nobody can have seen the token of a record that can't be read.
   if (request.token != 0) {
     out.outcome = resolve_outcome::changed;
     return out;

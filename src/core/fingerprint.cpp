@@ -26,6 +26,7 @@ constexpr std::string_view record_domain = "onceguard record 1";
 constexpr std::string_view scope_domain = "onceguard scope 1";
 
 void add_parts(base::sha256& hash, const core::multipart& parts) {
+  // With the number of parts and the length of each, no two lists can have the same input.
   hash.part(std::to_string(parts.pieces.size()));
   for (const auto piece : parts.pieces) hash.part(piece);
 }

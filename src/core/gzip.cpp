@@ -8,6 +8,7 @@
 namespace onceguard::core {
 namespace {
 
+// zlib.h, inflateInit2(): "Add 16 to decode only the gzip format".
 constexpr int gzip_only = 16 + MAX_WBITS;
 constexpr std::size_t piece_size = 16 * 1024;
 
@@ -52,6 +53,7 @@ std::optional<std::string> gunzip(std::string_view data, std::size_t longest) {
     out.append(piece.data(), made);
     if (result == Z_STREAM_END) {
       if (stream->avail_in == 0) return out;
+      // RFC 1952 section 2.2: a gzip file is a series of members, and their contents are joined.
       if (!stream.begin_member()) return std::nullopt;
     } else if (result != Z_OK) {
       return std::nullopt;

@@ -57,6 +57,7 @@ bool take_boundary(std::string_view content_type, multipart& out, std::string& b
       out.parameters += next->written;
       continue;
     }
+    // Readers differ in which of two boundaries they take.
     if (!boundary.empty()) return false;
     boundary = std::move(next->value);
   }

@@ -330,6 +330,7 @@ result<record> decode_record(std::string_view bytes, const encoded_parts& parts)
   r.settled_at_wall = reader.time();
   r.expires_at_wall = reader.time();
   r.unknown_retention_ms = reader.time();
+  // What a flag of another version means may forbid a run: it is an error, never ignored.
   if ((flags & ~flags_known) != 0) reader.refuse();
   if ((flags & flag_about) != 0) {
     const bool same = parts.about_ && reader.take(parts.subject_);

@@ -13,6 +13,7 @@ std::string_view location_of(const answer& made) noexcept {
   for (const auto& [name, value] : made.headers) {
     if (base::iequals(name, "location")) location = value;
   }
+  // RFC 3986 section 3.5: a fragment stays with the client, and is in no request.
   return location.substr(0, location.find('#'));
 }
 
@@ -35,6 +36,7 @@ std::string_view take_host(std::string_view& location) noexcept {
 std::string_view redirect_host(const answer& made) noexcept {
   auto location = location_of(made);
   const auto host = take_host(location);
+  // Without a user's name, npos + 1 is 0: all of it.
   return host.substr(host.find('@') + 1);
 }
 

@@ -89,6 +89,7 @@ claim claim_attempt::make_claim() const {
   out.lease = lease_length(policy);
   out.retention = policy.retention;
   const bool transactional = policy.effect == effect_rule::transactional;
+  // Safe there: the transaction of an earlier attempt can't commit under its lease any more.
   out.unknown = transactional ? unknown_policy::rerun : policy.unknown;
   // Without fencing, a probe finds nothing while the first attempt is still on its way.
   if (policy.probe_mode == probe_rule::ask) out.probe_after = policy.upstream_timeout;
@@ -115,6 +116,7 @@ asio::awaitable<claim_result> claim_attempt::attempt() {
 }
 
 asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
+  // Counted from before the claim is sent, the lease ends here before it ends in the store.
   const auto before = base::boot_now();
   if (engine_.monitor.loss().refuses_for(before).count() > 0) {
     co_return store_failed(memory_lost(effect::none));

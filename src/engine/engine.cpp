@@ -139,6 +139,8 @@ asio::awaitable<void> engine::end_held_leases() {
   const auto leases = state_->leases.all();
   for (const auto& held : leases) {
     settle_terms terms;
+    // From give_up() on nothing is sent under this lease, so that what it says of the past stays
+    // true.
     terms.kind = held->give_up() ? settle_kind::release : settle_kind::abandon;
     if (terms.kind == settle_kind::abandon) terms.why = unknown_reason::abandoned;
     batch.push_back(settle_lease(held->id(), held->lease(), nullptr, std::move(terms)));

@@ -46,6 +46,8 @@ bool held_lease::begin_sending() noexcept {
   const auto passed = base::boot_now() - counted_from_.load();
   if (superseded_ || passed > length_ - length_ / 3) return false;
   auto before = stage::nothing_sent;
+  // One step with the check: a shutdown that calls give_up() on another thread either sees that
+  // something may have been sent, or keeps it from being sent.
   return stage_.compare_exchange_strong(before, stage::sending) || before == stage::sending;
 }
 
@@ -99,6 +101,7 @@ asio::awaitable<result<bool>> held_lease::extend(bool dispatch) {
   auto replies = co_await store_.extend(std::move(batch), store_timeout_);
   if (replies[0]) {
     if (*replies[0]) {
+      // The store counts from when it carries the call out, which is later: this clock ends first.
       counted_from_ = before;
     } else {
       superseded_ = true;

@@ -60,6 +60,7 @@ replay_cache::replay_cache(std::size_t bytes_max)
 replay_cache::~replay_cache() = default;
 
 replay_cache::shard& replay_cache::shard_of(const record_id& id) const noexcept {
+  // The hash leaves the first byte out: within a shard it would have few values.
   return shards_[id[0] % shards];
 }
 
@@ -76,6 +77,8 @@ replay_cache::extent replay_cache::size() const {
 
 std::optional<cached_replay> replay_cache::find(const record_id& id, const fingerprint& print,
                                                 time_point now) {
+  // Read before the epoch. With the order of poll_now(), whoever sees the later end sees the epoch
+  // that was begun before it.
   if (now.time_since_epoch().count() >= trusted_until_.load(std::memory_order_acquire)) {
     return std::nullopt;
   }

@@ -80,6 +80,7 @@ loss_watch::change loss_watch::compare(const vitals& now, time_point time) {
     written_generation_ = now.generation;
     testimony current{now.identity, now.generation, wall_end(refuse_until_, time),
                       wall_end(flagged_until_, time)};
+    // On the disk before anything is granted: after a crash nothing else would tell of the loss.
     if (changed) {
       witness_.write(current);
     } else {

@@ -35,6 +35,7 @@ bool same_prefix(const record_id& a, const record_id& b) {
 
 std::unique_ptr<waiting_room::ticket> waiting_room::enter(const record_id& id,
                                                           const asio::any_io_executor& executor) {
+  // Counted first and checked then: two that enter at once can't both take the last place.
   if (inside_.fetch_add(1, std::memory_order_relaxed) >= waiters_max_) {
     inside_.fetch_sub(1, std::memory_order_relaxed);
     return nullptr;

@@ -28,6 +28,8 @@ class open_file {
   [[nodiscard]] bool write(const std::string& text) const {
     if (fd_ < 0) return false;
     const auto written = ::write(fd_, text.data(), text.size());
+    // POSIX, write(): where there is room for a part only, that part is written, and errno says
+    // nothing.
     if (written >= 0 && static_cast<std::size_t>(written) < text.size()) errno = ENOSPC;
     return written == static_cast<ssize_t>(text.size());
   }
