@@ -42,6 +42,7 @@ class application_store final : public store {
         save_(connection_.prepare(
             "UPDATE onceguard_records SET step = ?, progress = ? WHERE digest = ?")) {
     sqlite3_busy_timeout(connection_.get(), static_cast<int>(params.timeout.count()));
+    // With WAL and NORMAL, SQLite flushes no commit: a power cut would undo what was acknowledged.
     connection_.run("PRAGMA synchronous = FULL");
   }
 
@@ -152,6 +153,8 @@ class application_store final : public store {
     const std::lock_guard lock(mutex_);
     bool committing = false;
     try {
+      // Not DEFERRED: a transaction that has read and then wants to write fails at once, whatever
+      // the busy timeout, if another process wrote in between (SQLITE_BUSY_SNAPSHOT).
       connection_.run("BEGIN IMMEDIATE");
       transaction work(metadata_, table_, static_cast<token>(base::wall_microseconds()));
       auto out = act(work);

@@ -92,6 +92,7 @@ void copy(connection& database, const std::string& path) {
   std::unique_ptr<sqlite3_backup, finish> act(
       sqlite3_backup_init(made.get(), "main", database.get(), "main"));
   if (!act) throw failure(sqlite3_extended_errcode(made.get()), sqlite3_errmsg(made.get()));
+  // All pages in one step: between two steps others may write, and the copy begins anew each time.
   const int code = sqlite3_backup_step(act.get(), -1);
   if (code != SQLITE_DONE) throw failure(code, sqlite3_errstr(code));
   act.reset();
@@ -115,8 +116,10 @@ std::string fault_of(connection& connection) {
 }
 
 /// A process that has a database in WAL mode open holds a lock on the database all the time, even
-/// if that process does not use our lock file.
+/// if that process does not use our lock file. No session may be open in this process: to close the
+/// descriptor here drops all record locks that the process has on the file (POSIX, close()).
 bool in_use(const std::string& path) {
+  // SQLite's os.h: PENDING_BYTE. All its locks on a database lie in the 512 bytes from there.
   constexpr off_t sqlite_locks = 0x40000000;
   const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0) return errno != ENOENT;
@@ -135,6 +138,7 @@ void make_another_store(connection& connection, const base::clock& clock) {
   std::array<unsigned char, 16> random{};
   base::random_bytes(random);
   const auto identity = base::to_hex(random);
+  // Tokens given after the backup was made must not be given again: microseconds are ahead of them.
   auto put = connection.prepare("UPDATE meta SET identity = ?, token = max(token, ?)");
   put.bind(1, std::string_view(identity)).bind(2, clock.wall_ms() * 1'000).run();
 }

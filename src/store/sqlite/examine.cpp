@@ -33,6 +33,7 @@ std::string size_text(std::int64_t bytes) {
 
 /// The schema's version in the head of the file, which is that of the last checkpoint.
 std::optional<std::uint32_t> version_in_head(const std::string& path) {
+  // fileformat2.html of SQLite's documentation, section 1.3: user version and application id.
   constexpr std::size_t version_at = 60;
   constexpr std::size_t application_at = 68;
   std::array<char, application_at + 4> head{};

@@ -80,8 +80,11 @@ void lock_file::reopen_if_replaced() {
 }
 
 bool lock_file::lock(short kind, std::int64_t first, std::int64_t length) const {
+  // Locks of the open file: with classic record locks two sessions of one process would not see
+  // each other, and closing any descriptor of the file would drop them all (fcntl(2)).
   auto lock = range(kind, first, length);
   if (::fcntl(file_, F_OFD_SETLK, &lock) == 0) return true;
+  // POSIX, fcntl(): another's lock is either of the two.
   if (errno != EAGAIN && errno != EACCES) give_up(path_);
   return false;
 }

@@ -24,6 +24,7 @@ metadata_table::metadata_table(connection& connection, const base::clock& clock,
                              (prefix_.empty() ? ", log_base = iif(?5, token, log_base), "
                                                 "log_identity = iif(?5, identity, log_identity)"
                                               : ""))),
+      // max(): the retention clock never goes back, whichever process stores it last.
       keep_time_(
           connection.prepare("UPDATE " + prefix_ + "meta SET last_wall = max(last_wall, ?)")),
       load_boot_(connection.prepare(

@@ -157,6 +157,8 @@ bool session::log_is_damaged() {
 
 void session::set_up(session_use use) {
   configure();
+  // Takes the write lock before anything is read: a decision on what another process changes
+  // meanwhile could not be written (SQLITE_BUSY_SNAPSHOT), however long it waits.
   begin_ = connection_.prepare("BEGIN IMMEDIATE");
   commit_ = connection_.prepare("COMMIT");
   const bool fresh = connection_.integer("PRAGMA user_version") != schema_version;
@@ -194,6 +196,7 @@ void session::configure() {
       throw failure(SQLITE_CANTOPEN, "the write-ahead log can't be used here");
     }
   });
+  // FULL, as with WAL and NORMAL no commit is flushed: a power cut would undo granted leases.
   // The checkpointer runs checkpoints beside the writer, not within a commit. Up to its limit the
   // write-ahead log keeps its blocks on the disk: a flush of new blocks would have to write their
   // locations as well.

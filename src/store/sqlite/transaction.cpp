@@ -18,6 +18,7 @@ std::optional<result<verdict>> reading_pass::apply(const claim& request,
   if (!request.about) return subject_missing();
   const auto found = table_.load(request.id, moment_, parts);
   if (!found) return found.error();
+  // Any token does: what would be written is dropped.
   auto decided = decide(known(*found), request, moment_.now, 1);
   const auto kind = decided.verdict.kind;
   const bool is_last_word = kind == verdict_kind::replay || kind == verdict_kind::mismatch;

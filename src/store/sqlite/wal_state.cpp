@@ -199,6 +199,8 @@ struct checksum {
 
 class log_reader {
  public:
+  // To open and close the log is harmless: SQLite's locks are on the database and on the index, and
+  // POSIX drops them when a descriptor of those files is closed.
   explicit log_reader(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     std::array<unsigned char, begin_bytes> head{};
     if (!read(head, 0)) return;

@@ -211,6 +211,7 @@ std::optional<failure> writer::carry_out() {
                        false);
     }
     transaction.finish();
+    // Before the commit: one that fails may be on the disk all the same, with its tokens.
     last_token_ = std::max(last_token_, transaction.last_token());
     granting_ = transaction.granted();
     return std::nullopt;
