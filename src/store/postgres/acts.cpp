@@ -114,10 +114,13 @@ std::optional<request> claim_act::read(request done) {
   if (auto whole = query_again(seen)) return whole;
   const auto now = instant_of(seen);
   const auto* former = seen.record_found();
+  // The statement that writes makes the token itself, from the clock and the floor.
   auto decided = decide(former, item_, now, former->token + 1);
   if (decided.verdict.kind == verdict_kind::busy) pool_.note_waiting();
   if (!decided.write) {
     if (decided.verdict.kind == verdict_kind::run && !pool_.gate().known()) {
+      // A lease of this claim's first sending: while the memory is in doubt it is not handed out,
+      // and whoever asked gives it back.
       return end(not_what_it_was(pool_.name(), effect::done));
     }
     return end(std::move(decided.verdict));
@@ -151,6 +154,8 @@ std::optional<request> settle_act::read(request done) {
   const bool was_write = std::exchange(written_, false);
   if (seen.written) return end(std::move(settled_));
   if (was_write) {
+    // A completion that met another state may be decided at once; a row that changed between
+    // reading and writing is in somebody's hands.
     return query(false, !std::holds_alternative<completion>(done.content));
   }
   if (seen.unreadable) return end(*seen.unreadable);

@@ -160,6 +160,7 @@ awaitable<result<std::size_t>> redis_store::sweep(std::size_t, milliseconds time
   const auto begun = base::boot_now();
   const auto polled = co_await read_metadata(timeout);
   if (!polled) co_return polled.error();
+  // Expired records go by their time to live: a sweep only looks for what needs a person.
   if (pool_->copies_only()) co_return std::size_t{0};
   const auto pause_at = begun + std::min(timeout / 2, sweep_max);
   if (auto why = co_await notes_.sweep(pause_at, begun + timeout)) co_return std::move(*why);

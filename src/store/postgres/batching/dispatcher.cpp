@@ -242,6 +242,7 @@ void dispatcher::failed(entry& one, bool several, const failure& why, effect_of_
   request.doubtful = request.doubtful || (unknown && request.writes());
   const auto now = base::boot_now();
   const auto cure = remedy_of(why);
+  // An operator's change in doubt is not sent again: it would undo what came after it.
   const bool final = one.job->give_up_at <= now || (request.doubtful && !request.repeatable);
   if (!final && (unknown || cure == remedy::reconnect)) return target.push_front(std::move(one));
   if (!final && cure == remedy::one_by_one && several) {
@@ -306,6 +307,7 @@ boost::asio::awaitable<std::vector<request>> send_all(std::shared_ptr<batch_queu
                                                       milliseconds timeout) {
   const auto whole = std::make_shared<job>(std::move(requests), timeout);
   std::vector<bool> writes;
+  // Noted before: once the caller's time is up, the parts belong to the store's thread alone.
   for (const auto& each : whole->parts) writes.push_back(each.writes());
   co_await perform(whole, std::move(queue), timeout);
   if (!whole->lapse()) co_return std::move(whole->parts);

@@ -48,6 +48,7 @@ void connection::open(const target& target, bool listens) {
     if (begun != epoch_) return;
     if (handle_ == nullptr) return lose(connection_failure("out of memory"));
     PQsetNoticeReceiver(handle_, on_notice, this);
+    // Only the verbose text of a refused connection has its SQLSTATE: see failure_to_connect().
     PQsetErrorVerbosity(handle_, PQERRORS_VERBOSE);
     if (PQstatus(handle_) == CONNECTION_BAD) return lose(failure_to_connect(handle_));
     if (attach()) await(stream_descriptor::wait_write);
@@ -209,6 +210,8 @@ bool connection::end() {
 }
 
 bool connection::send_calls() {
+  // Counts go under another number, and so into another row, from time to time: while somebody's
+  // transaction stays open, no version of a row that is updated can be removed.
   if (++trips_ % 50'000 == 0) number_ = random_number();
   const auto calls = trip_->calls(number_);
   return std::all_of(calls.begin(), calls.end(), [this](const statement_call& each) {
@@ -218,6 +221,8 @@ bool connection::send_calls() {
 }
 
 void connection::roll_back() {
+  // COMMIT was not reached: without this, the pooler's session would stay in the failed
+  // transaction.
   phase_ = phase::rolling_back;
   in_transaction_ = false;
   if (!send_rollback(handle_) || PQpipelineSync(handle_) != 1) return lose(failure_of(handle_));

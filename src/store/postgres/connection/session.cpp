@@ -23,6 +23,9 @@ bool send_settings(PGconn* connection, milliseconds timeout, validity span) {
   const auto statement = std::to_string(timeout.count());
   // lock_timeout is well below statement_timeout: a row that another transaction holds fails alone.
   const auto lock = std::to_string(std::max<std::int64_t>(timeout.count() / 4, 1));
+  // READ COMMITTED: each statement sees what was committed when it began, on which check_memory
+  // relies. Without warnings nobody would learn that a wait for the standby was cancelled. A commit
+  // that is not flushed, or not replicated as configured, would lose granted leases.
   // The default isolation level has no meaning within a transaction: see send_begin(). Nothing
   // depends on search_path, because all names are qualified.
   return send(

@@ -54,6 +54,9 @@ namespace onceguard::postgres {
 // the others stand in the way, and are looked for only if something does. Neither comes back for a
 // record that another transaction works on: its lock can't be got, or it is not in this statement's
 // snapshot.
+// An INSERT waits for a transaction that has inserted the same digest and not ended yet, ON
+// CONFLICT or not. So whoever writes a record takes its advisory lock first, and who does not get
+// the lock does not insert: a batch never waits for a stranger.
 const statement claim_batch{
     "claim_batch",
     "WITH known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, m.floor, m.raises,"
@@ -94,6 +97,9 @@ const statement check_memory{
 
 // $1 digest, $2 claim id, $3 token, $4 lock, $5 retention, $6 flags, $7 subject, $8 outcome. What
 // is not returned has ended, belongs to another lease, is being worked on, or can't be read.
+// On a row that another transaction changed after this statement's snapshot, PostgreSQL evaluates
+// the WHERE anew at READ COMMITTED (PostgreSQL, 13.2.1): all conditions stand there, and none in a
+// query before.
 const statement complete_batch{
     "complete_batch",
     "UPDATE onceguard.records r SET state = 'completed', deadline_at = k.now,"
@@ -141,6 +147,7 @@ const statement insert_row{
         "$1", "$6", "$8", "written") " SELECT w.token, NULL::bigint, false FROM written w"};
 
 // The same, then $24 grants, $25 forgets, the memory, $30 connection, $31 its leases.
+// xmin changes with each write of the row: equal, nobody has written since it was read.
 const statement replace_row{
     "replace_row",
     "WITH known AS MATERIALIZED (SELECT onceguard.now_ms() AS now, CASE WHEN $24::boolean"

@@ -43,6 +43,8 @@ enum column : int {
 std::string_view seal_of(const record_id& id, const claim_id& lease, std::string_view content,
                          std::array<unsigned char, 32>& made) {
   base::sha256 hash;
+  // With id and lease: a part that stands in another row, or was left of an earlier lease, does not
+  // pass for this one's.
   hash.raw(base::as_chars(id)).raw(base::as_chars(lease)).raw(content);
   made = hash.finish();
   return base::as_chars(made).substr(0, seal_size);

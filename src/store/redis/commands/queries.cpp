@@ -155,6 +155,7 @@ std::vector<record_id> read_notes(const reply& reply) {
 request ask_for_state(const keyspace& names, const record_id& id) {
   request out;
   out.about = id;
+  // One byte: a sweep comes by all records, and their answers may be long.
   const auto position = decimal(state_at);
   append_command(out.command, {"GETRANGE", names.record(id), position, position});
   return out;

@@ -94,6 +94,7 @@ std::string life_of(const record& undated, const instant& now) {
   const auto end = undated.expires_at_wall;
   if (end == 0) return {};
   const auto begin = end > moment_of_write / 2 ? moment_of_write : now.wall;
+  // Redis refuses a life of 0 or less as an error ("invalid expire time"): what is over lives 1 ms.
   return std::to_string(std::clamp<std::int64_t>(end - begin, 1, life_max));
 }
 

@@ -43,6 +43,7 @@ void pipeline::end_batch() {
   if (counted_in_ && (writes_ || replicas() > 0)) {
     const auto& metadata = context_.names.metadata(*counted_in_);
     const auto& name = greeted_.at(*counted_in_);
+    // A server without memory refuses HINCRBY, but not a script that is marked `allow-oom`.
     if (full_) {
       std::string call;
       append_call(call, script::count, metadata, {}, {name});

@@ -120,6 +120,7 @@ awaitable<void> server::set_up() {
     node = text_in(co_await connection_->ask(words("CLUSTER", "MYID")));
   }
   durable_ = keeps_everything(facts);
+  // A server that does not tell its run may have been started anew.
   if (facts.run.empty() || facts.run != run_) ++life_;
   run_ = facts.run;
   context_.events.on_facts(facts);

@@ -370,6 +370,8 @@ void server_pool::on_redirected(server& server, entry back, const failure& why) 
   auto& mine = queues_[back.part];
   const bool in_circles = ++mine.turned_away > redirections_max;
   if (in_circles) mine.paused_until = now + pace;
+  // Redis Cluster specification, ASK redirection: it holds for this request alone; only MOVED says
+  // that the slot has another owner.
   if (why.code == "ASK" && target && !in_circles) {
     if (std::exchange(back.queued, false)) --mine.under_way;
     auto& there = servers_.at(*target);

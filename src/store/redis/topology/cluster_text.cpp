@@ -48,6 +48,8 @@ std::vector<slot_range> read_slots(const reply& reply, const endpoint& endpoint)
     one.first = range.at(0).number<std::uint16_t>(slot_count - 1);
     one.last = range.at(1).number<std::uint16_t>(slot_count - 1);
     const auto host = master.at(0);
+    // Redis, CLUSTER SLOTS: NULL stands for the address that was asked, "?" for a host name that is
+    // not configured.
     one.endpoint.host =
         host.is_nil() || host.text().empty() ? endpoint.host : std::string(host.text());
     if (one.endpoint.host == "?") continue;
@@ -71,6 +73,7 @@ std::vector<node_entry> read_nodes(std::string_view text) {
     if (!epoch) continue;
     next_word(rest);  // the state of the nodes' own connection
     one.myself = has_flag(flags, "myself");
+    // "fail?" is the suspicion of the node that was asked, "fail" what the majority has found.
     one.master = has_flag(flags, "master") && !has_flag(flags, "fail");
     one.epoch = *epoch;
     while (!rest.empty()) read_slot_word(one, next_word(rest));
