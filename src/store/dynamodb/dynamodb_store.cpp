@@ -167,6 +167,7 @@ awaitable<result<std::size_t>> dynamodb_store::sweep(std::size_t, milliseconds t
 
 awaitable<result<onceguard::vitals>> dynamodb_store::vitals(milliseconds timeout) {
   const auto begun = gate_.poll_begins();
+  // Taken before the poll is sent: a write that ends meanwhile is counted by the next one.
   const bool wrote = wrote_.exchange(false);
   auto done = co_await send_one(client_.queue(), poll_metadata(target_.table, wrote), timeout);
   if (done.failed) {

@@ -19,6 +19,7 @@ error stopped() { return error(errc::stopped, "memory store: it was stopped"); }
 memory_store::memory_store(const base::clock& clock)
     : clock_(clock),
       guard_(wall_guard::after_boot(0, clock.boot_ms(), clock.wall_ms())),
+      // Tokens go on from those of earlier processes, which the application may have seen.
       last_token_(static_cast<token>(clock.wall_ms()) * 1'000) {
   std::array<unsigned char, 16> identity{};
   base::random_bytes(identity);

@@ -96,10 +96,13 @@ awaitable<void> tiered_store::update_accelerator(std::vector<settlement> batch) 
 
 awaitable<std::vector<result<settled>>> tiered_store::settle(std::vector<settlement> batch,
                                                              milliseconds timeout) {
+  // Read before the truth is asked: should an operator release the answer meanwhile, this epoch
+  // ends, and nobody finds the copy.
   const auto trusted = breaker_.epoch_at(base::boot_now());
   const auto before = params_.clock->boot_ms();
   auto sent = batch;
   auto reply = co_await truth_->settle(std::move(sent), timeout);
+  // The truth counts the retention from a moment that is at most so long ago.
   const milliseconds waited(params_.clock->boot_ms() - before);
   auto settles = settles_for_accelerator(batch, reply, waited, trusted, markers_, counters_);
   co_await update_accelerator(std::move(settles));

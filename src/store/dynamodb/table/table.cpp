@@ -92,6 +92,7 @@ std::optional<error> put_metadata(blocking_calls& calls) {
                   {"forgotten", {{"N", "0"}}}};
   const json put{{"TableName", calls.target().table},
                  {"Item", item},
+                 // Of two that migrate at the same time, the identity of the first one stays.
                  {"ConditionExpression", "attribute_not_exists(#id)"},
                  {"ExpressionAttributeNames", {{"#id", attribute::id}}}};
   const auto done = calls.ask("PutItem", put.dump());

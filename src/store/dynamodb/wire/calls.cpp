@@ -21,6 +21,7 @@ request made(std::string_view action, const json& body, bool writes) {
 
 /// Adds to the request what must be true of the item: that it is still as it was read.
 void expect(json& call, const std::optional<item>& replaced) {
+  // What stands in the way comes with the refusal, and needs no second request.
   call["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD";
   if (!replaced) {
     call["ConditionExpression"] = "attribute_not_exists(#id)";
@@ -80,6 +81,8 @@ request put_and_count(const std::string& table, const record_item& written,
   json all = json::array();
   all.push_back({{"Put", put_call(table, written, replaced)}});
   all.push_back({{"Update", count}});
+  // TransactWriteItems, API reference: within ten minutes the same token is carried out once. So a
+  // request whose answer was lost is sent again, and counts once.
   return made("TransactWriteItems",
               {{"TransactItems", std::move(all)}, {"ClientRequestToken", token}}, true);
 }
@@ -92,6 +95,7 @@ request put_piece(const std::string& table, const std::string& id, std::string_v
 }
 
 request get_item(const std::string& table, std::string_view id) {
+  // Verdicts that write nothing rest on this read alone, so it has to show each acknowledged write.
   return made("GetItem", {{"TableName", table}, {"Key", key(id)}, {"ConsistentRead", true}}, false);
 }
 
@@ -143,6 +147,7 @@ request scan_page(const std::string& table, const std::string& after) {
   return made("Scan", out, false);
 }
 
+// A global index has no ConsistentRead: what is found is read again from the table before it counts.
 request query_part(const std::string& table, const std::string& part, std::uint64_t earliest,
                    const std::string& after) {
   json out{{"TableName", table},
@@ -160,6 +165,7 @@ request poll_metadata(const std::string& table, bool writes) {
       "UpdateItem",
       {{"TableName", table},
        {"Key", key(metadata_id)},
+       // Sent again, it may count twice: all that matters is that the generation grows.
        {"UpdateExpression", "ADD #generation :one"},
        {"ConditionExpression", "attribute_exists(#identity)"},
        {"ExpressionAttributeNames", {{"#generation", "generation"}, {"#identity", "identity"}}},
