@@ -21,6 +21,8 @@ answer_readers::reading::reading(answer_readers& all, boost::asio::io_context& i
 }
 
 answer_readers::reading::~reading() {
+  // On the thread of the socket, to which cut_slowest() posts: no abort meets a socket that is
+  // gone.
   listed_->socket = nullptr;
   const std::lock_guard lock(all_.mutex_);
   if (listed_->listed) all_.all_.erase(listed_->position);

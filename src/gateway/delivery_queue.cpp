@@ -67,6 +67,7 @@ asio::awaitable<result<void>> delivery_queue::publish(messaging::message sent,
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   }
   changed_.notify_one();
+  // The outcome is posted to this thread, so it can't come between the push and the wait.
   boost::system::error_code cancelled;
   co_await one->timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
   if (one->outcome) co_return *one->outcome;

@@ -211,6 +211,7 @@ asio::awaitable<bool> forwarding::run() {
     if (failure_ != asio::error::timed_out) session_.thread().pool.broke(*upstream_);
     if (why_.empty()) why_ = upstream_->why();
     if (attempt > 0 || !may_repeat()) co_return co_await give_up();
+    // A new one: another kept connection may have ended as well.
     connection = co_await session_.thread().pool.connect_onward(address);
   }
   client_.end();

@@ -56,7 +56,8 @@ void append_relayed_head(std::string& out, const http1::head& answer, framing fr
   if (trailers && announced != nullptr) http1::append_field(out, "Trailer", announced->value);
   if (framed == framing::sized)
     http1::append_content_length(out, answer.content_length.value_or(0));
-  // For HEAD, and with 304, the length is that of the body that is not sent.
+  // For HEAD, and with 304, the length is that of the body that is not sent. RFC 9110 section 8.6
+  // forbids it with 204.
   if (framed == framing::none && answer.content_length && answer.status != 204) {
     http1::append_content_length(out, *answer.content_length);
   }

@@ -97,6 +97,8 @@ asio::awaitable<replay_ruling> check_replay(session& session) {
     const bool broken = result.end == call_end::broken || result.end == call_end::not_sent;
     if (broken) pool.broke(*up);
     if (broken && !fresh) continue;  // a question has no effect, so it may be asked again
+    // The ruling is in the head: a long body, or one that the end of the connection delimits, is as
+    // good.
     if (result.end != call_end::answered && result.end != call_end::too_large) {
       co_return unknown_right(session, result.why.empty() ? "no answer in time" : result.why);
     }

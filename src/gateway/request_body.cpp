@@ -18,6 +18,8 @@ asio::awaitable<body_arrival> request_body::receive() {
   const auto longest = client_.rule().rule.policy.max_request_body;
   if (client_.request_consumed()) co_return body_arrival::whole;
   if (head.content_length.value_or(0) > longest) co_return body_arrival::too_large;
+  // RFC 9110 section 10.1.1: after the check of the length, as the client keeps back a body that is
+  // refused; and never to HTTP/1.0.
   if (head.expect_continue && head.minor == 1) {
     const auto sent =
         co_await client_.stream().write("HTTP/1.1 100 Continue\r\n\r\n", params.write_timeout);

@@ -136,6 +136,7 @@ asio::awaitable<http1::progress> session::read_head() {
     } else if (head_end == clock::time_point{}) {
       head_end = base::boot_now() + params.header_timeout;
     }
+    // One deadline for all of the head: a byte now and then must not keep it open.
     const auto timeout = idle ? params.idle_timeout : left_until(head_end);
     const auto room = reader_.prepare(read_size);
     phase_ = idle ? phase::idle : phase::reading;
@@ -226,6 +227,8 @@ asio::awaitable<bool> session::refuse(http::problem which, http::problem_detail 
 
 asio::awaitable<void> session::linger() {
   report_.finish();
+  // RFC 9112 section 9.6: to close with bytes unread resets the connection, and the reset may erase
+  // the answer before the client has read it.
   stream_.shut_sending();
   const auto end = base::boot_now() + linger_time;
   std::array<char, read_size> dropped;

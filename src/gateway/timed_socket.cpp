@@ -332,6 +332,8 @@ asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
 bool timed_socket::quiet_and_open() noexcept {
   // A session ticket is no data.
   if (tls_) return is_open() && tls_->find_data() == tls::step::want_read;
+  // Nothing is due on a connection that waits for a request: a byte would pass for the beginning of
+  // the next answer, and 0 is its end.
   char byte = 0;
   const auto got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -362,6 +364,7 @@ void timed_socket::close_silently() noexcept {
 
 void timed_socket::abort() noexcept {
   error_code ignored;  // it is gone either way
+  // socket(7), SO_LINGER: with a time of 0, close() drops what the kernel has not sent, and resets.
   socket_.set_option(tcp::socket::linger(true, 0), ignored);
   close_silently();  // an announced end would look like a complete answer
 }

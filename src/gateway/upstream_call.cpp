@@ -312,6 +312,7 @@ call_result call::result() {
   result_.request_begun = sent_ != 0;
   result_.request_sent = all_sent();
   const bool answered = result_.end == call_end::answered || result_.end == call_end::too_large;
+  // Half a request stays half: what the kernel has of it goes with the reset.
   if (result_.request_begun && !result_.request_sent && !answered) up_.stream.abort();
   return std::move(result_);
 }

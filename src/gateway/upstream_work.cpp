@@ -103,6 +103,8 @@ asio::awaitable<settle_terms> upstream_work::run() {
     job_.up = std::move(*connection);
   }
   job_.up->reader.answers_to(session_.head().method);
+  // Made before begin_sending(), so that little time passes between the look at the lease and the
+  // first byte.
   auto head = upstream_head();
   if (auto failed = job_.begin_sending(lease_)) {
     keep_connection();

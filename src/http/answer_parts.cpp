@@ -84,6 +84,7 @@ std::optional<outcome_rule> word_of_service(std::span<const base::field> fields)
   for (const auto& f : fields) {
     if (!base::iequals(f.name, outcome_field)) continue;
     const auto word = rule_of_word(base::trim(f.value));
+    // Fields that contradict one another say nothing.
     out = out && *out != word ? outcome_rule::unknown : word;
   }
   return out;
@@ -103,6 +104,7 @@ std::optional<outcome_rule> meaning_of_parts(std::span<const answer_part> rules,
     // The rules must not depend on how large a number beside them is.
     readable = core::read_json(cursor, tree, {.numbers_as_written = true});
   }
+  // A rule for one value goes before a rule for any value.
   for (const bool with_value : {true, false}) {
     for (const auto& rule : rules) {
       if (rule.value.empty() == with_value) continue;

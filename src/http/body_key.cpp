@@ -46,6 +46,8 @@ found_key key_of(const core::json_tree& tree, const key_source& source,
       out.key = tree.text(node.span);
       break;
     case json_kind::number:
+      // RFC 7493 section 2.2: beyond 2^53 two integers may be read as the same number, and so as
+      // one key.
       if (node.number != std::trunc(node.number) || std::abs(node.number) > 9007199254740992.0) {
         return unusable(source, "must be a text or a whole number.");
       }

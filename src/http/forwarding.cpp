@@ -16,6 +16,8 @@ namespace {
 using base::iequals;
 using base::same_name;
 
+// RFC 9110 section 7.6.1, and the fields that frame a message: framing is written anew, never
+// forwarded, or two readers could disagree on where a message ends.
 constexpr std::array<std::string_view, 11> hop_names{"connection",
                                                      "http2-settings",
                                                      "keep-alive",

@@ -42,6 +42,8 @@ bool matches(const etag_condition& condition, const std::optional<etag>& current
                                       [&](const etag& tag) { return equal(tag, *current); });
 }
 
+/// RFC 9110 section 13.2.1: such methods select no representation, and their conditions are
+/// ignored.
 bool selects_nothing(std::string_view method) noexcept {
   return method == "CONNECT" || method == "OPTIONS" || method == "TRACE";
 }
@@ -88,6 +90,7 @@ precondition evaluate(const request& request, const std::optional<etag>& current
   if (reads && none_match.malformed) none_match = {};
   if (match.malformed || none_match.malformed) return precondition::malformed;
   if (required && !reads && !match.present && !none_match.value.any) return precondition::required;
+  // RFC 9110 section 13.2.2: If-Match first, compared strongly; then If-None-Match, weakly.
   if (match.present && !matches(match.value, current, strongly_equal)) return precondition::failed;
   if (none_match.present && matches(none_match.value, current, weakly_equal)) {
     return reads ? precondition::not_modified : precondition::failed;

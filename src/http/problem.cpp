@@ -156,6 +156,7 @@ answer problem_answer(problem which, std::string_view base, const problem_detail
   write_error(out, unrouted ? error_form::problem : policy->errors,
               unrouted ? std::string_view() : policy->error_text, error);
   if (more.retry_after.count() >= 0) {
+    // Whole seconds (RFC 9110 section 10.2.3), rounded up: nobody shall come too early.
     const auto seconds = std::max<std::int64_t>((more.retry_after.count() + 999) / 1000, 1);
     out.headers.emplace_back("Retry-After", std::to_string(seconds));
   }

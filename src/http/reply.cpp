@@ -145,6 +145,8 @@ std::string fault_of(const answer& stored) {
   if (stored.status < 200 || stored.status > 999) {
     return "its status " + std::to_string(stored.status) + " is none of a final answer";
   }
+  // An application or an operator may have stored anything: a line end in a value would begin
+  // another field, or another answer.
   for (const auto& [name, value] : stored.headers) {
     if (!base::is_token(name)) return "the name of a header field is malformed";
     if (!base::is_field_value(value)) return "the field " + name + " holds a control character";

@@ -42,6 +42,7 @@ std::optional<fault> take_length(framing& found, std::string_view value) noexcep
   if (!parse_length(value, length)) {
     return bad("Content-Length is not a decimal number, or too large.");
   }
+  // Equal ones, too: RFC 9112 section 6.3 lets a reader merge them, and not every reader does.
   if (found.length) return bad("Content-Length is there more than once.");
   found.length = length;
   return std::nullopt;
@@ -131,6 +132,7 @@ std::optional<fault> take_fields(framing& found, const head& parsed, bool reques
   for (const auto& field : parsed.fields) {
     if (auto fault = take_field(found, field, request)) return fault;
   }
+  // RFC 9112 sections 6.1 and 6.3: either of the two may be an attempt to smuggle a request.
   if (found.chunked && parsed.minor == 0) return bad("HTTP/1.0 has no Transfer-Encoding.");
   if (found.chunked && found.length) {
     return bad("Content-Length stands beside Transfer-Encoding.");

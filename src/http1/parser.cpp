@@ -32,6 +32,8 @@ struct callbacks {
   static int on_field(llhttp_t* machine) noexcept {
     auto& cut = self(machine);
     auto& target = cut.in_trailers_ ? cut.trailers_ : cut.fields_;
+    // Never grows: there is room for as many fields as the scanner has counted, and a head that the
+    // two cut differently is refused.
     if (target.size() == target.capacity()) return HPE_USER;
     target.push_back({cut.name_, base::trim(cut.value_)});
     return 0;

@@ -61,6 +61,7 @@ void late_store::keep_trying(const std::stop_token& stopping) {
 void late_store::take(std::unique_ptr<store> opened) {
   const std::lock_guard lock(mutex_);
   owned_ = std::move(opened);
+  // Before the store can be called, so that no settle goes by unheard.
   if (listener_) owned_->on_settled(std::exchange(listener_, nullptr));
   opened_.store(owned_.get(), std::memory_order_release);
   if (!refusal_) return;

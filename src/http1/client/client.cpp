@@ -218,6 +218,7 @@ result<answer> client::exchange(std::string_view method, std::string_view reques
   if (auto kept = take_kept()) {
     auto answer = exchange_on(std::move(kept), method, request, until);
     if (answer) return answer;
+    // On another connection only what can't have arrived: no request is sent twice by itself.
     if (answer.error().effect != effect::none) return failed(answer.error());
   }
   auto made = connect(until);

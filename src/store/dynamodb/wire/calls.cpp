@@ -147,7 +147,7 @@ request scan_page(const std::string& table, const std::string& after) {
   return made("Scan", out, false);
 }
 
-// A global index has no ConsistentRead: what is found is read again from the table before it counts.
+// A global index has no ConsistentRead: what it lists is read from the table before it counts.
 request query_part(const std::string& table, const std::string& part, std::uint64_t earliest,
                    const std::string& after) {
   json out{{"TableName", table},
