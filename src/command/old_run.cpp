@@ -6,6 +6,7 @@
 namespace onceguard {
 namespace {
 
+// A tenth of a period: timers have jitter, and a day may have 23 hours.
 constexpr int tolerance = 10;
 
 /// Ages are differences of the store's own clock.

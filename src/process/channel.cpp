@@ -34,6 +34,9 @@ int poll_time(time_point until) noexcept {
 }
 
 std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept {
+  // SIGPIPE of a write belongs to the thread that writes (signal(7)), and MSG_NOSIGNAL is for
+  // sockets alone. So it is blocked and taken here, unless one was pending before: that is the
+  // program's.
   sigset_t signal;
   sigset_t former;
   sigset_t pending;
@@ -76,6 +79,7 @@ result<channel> make_output_pipe() {
 result<channel> make_input_pipe() {
   auto ends = make_pipe();
   if (!ends) return ends.error();
+  // Of our end alone: programs take EAGAIN on their input for a fault.
   ::fcntl((*ends)[1].get(), F_SETFL, O_NONBLOCK);
   return channel{std::move((*ends)[1]), std::move((*ends)[0])};
 }

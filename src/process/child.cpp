@@ -32,6 +32,7 @@ start_failure failure(const std::string& program, int number) {
 }
 
 std::int64_t nanoseconds_of(time_point instant) noexcept {
+  // 0 disarms a timer (timerfd_settime(2)): no limit.
   return instant == time_point::max()
              ? 0
              : std::max<std::int64_t>(1, instant.time_since_epoch().count());
@@ -90,6 +91,7 @@ boost::system::result<child, start_failure> child::start(const child_params& par
   take_left_guardians(0);
   const auto& program = params.words.front();
   std::array<int, 2> ends{-1, -1};
+  // unix(7): keeps the borders of messages and, unlike datagrams, shows that the other end is gone.
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return failure(program, errno);
   }
@@ -105,6 +107,8 @@ boost::system::result<child, start_failure> child::start(const child_params& par
   }
   task.words = words.data();
   task.variables = variables.data();
+  // POSIX, fork(): in the child of a process with threads only what is async-signal-safe may be
+  // called. So all that allocates comes before.
   const pid_t guardian = ::fork();
   const int forked = errno;
   if (guardian == 0) run_guardian(task);

@@ -59,6 +59,7 @@ bool may_be_divided(const std::string& folder) {
 }
 
 int open_in(const char* folder, const char* name, int flags) noexcept {
+  // No path is put together, and below no opendir() is used: the guardian may not allocate.
   const int parent = ::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (parent < 0) return -1;
   const int out = ::openat(parent, name, flags | O_CLOEXEC);
@@ -185,6 +186,7 @@ void outlive_control_group(const char* folder) noexcept {
   const int events = open_in(folder, "cgroup.events", O_RDONLY);
   if (events < 0) return;
   while (!is_empty(events)) {
+    // The kernel's cgroup-v2.rst: a change of this file shows as POLLPRI.
     pollfd changed{events, POLLPRI, 0};
     ::poll(&changed, 1, -1);
   }

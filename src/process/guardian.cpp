@@ -35,8 +35,12 @@ void send_report(int control, report::kind event, std::int32_t value) noexcept {
 [[noreturn]] void become_command(const guardian_task& task, pid_t guardian, int failure) noexcept {
   // A guardian that is killed takes the command along.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // It may have ended before, and then no signal comes (prctl(2)).
   if (::getppid() != guardian) ::_exit(127);
+  // Before the exec, for which the guardian waits: whoever signals the group later finds it.
   ::setpgid(0, 0);
+  // Of a group in the background this would stop the caller, if SIGTTOU were not blocked, as all
+  // signals are (tcsetpgrp(3)).
   if (task.terminal >= 0 && task.foreground) ::tcsetpgrp(task.terminal, ::getpid());
   // First out of the way of the numbers that they replace.
   const int above = task.report_number < 10 ? 10 : task.report_number + 1;
@@ -241,6 +245,7 @@ class watch {
     ::sigemptyset(&child_ended);
     ::sigaddset(&child_ended, SIGCHLD);
     children_ = ::signalfd(-1, &child_ended, SFD_CLOEXEC);
+    // Leases run out while the machine sleeps, too.
     timer_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     set_timer(timer_, limit_.warning);
   }
@@ -337,7 +342,9 @@ void run_guardian(const guardian_task& task) noexcept {
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   ::setsid();
+  // Ignored, as it may have been inherited, it would let children end without a status (wait(2)).
   ::signal(SIGCHLD, SIG_DFL);
+  // Whoever loses its parent below becomes a child of the guardian, where kill_all() finds it.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::prctl(PR_SET_NAME, "onceguard-child");
   if (task.terminal >= 0) ::ioctl(task.terminal, TIOCSCTTY, 0);
