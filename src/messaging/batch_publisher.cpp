@@ -13,6 +13,7 @@ result<refusals> batch_publisher::publish(std::span<const message> batch) {
   const auto first = std::move(progress_);
   refusals out;
   for (std::size_t i = 0; i < batch.size(); ++i) {
+    // A second sending would store it twice.
     if (i < first.size() && first[i] == publication::stored) {
       out.emplace_back();
       continue;

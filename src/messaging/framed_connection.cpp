@@ -41,6 +41,8 @@ result<void> framed_connection::connect(const std::optional<tls::client_files>& 
 }
 
 void framed_connection::await_end(moment until) {
+  // Until the other end closes: a socket that is closed with bytes unread makes the system send a
+  // reset, after which the server may never read the last acknowledgements.
   while (!broken_ && base::boot_now() < until) static_cast<void>(wait(until));
   end(fault(errc::broker_unreachable, "the connection is closed"));
 }

@@ -33,6 +33,7 @@ batch_transaction::~batch_transaction() {
 
 /// Returns the rows of the last statement that has rows.
 std::vector<sql_transaction::row> batch_transaction::send(const std::string& text) {
+  // PQexec would keep the last of several results alone.
   if (PQsendQuery(connection_, text.c_str()) == 0) check(connection_, nullptr);
   std::vector<sql_transaction::row> out;
   std::optional<statement_failed> failure;
@@ -41,6 +42,7 @@ std::vector<sql_transaction::row> batch_transaction::send(const std::string& tex
       check(connection_, got.get());
       if (PQresultStatus(got.get()) == PGRES_TUPLES_OK) out = read(got.get());
       const std::string_view done = PQcmdStatus(got.get());
+      // PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK, and with no error.
       if (done == "ROLLBACK" && text.ends_with("COMMIT")) {
         throw statement_failed("40000", "the server rolled the transaction back");
       }
@@ -57,6 +59,7 @@ std::vector<sql_transaction::row> batch_transaction::begin(const std::string& st
                                                            milliseconds idle_max) {
   begun_ = true;
   fresh_savepoint_ = true;
+  // A handler that hangs must not keep the locks of its records without end.
   return send("BEGIN;SET LOCAL idle_in_transaction_session_timeout=" +
               std::to_string(as_setting(idle_max)) + ';' + statement +
               ";SAVEPOINT onceguard_message");

@@ -90,6 +90,7 @@ std::vector<commit_point> assignment::take_commits(std::size_t longest) {
   std::vector<commit_point> out;
   for (auto& [partition, each] : shares_) {
     if (!each.dirty) continue;
+    // Clean as of what is sent: a refusal, or what is settled meanwhile, makes it dirty again.
     each.dirty = false;
     const auto offset = each.done.position();
     if (offset >= 0) out.push_back({partition, offset, each.done.note(longest)});

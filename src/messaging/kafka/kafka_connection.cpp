@@ -46,6 +46,7 @@ setting_list common_settings(const kafka_url& url, const broker_params& params) 
       {"socket.connection.setup.timeout.ms", number(answer)},
       {"reconnect.backoff.ms", "50"},
       {"reconnect.backoff.max.ms", "1000"},
+      // A misspelt topic must be refused, not made.
       {"allow.auto.create.topics", "false"},
       {"security.protocol",
        std::string(url.mechanism.empty() ? "" : "sasl_") + (url.tls ? "ssl" : "plaintext")},
@@ -101,6 +102,7 @@ connection::connection(rd_kafka_type_t type, const kafka_url& url, const broker_
 }
 
 connection::~connection() {
+  // To close the consumer here would wait for the group without a bound: leave() has done it.
   if (!abandoned_) rd_kafka_destroy_flags(raw_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 

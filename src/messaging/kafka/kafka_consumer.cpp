@@ -34,15 +34,23 @@ setting_list consumer_settings(const kafka_url& url, const broker_params& params
   const auto heartbeat = std::clamp<milliseconds>(url.hold / 10, 100ms, 3'000ms);
   out.insert(out.end(), {
                             {"group.id", url.group},
+                            // Those would commit what was handed out; only what is settled may be.
                             {"enable.auto.commit", "false"},
                             {"enable.auto.offset.store", "false"},
                             {"auto.offset.reset", url.start},
+                            // Of a transaction that is aborted, no record may be handled.
                             {"isolation.level", "read_committed"},
+                            // A rebalance takes away only the partitions that move; what runs for
+                            // others goes on.
                             {"partition.assignment.strategy", "cooperative-sticky"},
+                            // librdkafka refuses a max.poll.interval.ms that is less than the
+                            // session's.
                             {"session.timeout.ms", hold},
                             {"max.poll.interval.ms", hold},
                             {"heartbeat.interval.ms", std::to_string(heartbeat.count())},
+                            // librdkafka's own default is not to check.
                             {"check.crcs", "true"},
+                            // What is read ahead takes memory, and is read again after a rebalance.
                             {"queued.min.messages", "1000"},
                             {"queued.max.messages.kbytes", "16384"},
                         });
@@ -328,6 +336,8 @@ result<void> kafka_consumer::dead_letter(std::uint64_t tag) {
       throw failed{server_.refusal(errc::invalid_argument,
                                    "the URL has no dead_letters, a topic for dead letters")};
     }
+    // Before the record is settled: a crash between the two repeats the letter, and loses no
+    // record.
     publish_dead_letter(record);
     // Meanwhile the partition may have gone: then the record comes again, to another consumer.
     static_cast<void>(held(tag));

@@ -17,6 +17,8 @@ setting_list publisher_settings(const kafka_url& url, const broker_params& param
   auto out = common_settings(url, params);
   const auto timeout = std::clamp<milliseconds>(params.timeout, 100ms, 15min);
   out.insert(out.end(), {
+                            // librdkafka repeats requests by itself: so the broker stores each
+                            // message once, and in order.
                             {"enable.idempotence", "true"},
                             {"acks", "all"},
                             {"message.timeout.ms", std::to_string(timeout.count())},
@@ -95,6 +97,7 @@ void kafka_publisher::send(const message& next, time_point until) {
     return all[count++].u;
   };
   add(RD_KAFKA_VTYPE_RKT).rkt = topic_.get();
+  // A publish that ran out of time leaves messages to librdkafka, whose caller may be gone.
   add(RD_KAFKA_VTYPE_MSGFLAGS).i = RD_KAFKA_MSG_F_COPY;
   // librdkafka only reads them.
   add(RD_KAFKA_VTYPE_VALUE).mem = {const_cast<char*>(next.payload.data()), next.payload.size()};

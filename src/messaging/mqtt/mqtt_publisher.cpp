@@ -105,6 +105,7 @@ result<void> topic_publisher::open() {
   const auto answer = connection_.open(request, until);
   if (!answer) return answer.error();
   const auto& details = answer->details;
+  // With more of them unanswered the server would end the connection (MQTT 5, 3.2.2.3.3).
   window_ = std::min<std::size_t>(window_, details.number(property_id::receive_maximum, 0xffff));
   window_ = std::max<std::size_t>(window_, 1);
   longest_packet_ = details.number(property_id::maximum_packet_size, 0xffff'ffff);
@@ -149,6 +150,7 @@ result<topic_publisher::encoded_message> topic_publisher::encode_one(const messa
   next.topic = address_.topic;
   next.payload = sent.payload;
   next.details = *std::move(details);
+  // No packet id is 0 (MQTT 5, 2.2.1).
   last_id_ = last_id_ == 0xffff ? 1 : static_cast<std::uint16_t>(last_id_ + 1);
   next.packet_id = last_id_;
   encoded_message out{next.packet_id, encode(next)};
@@ -161,6 +163,7 @@ result<topic_publisher::encoded_message> topic_publisher::encode_one(const messa
 }
 
 bool topic_publisher::must_wait(const encoded_message& next, std::string_view key) const {
+  // An id that waits for its answer must not be that of another message (MQTT 5, 2.2.1).
   return unanswered_.size() >= window_ || unanswered_.contains(next.packet_id) ||
          keys_.contains(key);
 }

@@ -112,12 +112,15 @@ natsStatus set_options(natsOptions* options, const nats_url& where, const std::s
   set(natsOptions_SetName(options, params.name.c_str()));
   set(natsOptions_SetTimeout(options, timeout));
   set(natsOptions_SetWriteDeadline(options, timeout));
+  // libnats keeps what is published while it has no connection, and would send later what its
+  // caller has given up, and perhaps published anew.
   set(natsOptions_SetAllowReconnect(options, false));
   set(natsOptions_SetIgnoreDiscoveredServers(options, true));
   // A call that only waits notices a server that hangs by these: the connection is closed at the
   // first ping to which the one before it has no answer.
   set(natsOptions_SetPingInterval(options, std::max<std::int64_t>(timeout / 2, 100)));
   set(natsOptions_SetMaxPingsOut(options, 1));
+  // Each order waits for its answer: there is nothing to gather for one write.
   set(natsOptions_SetSendAsap(options, true));
   set(natsOptions_SetErrorHandler(options, keep_silent, nullptr));
   return status;

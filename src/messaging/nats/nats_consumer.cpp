@@ -142,6 +142,7 @@ time_point nats_consumer::prolong(std::string& reply, time_point end) {
 void nats_consumer::put_back(std::uint64_t /*tag*/, std::string& reply, milliseconds delay) {
   std::string order = "-NAK";
   if (delay > milliseconds(0)) {
+    // The delay of a NAK is in nanoseconds.
     order += R"( {"delay":)" + std::to_string(std::chrono::nanoseconds(delay).count()) + '}';
   }
   send(reply, order, "give a delivery back");

@@ -108,6 +108,7 @@ result<std::vector<delivery>> queue_consumer::receive(std::size_t most, millisec
   }
   auto pause = pause_least;
   for (;;) {
+    // Before the read: one that comes during it has to end the wait below.
     server_->take_notifications();  // what they announce is read now
     auto got = take(room);
     if (!got || !got->empty()) return got;

@@ -29,8 +29,7 @@ struct no_receipt {};
 /// - Only quorum queues count deliveries, returned ones too, and drop a message at x-delivery-limit
 ///   (20 from release 4.0 on, unless it is set). A classic queue has one mark for "delivered
 ///   before".
-/// - The prefetch of a consumer never changes, and bounds what others on the queue don't get. So
-/// the
+/// - The prefetch of a consumer never changes, and bounds what others on the queue don't get: the
 ///   channel gets further consumers when all that RabbitMQ may send is held and receive asks for
 ///   more, and is rid of them when little is held.
 consumer_traits traits_of(const address& where) {
@@ -170,6 +169,8 @@ class queue_consumer final : public holding_consumer<no_receipt>, private channe
     return std::min({wanted, params_.in_flight, most_prefetch});
   }
   [[nodiscard]] amqp_basic_qos_t prefetch() const {
+    // global = 0: in RabbitMQ the limit of each consumer that begins on the channel from now on,
+    // not of the whole channel (rabbitmq.com/docs/consumer-prefetch).
     return {0, static_cast<std::uint16_t>(last_prefetch_), 0};
   }
   [[nodiscard]] std::string consumer_tag(std::size_t number) const {

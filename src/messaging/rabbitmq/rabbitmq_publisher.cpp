@@ -134,6 +134,8 @@ class queue_publisher final : public messaging::publisher, private channel_liste
     amqp_basic_publish_t fields{};
     fields.exchange = bytes_of(where_.exchange);
     fields.routing_key = bytes_of(where_.key);
+    // Else RabbitMQ drops what no queue takes, and confirms it all the same
+    // (rabbitmq.com/docs/confirms).
     fields.mandatory = 1;
     for (const auto& sent : batch) {
       auto& head = out.emplace_back();

@@ -106,6 +106,8 @@ connection_ptr connect_to_master(const stream_address& where, moment until) {
   const auto server = master_of(where, until);
   return with_one_of({server}, until, [&](const server_address& master, moment limit) {
     auto out = connect(where, master, limit);
+    // A former master, or a replica that is not promoted yet, answers here too (Redis: guidelines
+    // for Sentinel clients, step 3).
     const auto role = out->ask({"ROLE"}, limit);
     if (const auto fault = fault_in(*role); !fault.empty()) give_up(std::string(fault));
     if (reply(*role).at(0).text() != "master") {
@@ -141,6 +143,7 @@ connection_ptr follow(const stream_address& where, server_address server, moment
   for (int i = 0; i < redirections_max; ++i) {
     auto out = connect(where, server, until);
     if (migrating) out->follow_migration();
+    // Any command with the key: a node that does not have its slot says which one has.
     const auto got = out->ask({"EXISTS", where.stream}, until);
     const auto fault = fault_in(*got);
     if (fault.empty()) return out;

@@ -35,6 +35,7 @@ server_connection::server_connection(const server_address& server,
 std::vector<reply_ptr> server_connection::ask_all(std::span<const command> questions,
                                                   moment until) {
   std::string bytes;
+  // It holds for one command, or from MULTI to EXEC: several questions are one transaction here.
   if (asking_) command{"ASKING"}.append_to(bytes);
   for (const auto& question : questions) question.append_to(bytes);
   send(bytes, until);

@@ -24,6 +24,7 @@ auto connection::on_server(Work work) {
   }
   auto done = caught(work);
   if (!done) {
+    // Replies have no names: after an error the next one read might belong to an earlier question.
     server_.reset();
     const auto& why = done.error();
     throw failed{error(why.code, name_ + ": " + why.detail, why.effect)};

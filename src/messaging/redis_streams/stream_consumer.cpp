@@ -56,6 +56,7 @@ stream_consumer::stream_consumer(const stream_settings& settings, const broker_p
                                                    std::string(reserved_prefix) + " are reserved")};
   }
   if (settings_.create) {
+    // "0", not "$": what was added before the group was made is to be handled, too.
     const command creation{"XGROUP", "CREATE", stream_, settings_.group, "0", "MKSTREAM"};
     const auto got = std::move(connection_.ask_all({&creation, 1}).front());
     const bool exists =

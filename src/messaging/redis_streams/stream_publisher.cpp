@@ -16,6 +16,7 @@ result<void> stream_publisher::publish(std::span<const message> batch) {
 
 command stream_publisher::addition_of(const message& sent) const {
   command out{"XADD", settings_.where.stream};
+  // "~": Redis drops whole nodes only; an exact length costs work with each addition.
   if (settings_.max_length) out.add("MAXLEN").add("~").add(*settings_.max_length);
   out.add("*");
   append_fields(out, sent);
@@ -24,6 +25,7 @@ command stream_publisher::addition_of(const message& sent) const {
 
 void stream_publisher::send(std::span<const message> batch) {
   if (batch.empty()) return;
+  // What Redis refuses before EXEC, such as for lack of memory, leaves none of the batch stored.
   std::vector<command> questions{{"MULTI"}};
   for (const auto& sent : batch) questions.push_back(addition_of(sent));
   questions.push_back({"EXEC"});

@@ -151,6 +151,7 @@ void sqs_consumer::change_visibility(const sqs_receipt& changed, seconds visibil
 }
 
 sqs_consumer::moment sqs_consumer::prolong(sqs_receipt& receipt, moment /*end*/) {
+  // From before the request: the hold must never seem longer than it is.
   const auto begin = base::boot_now();
   change_visibility(receipt, std::chrono::duration_cast<seconds>(traits_.hold));
   return begin + traits_.hold;

@@ -148,6 +148,7 @@ void message_queue::retry_after_error(std::uint64_t tag, time_point now, millise
                                       bool alone) {
   auto taken = take(tag);
   if (!taken) return;
+  // The pause is bounded by retry_max anyway; without this the product might overflow.
   constexpr std::uint32_t doublings_max = 20;
   const auto doublings = std::min(taken->errors, doublings_max);
   ++taken->errors;
@@ -177,6 +178,7 @@ void message_queue::put_back(held one, time_point due, bool alone) {
   all_.insert_or_assign(tag, std::move(one));
 }
 
+// Keys and ids of what runs stay taken, until end(): what comes again waits for it.
 void message_queue::clear() {
   all_.clear();
   order_of_arrival_.clear();

@@ -193,8 +193,7 @@ class subscription {
       const auto done = consumer_->extend(tag);
       if (done) continue;
       if (!still_connected(done.error())) return;
-      // What runs is settled all the same: its outcome is in the inbox. A refusal does not say that
-      // the delivery is gone.
+      // What runs is settled all the same, and a refusal does not say that the delivery is gone.
       if (done.error().code == errc::not_found && !queue_.runs(tag)) queue_.remove(tag);
     }
   }
@@ -317,6 +316,7 @@ class subscription {
       return consumer_->traits().dead_letters ? consumer_->dead_letter(message.tag)
                                               : consumer_->acknowledge(message.tag);
     }
+    // Published first: a crash between the two may repeat the dead letter, but loses no message.
     if (auto published = dead_letters_.publish(message.received, id, outcome); !published) {
       return published;
     }

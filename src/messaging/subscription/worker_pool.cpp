@@ -47,6 +47,7 @@ worker_pool::worker_pool(std::size_t workers, const std::function<batch_worker()
 }
 
 worker_pool::~worker_pool() {
+  // All of them, before the first is waited for: their ends overlap.
   for (auto& thread : threads_) thread.request_stop();
   threads_.clear();
 }
