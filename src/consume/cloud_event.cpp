@@ -28,6 +28,7 @@ result<std::string> id_from(const std::string& source, const std::string& id) {
   if (source.empty()) return no_event("its source is empty");
   if (id.empty()) return no_event("its id is empty");
   auto out = source + '|' + id;
+  // With another '|' in it, two different pairs could make the same text.
   if (out.size() <= key_size_max && source.find('|') == source.npos) return out;
   const auto parts = std::to_string(source.size()) + ' ' + source + id;
   return "cloudevent-sha256:" + base::to_hex(base::sha256_of(parts));

@@ -44,6 +44,7 @@ class consumption {
     wanted.queue.make_queue = true;
     wanted.attempts = params_.inbox.attempts;
     wanted.backoffs = messaging::sum_of_backoffs(params_.inbox);
+    // As many again: a worker that ends finds the next message here.
     wanted.queue.in_flight = 2 * params_.concurrency;
     wanted.workers = params_.concurrency;
     wanted.batch = 1;

@@ -10,6 +10,7 @@ using messaging::not_handled;
 
 outcome_rule usual_rule(std::uint16_t status) {
   if (status >= 200 && status < 300) return outcome_rule::complete;
+  // Of the 5xx only these two say that nothing was done.
   const bool refused = status < 500 || status == 501 || status == 503;
   return refused ? outcome_rule::fail : outcome_rule::unknown;
 }

@@ -36,6 +36,7 @@ bool data_in(std::string_view line, std::string_view& value) {
 }  // namespace
 
 void event_stream::add(std::string_view bytes) {
+  // One at the begin is no part of the stream (HTML standard, server-sent events).
   constexpr std::string_view mark = "\xEF\xBB\xBF";
   held_ += bytes;
   if (begun_ || (held_.size() < mark.size() && mark.starts_with(held_))) return;

@@ -172,6 +172,8 @@ asio::awaitable<std::optional<http_head>> http_exchange::ask_server() {
       co_await refuse(connected.error().detail);
       co_return std::nullopt;
     }
+    // Once more, as the connect took time: from the first byte on, nobody knows whether the tool
+    // ran.
     if (call_ && shared_.ending) {
       co_await release();
       co_await refuse("the proxy ends");

@@ -151,6 +151,7 @@ bool line_writer::write_all(std::string_view bytes) {
     const bool stopped = ::poll(waiting.data(), 2, -1) > 0 && waiting[1].revents != 0;
     if (stopped && end == clock::time_point::max()) end = clock::now() + longest_rest;
     if (stopped && (clock::now() >= end || ::poll(waiting.data(), 1, patience) <= 0)) return false;
+    // A pipe that poll(2) calls writable takes PIPE_BUF bytes without a wait, and more perhaps not.
     const auto written =
         ::write(descriptor_, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
     if (written > 0) {

@@ -57,6 +57,7 @@ void middleware_state::report(seen_change seen, const ready_route& rule, const r
 }
 
 void middleware_state::hint_scope(const ready_route& rule) const {
+  // Relaxed: it guards no data, and only says who writes the line.
   if (rule.hinted->exchange(true, std::memory_order_relaxed)) return;
   base::log(base::event::anonymous_scope,
             {{"route", rule.name},

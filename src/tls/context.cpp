@@ -16,7 +16,8 @@
 namespace onceguard::tls {
 namespace {
 
-/// Of TLS 1.2; those of TLS 1.3 are all as strong.
+/// Of TLS 1.2: each with forward secrecy and AEAD (RFC 9325, section 4.2). Those of TLS 1.3 are all
+/// as strong.
 constexpr const char* ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::array<unsigned char, 9> http11{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
@@ -136,9 +137,15 @@ context with_common_settings(const SSL_METHOD* method) {
   if (!made) return made;
   SSL_CTX_set_min_proto_version(made.get(), TLS1_2_VERSION);
   SSL_CTX_set_cipher_list(made.get(), ciphers);
+  // Compression betrays what is encrypted (RFC 9325, section 3.3); a renegotiation could change
+  // whose connection it is.
   SSL_CTX_set_options(made.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+  // A write that is repeated comes from another address, as buffers grow; idle connections give
+  // their 34 kB back (OpenSSL, SSL_CTX_set_mode).
   SSL_CTX_set_mode(made.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                    SSL_MODE_RELEASE_BUFFERS);
+  // Else each record takes two reads of the socket. So bytes may wait within OpenSSL where the
+  // socket has none: a reader goes on until OpenSSL wants more.
   SSL_CTX_set_read_ahead(made.get(), 1);
   return made;
 }
@@ -164,6 +171,8 @@ result<context> make_server_context(const server_files& files) {
   SSL_CTX_set_options(made.get(), SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_alpn_select_cb(made.get(), select_protocol, nullptr);
   SSL_CTX_set_num_tickets(made.get(), 1);
+  // Without it, a client that resumes a session and has a certificate is refused (OpenSSL,
+  // SSL_CTX_set_session_id_context).
   constexpr std::string_view session_name = "onceguard";
   SSL_CTX_set_session_id_context(made.get(),
                                  reinterpret_cast<const unsigned char*>(session_name.data()),

@@ -27,6 +27,8 @@ bool is_address(const std::string& host) {
 }
 
 bool set_name(SSL* made, const std::string& name) {
+  // An address is no name for SNI (RFC 6066, section 3), and is compared with other entries of the
+  // certificate.
   if (is_address(name)) {
     return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(made), name.c_str()) == 1;
   }
@@ -65,6 +67,7 @@ int read_socket(BIO* one, char* bytes, int size) {
   BIO_clear_retry_flags(one);
   const auto count = ::recv(socket_of(one), bytes, static_cast<std::size_t>(size), 0);
   if (count < 0 && again(errno)) BIO_set_retry_read(one);
+  // OpenSSL 3 asks for it, to tell an end without close_notify from an error.
   if (count == 0) BIO_set_flags(one, BIO_FLAGS_IN_EOF);
   return static_cast<int>(count);
 }
@@ -145,6 +148,8 @@ step session::step_of(int returned) noexcept {
       break;
   }
   const auto code = ERR_peek_last_error();
+  // Before each call: SSL_get_error looks into this thread's queue of errors, where another call's
+  // may lie. An errno that stays 0 tells an end from an error of the system.
   ERR_clear_error();
   const int reason = ERR_GET_REASON(code);
   plain_http_ = reason == SSL_R_HTTP_REQUEST;
@@ -198,8 +203,10 @@ progress session::write(std::string_view bytes) noexcept {
 }
 
 void session::announce_end() noexcept {
+  // OpenSSL wants a write that waits to be repeated before anything else is sent (SSL_write).
   if (!shaken_ || writing_) return;
   ERR_clear_error();
+  // The peer's end of it is not waited for: HTTP knows by itself where a message ends.
   SSL_shutdown(session_.get());
   ERR_clear_error();
 }

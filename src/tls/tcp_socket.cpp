@@ -76,6 +76,7 @@ result<void> tcp_socket::connect_one(const addrinfo& peer, moment until) {
   if (descriptor_ < 0) return unreachable("no socket", errno);
   set_options(descriptor_);
   int code = ::connect(descriptor_, peer.ai_addr, peer.ai_addrlen) == 0 ? 0 : errno;
+  // POSIX, connect(): after EINTR it goes on, and a second call would fail.
   if (code == EINTR) code = EINPROGRESS;
   while (code == EINPROGRESS) {
     if (base::boot_now() >= until) code = ETIMEDOUT;
@@ -218,6 +219,7 @@ result<std::size_t> tcp_socket::write(std::string_view bytes) {
 }
 
 void tcp_socket::wait(bool writable, moment until) const {
+  // Bytes wait within OpenSSL, of which poll(2) knows nothing.
   if (unread_) return;
   writable = writable || write_wanted_;
   wait_for(descriptor_, static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), until);

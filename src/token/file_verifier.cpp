@@ -51,10 +51,12 @@ class file_verifier final : public token_verifier {
   result<std::string> verify(std::string_view token, std::string_view claim) const override {
     const auto signer = signer_of(token);
     if (!signer.fault.empty()) return error(errc::invalid_argument, signer.fault);
+    // Only the signature is remembered: the times count anew with each request.
     return read_claim(token, claim, signer.issuer, rules_, base::system_clock().wall_ms() / 1'000);
   }
 
   bool knows(std::string_view token) const override {
+    // It is refused at once, without a hash or a signature.
     if (token.size() > token_size_max) return true;
     const std::lock_guard lock(mutex_);
     return find(base::sha256_of(token)).has_value();
@@ -87,6 +89,7 @@ class file_verifier final : public token_verifier {
     }
     auto found = find_signer(token, *keys);
     const std::lock_guard lock(mutex_);
+    // What other keys said, which were replaced meanwhile, must not be remembered as of these.
     if (keys == keys_) remember(id, found);
     return found;
   }

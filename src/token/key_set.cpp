@@ -24,6 +24,7 @@ using nlohmann::json;
 
 constexpr int rsa_bits_min = 2048;  // RFC 7518 section 3.3
 
+// Without "none": a token that nobody has signed is nobody's (RFC 8725, section 3.2).
 constexpr std::array algorithms{
     algorithm{"HS256", scheme::hmac, "SHA256", ""},
     algorithm{"HS384", scheme::hmac, "SHA384", ""},
@@ -125,6 +126,8 @@ const algorithm* find_algorithm(std::string_view name) noexcept {
   return found == algorithms.end() ? nullptr : found;
 }
 
+// The token names the algorithm, and whoever made it: one that is of another kind than the key is
+// refused, or an HMAC over the text of a public key would count (RFC 8725, section 2.1).
 bool key::fits(const algorithm& wanted) const noexcept {
   if (!algorithm_.empty() && algorithm_ != wanted.name) return false;
   if (scheme_ == scheme::rsa && wanted.scheme == scheme::rsa_pss) return true;
@@ -276,6 +279,7 @@ class key_reader {
     made_.scheme_ = scheme::hmac;
     if (!bytes("k", made_.secret_)) return "has no k in base64url";
     const auto* named = find_algorithm(made_.algorithm_);
+    // RFC 7518, section 3.2.
     const auto least = hash_size(named == nullptr ? "SHA256" : named->hash);
     return made_.secret_.size() < least
                ? "is a secret of fewer than " + std::to_string(least) + " bytes"

@@ -60,6 +60,7 @@ signature_finding find_signer(const encoded& parts, const json& header, std::spa
     return found_none("the token names no algorithm");
   const auto* used = find_algorithm(named->get_ref<const std::string&>());
   if (used == nullptr) return found_none("the token's algorithm is none that is accepted");
+  // RFC 7515, section 4.1.11: who does not understand one of them refuses the token.
   if (header.contains("crit")) {
     return found_none("the token has critical extensions, which are not understood");
   }
@@ -96,6 +97,7 @@ std::string time_fault(const json& payload, const rules& rules, std::int64_t now
   const auto leeway = static_cast<double>(rules.leeway_s);
   double end = 0;
   double begin = 0;
+  // Both may be absent (RFC 7519, section 4.1).
   if (!read_time(payload, "exp", now + 1, end)) return "the token's exp is no number";
   if (!read_time(payload, "nbf", now, begin)) return "the token's nbf is no number";
   if (!(now < end + leeway)) return "the token has expired";
@@ -164,6 +166,7 @@ result<std::string> read_claim(std::string_view token, std::string_view claim,
                      : found->is_string() ? found->get<std::string>()
                                           : found->dump();
   if (value.empty()) return refused("the token lacks the claim that the scope is made of");
+  // With the length: no other issuer and value make the same text.
   auto out = std::to_string(issuer.size()) + ":" + issuer + value;
   return found->is_string() ? out : "number " + out;  // 17 is somebody else than "17"
 }

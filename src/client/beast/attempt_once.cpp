@@ -74,6 +74,7 @@ message message_of(const request& sent, const url_target& target) {
   out.body() = sent.body;
   const bool has_body =
       !sent.body.empty() || sent.method == "POST" || sent.method == "PUT" || sent.method == "PATCH";
+  // A POST without a body says so (RFC 9110, section 8.6).
   if (has_body) out.content_length(sent.body.size());
   return out;
 }
@@ -144,6 +145,7 @@ class exchange {
     stream.set_verify_callback(asio::ssl::host_name_verification(target_.host));
     error_code no_address;
     asio::ip::make_address(target_.host, no_address);
+    // An address is no name for SNI (RFC 6066, section 3).
     if (no_address) SSL_set_tlsext_host_name(stream.native_handle(), target_.host.c_str());
     co_await stream.async_handshake(asio::ssl::stream_base::client,
                                     asio::redirect_error(asio::use_awaitable, failed));
@@ -159,6 +161,7 @@ class exchange {
   template <class Stream>
   asio::awaitable<void> exchange_messages(Stream& stream) {
     auto bytes = message_of(sent_, target_);
+    // Before the first byte: how many of them arrived is never known.
     out_.sent = true;
     error_code not_written;
     co_await http::async_write(stream, bytes,

@@ -47,6 +47,7 @@ void finish(const shared_lookup_ptr& shared, addresses found, error_code failed)
   shared->failed = failed;
   // The timer, and with it the executor, is there as long as somebody waits.
   if (shared->waiting == nullptr) return;
+  // Not from this thread: the timer is the executor's, and its wait may not have begun.
   asio::post(shared->waiting->get_executor(), [shared] {
     const std::lock_guard again(shared->mutex);
     if (shared->waiting != nullptr) shared->waiting->cancel();

@@ -124,6 +124,7 @@ attempt curl_transport::send(const request& sent, milliseconds timeout,
   }
   // On a connection that was used before, curl repeats by itself what found it closed.
   if (!is_repeatable(sent)) curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+  // Else curl may set SIGALRM's handler, in a program that has threads.
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);  // without a wait for a look-up that hangs
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(base::bounded(timeout).count()));
@@ -134,6 +135,7 @@ attempt curl_transport::send(const request& sent, milliseconds timeout,
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, end_if_stopped);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &received);
+  // Or curl never asks whether it is to stop.
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   if (!state_->params.ca_file.empty()) {
     curl_easy_setopt(curl, CURLOPT_CAINFO, state_->params.ca_file.c_str());

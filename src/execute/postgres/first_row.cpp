@@ -68,6 +68,8 @@ first_row insert_once(PGconn* connection, std::string_view insert, std::string_v
   const auto text = insert_once_text(insert, find);
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     const auto got = run(connection, text, parameters);
+    // Without a row: the one in the way was committed after this statement's snapshot (PostgreSQL,
+    // 13.2.1), and the next statement sees it, or that it has gone.
     if (auto row = made_or_found(got.get())) return std::move(*row);
   }
   throw statement_failed("P0002", "insert_once: no row was inserted, and none is found by \"" +

@@ -101,6 +101,7 @@ void libpq_transaction::commit(const std::string& last_statement) {
   const auto got = send(connection_, text + (whole_ ? "COMMIT" : "RELEASE SAVEPOINT onceguard"));
   begun_ = false;
   const std::string_view done = PQcmdStatus(got.get());
+  // PostgreSQL answers the COMMIT of a failed transaction so, and with no error.
   if (done == "ROLLBACK") throw statement_failed("40000", "the server rolled it back");
 }
 

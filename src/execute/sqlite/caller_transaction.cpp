@@ -136,6 +136,7 @@ result<std::optional<verdict>> peek(connection& connection, const claim& request
 result<claimed> try_to_claim(connection& connection, caller_transaction& transaction,
                              const claim& request) {
   if (transaction.whole()) {
+    // First without a lock: a repeat of what is done neither waits for a writer nor holds one up.
     auto seen = peek(connection, request);
     if (!seen) return seen.error();
     if (*seen && (*seen)->kind != verdict_kind::run) {
@@ -159,8 +160,11 @@ bool caller_transaction::try_begin() {
     connection_.run("SAVEPOINT onceguard");
     return begun_ = true;
   }
+  // Before it begins: SQLite changes this setting in no transaction.
   flush_fully();
   try {
+    // Writing from the start: a transaction that has read, and writes later, may get
+    // SQLITE_BUSY_SNAPSHOT, which no wait mends.
     connection_.run("BEGIN IMMEDIATE");
     return begun_ = true;
   } catch (const failure& failed) {
@@ -212,6 +216,8 @@ std::optional<error> caller_transaction::commit(const patience& until) {
       end();
       return std::nullopt;
     } catch (const failure& failed) {
+      // SQLite, COMMIT: where a reader is in its way, the transaction stays open, and may be
+      // committed later.
       const bool blocked = failed.code() == SQLITE_BUSY;
       if (blocked && until.left().count() > 0) {
         until.pause(lock_step);
@@ -235,6 +241,7 @@ void caller_transaction::roll_back() noexcept {
   if (whole_) {
     connection_.roll_back();
   } else if (connection_.in_transaction()) {
+    // ROLLBACK TO leaves the savepoint itself.
     sqlite3_exec(connection_.get(), "ROLLBACK TO onceguard; RELEASE onceguard", nullptr, nullptr,
                  nullptr);
   }
