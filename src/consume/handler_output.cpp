@@ -42,6 +42,7 @@ result<process::descriptor> handler_output::begin(const std::string& message,
                                                   std::uint32_t attempt) {
   auto made = process::make_output_pipe();
   if (!made) return made.error();
+  // One thread reads the pipes of all handlers: no one of them may keep it.
   ::fcntl(made->here.get(), F_SETFL, O_NONBLOCK);
   {
     const std::lock_guard lock(mutex_);

@@ -96,6 +96,7 @@ result<id_rule> parse_composed(std::string_view text) {
     const auto begin = rest.find('{');
     if (begin > 0) out.push_back({location::literal, std::string(rest.substr(0, begin))});
     if (begin == rest.npos) break;
+    // Else two messages with different values could make the same id.
     if (begin == 0 && !out.empty()) return expected(text, ": two parts need a text between them");
     const auto end = rest.find('}', begin);
     if (end == rest.npos) return expected(text, ": a } is missing");

@@ -209,7 +209,7 @@ settle_decision decide_settle(const record* stored, const settlement& request, c
     out.write = apply(*stored, request, now);
     return out;
   }
-  // Before the case of a missing record: an application that is told `stale` rolls its effect back,
+  // Before the case of a missing record: an application that learns `stale` rolls its effect back,
   // so there is nothing to rebuild a record for.
   if (request.by_application) return stale(stored, now);
   if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, request, now);

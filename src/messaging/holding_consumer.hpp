@@ -100,6 +100,7 @@ class holding_consumer : public consumer {
     return std::min(most, in_flight_ - std::min(in_flight_, held_.size()));
   }
   void forget_late() {
+    // Another consumer may have them by now.
     const auto now = base::boot_now();
     std::erase_if(held_, [now](const auto& each) { return each.second.until <= now; });
   }

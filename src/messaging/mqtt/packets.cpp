@@ -108,6 +108,7 @@ publication decode_publish(const frame& arrived) {
   out.repeated = (arrived.first_byte & flag_dup) != 0;
   out.retained = (arrived.first_byte & flag_retain) != 0;
   out.topic = source.text();
+  // The CONNECT has no Topic Alias Maximum, so that no alias stands for it (MQTT 5, 3.1.2.11.5).
   if (out.topic.empty()) throw malformed{"a message without a topic"};
   if (qos > 0) {
     out.packet_id = source.u16();

@@ -80,6 +80,7 @@ result<void> connection::connect(const queue_url& url, const std::string& name) 
   while (next != PGRES_POLLING_OK) {
     if (next == PGRES_POLLING_FAILED) return lose(PQerrorMessage(handle_.get()), effect::none);
     const int events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    // PQsocket each time: libpq may have gone on to another address, and so to another socket.
     if (poll_socket(PQsocket(handle_.get()), events, until) == 0) {
       return lose("the server did not answer within the timeout", effect::none);
     }
@@ -92,6 +93,8 @@ result<void> connection::connect(const queue_url& url, const std::string& name) 
 /// The plans follow the indexes whatever the statistics say: those of a queue, which is empty now
 /// and has a million rows in a minute, are never right.
 result<void> connection::set_up() {
+  // A tenth less: the server's refusal, which says that nothing was done, comes before the time is
+  // up.
   const auto most = as_setting(timeout_.count() - timeout_.count() / 10);
   const std::string settings =
       "SELECT pg_catalog.set_config(n, v, false) FROM (VALUES ('synchronous_commit', 'on'),"
@@ -109,6 +112,7 @@ result<rows> connection::run(const std::string& statement, const parameters& val
     sqlstate_.clear();
     auto got = run_once(statement, values, until);
     if (got || base::boot_now() >= until) return got;
+    // Rolled back as a whole: outside of BEGIN, each statement is a transaction of its own.
     const bool raced =
         sqlstate_.starts_with("40") || (lost == races::with_unique && sqlstate_ == "23505");
     if (!raced) return got;

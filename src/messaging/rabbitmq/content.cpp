@@ -147,6 +147,7 @@ result<void> append_message_head(std::string& out, amqp_channel_t channel, const
                                  std::size_t frame_max) {
   basic_head fields{};
   fields._flags = AMQP_BASIC_DELIVERY_MODE_FLAG;
+  // Else a restart of the broker loses what it has confirmed.
   fields.delivery_mode = AMQP_DELIVERY_PERSISTENT;
   for (const auto& property : sent.properties) {
     if (auto known = set_property(fields, property); !known) return known;

@@ -4,10 +4,9 @@
 //   owner NAME, idle below the hold     NAME holds it
 //   any owner, idle for the hold        whoever comes first takes it over
 //   owner onceguard:returned            given back; its idle time says when the hold is over
-//   owner onceguard:until:TIME          given back for longer than the hold, which an idle time
-//   can't
-//                                       say, as the server takes none below 0: not before TIME, in
+//   owner onceguard:until:TIME          given back for longer than the hold: not before TIME, in
 //                                       milliseconds since 1970
+// (An idle time can't say that, as the server takes none below 0.)
 // So a delay outlives the consumer that asked for it. A program in the same group that takes
 // entries over by their idle time alone would not observe the delays that are longer than the hold.
 //
@@ -86,6 +85,8 @@ return {next, taken}
 /// KEYS: the stream. ARGV: group, consumer, id, counter; then 'acknowledge', 'extend', or
 /// 'give_back', hold, delay. Replies not_held, entry_deleted, or for give_back the milliseconds
 /// until the entry may be taken, and otherwise 1.
+///
+/// JUSTID: without it, XCLAIM would count one more delivery.
 ///
 /// Times of return that an owner's name tells are rounded up to an eighth of the hold, so that
 /// there are few such names.

@@ -211,6 +211,8 @@ outgoing_message outgoing_of(const std::string& name, const message& sent, std::
   if (fifo) {
     const auto unique =
         message_id != nullptr && !message_id->empty() ? fifo_id(*message_id) : fresh_id();
+    // Amazon drops what has the id of a message of the last 5 minutes, and lets the messages of a
+    // group wait for one another: one that names neither gets both for itself.
     entry["MessageDeduplicationId"] = unique;
     entry["MessageGroupId"] = sent.order_key.empty() ? std::string(single_group) + digest(unique)
                                                      : fifo_id(sent.order_key);

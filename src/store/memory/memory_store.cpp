@@ -34,6 +34,7 @@ const record* memory_store::find_record(const record_id& id) const {
 }
 
 void memory_store::put(const record_id& id, record stored) {
+  // A record that is written again keeps its number: a listing under way sees it once.
   const auto [added_record, added] = records_.try_emplace(id);
   if (added) {
     added_record->second.number = next_number_++;
@@ -73,6 +74,7 @@ std::vector<result<Outcome>> memory_store::apply_all(const std::vector<Item>& ba
   std::vector<result<Outcome>> out;
   out.reserve(batch.size());
   const std::lock_guard lock(mutex_);
+  // Under the lock: a later decision has no earlier time.
   const auto now = read_clocks(clock_, guard_);
   for (const auto& item : batch) {
     if (stopped_) {
