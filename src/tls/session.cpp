@@ -148,8 +148,6 @@ step session::step_of(int returned) noexcept {
       break;
   }
   const auto code = ERR_peek_last_error();
-  // Before each call: SSL_get_error looks into this thread's queue of errors, where another call's
-  // may lie. An errno that stays 0 tells an end from an error of the system.
   ERR_clear_error();
   const int reason = ERR_GET_REASON(code);
   plain_http_ = reason == SSL_R_HTTP_REQUEST;
@@ -162,6 +160,8 @@ step session::step_of(int returned) noexcept {
 }
 
 step session::shake_hands() noexcept {
+  // Before each call: SSL_get_error looks into this thread's queue of errors, where another call's
+  // may lie. An errno that stays 0 tells an end from an error of the system.
   ERR_clear_error();
   errno = 0;
   const auto out = step_of(SSL_do_handshake(session_.get()));
@@ -203,7 +203,6 @@ progress session::write(std::string_view bytes) noexcept {
 }
 
 void session::announce_end() noexcept {
-  // OpenSSL wants a write that waits to be repeated before anything else is sent (SSL_write).
   if (!shaken_ || writing_) return;
   ERR_clear_error();
   // The peer's end of it is not waited for: HTTP knows by itself where a message ends.

@@ -126,8 +126,6 @@ const algorithm* find_algorithm(std::string_view name) noexcept {
   return found == algorithms.end() ? nullptr : found;
 }
 
-// The token names the algorithm, and whoever made it: one that is of another kind than the key is
-// refused, or an HMAC over the text of a public key would count (RFC 8725, section 2.1).
 bool key::fits(const algorithm& wanted) const noexcept {
   if (!algorithm_.empty() && algorithm_ != wanted.name) return false;
   if (scheme_ == scheme::rsa && wanted.scheme == scheme::rsa_pss) return true;

@@ -27,7 +27,8 @@ struct algorithm {
 /// Null: the algorithm is not known; `none` is not.
 [[nodiscard]] const algorithm* find_algorithm(std::string_view name) noexcept;
 
-/// One key. The key says which algorithms it verifies, so a token can't choose another one.
+/// One key. The key says which algorithms it verifies, so a token can't choose another one: else an
+/// HMAC made with the text of a public key would count (RFC 8725, section 2.1).
 class key {
  public:
   [[nodiscard]] const std::string& id() const noexcept { return id_; }

@@ -33,7 +33,7 @@ batch_transaction::~batch_transaction() {
 
 /// Returns the rows of the last statement that has rows.
 std::vector<sql_transaction::row> batch_transaction::send(const std::string& text) {
-  // PQexec would keep the last of several results alone.
+  // PQexec would keep only the last of several results.
   if (PQsendQuery(connection_, text.c_str()) == 0) check(connection_, nullptr);
   std::vector<sql_transaction::row> out;
   std::optional<statement_failed> failure;
