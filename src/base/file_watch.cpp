@@ -25,6 +25,7 @@ std::string stamp_of(const std::string& path) {
   add(found.st_dev);
   add(found.st_ino);
   add(found.st_size);
+  // cp -p and the like set the first one back; the second one can not be set.
   for (const auto& time : {found.st_mtim, found.st_ctim}) {
     add(time.tv_sec);
     add(time.tv_nsec);

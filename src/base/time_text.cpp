@@ -73,6 +73,7 @@ std::optional<std::int64_t> parse_time(const std::string& text) {
   int fraction = 0;
   if (rest == nullptr || std::sscanf(rest, ".%3dZ", &fraction) != 1) return std::nullopt;
   const auto wall_ms = std::int64_t{::timegm(&parts)} * 1'000 + fraction;
+  // strptime takes more: spaces, days that a month lacks, and texts with something behind them.
   return time_text(wall_ms) == text ? std::optional(wall_ms) : std::nullopt;
 }
 

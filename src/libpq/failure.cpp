@@ -45,6 +45,7 @@ failure failure_of(const PGresult* result) {
     out.text += "; the pooler must pool by transaction or by session: pool_mode = transaction";
   }
   const auto severity = error_field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  // FATAL and PANIC end the session.
   out.lost = severity != "ERROR";
   return out;
 }
