@@ -129,8 +129,12 @@ settle_decision settle_missing(const record* stored, const settlement& request,
                                const instant& now) {
   settle_decision out;
   if (request.kind == settle_kind::release) {
+    const bool on_its_way = stored == nullptr || request.token == 0;
+    if (!on_its_way || !request.about) return out;
     // Store the claim id, so that the claim is refused if it arrives after its release.
-    if (stored == nullptr && request.about) out.write = released(remade(request, now), now);
+    auto refusing = released(remade(request, now), now);
+    if (stored != nullptr) refusing.token = stored->token;
+    out.write = std::move(refusing);
     return out;
   }
   out.result.outcome = settle_outcome::incident;

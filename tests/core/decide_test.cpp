@@ -139,6 +139,20 @@ TEST_F(decide_walk, a_release_by_claim_id_alone_is_remembered) {
   EXPECT_EQ(ask(2).kind, verdict_kind::run);
 }
 
+TEST_F(decide_walk, a_release_by_claim_id_is_remembered_over_an_expired_record) {
+  const auto held = ask(1).lease;
+  end(held, settle_kind::complete);
+  pass(25 * hour);
+  settlement s;
+  s.claim_id = claim_id_of(2);
+  s.about = about();
+  s.kind = settle_kind::release;
+  end(s);
+  EXPECT_EQ(ask(2).kind, verdict_kind::refused);
+  EXPECT_GE(stored->token, held.token) << "tokens never fall";
+  EXPECT_EQ(ask(3).kind, verdict_kind::run);
+}
+
 TEST_F(decide_walk, a_release_by_claim_id_touches_no_other_lease) {
   ask(1);
   settlement s;

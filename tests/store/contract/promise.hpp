@@ -289,7 +289,9 @@ class promise {
                          const instant& now) {
     if (request.kind == settle_kind::release) {
       RC_ASSERT(reply.outcome == settle_outcome::done);
-      if (known_) return;  // still in the store, though expired
+      // Of a lease that was had, an expired record is left as it is.
+      if (known_ && request.token != 0) return;
+      begin_anew();
       known_ = true;
       run_ = attempt();
       run_->token = request.token;

@@ -248,6 +248,22 @@ TEST_P(state_contract, a_claim_that_arrives_after_its_release_is_refused) {
   EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
+TEST_P(state_contract, a_claim_that_arrives_after_its_release_is_refused_over_an_expired_record) {
+  const auto first = claim_of("k");
+  const auto held = caller_.leased(first);
+  caller_.settle(settle_of(first, held));
+  advance(day + second);
+  const auto request = claim_of("k");
+  settlement change;
+  change.id = request.id;
+  change.kind = settle_kind::release;
+  change.claim_id = request.claim_id;
+  change.about = request.about;
+  caller_.settle(change);
+  EXPECT_EQ(caller_.claim(request).kind, verdict_kind::refused);
+  EXPECT_GT(caller_.leased(claim_of("k")).token, held.token);
+}
+
 TEST_P(state_contract, a_repeated_settle_is_done_and_changes_nothing) {
   for (const auto kind : {settle_kind::complete, settle_kind::fail, settle_kind::release}) {
     const auto request = claim_of("k" + std::to_string(static_cast<int>(kind)));
