@@ -184,5 +184,16 @@ TEST_F(message_queue_test, one_that_is_to_be_alone_gets_no_company_however_often
   EXPECT_EQ(run(queue), tags{3});
 }
 
+TEST_F(message_queue_test, the_key_of_what_still_runs_stays_taken_when_the_connection_is_lost) {
+  message_queue queue(order_rule::skip);
+  add(queue, 1, "a");
+  EXPECT_EQ(run(queue), tags{1});
+  queue.clear();
+  add(queue, 2, "a");
+  EXPECT_EQ(run(queue), tags{}) << "1 runs on, on its way to nobody";
+  queue.end("a", "id1");
+  EXPECT_EQ(run(queue), tags{2});
+}
+
 }  // namespace
 }  // namespace onceguard::messaging

@@ -102,7 +102,10 @@ class scripted_consumer final : public consumer {
   std::vector<delivery> take(std::size_t most) {
     const std::lock_guard locked(queue_->mutex);
     std::vector<delivery> out;
-    while (out.size() < most && queue_->held.size() < in_flight_ && !queue_->waiting.empty()) {
+    const auto room = [this] {
+      return !queue_->limits_what_is_held || queue_->held.size() < in_flight_;
+    };
+    while (out.size() < most && room() && !queue_->waiting.empty()) {
       auto one = std::move(queue_->waiting.front());
       queue_->waiting.pop_front();
       one.tag = next_tag_++;

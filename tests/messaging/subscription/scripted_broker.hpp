@@ -27,6 +27,7 @@ struct scripted_queue {
   std::size_t given_back_amid_intake = 0;  ///< while more may come to the same consumer
   std::size_t publish_calls = 0;
   std::size_t held_most = 0;
+  bool limits_what_is_held = true;  ///< else a consumer is given all that it asks for
   std::size_t connections = 0;
   std::uint32_t delivery_limit = 0;  ///< 0: none
   std::vector<std::string> lost_at_limit;

@@ -218,6 +218,7 @@ TEST_F(subscription_waiting, pauses_grow_while_the_store_is_away) {
 
 TEST_F(subscription_waiting, where_too_many_wait_no_more_are_received) {
   params_.waiting = 4;
+  queue_->limits_what_is_held = false;
   put(40);
   run(answering(
           [](const delivered&) { return one_of(inbox_result::failed, milliseconds(3'600'000)); }),
