@@ -119,10 +119,9 @@ TEST_F(dynamodb_fault_test, wrong_credentials_are_an_error_that_shows_no_secret)
 class dynamodb_script_test : public ::testing::Test {
  protected:
   dynamodb_script_test() {
-    dynamodb::dynamodb_params params;
-    params.url = "dynamodb://us-east-1/keys?endpoint=" + server_.endpoint();
-    params.timeout = milliseconds(2'000);
-    tested_ = open_dynamodb(params);
+    params_.url = "dynamodb://us-east-1/keys?endpoint=" + server_.endpoint();
+    params_.timeout = milliseconds(2'000);
+    tested_ = open_dynamodb(params_);
     caller_.emplace(*tested_);
     server_.requests();
   }
@@ -130,6 +129,12 @@ class dynamodb_script_test : public ::testing::Test {
                              const std::string& more = {}) {
     return R"({"__type":"com.amazonaws.dynamodb.v20120810#)" + code + R"(","message":")" + words +
            "\"" + more + "}";
+  }
+
+  /// The item of the last put, as the answer of a read has it. The requests up to it are gone.
+  std::string last_put() {
+    const auto put = server_.requests("DynamoDB_20120810.PutItem").back();
+    return json{{"Item", json::parse(put.substr(put.find("\r\n\r\n") + 4)).at("Item")}}.dump();
   }
 
   /// What a put finds: the very item that it puts, which the condition's answer has, or has not.
@@ -166,6 +171,7 @@ class dynamodb_script_test : public ::testing::Test {
     if (is("PutItem") && prior_ != prior_item::none) return already_there(request);
     return {200, "{}"};
   }};
+  dynamodb::dynamodb_params params_;
   std::unique_ptr<dynamodb::dynamodb_store> tested_;
   std::optional<blocking_store> caller_;
 };
@@ -207,14 +213,28 @@ TEST_F(dynamodb_script_test, a_claim_that_failed_in_doubt_recognises_its_own_wri
   }
 }
 
+TEST_F(dynamodb_script_test,
+       a_settle_in_doubt_that_meets_the_renewal_of_another_process_is_sent_again) {
+  const auto request = claim_of("k");
+  const auto held = caller_->leased(request);
+  last_item_ = last_put();
+  const auto other = open_dynamodb(params_);
+  EXPECT_TRUE(blocking_store(*other).extend(extend_of(request, held)));
+  const auto renewed = last_put();
+  // Both writes are the second ones of the lease: their marks are the same.
+  server_.answer(500, problem("InternalServerError"));
+  server_.answer(400, problem("ConditionalCheckFailedException", "The conditional request failed",
+                              "," + renewed.substr(1, renewed.size() - 2)));
+  EXPECT_EQ(caller_->settle(settle_of(request, held)).outcome, settle_outcome::done);
+  EXPECT_EQ(server_.requests("DynamoDB_20120810.PutItem").size(), 3u);
+}
+
 TEST_F(dynamodb_script_test, a_transaction_that_meets_another_one_is_sent_again) {
   const auto request = claim_of("k");
   const auto held = caller_->leased(request);
   server_.requests();
   caller_->settle(settle_of(request, held));
-  const auto put = server_.requests("DynamoDB_20120810.PutItem").at(0);
-  const auto body = json::parse(put.substr(put.find("\r\n\r\n") + 4));
-  last_item_ = json{{"Item", body.at("Item")}}.dump();
+  last_item_ = last_put();
   server_.answer(200, last_item_);
   for (const auto* const code : {"TransactionConflict", "ThrottlingError"}) {
     server_.answer(400, problem("TransactionCanceledException", "Transaction cancelled",
