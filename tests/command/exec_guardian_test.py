@@ -54,7 +54,7 @@ def test_the_guardian_of_a_stopped_exec_kills_all_when_the_lease_is_over(exec_, 
 
 def test_a_renewed_lease_ends_nothing(exec_, key):
     """The deadline that the guardian holds moves with the lease."""
-    done = exec_.shell(key, "sleep 3; echo whole", options=["--lease", "1s", "--grace", "1s"])
+    done = exec_.shell(key, "sleep 7; echo whole", options=["--lease", "3s", "--grace", "1s"])
     assert done.triple == (0, b"whole\n", b"")
 
 

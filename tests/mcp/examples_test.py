@@ -23,6 +23,7 @@ OVER_HTTP = ["elicitationFormExample", "elicitationUrlExample", "honoWebStandard
              "standaloneSseWithGetStreamableHttp"]
 ON_STREAMS = ["mcpServerOutputSchema", "progressExample", "toolWithSampleServer"]
 SILENCE = 0.7  # seconds without a byte: the answer waits for the client, or has ended
+PATIENCE = 60  # seconds; each request has an answer
 
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {"sampling": {}, "elicitation": {}},
               "clientInfo": {"name": "tests", "version": "1"}}
@@ -61,9 +62,9 @@ def alike(text):
 
 
 def receive(connection):
-    """All bytes until the end, or until nothing more comes."""
+    """All bytes until the end, or until nothing more comes behind the first ones."""
     taken = b""
-    while select.select([connection], [], [], SILENCE)[0]:
+    while select.select([connection], [], [], SILENCE if taken else PATIENCE)[0]:
         piece = connection.recv(65536)
         if not piece:
             break

@@ -238,7 +238,7 @@ TEST_F(nats_consumer, a_settlement_that_the_server_does_not_confirm_may_not_have
   const auto queue = broker().make_queue();
   ASSERT_TRUE(publish(queue.publisher_url, {text("x")}).has_value());
   auto params = at(queue.consumer_url);
-  params.timeout = 300ms;
+  params.timeout = 2s;
   const auto receiver = connect(params);
   const auto got = take_one(*receiver);
   broker().pause();
