@@ -1,9 +1,12 @@
 #include "base/timer_wheel.hpp"
 
+#include "base/for_ever.hpp"
+
 namespace onceguard::base {
 
 void deadline::arm(timer_wheel& wheel, std::chrono::milliseconds from_now) {
   disarm();
+  if (from_now >= for_ever) return;
   // One tick more than requested: the present tick is partly over, and a deadline must not be
   // early.
   const auto ticks = static_cast<std::uint64_t>(

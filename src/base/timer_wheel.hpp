@@ -23,7 +23,8 @@ class deadline {
   deadline& operator=(const deadline&) = delete;
   virtual ~deadline() { disarm(); }
 
-  /// Arms the deadline, or moves an armed deadline.
+  /// Arms the deadline, or moves an armed deadline. `for_ever` disarms: the wheel would turn for
+  /// nothing.
   void arm(timer_wheel& wheel, std::chrono::milliseconds from_now);
   void disarm() noexcept;
   [[nodiscard]] bool armed() const noexcept { return wheel_ != nullptr; }

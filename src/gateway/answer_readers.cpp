@@ -14,7 +14,7 @@ constexpr std::chrono::seconds grace{1};
 }  // namespace
 
 answer_readers::reading::reading(answer_readers& all, boost::asio::io_context& io,
-                                 timed_socket& socket)
+                                 tls::timed_socket& socket)
     : all_(all), listed_(std::make_shared<entry>(entry{io, &socket, base::boot_now()})) {
   const std::lock_guard lock(all_.mutex_);
   listed_->position = all_.all_.insert(all_.all_.end(), listed_);

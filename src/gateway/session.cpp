@@ -112,7 +112,7 @@ asio::awaitable<void> session::serve() {
     if (got != http1::progress::head) break;
     report_.begin(peer_.address);
     if (reader_.head().body == http1::body_kind::none) set_consumed();
-    pace_ = client_pace(params.body_timeout, params.min_client_rate);
+    pace_ = tls::transfer_pace(params.body_timeout, params.min_client_rate);
     if (!co_await serve_request(*this)) break;
     reader_.reset();
     arrival_ = arrival::held;

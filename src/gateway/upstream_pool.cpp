@@ -216,29 +216,28 @@ bool upstream_pool::leads_back(tcp::socket& socket) const {
   return listener_.address() == address;
 }
 
-/// The timeout covers the look-up and all addresses together. Each address gets its share of the
-/// rest, so that an address that does not respond does not use up the time of the next.
+/// The timeout covers the look-up and all addresses together.
 asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& peer) {
   const auto until = base::boot_now() + connect_timeout_;
+  const auto left = [until] {
+    const auto rest = std::chrono::ceil<milliseconds>(until - base::boot_now());
+    return std::max(rest, milliseconds(1));
+  };
   const auto found = co_await names_.find(peer.host, connect_timeout_);
   if (!found) co_return found.error();
-  error_code ec = asio::error::host_not_found;
-  auto untried = static_cast<std::int64_t>(found->size());
-  for (const auto& one : *found) {
-    const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
-    const auto share = std::max(left / untried--, milliseconds(1));
-    auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
-    ec = co_await connection->stream.connect(tcp::endpoint(one, peer.port), share);
-    if (ec) continue;
-    connection->address = peer;
-    if (peer.secure) {
-      const auto rest = std::chrono::ceil<milliseconds>(until - base::boot_now());
-      const auto secured = co_await secure(*connection, std::max(rest, milliseconds(1)));
-      if (!secured) co_return secured.error();
-    }
-    co_return std::move(connection);
+  std::vector<tcp::endpoint> endpoints;
+  for (const auto& each : *found) endpoints.emplace_back(each, peer.port);
+  auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
+  const auto failed = co_await connection->stream.connect(std::move(endpoints), left());
+  if (failed) {
+    co_return error(errc::overloaded, "connecting to " + text_of(peer) + ": " + failed.message());
   }
-  co_return error(errc::overloaded, "connecting to " + text_of(peer) + ": " + ec.message());
+  connection->address = peer;
+  if (peer.secure) {
+    const auto secured = co_await secure(*connection, left());
+    if (!secured) co_return secured.error();
+  }
+  co_return std::move(connection);
 }
 
 asio::awaitable<result<void>> upstream_pool::secure(upstream_connection& connection,

@@ -17,11 +17,16 @@
 
 #include "base/clock.hpp"
 #include "gateway/params/gateway_params.hpp"
-#include "gateway/timed_socket.hpp"
 #include "http1/message.hpp"
 #include "tls/context.hpp"
+#include "tls/timed_socket.hpp"
 
 namespace onceguard::gateway {
+
+using tls::error_code;
+using tls::tcp;
+using tls::timed_socket;
+using tls::transfer;
 
 // Resolves the host names of upstreams to addresses.
 

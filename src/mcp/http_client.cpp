@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "base/for_ever.hpp"
 #include "http1/server/listener.hpp"
 
 namespace onceguard::mcp {

@@ -1,17 +1,16 @@
 #include "mcp/upstream_connection.hpp"
 
-#include <boost/asio/connect.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/for_ever.hpp"
 #include "tls/session.hpp"
 
 namespace onceguard::mcp {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
+using tls::error_code;
+using tls::tcp;
 
 namespace {
 
@@ -24,29 +23,10 @@ error failure(const char* action, const std::string& why, effect known) {
   return {errc::store_unreachable, std::string(action) + ": " + why, known};
 }
 
-/// For co_await: no exception, but an error in `failed`.
-auto into(error_code& failed) { return asio::redirect_error(asio::use_awaitable, failed); }
-
 /// Of a connect, which nobody but its time limit cancels.
 std::string words_of(const error_code& failed) {
-  return failed == asio::error::operation_aborted ? "no answer in time" : failed.message();
-}
-
-/// What stays in `failed` where the caller waits and tries again.
-error_code fault_of(tls::step state) {
-  switch (state) {
-    case tls::step::done:
-      return {};
-    case tls::step::want_read:
-    case tls::step::want_write:
-      return asio::error::would_block;
-    case tls::step::ended:
-      return asio::error::eof;
-    case tls::step::cut_off:  // what came is perhaps not all
-    case tls::step::failed:
-      break;
-  }
-  return asio::error::connection_reset;
+  const bool late = failed == asio::error::timed_out || failed == asio::error::operation_aborted;
+  return late ? "no answer in time" : failed.message();
 }
 
 bool has_length(const http_request& request) {
@@ -66,119 +46,50 @@ std::string head_of(const http_request& request) {
 }  // namespace
 
 upstream_connection::upstream_connection(asio::io_context& io, upstream_address address)
-    : address_(std::move(address)), resolver_(io), socket_(io) {}
-upstream_connection::~upstream_connection() = default;
+    : address_(std::move(address)), resolver_(io), stream_(tcp::socket(io), io) {}
 
 asio::awaitable<result<void>> upstream_connection::connect() {
-  if (socket_.is_open()) co_return result<void>();
+  if (stream_.is_open()) co_return result<void>();
   error_code failed;
-  const auto found = co_await resolver_.async_resolve(address_.host, address_.port, into(failed));
+  const auto found = co_await resolver_.async_resolve(
+      address_.host, address_.port, asio::redirect_error(asio::use_awaitable, failed));
   if (failed) {
     co_return failure("the server's name can't be resolved", failed.message(), effect::none);
   }
-  asio::steady_timer limit(socket_.get_executor(), longest_connect);
-  const auto connecting = std::make_shared<bool>(true);
-  auto end = [this, still = std::weak_ptr(connecting)](const error_code& cancelled) {
-    if (!cancelled && !still.expired()) close();
-  };
-  limit.async_wait(std::move(end));
-  co_await asio::async_connect(socket_, found, into(failed));
+  const auto until = base::boot_now() + longest_connect;
+  std::vector<tcp::endpoint> endpoints(found.begin(), found.end());
+  failed = co_await stream_.connect(std::move(endpoints), longest_connect);
   if (failed) co_return failure("the server can't be reached", words_of(failed), effect::none);
-  socket_.set_option(tcp::no_delay(true), failed);
-  socket_.non_blocking(true, failed);
   if (!address_.tls) co_return result<void>();
-  co_return co_await secure();
+  const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
+  co_return co_await secure(std::max(left, milliseconds(1)));
 }
 
-asio::awaitable<result<void>> upstream_connection::secure() {
+asio::awaitable<result<void>> upstream_connection::secure(milliseconds within) {
   static const auto context = tls::make_client_context({});
   const auto fault = [](const std::string& why) {
     return failure("the server's TLS failed", why, effect::none);
   };
   if (!context) co_return fault(context.error().detail);
-  session_ = tls::session::connect(*context, socket_.native_handle(), address_.host);
-  if (!session_)
-    co_return error(errc::invalid_argument, "the server's name can't be used with TLS");
-  for (;;) {
-    if (!socket_.is_open()) co_return fault("no answer in time");
-    const auto state = session_->shake_hands();
-    if (state == tls::step::done) co_return result<void>();
-    if (state != tls::step::want_read && state != tls::step::want_write) {
-      co_return fault(session_->failure());
-    }
-    const auto failed = co_await wait(state == tls::step::want_read);
-    if (failed) co_return fault(words_of(failed));
-  }
-}
-
-asio::awaitable<error_code> upstream_connection::wait(bool readable) {
-  error_code failed;
-  co_await socket_.async_wait(readable ? tcp::socket::wait_read : tcp::socket::wait_write,
-                              into(failed));
-  co_return failed;
-}
-
-asio::awaitable<upstream_connection::moved> upstream_connection::read(std::span<char> target) {
-  moved out;
-  if (!session_) {
-    out.bytes = co_await socket_.async_read_some(asio::buffer(target.data(), target.size()),
-                                                 into(out.failed));
-    co_return out;
-  }
-  // OpenSSL knows only the number of the socket, which may be another's once it is closed.
-  while (socket_.is_open()) {
-    const auto got = session_->read(target);
-    out.bytes = got.bytes;
-    out.failed = fault_of(got.state);
-    if (out.failed != asio::error::would_block) co_return out;
-    out.failed = co_await wait(got.state == tls::step::want_read);
-    if (out.failed) co_return out;
-  }
-  out.failed = asio::error::operation_aborted;
-  co_return out;
-}
-
-upstream_connection::moved upstream_connection::write_some(std::string_view bytes) {
-  moved out;
-  if (!session_) {
-    out.bytes = socket_.write_some(asio::buffer(bytes), out.failed);
-    return out;
-  }
-  const auto sent = session_->write(bytes);
-  out.bytes = sent.bytes;
-  out.failed = fault_of(sent.state);
-  return out;
-}
-
-asio::awaitable<bool> upstream_connection::wait_to_go_on() {
-  const auto patience = std::make_shared<asio::steady_timer>(socket_.get_executor(), longest_stall);
-  auto wake = [waiting = std::weak_ptr(patience)](const error_code&) {
-    if (const auto held = waiting.lock()) held->cancel();
-  };
-  socket_.async_wait(tcp::socket::wait_read, wake);
-  socket_.async_wait(tcp::socket::wait_write, wake);
-  error_code woken;
-  co_await patience->async_wait(into(woken));
-  error_code ignored;
-  socket_.cancel(ignored);  // the other wait
-  co_return woken == asio::error::operation_aborted;
+  const int socket = stream_.raw().native_handle();
+  auto session = tls::session::connect(*context, socket, address_.host);
+  if (!session) co_return error(errc::invalid_argument, "the server's name can't be used with TLS");
+  const auto failed = co_await stream_.secure(std::move(session), within);
+  if (!failed) co_return result<void>();
+  const bool refused = failed == asio::error::connection_refused;
+  co_return fault(refused ? stream_.encryption()->failure() : words_of(failed));
 }
 
 asio::awaitable<error_code> upstream_connection::send(std::string_view& rest) {
-  error_code failed;
   while (!rest.empty()) {
-    failed = asio::error::operation_aborted;
-    if (!socket_.is_open()) co_return failed;
-    const auto sent = write_some(rest);
+    const auto sent = stream_.write_now(rest);
     rest.remove_prefix(sent.bytes);
-    failed = sent.failed;
-    if (failed == asio::error::would_block) {
+    if (sent.failure == asio::error::would_block) {
       if (!is_quiet()) co_return error_code();
-      failed = asio::error::timed_out;
-      const bool woken = co_await wait_to_go_on();
-      if (!woken) co_return failed;
-    } else if (failed) {
-      co_return failed;
+      const auto failed = co_await stream_.wait_either(longest_stall);
+      if (failed) co_return failed;
+    } else if (sent.failure) {
+      co_return sent.failure;
     }
   }
   co_return error_code();
@@ -188,15 +99,15 @@ asio::awaitable<http1::progress> upstream_connection::advance(std::string& why) 
   for (;;) {
     auto step = reader_.next();
     if (step == http1::progress::need_more) {
-      const auto got = co_await read(reader_.prepare(piece_size));
-      if (!got.failed) {
+      const auto got = co_await stream_.read_some(reader_.prepare(piece_size), base::for_ever);
+      if (!got.failure) {
         reader_.commit(got.bytes);
         continue;
       }
       step = reader_.end_of_input();
-      why = got.failed.message();
+      why = got.failure.message();
       // The end of a connection that broke is not that of the answer.
-      const bool ended = step == http1::progress::end && got.failed == asio::error::eof;
+      const bool ended = step == http1::progress::end && got.failure == asio::error::eof;
       co_return ended ? step : http1::progress::error;
     }
     if (step == http1::progress::error) why = reader_.fault().text;
@@ -253,8 +164,7 @@ asio::awaitable<result<std::string>> upstream_connection::read_some() {
 
 void upstream_connection::close() noexcept {
   resolver_.cancel();
-  error_code ignored;
-  socket_.close(ignored);
+  stream_.close();
 }
 
 void upstream_connection::begin_anew() {
@@ -263,13 +173,6 @@ void upstream_connection::begin_anew() {
   last_use_ = base::boot_now();
 }
 
-bool upstream_connection::is_quiet() noexcept {
-  if (!reader_.idle() || !socket_.is_open()) return false;
-  if (session_) return session_->find_data() == tls::step::want_read;
-  char byte = 0;
-  error_code failed;
-  socket_.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, failed);
-  return failed == asio::error::would_block;
-}
+bool upstream_connection::is_quiet() noexcept { return reader_.idle() && stream_.quiet_and_open(); }
 
 }  // namespace onceguard::mcp

@@ -1,8 +1,5 @@
 // A connection to the server on streamable HTTP, in the clear or by TLS.
 #pragma once
-#include <chrono>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,13 +7,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include <onceguard/record.hpp>
+
 #include "base/clock.hpp"
 #include "http1/message.hpp"
 #include "mcp/http_upstream.hpp"
-
-namespace onceguard::tls {
-class session;
-}
+#include "tls/timed_socket.hpp"
 
 namespace onceguard::mcp {
 
@@ -26,7 +22,6 @@ class upstream_connection {
   upstream_connection(boost::asio::io_context& io, upstream_address address);
   upstream_connection(const upstream_connection&) = delete;
   upstream_connection& operator=(const upstream_connection&) = delete;
-  ~upstream_connection();
 
   /// See http_upstream.
   [[nodiscard]] boost::asio::awaitable<result<void>> connect();
@@ -35,34 +30,23 @@ class upstream_connection {
   void close() noexcept;
 
   /// Whether another request may follow the response that has ended.
-  [[nodiscard]] bool may_be_kept() const noexcept { return keep_ && socket_.is_open(); }
+  [[nodiscard]] bool may_be_kept() const noexcept { return keep_ && stream_.is_open(); }
   void begin_anew();
   [[nodiscard]] base::boot_clock::time_point last_use() const noexcept { return last_use_; }
   /// Nothing came that nobody asked for, the end least of all.
   [[nodiscard]] bool is_quiet() noexcept;
 
  private:
-  struct moved {
-    boost::system::error_code failed;
-    std::size_t bytes = 0;
-  };
-
-  [[nodiscard]] boost::asio::awaitable<result<void>> secure();
-  [[nodiscard]] boost::asio::awaitable<moved> read(std::span<char> target);
-  [[nodiscard]] moved write_some(std::string_view bytes);
-  /// Until bytes may be written or read. False: not for long.
-  [[nodiscard]] boost::asio::awaitable<bool> wait_to_go_on();
+  [[nodiscard]] boost::asio::awaitable<result<void>> secure(milliseconds within);
   /// Sends what is left, until bytes of an answer come in between. `timed_out`: the server reads
   /// no more.
-  [[nodiscard]] boost::asio::awaitable<boost::system::error_code> send(std::string_view& rest);
-  [[nodiscard]] boost::asio::awaitable<boost::system::error_code> wait(bool readable);
+  [[nodiscard]] boost::asio::awaitable<tls::error_code> send(std::string_view& rest);
   /// The next step of the response that asks for something; `why`: of an error.
   [[nodiscard]] boost::asio::awaitable<http1::progress> advance(std::string& why);
 
   const upstream_address address_;
   boost::asio::ip::tcp::resolver resolver_;
-  boost::asio::ip::tcp::socket socket_;
-  std::unique_ptr<tls::session> session_;  ///< null: in the clear
+  tls::timed_socket stream_;
   http1::reader reader_{http1::reader::kind::answer, http1::limits{}};
   base::boot_clock::time_point last_use_;
   bool keep_ = false;

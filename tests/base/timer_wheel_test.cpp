@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/for_ever.hpp"
+
 namespace onceguard::base {
 namespace {
 
@@ -54,6 +56,17 @@ TEST(timer_wheel, turns_for_a_deadline_that_is_armed_right_after_its_rest) {
   one.arm(wheel, milliseconds(1));
   io.run();
   EXPECT_TRUE(one.is_over);
+}
+
+TEST(timer_wheel, does_not_turn_for_a_deadline_that_never_comes) {
+  boost::asio::io_context io(1);
+  auto& wheel = timer_wheel::of(io);
+  noted_deadline one;
+  one.arm(wheel, milliseconds(1));
+  one.arm(wheel, for_ever);
+  EXPECT_FALSE(one.armed());
+  wheel.rest();
+  EXPECT_TRUE(poll_is_all(io));
 }
 
 }  // namespace

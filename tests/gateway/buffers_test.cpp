@@ -1,9 +1,7 @@
-// How memory is shared out, how long answers are, how slow a client may be, and what many get.
+// How memory is shared out, how long answers are and what many get.
 #include "gateway/buffers.hpp"
 
 #include <gtest/gtest.h>
-
-#include "gateway/session.hpp"
 
 namespace onceguard::gateway {
 namespace {
@@ -38,31 +36,6 @@ TEST(answer_sizes, replays_only_raise_them) {
   sizes.note_longer(500'000);
   for (int i = 0; i < 1'000; ++i) sizes.note_longer(100'000);
   EXPECT_EQ(sizes.usual(1u << 20), 500'000u);
-}
-
-TEST(client_pace, within_the_grace_any_is_good) {
-  client_pace pace(milliseconds(10'000), 1'024);
-  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(4'000));
-  pace.waited(milliseconds(9'000), 0);
-  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(1'000));
-  pace.waited(milliseconds(1'000), 0);
-  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(0));
-}
-
-TEST(client_pace, what_came_earns_time) {
-  client_pace pace(milliseconds(10'000), 1'024);
-  pace.waited(milliseconds(10'000), 512);
-  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(500));
-  pace.waited(milliseconds(500), 3 * 1'024);
-  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(3'000));
-  pace.waited(milliseconds(60'000), 1);
-  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(0)) << "never less";
-}
-
-TEST(client_pace, without_a_rate_only_a_pause_counts) {
-  client_pace pace(milliseconds(10'000), 0);
-  pace.waited(milliseconds(100'000), 0);
-  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(4'000));
 }
 
 TEST(buffers, leave_room_for_work_and_hold_one_of_the_longest) {

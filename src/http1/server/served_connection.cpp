@@ -28,14 +28,6 @@ void served_connection::expired() {
   socket_.close(ignored);
 }
 
-void served_connection::limit(std::chrono::milliseconds time) {
-  if (time < base::for_ever) {
-    arm(wheel_, time);
-  } else {
-    disarm();
-  }
-}
-
 asio::awaitable<progress> served_connection::advance() {
   for (;;) {
     const auto step = reader_.next();
@@ -46,7 +38,7 @@ asio::awaitable<progress> served_connection::advance() {
         asio::buffer(room.data(), room.size()), asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return reader_.end_of_input();
     // The first bytes of a request end the idle time.
-    if (reader_.idle()) limit(limits_.request);
+    if (reader_.idle()) arm(wheel_, limits_.request);
     reader_.commit(size);
   }
 }
@@ -60,7 +52,7 @@ asio::awaitable<void> served_connection::refuse(std::uint16_t status, std::strin
 }
 
 asio::awaitable<bool> served_connection::read_head() {
-  limit(reader_.idle() ? limits_.idle : limits_.request);
+  arm(wheel_, reader_.idle() ? limits_.idle : limits_.request);
   const auto step = co_await advance();
   disarm();
   if (step == progress::error) co_await refuse(reader_.fault().status, reader_.fault().text);
@@ -75,7 +67,7 @@ asio::awaitable<bool> served_connection::read_body(std::string& out) {
     if (!co_await write("HTTP/1.1 100 Continue\r\n\r\n", std::string_view(), limits_.write))
       co_return false;
   }
-  limit(limits_.request);
+  arm(wheel_, limits_.request);
   for (;;) {
     if (announced > limits_.body_size_max || out.size() > limits_.body_size_max) {
       const auto most = std::to_string(limits_.body_size_max >> 20);
@@ -98,7 +90,7 @@ asio::awaitable<bool> served_connection::read_body(std::string& out) {
 
 asio::awaitable<bool> served_connection::write(std::string_view first, std::string_view second,
                                                std::chrono::milliseconds within) {
-  limit(within);
+  arm(wheel_, within);
   boost::system::error_code failed;
   const std::array<asio::const_buffer, 2> both{asio::buffer(first), asio::buffer(second)};
   co_await asio::async_write(socket_, both, asio::redirect_error(asio::use_awaitable, failed));
@@ -109,7 +101,7 @@ asio::awaitable<bool> served_connection::write(std::string_view first, std::stri
 asio::awaitable<void> served_connection::linger() {
   boost::system::error_code failed;
   socket_.shutdown(asio::socket_base::shutdown_send, failed);
-  limit(linger_timeout);
+  arm(wheel_, linger_timeout);
   std::array<char, 4096> dropped{};
   while (!failed) {
     co_await socket_.async_read_some(asio::buffer(dropped),

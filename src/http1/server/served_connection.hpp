@@ -8,7 +8,6 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "base/for_ever.hpp"
 #include "base/timer_wheel.hpp"
 #include "http1/message.hpp"
 
@@ -52,7 +51,6 @@ class served_connection : private base::deadline {
 
  private:
   void expired() override;
-  void limit(std::chrono::milliseconds time);
   boost::asio::awaitable<http1::progress> advance();
   boost::asio::awaitable<void> refuse(std::uint16_t status, std::string_view why);
   /// After an answer that was sent before the whole request had arrived: drops the rest, so that

@@ -1,4 +1,4 @@
-#include "gateway/timed_socket.hpp"
+#include "tls/timed_socket.hpp"
 
 #include <array>
 #include <netinet/tcp.h>
@@ -14,10 +14,9 @@
 #include <boost/asio/write.hpp>
 
 #include "base/clock.hpp"
-#include "gateway/session.hpp"
 #include "tls/session.hpp"
 
-namespace onceguard::gateway {
+namespace onceguard::tls {
 namespace {
 
 /// Ends the deadline of a read, and passes the result on. A coroutine for this step would be the
@@ -50,20 +49,20 @@ boost::asio::awaitable<transfer> too_late() {
 }
 
 }  // namespace
-}  // namespace onceguard::gateway
+}  // namespace onceguard::tls
 
 /// Takes the executor, the cancellation slot and the other associations of the wrapped handler.
 template <template <class, class> class Associator, class Handler, class Limit, class Default>
-struct boost::asio::associator<Associator, onceguard::gateway::read_handler<Handler, Limit>,
-                               Default> : Associator<Handler, Default> {
-  using whole = onceguard::gateway::read_handler<Handler, Limit>;
+struct boost::asio::associator<Associator, onceguard::tls::read_handler<Handler, Limit>, Default>
+    : Associator<Handler, Default> {
+  using whole = onceguard::tls::read_handler<Handler, Limit>;
   static auto get(const whole& h) noexcept { return Associator<Handler, Default>::get(h.next); }
   static auto get(const whole& h, const Default& otherwise) noexcept {
     return Associator<Handler, Default>::get(h.next, otherwise);
   }
 };
 
-namespace onceguard::gateway {
+namespace onceguard::tls {
 
 namespace asio = boost::asio;
 
@@ -97,6 +96,22 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint endpoint, millis
   co_return ec;
 }
 
+asio::awaitable<error_code> timed_socket::connect(std::vector<tcp::endpoint> endpoints,
+                                                  milliseconds timeout) {
+  const auto until = base::boot_now() + timeout;
+  error_code ec = asio::error::host_not_found;
+  auto untried = static_cast<std::int64_t>(endpoints.size());
+  for (const auto& each : endpoints) {
+    const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
+    const auto share = std::max(left / untried--, milliseconds(1));
+    ec = co_await connect(each, share);
+    const bool closed = ec == asio::error::timed_out && !is_open();
+    if (!ec || ec == asio::error::operation_aborted || closed) break;
+    close_silently();  // the next one may be of another kind
+  }
+  co_return ec;
+}
+
 timed_socket::~timed_socket() {
   if (tls_ && socket_.is_open()) tls_->announce_end();
 }
@@ -110,21 +125,21 @@ namespace {
 /// of another connection.
 const transfer closed_meanwhile{asio::error::operation_aborted, 0};
 
-transfer as_transfer(tls::progress moved) {
+transfer as_transfer(progress moved) {
   transfer out;
   out.bytes = moved.bytes;
   switch (moved.state) {
-    case tls::step::done:
+    case step::done:
       break;
-    case tls::step::want_read:
-    case tls::step::want_write:
+    case step::want_read:
+    case step::want_write:
       out.failure = asio::error::would_block;
       break;
-    case tls::step::ended:
+    case step::ended:
       out.failure = asio::error::eof;
       break;
-    case tls::step::cut_off:  // what came is perhaps not all
-    case tls::step::failed:
+    case step::cut_off:  // what came is perhaps not all
+    case step::failed:
       out.failure = asio::error::connection_reset;
       break;
   }
@@ -140,20 +155,20 @@ asio::awaitable<error_code> timed_socket::wait_for(bool readable) {
   co_return ec;
 }
 
-asio::awaitable<error_code> timed_socket::secure(std::unique_ptr<tls::session> session,
+asio::awaitable<error_code> timed_socket::secure(std::unique_ptr<session> made,
                                                  milliseconds timeout) {
-  if (!session) co_return asio::error::no_memory;
-  tls_ = std::move(session);
+  if (!made) co_return asio::error::no_memory;
+  tls_ = std::move(made);
   reading_.begin(timeout);
   for (;;) {
     if (!is_open()) co_return reading_.end(asio::error::operation_aborted);
     const auto state = tls_->shake_hands();
-    if (state == tls::step::done) break;
-    if (state != tls::step::want_read && state != tls::step::want_write) {
+    if (state == step::done) break;
+    if (state != step::want_read && state != step::want_write) {
       reading_.disarm();
       co_return asio::error::connection_refused;
     }
-    const auto failure = co_await wait_for(state == tls::step::want_read);
+    const auto failure = co_await wait_for(state == step::want_read);
     if (failure) co_return reading_.end(failure);
   }
   reading_.disarm();
@@ -204,7 +219,7 @@ transfer timed_socket::read_now(std::span<char> target) noexcept {
   if (tls_) {
     if (!is_open()) return closed_meanwhile;
     const auto moved = tls_->read(target);
-    read_wants_write_ = moved.state == tls::step::want_write;
+    read_wants_write_ = moved.state == step::want_write;
     return as_transfer(moved);
   }
   transfer out;
@@ -222,7 +237,7 @@ transfer timed_socket::write_now(std::string_view bytes) noexcept {
   if (tls_) {
     if (!is_open()) return closed_meanwhile;
     const auto moved = tls_->write(bytes);
-    write_wants_read_ = moved.state == tls::step::want_read;
+    write_wants_read_ = moved.state == step::want_read;
     return as_transfer(moved);
   }
   transfer out;
@@ -232,7 +247,7 @@ transfer timed_socket::write_now(std::string_view bytes) noexcept {
 
 template <class Buffers>
 asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeout, transfer& out) {
-  client_pace pace(timeout, least_rate_);
+  transfer_pace pace(timeout, least_rate_);
   auto before = base::boot_now();
   std::size_t taken_before = 0;
   // Called before each piece. A peer that takes some data has the whole timeout for the next piece,
@@ -255,7 +270,7 @@ asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeou
 /// As write_rest().
 asio::awaitable<void> timed_socket::write_encrypted(std::string_view rest, milliseconds timeout,
                                                     transfer& out) {
-  client_pace pace(timeout, least_rate_);
+  transfer_pace pace(timeout, least_rate_);
   while (!rest.empty()) {
     const auto before = base::boot_now();
     writing_.begin(std::max(pace.left(timeout), milliseconds(1)));
@@ -331,7 +346,7 @@ asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
 
 bool timed_socket::quiet_and_open() noexcept {
   // A session ticket is no data.
-  if (tls_) return is_open() && tls_->find_data() == tls::step::want_read;
+  if (tls_) return is_open() && tls_->find_data() == step::want_read;
   // Nothing is due on a connection that waits for a request: a byte would pass for the beginning of
   // the next answer, and 0 is its end.
   char byte = 0;
@@ -374,4 +389,4 @@ void timed_socket::cancel() noexcept {
   socket_.cancel(ignored);
 }
 
-}  // namespace onceguard::gateway
+}  // namespace onceguard::tls

@@ -1,9 +1,11 @@
-// A TCP connection whose reads and writes have deadlines.
+// A TCP connection of coroutines, in the clear or by TLS, whose reads and writes have deadlines.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -14,13 +16,38 @@
 #include "base/timer_wheel.hpp"
 
 namespace onceguard::tls {
-class session;
-}  // namespace onceguard::tls
 
-namespace onceguard::gateway {
+class session;
 
 using error_code = boost::system::error_code;
 using tcp = boost::asio::ip::tcp;
+
+/// The slowest permitted rate. A transfer may wait for its peer for `grace`, plus one second for
+/// each `rate` bytes that were transferred. Only the time of waiting for the peer counts: delays
+/// elsewhere do not count against a fast peer.
+class transfer_pace {
+ public:
+  /// Without a rate, or with a rate of 0, any speed is permitted.
+  transfer_pace() = default;
+  transfer_pace(milliseconds grace, std::size_t rate) noexcept : grace_(grace), rate_(rate) {}
+
+  /// The time that the next wait may take, at most `pause`; 0: the peer is too slow.
+  [[nodiscard]] milliseconds left(milliseconds pause) const noexcept {
+    if (rate_ == 0) return pause;
+    const milliseconds earned(bytes_ / rate_ * 1'000 + bytes_ % rate_ * 1'000 / rate_);
+    return std::clamp(grace_ + earned - waited_, milliseconds(0), pause);
+  }
+  void waited(milliseconds time, std::size_t for_bytes) noexcept {
+    waited_ += time;
+    bytes_ += for_bytes;
+  }
+
+ private:
+  milliseconds grace_{0};
+  std::size_t rate_ = 0;
+  milliseconds waited_{0};
+  std::size_t bytes_ = 0;
+};
 
 struct transfer {
   error_code failure;
@@ -37,12 +64,15 @@ class timed_socket final {
   timed_socket& operator=(const timed_socket&) = delete;
 
   boost::asio::awaitable<error_code> connect(tcp::endpoint endpoint, milliseconds timeout);
-  /// From now on everything is encrypted. First the handshake, on the side that `session` was made
+  /// To the first one that responds. Each has its share of the time that is left, so that one that
+  /// does not respond does not use up the time of the next.
+  boost::asio::awaitable<error_code> connect(std::vector<tcp::endpoint> endpoints,
+                                             milliseconds timeout);
+  /// From now on everything is encrypted. First the handshake, on the side that `made` is
   /// for; its failure() says why it failed.
-  boost::asio::awaitable<error_code> secure(std::unique_ptr<tls::session> session,
-                                            milliseconds timeout);
+  boost::asio::awaitable<error_code> secure(std::unique_ptr<session> made, milliseconds timeout);
   /// Null: the connection is not encrypted.
-  [[nodiscard]] const tls::session* encryption() const noexcept { return tls_.get(); }
+  [[nodiscard]] const session* encryption() const noexcept { return tls_.get(); }
   /// Fails with end_of_file at a clean end; with timed_out at once if no time is left. Data that
   /// has arrived when the deadline passes is still read, because this process may have been stopped
   /// until then.
@@ -117,8 +147,8 @@ class timed_socket final {
   boost::asio::awaitable<void> write_rest(Buffers rest, milliseconds timeout, transfer& out);
 
   tcp::socket socket_;
-  std::unique_ptr<tls::session> tls_;  // null: none
-  bool read_wants_write_ = false;      // encrypted: what the last call waits for
+  std::unique_ptr<session> tls_;   // null: none
+  bool read_wants_write_ = false;  // encrypted: what the last call waits for
   bool write_wants_read_ = false;
   unsigned reads_in_a_row_ = 0;
   base::timer_wheel& wheel_;
@@ -128,4 +158,4 @@ class timed_socket final {
   bool hands_over_little_ = false;
 };
 
-}  // namespace onceguard::gateway
+}  // namespace onceguard::tls

@@ -1,5 +1,5 @@
 // What a deadline does to a read whose bytes are there.
-#include "gateway/timed_socket.hpp"
+#include "tls/timed_socket.hpp"
 
 #include <array>
 #include <thread>
@@ -7,12 +7,13 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
 #include "support/run.hpp"
 
-namespace onceguard::gateway {
+namespace onceguard::tls {
 namespace {
 
 namespace asio = boost::asio;
@@ -99,5 +100,71 @@ TEST_F(timed_socket_test, a_reset_is_not_an_orderly_end) {
   EXPECT_EQ(ec, asio::error::connection_reset);
 }
 
+/// Takes one connection, and does not respond to the next one.
+class silent_listener {
+ public:
+  explicit silent_listener(asio::io_context& io) : listening_(io), first_(io) {
+    const tcp::endpoint any(asio::ip::address_v4::loopback(), 0);
+    listening_.open(any.protocol());
+    listening_.bind(any);
+    listening_.listen(0);
+    first_.connect(address());
+  }
+  tcp::endpoint address() const { return listening_.local_endpoint(); }
+
+ private:
+  tcp::acceptor listening_;
+  tcp::socket first_;
+};
+
+TEST_F(timed_socket_test, an_address_that_does_not_respond_leaves_time_for_the_next) {
+  const silent_listener silent(io);
+  timed_socket ours(tcp::socket(io), io);
+  const std::vector<tcp::endpoint> both{silent.address(), upstream.local_endpoint()};
+  EXPECT_FALSE(testing::run(io, ours.connect(both, milliseconds(100))));
+  EXPECT_EQ(ours.raw().remote_endpoint(), upstream.local_endpoint());
+}
+
+TEST_F(timed_socket_test, who_is_closed_while_it_connects_tries_no_other_address) {
+  const silent_listener silent(io);
+  timed_socket ours(tcp::socket(io), io);
+  const std::vector<tcp::endpoint> both{silent.address(), upstream.local_endpoint()};
+  asio::post(io, [&] { asio::post(io, [&] { ours.close(); }); });
+  EXPECT_EQ(testing::run(io, ours.connect(both, milliseconds(60'000))),
+            asio::error::operation_aborted);
+  EXPECT_FALSE(ours.is_open());
+}
+
+TEST_F(timed_socket_test, without_an_address_there_is_no_connection) {
+  timed_socket ours(tcp::socket(io), io);
+  EXPECT_EQ(testing::run(io, ours.connect(std::vector<tcp::endpoint>(), milliseconds(100))),
+            asio::error::host_not_found);
+}
+
+TEST(transfer_pace, within_the_grace_any_is_good) {
+  transfer_pace pace(milliseconds(10'000), 1'024);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(4'000));
+  pace.waited(milliseconds(9'000), 0);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(1'000));
+  pace.waited(milliseconds(1'000), 0);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(0));
+}
+
+TEST(transfer_pace, what_came_earns_time) {
+  transfer_pace pace(milliseconds(10'000), 1'024);
+  pace.waited(milliseconds(10'000), 512);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(500));
+  pace.waited(milliseconds(500), 3 * 1'024);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(3'000));
+  pace.waited(milliseconds(60'000), 1);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(0)) << "never less";
+}
+
+TEST(transfer_pace, without_a_rate_only_a_pause_counts) {
+  transfer_pace pace(milliseconds(10'000), 0);
+  pace.waited(milliseconds(100'000), 0);
+  EXPECT_EQ(pace.left(milliseconds(4'000)), milliseconds(4'000));
+}
+
 }  // namespace
-}  // namespace onceguard::gateway
+}  // namespace onceguard::tls
