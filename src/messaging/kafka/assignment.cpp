@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "messaging/kafka/wire_message.hpp"
-
 namespace onceguard::messaging::kafka {
 
 void assignment::add(std::int32_t partition, progress done) {
@@ -12,20 +10,16 @@ void assignment::add(std::int32_t partition, progress done) {
 
 void assignment::remove(std::int32_t partition) {
   shares_.erase(partition);
-  const auto of_it = [partition](const auto& each) {
-    return each.second.raw->partition == partition;
-  };
-  std::erase_if(held_, of_it);
-  std::erase_if(waiting_, of_it);
+  std::erase_if(waiting_,
+                [partition](const auto& each) { return each.second.raw->partition == partition; });
 }
 
 void assignment::clear() {
   shares_.clear();
-  held_.clear();
   waiting_.clear();
 }
 
-std::optional<delivery> assignment::take(message_handle raw) {
+std::optional<record> assignment::take(message_handle raw) {
   const auto found = shares_.find(raw->partition);
   if (found == shares_.end()) return std::nullopt;
   auto& [done, dirty] = found->second;
@@ -33,47 +27,22 @@ std::optional<delivery> assignment::take(message_handle raw) {
     dirty = true;
     return std::nullopt;
   }
-  return hand_out({std::move(raw), 0});
+  return record{std::move(raw)};
 }
 
-std::optional<delivery> assignment::take_again(time_point now) {
+std::optional<record> assignment::take_again(time_point now) {
   if (waiting_.empty() || waiting_.begin()->first > now) return std::nullopt;
   auto next = waiting_.extract(waiting_.begin());
-  return hand_out(std::move(next.mapped()));
+  return std::move(next.mapped());
 }
 
-delivery assignment::hand_out(record next) {
-  delivery out;
-  out.tag = ++last_tag_;
-  out.count = ++next.count;
-  out.received = message_of(*next.raw);
-  held_.emplace(out.tag, std::move(next));
-  return out;
-}
-
-const rd_kafka_message_t* assignment::held(std::uint64_t tag) const {
-  const auto found = held_.find(tag);
-  return found == held_.end() ? nullptr : found->second.raw.get();
-}
-
-void assignment::settle(std::uint64_t tag) {
-  const auto found = held_.find(tag);
-  if (found == held_.end()) return;
-  auto& [done, dirty] = shares_.at(found->second.raw->partition);
-  done.settle(found->second.raw->offset);
+void assignment::settle(const rd_kafka_message_t& done) {
+  auto& [handled, dirty] = shares_.at(done.partition);
+  handled.settle(done.offset);
   dirty = true;
-  held_.erase(found);
 }
 
-void assignment::give_back(std::uint64_t tag, time_point due) {
-  auto found = held_.extract(tag);
-  if (!found.empty()) waiting_.emplace(due, std::move(found.mapped()));
-}
-
-void assignment::give_back_all() {
-  const auto now = base::boot_now();
-  while (!held_.empty()) give_back(held_.begin()->first, now);
-}
+void assignment::give_back(record next, time_point due) { waiting_.emplace(due, std::move(next)); }
 
 std::optional<assignment::time_point> assignment::next_due() const {
   if (waiting_.empty()) return std::nullopt;

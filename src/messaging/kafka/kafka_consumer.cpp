@@ -11,7 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr milliseconds longest_time{std::chrono::hours(24 * 365)};
 /// Rebalances are looked for as often while nothing arrives.
 constexpr milliseconds slice{50};
 /// So many records may wait here for another attempt before no more are read.
@@ -57,12 +56,11 @@ setting_list consumer_settings(const kafka_url& url, const broker_params& params
   return out;
 }
 
-milliseconds bounded(milliseconds time) { return std::clamp(time, milliseconds(0), longest_time); }
-
 }  // namespace
 
 kafka_consumer::kafka_consumer(const kafka_url& url, const broker_params& params)
-    : url_(url),
+    : holding_consumer(params.in_flight),
+      url_(url),
       params_(params),
       traits_(traits_of(url)),
       joins_(std::make_unique<join_watch>(url.hold)),
@@ -109,7 +107,7 @@ kafka_consumer::~kafka_consumer() {
   }
   // Their memory is librdkafka's.
   early_.clear();
-  partitions_.clear();
+  forget_all();
 }
 
 bool kafka_consumer::has_protocol() const {
@@ -148,20 +146,14 @@ bool kafka_consumer::leave() {
 
 // --- receiving ----------------------------------------------------------------------------------
 
-result<std::vector<delivery>> kafka_consumer::receive(std::size_t most, milliseconds wait) {
-  const auto until = base::boot_now() + bounded(wait);
-  return caught([&] { return receive_until(most, until); });
-}
-
-std::vector<delivery> kafka_consumer::receive_until(std::size_t most, time_point until) {
+std::vector<delivery> kafka_consumer::fetch(std::size_t most, moment until) {
   std::vector<delivery> out;
   while (true) {
-    catch_up();
-    const auto held = partitions_.held_count();
-    const auto room = std::min(most, params_.in_flight - std::min(params_.in_flight, held));
+    const auto room = room_for(most);
     take(out, room);
     if (!out.empty() || base::boot_now() >= until) return out;
     wait_for_more(room > 0, until);
+    catch_up();
   }
 }
 
@@ -170,15 +162,23 @@ void kafka_consumer::take(std::vector<delivery>& out, std::size_t most) {
   while (out.size() < most) {
     auto again = partitions_.take_again(now);
     if (!again) break;
-    out.push_back(*std::move(again));
+    out.push_back(hand_out(*std::move(again)));
   }
   while (out.size() < most && may_read()) {
     if (early_.empty()) keep(message_handle(rd_kafka_consume_queue(records_.get(), 0)));
     if (early_.empty()) return;
     auto next = partitions_.take(std::move(early_.front()));
     early_.pop_front();
-    if (next) out.push_back(*std::move(next));
+    if (next) out.push_back(hand_out(*std::move(next)));
   }
+}
+
+delivery kafka_consumer::hand_out(record next) {
+  delivery out;
+  out.count = ++next.count;
+  out.received = message_of(*next.raw);
+  out.tag = hold(std::move(next));
+  return out;
 }
 
 bool kafka_consumer::may_read() const {
@@ -209,11 +209,15 @@ void kafka_consumer::catch_up() {
   server_.check();
   if (fault_) throw failed{*fault_};
   const auto silence = base::boot_now() - seen_;
-  if (silence > url_.hold && partitions_.held_count() > 0) {
+  if (silence > url_.hold && !all_held().empty()) {
     // The process was stopped. The group may have gone on without it, and librdkafka need not know
     // yet: a commit tells.
     partitions_.uncommitted_all();
-    if (!commits_.flush(server_.deadline())) partitions_.give_back_all();
+    if (!commits_.flush(server_.deadline())) {
+      const auto now = base::boot_now();
+      for (auto& [tag, each] : all_held()) partitions_.give_back(std::move(each.receipt), now);
+      all_held().clear();
+    }
     serve_events();
   }
   seen_ = base::boot_now();
@@ -238,7 +242,7 @@ void kafka_consumer::rebalance(rd_kafka_resp_err_t change, rd_kafka_topic_partit
     if (change == RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS) {
       remove_partitions(list);
     } else {
-      partitions_.clear();
+      forget_all();
     }
     refused.reset(cooperative ? rd_kafka_incremental_unassign(client, list) : nullptr);
     if (!cooperative) rd_kafka_assign(client, nullptr);
@@ -297,53 +301,43 @@ void kafka_consumer::remove_partitions(const rd_kafka_topic_partition_list_t* li
   for (int i = 0; i < list->cnt; ++i) {
     const auto partition = list->elems[i].partition;
     partitions_.remove(partition);
+    std::erase_if(all_held(), [partition](const auto& each) {
+      return each.second.receipt.raw->partition == partition;
+    });
     std::erase_if(early_, [partition](const auto& each) { return each->partition == partition; });
   }
 }
 
 // --- settling -----------------------------------------------------------------------------------
 
-const rd_kafka_message_t& kafka_consumer::held(std::uint64_t tag) {
+void kafka_consumer::forget_all() {
+  partitions_.clear();
+  all_held().clear();
+}
+
+void kafka_consumer::confirm(std::uint64_t /*tag*/, record& done) {
+  partitions_.settle(*done.raw);
+  commits_.turn();
+}
+
+void kafka_consumer::put_back(std::uint64_t /*tag*/, record& held, milliseconds delay) {
+  partitions_.give_back(std::move(held), base::boot_now() + delay);
+}
+
+void kafka_consumer::bury(std::uint64_t tag, record& dead) {
+  if (url_.dead_letters.empty()) {
+    throw failed{
+        refusal(errc::invalid_argument, "the URL has no dead_letters, a topic for dead letters")};
+  }
+  // Before the record is settled: a crash between the two repeats the letter, and loses no record.
+  publish_dead_letter(*dead.raw);
+  // Meanwhile the partition may have gone: then the record comes again, to another consumer.
   catch_up();
-  const auto* const found = partitions_.held(tag);
-  if (found != nullptr) return *found;
-  throw failed{server_.refusal(errc::not_found, "this consumer does not hold the delivery")};
-}
-
-result<void> kafka_consumer::extend(std::uint64_t tag) {
-  return caught([&] { static_cast<void>(held(tag)); });
-}
-
-result<void> kafka_consumer::acknowledge(std::uint64_t tag) {
-  return caught([&] {
-    static_cast<void>(held(tag));
-    partitions_.settle(tag);
-    commits_.turn();
-  });
-}
-
-result<void> kafka_consumer::give_back(std::uint64_t tag, milliseconds delay) {
-  return caught([&] {
-    static_cast<void>(held(tag));
-    partitions_.give_back(tag, base::boot_now() + bounded(delay));
-  });
-}
-
-result<void> kafka_consumer::dead_letter(std::uint64_t tag) {
-  return caught([&] {
-    const auto& record = held(tag);
-    if (url_.dead_letters.empty()) {
-      throw failed{server_.refusal(errc::invalid_argument,
-                                   "the URL has no dead_letters, a topic for dead letters")};
-    }
-    // Before the record is settled: a crash between the two repeats the letter, and loses no
-    // record.
-    publish_dead_letter(record);
-    // Meanwhile the partition may have gone: then the record comes again, to another consumer.
-    static_cast<void>(held(tag));
-    partitions_.settle(tag);
-    commits_.turn();
-  });
+  const auto found = all_held().find(tag);
+  if (found == all_held().end()) {
+    throw failed{refusal(errc::not_found, "its partition was taken away")};
+  }
+  confirm(tag, found->second.receipt);
 }
 
 void kafka_consumer::publish_dead_letter(const rd_kafka_message_t& record) {
@@ -364,23 +358,20 @@ void kafka_consumer::publish_dead_letter(const rd_kafka_message_t& record) {
   }
 }
 
-result<std::optional<std::uint64_t>> kafka_consumer::backlog() {
-  return caught([&]() -> std::optional<std::uint64_t> {
-    catch_up();
-    if (!assigned_once_) return std::nullopt;
-    std::uint64_t out = partitions_.waiting_count();
-    for (const auto& [partition, read] : partitions_.read_offsets()) {
-      std::int64_t oldest = 0;
-      std::int64_t end = 0;
-      // As of the last answer of the broker: nobody is asked.
-      const auto code = rd_kafka_get_watermark_offsets(server_.raw(), url_.topic.c_str(), partition,
-                                                       &oldest, &end);
-      if (code != RD_KAFKA_RESP_ERR_NO_ERROR || end < 0) continue;
-      const auto next = read >= 0 ? read : std::max<std::int64_t>(oldest, 0);
-      out += static_cast<std::uint64_t>(std::max<std::int64_t>(end - next, 0));
-    }
-    return out;
-  });
+std::optional<std::uint64_t> kafka_consumer::count_waiting() {
+  if (!assigned_once_) return std::nullopt;
+  std::uint64_t out = partitions_.waiting_count();
+  for (const auto& [partition, read] : partitions_.read_offsets()) {
+    std::int64_t oldest = 0;
+    std::int64_t end = 0;
+    // As of the last answer of the broker: nobody is asked.
+    const auto code =
+        rd_kafka_get_watermark_offsets(server_.raw(), url_.topic.c_str(), partition, &oldest, &end);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR || end < 0) continue;
+    const auto next = read >= 0 ? read : std::max<std::int64_t>(oldest, 0);
+    out += static_cast<std::uint64_t>(std::max<std::int64_t>(end - next, 0));
+  }
+  return out;
 }
 
 }  // namespace onceguard::messaging::kafka

@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include <onceguard/broker.hpp>
-
+#include "messaging/holding_consumer.hpp"
 #include "messaging/kafka/assignment.hpp"
 #include "messaging/kafka/committer.hpp"
 #include "messaging/kafka/kafka_connection.hpp"
@@ -24,7 +23,7 @@ namespace onceguard::messaging::kafka {
 ///
 /// A consumer that makes no call for `hold` is taken for dead by librdkafka, and one that sends
 /// nothing for as long by the group: extend() counts as a call.
-class kafka_consumer final : public consumer {
+class kafka_consumer final : public holding_consumer<record> {
  public:
   /// Finds the topic, and asks to become a member. Throws `failed`.
   kafka_consumer(const kafka_url& url, const broker_params& params);
@@ -32,30 +31,33 @@ class kafka_consumer final : public consumer {
   ~kafka_consumer() override;
 
   [[nodiscard]] const consumer_traits& traits() const noexcept override { return traits_; }
-  [[nodiscard]] result<std::vector<delivery>> receive(std::size_t most, milliseconds wait) override;
-  [[nodiscard]] result<void> extend(std::uint64_t tag) override;
-  [[nodiscard]] result<void> acknowledge(std::uint64_t tag) override;
-  /// The record waits here. While it does, the records behind it go on.
-  [[nodiscard]] result<void> give_back(std::uint64_t tag, milliseconds delay) override;
-  /// A copy goes to the topic of dead letters, with the header `onceguard-source`.
-  [[nodiscard]] result<void> dead_letter(std::uint64_t tag) override;
-  /// Of the partitions that this consumer has: the group's is the sum over its consumers.
-  [[nodiscard]] result<std::optional<std::uint64_t>> backlog() override;
 
  private:
+  /// What happened meanwhile: rebalances, errors, answers to commits.
+  void catch_up() override;
+  [[nodiscard]] std::vector<delivery> fetch(std::size_t most, moment until) override;
+  [[nodiscard]] moment prolong(record& /*held*/, moment end) override { return end; }
+  void confirm(std::uint64_t tag, record& done) override;
+  /// The record waits here. While it does, the records behind it go on.
+  void put_back(std::uint64_t tag, record& held, milliseconds delay) override;
+  /// A copy goes to the topic of dead letters, with the header `onceguard-source`.
+  void bury(std::uint64_t tag, record& dead) override;
+  /// Of the partitions that this consumer has: the group's is the sum over its consumers.
+  [[nodiscard]] std::optional<std::uint64_t> count_waiting() override;
+  [[nodiscard]] error refusal(errc code, std::string_view words) const override {
+    return server_.refusal(code, words);
+  }
+
   void subscribe();
   void configure(rd_kafka_conf_t* conf);
-  [[nodiscard]] std::vector<delivery> receive_until(std::size_t most, time_point until);
   void take(std::vector<delivery>& out, std::size_t most);
   [[nodiscard]] bool may_read() const;
   void wait_for_more(bool has_room, time_point until);
   /// Keeps a record for the next call of take, or notes the error that it is.
   void keep(message_handle next);
-  /// What happened meanwhile: rebalances, errors, answers to commits.
-  void catch_up();
+  [[nodiscard]] delivery hand_out(record next);
   void serve_events();
-  /// Throws `failed` with errc::not_found where it is not held.
-  [[nodiscard]] const rd_kafka_message_t& held(std::uint64_t tag);
+  void forget_all();
   void publish_dead_letter(const rd_kafka_message_t& record);
 
   void rebalance(rd_kafka_resp_err_t change, rd_kafka_topic_partition_list_t* list);

@@ -9,20 +9,27 @@ namespace {
 
 constexpr std::array<std::string_view, 2> schemes{"postgresql", "postgres"};
 
-std::string fault_of(std::string_view url, broker_role role) {
-  const auto parsed = parse_queue_url(url);
-  if (!parsed) return parsed.error().detail;
-  if (role == broker_role::publisher && parsed->dead) {
-    return "the broker's URL: nobody publishes dead letters; leave out dead=yes";
+result<queue_url> read_url(std::string_view url, broker_role role) {
+  auto out = parse_queue_url(url);
+  if (!out || role == broker_role::consumer) return out;
+  if (out->dead) {
+    return error(errc::invalid_argument,
+                 "the broker's URL: nobody publishes dead letters; leave out dead=yes");
   }
-  if (role == broker_role::publisher && parsed->outbox) {
-    return "the broker's URL: an outbox is published to in a transaction of the program's own";
+  if (out->outbox) {
+    return error(
+        errc::invalid_argument,
+        "the broker's URL: an outbox is published to in a transaction of the program's own");
   }
-  return {};
+  return out;
 }
 
-constexpr broker_kind kind{schemes,  consumer_example,     publisher_example,
-                           fault_of, queue_consumer::open, queue_publisher::open};
+constexpr broker_kind kind{schemes,
+                           consumer_example,
+                           publisher_example,
+                           url_fault_by<read_url>,
+                           open_by<read_url, queue_consumer>,
+                           open_by<read_url, queue_publisher>};
 
 }  // namespace
 

@@ -46,148 +46,126 @@ consumer_traits traits_of(const queue_url& url) {
 
 }  // namespace
 
-queue_consumer::queue_consumer(const queue_url& url, const broker_params& params,
-                               std::unique_ptr<connection> server)
-    : traits_(traits_of(url)),
+queue_consumer::queue_consumer(const queue_url& url, const broker_params& params)
+    : holding_consumer(params.in_flight),
+      traits_(traits_of(url)),
       outbox_(url.outbox),
-      in_flight_(params.in_flight),
       statements_(url),
-      server_(std::move(server)),
+      server_(value_of(connection::open(url, params.timeout, params.name))),
       recheck_(std::clamp(url.hold, milliseconds(100), recheck_max)),
-      window_(window_usual) {}
-
-result<std::unique_ptr<consumer>> queue_consumer::open(const broker_params& params) {
-  auto url = parse_queue_url(params.url);
-  if (!url) return url.error();
-  auto server = connection::open(*url, params.timeout, params.name);
-  if (!server) return server.error();
-  std::unique_ptr<queue_consumer> out(new queue_consumer(*url, params, std::move(*server)));
-  if (auto begun = out->begin(*url, params); !begun) return begun.error();
-  return std::unique_ptr<consumer>(std::move(out));
+      window_(window_usual) {
+  begin(url, params);
 }
 
-result<void> queue_consumer::make(const queue_url& url, const broker_params& params,
-                                  const error& missing) {
+error queue_consumer::refusal(errc code, std::string_view words) const {
+  return {code, server_->name() + ": " + std::string(words)};
+}
+
+void queue_consumer::make(const queue_url& url, const broker_params& params, const error& missing) {
   const auto advice = std::string("; `onceguard migrate --store URL ") +
                       (url.outbox ? "--outbox" : "--queue") + " TABLE` makes it";
-  auto out = error(missing.code, missing.detail + advice);
   // An outbox is filled by a program, which would have made it.
-  if (!params.make_queue || url.outbox || url.dead) return out;
-  auto made = create_queue(params.url, params.timeout);
-  if (made || made.error().code == errc::broker_unreachable) return made;
-  out.detail = missing.detail + ", and it can't be made: " + made.error().detail + advice;
-  return out;
+  if (!params.make_queue || url.outbox || url.dead) {
+    throw failed{error(missing.code, missing.detail + advice)};
+  }
+  const auto made = create_queue(params.url, params.timeout);
+  if (made) return;
+  if (made.error().code == errc::broker_unreachable) throw failed{made.error()};
+  throw failed{error(missing.code,
+                     missing.detail + ", and it can't be made: " + made.error().detail + advice)};
 }
 
-result<void> queue_consumer::begin(const queue_url& url, const broker_params& params) {
+void queue_consumer::begin(const queue_url& url, const broker_params& params) {
   auto checked = server_->run(check_statement(url));
   if (!checked && checked.error().code == errc::not_found) {
-    if (auto done = make(url, params, checked.error()); !done) return done.error();
+    make(url, params, checked.error());
     checked = server_->run(check_statement(url));
   }
-  if (!checked) return checked.error();
-  if (!checked->boolean(0, 0)) {
-    return error(errc::conflict, server_->name() + ": the table is no queue of this version");
+  if (!value_of(std::move(checked)).boolean(0, 0)) {
+    throw failed{refusal(errc::conflict, "the table is no queue of this version")};
   }
-  auto channel = server_->run("SELECT " + channel_expression(url.table));
-  if (!channel) return channel.error();
-  auto listening = server_->run("LISTEN " + std::string(channel->bytes(0, 0)));
-  if (!listening) return listening.error();
-  return {};
+  const auto channel = ask("SELECT " + channel_expression(url.table));
+  ask("LISTEN " + std::string(channel.bytes(0, 0)));
 }
 
-result<std::vector<delivery>> queue_consumer::receive(std::size_t most, milliseconds wait) {
-  const auto until = base::boot_now() + std::clamp(wait, milliseconds(0), duration_max / 1'000);
-  const auto room = std::min(most, in_flight_ - std::min(in_flight_, held_.size()));
+std::vector<delivery> queue_consumer::fetch(std::size_t most, moment until) {
+  const auto room = room_for(most);
   if (room == 0) {
-    if (auto waited = wait_full(until); !waited) return waited.error();
-    return std::vector<delivery>();
+    wait_full(until);
+    return {};
   }
-  if (std::exchange(short_, false)) {
-    if (auto cleared = clear(); !cleared) return cleared.error();
-  }
+  if (std::exchange(short_, false)) clear();
   auto pause = pause_least;
   for (;;) {
     // Before the read: one that comes during it has to end the wait below.
     server_->take_notifications();  // what they announce is read now
     auto got = take(room);
-    if (!got || !got->empty()) return got;
-    auto found = clear();
-    if (!found) return found.error();
+    if (!got.empty()) return got;
+    const auto found = clear();
     const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
     if (left <= milliseconds(0)) return got;
-    if (found->again) continue;
-    auto next = std::min({left, recheck_, found->next.value_or(left)});
-    if (found->locked) next = std::min(next, std::exchange(pause, pause * 2));
-    if (auto waited = server_->wait(std::max(next, milliseconds(1))); !waited) {
-      return waited.error();
-    }
+    if (found.again) continue;
+    auto next = std::min({left, recheck_, found.next.value_or(left)});
+    if (found.locked) next = std::min(next, std::exchange(pause, pause * 2));
+    static_cast<void>(value_of(server_->wait(std::max(next, milliseconds(1)))));
   }
 }
 
 /// As many are held as may be: waits, and notices the connection's end.
-result<void> queue_consumer::wait_full(instant until) {
+void queue_consumer::wait_full(moment until) {
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
-    auto waited = server_->wait(std::max(left, milliseconds(0)));
-    if (!waited) return waited.error();
-    if (left <= milliseconds(0)) return {};
+    static_cast<void>(value_of(server_->wait(std::max(left, milliseconds(0)))));
+    if (left <= milliseconds(0)) return;
   }
 }
 
-result<std::vector<delivery>> queue_consumer::take(std::size_t most) {
+std::vector<delivery> queue_consumer::take(std::size_t most) {
   const auto holder = random_holder();
   auto values = typed();
   const auto count = static_cast<std::int64_t>(std::min<std::size_t>(most, window_usual));
   values.int8(count).bytes(holder);
   values.int8(std::min(traits_.hold, duration_max).count()).int8(window_);
-  auto taken = server_->run(statements_.take, values, races::with_unique);
-  if (!taken && server_->refused_data()) return take_each(values, holder);
-  if (!taken) return taken.error();
+  auto got = server_->run(statements_.take, values, races::with_unique);
+  if (!got && server_->refused_data()) return take_each(values, holder);
+  const auto taken = value_of(std::move(got));
   std::vector<std::pair<std::int64_t, int>> order;
-  for (int row = 0; row < taken->size(); ++row) order.emplace_back(taken->integer(row, 0), row);
+  for (int row = 0; row < taken.size(); ++row) order.emplace_back(taken.integer(row, 0), row);
   std::sort(order.begin(), order.end());
   std::vector<delivery> out;
-  for (const auto& [id, row] : order) out.push_back(read(*taken, row, holder));
+  for (const auto& [id, row] : order) out.push_back(read(taken, row, holder));
   short_ = !out.empty() && std::cmp_less(out.size(), count);
   return out;
 }
 
-result<std::vector<delivery>> queue_consumer::take_each(const parameters& values,
-                                                        const std::string& holder) {
-  auto taken = server_->run(statements_.hold, values, races::with_unique);
-  if (!taken) return taken.error();
+std::vector<delivery> queue_consumer::take_each(const parameters& values,
+                                                const std::string& holder) {
+  const auto taken = value_of(server_->run(statements_.hold, values, races::with_unique));
   std::vector<std::int64_t> ids;
-  for (int row = 0; row < taken->size(); ++row) ids.push_back(taken->integer(row, 0));
+  for (int row = 0; row < taken.size(); ++row) ids.push_back(taken.integer(row, 0));
   std::sort(ids.begin(), ids.end());
   std::vector<delivery> out;
   for (const auto id : ids) {
-    const auto got = server_->run(statements_.read, typed().int8(id).bytes(holder));
+    auto got = server_->run(statements_.read, typed().int8(id).bytes(holder));
     if (!got && server_->refused_data()) {
-      if (auto done = set_aside(id, holder, got.error()); !done) return done.error();
-    } else if (!got) {
-      return got.error();
-    } else if (got->size() == 1) {
-      out.push_back(read(*got, 0, holder));
+      set_aside(id, holder, got.error());
+    } else if (const auto whole = value_of(std::move(got)); whole.size() == 1) {
+      out.push_back(read(whole, 0, holder));
     }
   }
   short_ = true;
   return out;
 }
 
-result<void> queue_consumer::set_aside(std::int64_t id, const std::string& holder,
-                                       const error& why) {
-  auto done = server_->run(statements_.set_aside, typed().int8(id).bytes(holder));
-  if (!done) return done.error();
+void queue_consumer::set_aside(std::int64_t id, const std::string& holder, const error& why) {
+  ask(statements_.set_aside, typed().int8(id).bytes(holder));
   base::log(base::event::queue_row_unreadable,
             {{"queue", server_->name()}, {"row", id}, {"why", why.detail}});
-  return {};
 }
 
 delivery queue_consumer::read(const rows& got, int row, const std::string& holder) {
   delivery out;
-  out.tag = ++last_tag_;
-  held_.emplace(out.tag, held_row{got.integer(row, 0), holder});
+  out.tag = hold({got.integer(row, 0), holder});
   auto& received = out.received;
   if (!got.null(row, 1)) received.properties.emplace_back("message_id", got.bytes(row, 1));
   received.order_key = got.bytes(row, 2);
@@ -201,73 +179,61 @@ delivery queue_consumer::read(const rows& got, int row, const std::string& holde
   return out;
 }
 
-result<queue_consumer::clearance> queue_consumer::clear() {
-  auto cleared = server_->run(statements_.clear, typed().int8(window_));
-  if (!cleared) return cleared.error();
+queue_consumer::clearance queue_consumer::clear() {
+  const auto cleared = ask(statements_.clear, typed().int8(window_));
   clearance out;
-  const bool any = cleared->integer(0, 0) > 0;
-  const bool full = cleared->boolean(0, 1);
+  const bool any = cleared.integer(0, 0) > 0;
+  const bool full = cleared.boolean(0, 1);
   // All of the window stays as it is: what could be taken may stand behind it.
   const bool wider = full && !any && window_ < window_max;
   if (wider) window_ *= 4;
   if (any || !full) window_ = window_usual;
   out.again = any || wider;
-  out.locked = cleared->boolean(0, 3);
-  if (!cleared->null(0, 2))
-    out.next = milliseconds(std::max<std::int64_t>(0, cleared->integer(0, 2)));
+  out.locked = cleared.boolean(0, 3);
+  if (!cleared.null(0, 2))
+    out.next = milliseconds(std::max<std::int64_t>(0, cleared.integer(0, 2)));
   return out;
 }
 
-result<void> queue_consumer::change(std::uint64_t tag, const std::string& statement,
-                                    const milliseconds* duration, bool settles) {
-  const auto found = held_.find(tag);
-  const auto gone = [&] {
-    return error(errc::not_found,
-                 server_->name() + ": this consumer does not hold delivery " + std::to_string(tag));
-  };
-  if (found == held_.end()) return gone();
+void queue_consumer::change(const held_row& row, const std::string& statement,
+                            std::optional<milliseconds> duration) {
   auto values = typed();
-  values.int8(found->second.id).bytes(found->second.holder);
-  if (duration != nullptr) {
-    values.int8(std::clamp(*duration, milliseconds(0), duration_max).count());
+  values.int8(row.id).bytes(row.holder);
+  if (duration) values.int8(duration->count());
+  if (!ask(statement, values).changed()) {
+    throw failed{refusal(errc::not_found, "this consumer does not hold the delivery any more")};
   }
-  auto changed = server_->run(statement, values);
-  if (!changed) return changed.error();
-  const bool was_held = changed->changed();
-  if (settles || !was_held) held_.erase(found);
-  if (!was_held) return gone();
-  return {};
 }
 
-result<void> queue_consumer::extend(std::uint64_t tag) {
-  return change(tag, statements_.extend, &traits_.hold, false);
+queue_consumer::moment queue_consumer::prolong(held_row& row, moment end) {
+  change(row, statements_.extend, std::min(traits_.hold, duration_max));
+  return end;
 }
 
-result<void> queue_consumer::acknowledge(std::uint64_t tag) {
-  return change(tag, statements_.acknowledge, nullptr, true);
+void queue_consumer::confirm(std::uint64_t /*tag*/, held_row& row) {
+  change(row, statements_.acknowledge);
 }
 
-result<void> queue_consumer::give_back(std::uint64_t tag, milliseconds delay) {
-  return change(tag, statements_.give_back, &delay, true);
+void queue_consumer::put_back(std::uint64_t /*tag*/, held_row& row, milliseconds delay) {
+  change(row, statements_.give_back, delay);
 }
 
-result<void> queue_consumer::dead_letter(std::uint64_t tag) {
+void queue_consumer::bury(std::uint64_t /*tag*/, held_row& row) {
   if (!traits_.dead_letters) {
-    return error(errc::invalid_argument, server_->name() + ": these are dead letters already");
+    throw failed{refusal(errc::invalid_argument, "these are dead letters already")};
   }
-  return change(tag, statements_.dead_letter, nullptr, true);
+  change(row, statements_.dead_letter);
 }
 
-result<std::optional<std::uint64_t>> queue_consumer::backlog() {
-  auto counted = server_->run(statements_.backlog);
-  if (!counted) return counted.error();
-  const auto parked = counted->integer(0, 1);
+std::optional<std::uint64_t> queue_consumer::count_waiting() {
+  const auto counted = ask(statements_.backlog);
+  const auto parked = counted.integer(0, 1);
   if (parked > 0 && parked != parked_rows_) {
     base::log(base::event::queue_rows_parked,
-              {{"queue", server_->name()}, {"rows", parked}, {"first", counted->integer(0, 2)}});
+              {{"queue", server_->name()}, {"rows", parked}, {"first", counted.integer(0, 2)}});
   }
   parked_rows_ = parked;
-  return std::optional<std::uint64_t>(static_cast<std::uint64_t>(counted->integer(0, 0)));
+  return static_cast<std::uint64_t>(counted.integer(0, 0));
 }
 
 }  // namespace onceguard::messaging::postgres_queue

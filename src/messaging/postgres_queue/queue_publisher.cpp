@@ -4,6 +4,7 @@
 
 #include "base/hash.hpp"
 #include "base/value_text.hpp"
+#include "messaging/failed_call.hpp"
 #include "messaging/postgres_queue/statements.hpp"
 
 namespace onceguard::messaging::postgres_queue {
@@ -37,18 +38,12 @@ std::string headers_text(const std::vector<attribute>& headers) {
 
 }  // namespace
 
-result<std::unique_ptr<publisher>> queue_publisher::open(const broker_params& params) {
-  auto url = parse_queue_url(params.url);
-  if (!url) return url.error();
-  auto server = connection::open(*url, params.timeout, params.name);
-  if (!server) return server.error();
-  auto checked = (*server)->run(check_statement(*url));
-  if (!checked) return checked.error();
-  if (!checked->boolean(0, 0)) {
-    return error(errc::conflict, url->name + ": the table is no queue of this version");
+queue_publisher::queue_publisher(const queue_url& url, const broker_params& params)
+    : server_(value_of(connection::open(url, params.timeout, params.name))),
+      statement_(publish_batch_statement(url)) {
+  if (!value_of(server_->run(check_statement(url))).boolean(0, 0)) {
+    throw failed{error(errc::conflict, url.name + ": the table is no queue of this version")};
   }
-  return std::unique_ptr<publisher>(
-      new queue_publisher(std::move(*server), publish_batch_statement(*url)));
 }
 
 result<void> queue_publisher::publish(std::span<const message> batch) {

@@ -12,13 +12,11 @@ namespace onceguard::messaging::postgres_queue {
 /// A batch is published as a whole or not at all.
 class queue_publisher final : public publisher {
  public:
-  [[nodiscard]] static result<std::unique_ptr<publisher>> open(const broker_params& params);
+  /// Throws `failed`.
+  queue_publisher(const queue_url& url, const broker_params& params);
   [[nodiscard]] result<void> publish(std::span<const message> batch) override;
 
  private:
-  queue_publisher(std::unique_ptr<connection> server, std::string statement)
-      : server_(std::move(server)), statement_(std::move(statement)) {}
-
   const std::unique_ptr<connection> server_;
   const std::string statement_;
 };
