@@ -2,6 +2,7 @@
 #include <set>
 #include <vector>
 
+#include "messaging/broker_adapter.hpp"
 #include "messaging/nats/api_answer.hpp"
 #include "messaging/nats/nats_broker.hpp"
 #include "messaging/nats/nats_connection.hpp"
@@ -16,10 +17,12 @@ constexpr std::size_t window = 256;
 
 class nats_publisher final : public publisher {
  public:
-  nats_publisher(std::unique_ptr<connection> server, std::string subject)
-      : server_(std::move(server)), subject_(std::move(subject)) {}
+  nats_publisher(const nats_url& url, const broker_params& params)
+      : server_(value_of(connection::open(url, params))), subject_(url.url.segments[0]) {
+    const auto status = answers_.subscribe(*server_, ".*");
+    if (status != NATS_OK) throw failed{server_->failure(status, "wait for answers")};
+  }
 
-  [[nodiscard]] natsStatus prepare() { return answers_.subscribe(*server_, ".*"); }
   [[nodiscard]] result<void> publish(std::span<const message> batch) override;
   [[nodiscard]] std::vector<publication> progress() const override { return progress_; }
 
@@ -126,16 +129,7 @@ void nats_publisher::read_answer(const natsMsg* answer, round& running) {
 }  // namespace
 
 result<std::unique_ptr<publisher>> open_publisher(const broker_params& params) {
-  const auto url = read_nats_url(params.url, broker_role::publisher);
-  if (!url) return url.error();
-  auto server = connection::open(*url, params);
-  if (!server) return server.error();
-  auto& opened = **server;
-  auto out = std::make_unique<nats_publisher>(*std::move(server), url->url.segments[0]);
-  if (const auto status = out->prepare(); status != NATS_OK) {
-    return opened.failure(status, "wait for answers");
-  }
-  return std::unique_ptr<publisher>(std::move(out));
+  return open_by<read_nats_url, nats_publisher>(params);
 }
 
 }  // namespace onceguard::messaging::nats
