@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/owned.hpp"
+
 namespace onceguard::postgres {
 namespace {
 
@@ -39,8 +41,7 @@ std::string location_of(const connect_options& options) {
 }  // namespace
 
 std::optional<connect_options> read_options(const std::string& url) {
-  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
-      PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
+  const base::owned<PQconninfoOption, PQconninfoFree> parsed(PQconninfoParse(url.c_str(), nullptr));
   if (!parsed) return std::nullopt;
   connect_options out;
   for (const auto* option = parsed.get(); option->keyword != nullptr; ++option) {

@@ -3,13 +3,14 @@
 #pragma once
 #include <libpq-fe.h>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
+
+#include "base/owned.hpp"
 
 namespace onceguard::postgres {
 
@@ -53,10 +54,7 @@ struct conninfo {
 /// errc::invalid_argument: libpq cannot read it. No error text repeats any part of the URL.
 [[nodiscard]] result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout);
 
-struct close_connection {
-  void operator()(PGconn* held) const noexcept { PQfinish(held); }
-};
-using connection_ptr = std::unique_ptr<PGconn, close_connection>;
+using connection_ptr = base::owned<PGconn, PQfinish>;
 
 struct connected {
   connection_ptr handle;  ///< broken: no server could be reached; this is the last try

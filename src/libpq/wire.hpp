@@ -4,13 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <libpq-fe.h>
-#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/owned.hpp"
 
 namespace onceguard::postgres {
 
@@ -95,10 +96,7 @@ class unexpected_answer : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct clear_result {
-  void operator()(PGresult* held) const noexcept { PQclear(held); }
-};
-using result_ptr = std::unique_ptr<PGresult, clear_result>;
+using result_ptr = base::owned<PGresult, PQclear>;
 
 /// The number in network byte order, with its sign.
 [[nodiscard]] std::int64_t number_of(std::string_view bytes);

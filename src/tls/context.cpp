@@ -12,6 +12,7 @@
 #include <openssl/ssl.h>
 
 #include "base/file_text.hpp"
+#include "base/owned.hpp"
 
 namespace onceguard::tls {
 namespace {
@@ -40,8 +41,8 @@ error wrong_file(std::string_view path) {
 
 constexpr std::size_t file_size_max = 4u << 20;
 
-using bio_ptr = std::unique_ptr<BIO, int (*)(BIO*)>;
-using certificate_ptr = std::unique_ptr<X509, void (*)(X509*)>;
+using bio_ptr = base::owned<BIO, BIO_free>;
+using certificate_ptr = base::owned<X509, X509_free>;
 
 result<std::string> text_of(const std::string& path) {
   auto text = base::read_file(path, file_size_max);
@@ -50,14 +51,14 @@ result<std::string> text_of(const std::string& path) {
 }
 
 bio_ptr input_of(const std::string& text) {
-  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free};
+  return bio_ptr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
 /// A key that asks for a password would read it from the terminal.
 int no_password(char*, int, int, void*) { return 0; }
 
 certificate_ptr next_certificate(BIO* input) {
-  return {PEM_read_bio_X509(input, nullptr, no_password, nullptr), X509_free};
+  return certificate_ptr(PEM_read_bio_X509(input, nullptr, no_password, nullptr));
 }
 
 /// Whether a reader of PEM ended because nothing more is there.
@@ -86,8 +87,8 @@ result<void> take_chain(SSL_CTX* made, const std::string& path) {
 result<void> take_key(SSL_CTX* made, const std::string& path) {
   const auto text = text_of(path);
   if (!text) return text.error();
-  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(
-      PEM_read_bio_PrivateKey(input_of(*text).get(), nullptr, no_password, nullptr), EVP_PKEY_free);
+  const base::owned<EVP_PKEY, EVP_PKEY_free> key(
+      PEM_read_bio_PrivateKey(input_of(*text).get(), nullptr, no_password, nullptr));
   if (!key || SSL_CTX_use_PrivateKey(made, key.get()) != 1) return wrong_file(path);
   return {};
 }

@@ -1,22 +1,19 @@
 // The addresses of a host, within a time.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <netdb.h>
 #include <string>
 
 #include <onceguard/error.hpp>
 
 #include "base/clock.hpp"
+#include "base/owned.hpp"
 
 namespace onceguard::tls {
 
 using moment = base::boot_clock::time_point;
 
-struct address_list_deleter {
-  void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
-};
-using address_list = std::unique_ptr<addrinfo, address_list_deleter>;
+using address_list = base::owned<addrinfo, ::freeaddrinfo>;
 
 /// At least one address. errc::broker_unreachable: there is none, or the answer did not come in
 /// time.

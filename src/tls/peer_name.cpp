@@ -1,7 +1,6 @@
 #include "tls/peer_name.hpp"
 
 #include <array>
-#include <memory>
 #include <span>
 #include <string_view>
 
@@ -10,14 +9,14 @@
 #include <openssl/x509v3.h>
 
 #include "base/hash.hpp"
+#include "base/owned.hpp"
 
 namespace onceguard::tls {
 namespace {
 
 std::string uri_of(const X509& shown) {
-  const std::unique_ptr<GENERAL_NAMES, void (*)(GENERAL_NAMES*)> names(
-      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(&shown, NID_subject_alt_name, nullptr, nullptr)),
-      GENERAL_NAMES_free);
+  const base::owned<GENERAL_NAMES, GENERAL_NAMES_free> names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(&shown, NID_subject_alt_name, nullptr, nullptr)));
   std::string out;
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
     const auto* name = sk_GENERAL_NAME_value(names.get(), i);
@@ -31,7 +30,7 @@ std::string uri_of(const X509& shown) {
 }
 
 std::string subject_of(const X509& shown) {
-  const std::unique_ptr<BIO, int (*)(BIO*)> written(BIO_new(BIO_s_mem()), BIO_free);
+  const base::owned<BIO, BIO_free> written(BIO_new(BIO_s_mem()));
   const auto* subject = X509_get_subject_name(&shown);
   if (!written || X509_NAME_entry_count(subject) == 0) return {};
   if (X509_NAME_print_ex(written.get(), subject, 0, XN_FLAG_RFC2253) < 0) return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/owned.hpp"
 #include "messaging/kafka/bearer_token.hpp"
 #include "messaging/kafka/failure.hpp"
 
@@ -21,12 +22,7 @@ constexpr milliseconds longest_question{500};
 
 std::string number(milliseconds time) { return std::to_string(time.count()); }
 
-struct metadata_end {
-  void operator()(const struct rd_kafka_metadata* found) const noexcept {
-    rd_kafka_metadata_destroy(found);
-  }
-};
-using metadata_handle = std::unique_ptr<const struct rd_kafka_metadata, metadata_end>;
+using metadata_handle = base::owned<const struct rd_kafka_metadata, rd_kafka_metadata_destroy>;
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "messaging/nats/nkey.hpp"
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +9,7 @@
 
 #include "base/field.hpp"
 #include "base/file_text.hpp"
+#include "base/owned.hpp"
 
 namespace onceguard::messaging::nats {
 namespace {
@@ -100,11 +100,8 @@ std::optional<std::string> seed_of(std::string_view line) {
 }
 
 std::optional<std::string> public_key_of(std::string_view seed) {
-  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(
-      EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr,
-                                   reinterpret_cast<const unsigned char*>(seed.data()),
-                                   seed.size()),
-      EVP_PKEY_free);
+  const base::owned<EVP_PKEY, EVP_PKEY_free> key(EVP_PKEY_new_raw_private_key(
+      EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(seed.data()), seed.size()));
   std::array<unsigned char, 32> out{};
   auto size = out.size();
   if (!key || EVP_PKEY_get_raw_public_key(key.get(), out.data(), &size) != 1) return std::nullopt;

@@ -9,12 +9,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include <onceguard/error.hpp>
 
+#include "base/owned.hpp"
 #include "messaging/framed_connection.hpp"
 #include "messaging/rabbitmq/amqp_url.hpp"
 #include "messaging/rabbitmq/content.hpp"
@@ -75,12 +75,7 @@ class connection final : public framed_connection {
   void beat();
 
  private:
-  struct state_deleter {
-    void operator()(amqp_connection_state_t state) const noexcept {
-      amqp_destroy_connection(state);
-    }
-  };
-  using decoder = std::unique_ptr<amqp_connection_state_t_, state_deleter>;
+  using decoder = base::owned<amqp_connection_state_t_, amqp_destroy_connection>;
 
   [[nodiscard]] result<void> await(amqp_method_number_t answer, moment until);
   [[nodiscard]] result<void> log_in(const std::string& name, moment until);

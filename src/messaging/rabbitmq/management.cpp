@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <curl/curl.h>
-#include <memory>
 #include <poll.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/owned.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::messaging::rabbitmq {
@@ -27,10 +27,6 @@ std::size_t append_answer(char* data, std::size_t, std::size_t size, void* targe
   return size;
 }
 
-struct free_handle {
-  void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
-};
-
 struct answer {
   long status = 0;
   std::string body;
@@ -39,7 +35,7 @@ struct answer {
 
 answer get(const address& where, const std::string& url, milliseconds timeout) {
   static const auto ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-  const std::unique_ptr<CURL, free_handle> curl(ready == CURLE_OK ? curl_easy_init() : nullptr);
+  const base::owned<CURL, curl_easy_cleanup> curl(ready == CURLE_OK ? curl_easy_init() : nullptr);
   answer out;
   if (!curl) {
     out.fault = "no memory for a request";
@@ -66,8 +62,8 @@ answer get(const address& where, const std::string& url, milliseconds timeout) {
 }
 
 std::string escaped(const std::string& text) {
-  const std::unique_ptr<char, decltype(&curl_free)> out(
-      curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())), curl_free);
+  const base::owned<char, curl_free> out(
+      curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())));
   return out ? out.get() : "";
 }
 

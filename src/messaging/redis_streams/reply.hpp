@@ -3,18 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <hiredis/hiredis.h>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/owned.hpp"
 #include "messaging/redis_streams/failure.hpp"
 
 namespace onceguard::messaging::redis_streams {
 
-struct free_reply {
-  void operator()(redisReply* parsed) const noexcept { freeReplyObject(parsed); }
-};
-using reply_ptr = std::unique_ptr<redisReply, free_reply>;
+using reply_ptr = base::owned<redisReply, freeReplyObject>;
 
 /// A view; the data belong to a reply_ptr. What has another form than expected throws `failed`: the
 /// server is none that this room knows.

@@ -1,13 +1,13 @@
 // One connection to one Redis server, in the clear or by TLS. hiredis reads the replies; what
 // waits, and for how long, is decided here.
 #pragma once
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/owned.hpp"
 #include "messaging/redis_streams/command.hpp"
 #include "messaging/redis_streams/reply.hpp"
 #include "messaging/redis_streams/stream_url.hpp"
@@ -37,17 +37,13 @@ class server_connection {
   void follow_migration() noexcept { asking_ = true; }
 
  private:
-  struct free_reader {
-    void operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
-  };
-
   void send(const std::string& bytes, moment until);
   [[nodiscard]] reply_ptr read(moment until);
   /// False: nothing is there.
   bool take_arrived();
 
   tls::tcp_socket socket_;
-  std::unique_ptr<redisReader, free_reader> reader_;
+  base::owned<redisReader, redisReaderFree> reader_;
   bool asking_ = false;
 };
 

@@ -92,7 +92,7 @@ connection::connection(const connection_context& context, endpoint endpoint)
       endpoint_(std::move(endpoint)),
       resolver_(context.context),
       tcp_(context.context),
-      reader_(redisReaderCreate(), redisReaderFree) {}
+      reader_(redisReaderCreate()) {}
 
 awaitable<void> connection::connect() {
   const auto found = co_await find_address();

@@ -2,7 +2,6 @@
 // that runs its io_context; at most one read and one write at a time.
 #pragma once
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
+#include "base/owned.hpp"
 #include "store/redis/redis_params.hpp"
 #include "store/redis/transport/failure.hpp"
 #include "store/redis/transport/resp.hpp"
@@ -79,7 +79,7 @@ class connection {
   std::optional<boost::asio::ssl::stream<tcp::socket&>> secure_;
   phase phase_ = phase::resolving;
   bool received_ = false;
-  std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
+  base::owned<redisReader, redisReaderFree> reader_;
   std::array<char, 65'536> buffer_{};
 };
 

@@ -7,10 +7,10 @@
 #include <hiredis/hiredis.h>
 #include <hiredis/read.h>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include "base/owned.hpp"
 #include "store/redis/transport/failure.hpp"
 
 namespace onceguard::redis {
@@ -58,10 +58,7 @@ struct unexpected_reply : broken {
   explicit unexpected_reply(std::string text) : broken{connection_failure(std::move(text))} {}
 };
 
-struct free_reply {
-  void operator()(redisReply* redisReply) const noexcept { freeReplyObject(redisReply); }
-};
-using reply_ptr = std::unique_ptr<redisReply, free_reply>;
+using reply_ptr = base::owned<redisReply, freeReplyObject>;
 
 /// A view; the data belong to a reply_ptr.
 class reply {
