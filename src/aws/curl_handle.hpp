@@ -1,16 +1,15 @@
 // Handles of libcurl that end themselves. For sources only: curl.h is heavy.
 #pragma once
 #include <curl/curl.h>
-#include <memory>
 #include <new>
 #include <string>
 
+#include "base/owned.hpp"
+
 namespace onceguard::aws {
 
-struct free_list {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
-};
-using header_list = std::unique_ptr<curl_slist, free_list>;
+using curl_handle = base::owned<CURL, curl_easy_cleanup>;
+using header_list = base::owned<curl_slist, curl_slist_free_all>;
 
 inline void add_header(header_list& list, const std::string& line) {
   auto* const longer = curl_slist_append(list.get(), line.c_str());

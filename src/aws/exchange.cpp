@@ -20,10 +20,7 @@ std::size_t append_answer(char* data, std::size_t, std::size_t size, void* targe
 }  // namespace
 
 struct exchange::state {
-  struct free_handle {
-    void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
-  };
-  std::unique_ptr<CURL, free_handle> curl;
+  curl_handle curl;
   header_list headers;
   std::string body;
   char fault[CURL_ERROR_SIZE] = "";

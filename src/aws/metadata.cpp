@@ -34,10 +34,7 @@ std::size_t append_document(char* data, std::size_t, std::size_t size, void* tar
 
 result<std::string> ask(const question& wanted, milliseconds timeout) {
   prepare_curl();
-  struct free_handle {
-    void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
-  };
-  const std::unique_ptr<CURL, free_handle> curl(curl_easy_init());
+  const curl_handle curl(curl_easy_init());
   if (!curl) throw std::bad_alloc();
   header_list headers;
   for (const auto& each : wanted.headers) add_header(headers, each);

@@ -1,6 +1,5 @@
 #include "base/certificate.hpp"
 
-#include <memory>
 #include <optional>
 
 #include <openssl/err.h>
@@ -8,19 +7,17 @@
 #include <openssl/x509.h>
 
 #include "base/file_text.hpp"
+#include "base/owned.hpp"
 
 namespace onceguard::base {
 namespace {
 
 using grade = diagnosis::grade;
-using bio_ptr = std::unique_ptr<BIO, int (*)(BIO*)>;
+using bio_ptr = owned<BIO, BIO_free>;
 
 constexpr int soon = 30;  // days: long enough to renew it in working hours
 
-struct certificate_deleter {
-  void operator()(X509* one) const noexcept { X509_free(one); }
-};
-using certificate_ptr = std::unique_ptr<X509, certificate_deleter>;
+using certificate_ptr = owned<X509, X509_free>;
 
 constexpr std::size_t file_size_max = 4u << 20;
 
@@ -41,7 +38,7 @@ int days_left(const X509& one) {
 /// Of the certificate that ends first; empty: there is none in the file.
 std::optional<int> least_days_left(const std::string& text) {
   std::optional<int> out;
-  const bio_ptr input(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
+  const bio_ptr input(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   while (const certificate_ptr one{PEM_read_bio_X509(input.get(), nullptr, nullptr, nullptr)}) {
     const auto days = days_left(*one);
     if (!out || days < *out) out = days;

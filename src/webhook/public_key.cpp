@@ -10,6 +10,7 @@
 #include <openssl/x509.h>
 
 #include "base/file_text.hpp"
+#include "base/owned.hpp"
 #include "base/value_text.hpp"
 
 namespace onceguard::webhook {
@@ -19,16 +20,6 @@ namespace {
 constexpr int bits_min = 2048;
 constexpr std::size_t file_size_max = 1u << 20;
 
-struct bio_deleter {
-  void operator()(BIO* one) const noexcept { BIO_free(one); }
-};
-struct certificate_deleter {
-  void operator()(X509* one) const noexcept { X509_free(one); }
-};
-struct context_deleter {
-  void operator()(EVP_PKEY_CTX* one) const noexcept { EVP_PKEY_CTX_free(one); }
-};
-
 /// A block of a PEM file, between its BEGIN and END.
 struct pem_block {
   std::string title;
@@ -36,7 +27,7 @@ struct pem_block {
 };
 
 result<std::vector<pem_block>> blocks_of(const std::string& text) {
-  const std::unique_ptr<BIO, bio_deleter> memory(
+  const base::owned<BIO, BIO_free> memory(
       BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   std::vector<pem_block> out;
   char* title = nullptr;
@@ -71,7 +62,7 @@ result<public_key> key_of(const pem_block& block) {
   if (block.title == PEM_STRING_PUBLIC) {
     key = d2i_PUBKEY(nullptr, &bytes, size);
   } else if (block.title == PEM_STRING_X509) {
-    const std::unique_ptr<X509, certificate_deleter> certificate(d2i_X509(nullptr, &bytes, size));
+    const base::owned<X509, X509_free> certificate(d2i_X509(nullptr, &bytes, size));
     if (certificate) {
       key = X509_get_pubkey(certificate.get());
       end = end_of(*certificate);
@@ -98,8 +89,7 @@ result<public_key> key_of(const pem_block& block) {
 
 bool public_key::verifies(std::string_view signature, const digest& hash, std::int64_t now) const {
   if (now > end_) return false;
-  const std::unique_ptr<EVP_PKEY_CTX, context_deleter> context(
-      EVP_PKEY_CTX_new(key_.get(), nullptr));
+  const base::owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(EVP_PKEY_CTX_new(key_.get(), nullptr));
   const bool good =
       context && EVP_PKEY_verify_init(context.get()) == 1 &&
       EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) == 1 &&

@@ -8,6 +8,7 @@
 
 #include "base/field.hpp"
 #include "base/for_ever.hpp"
+#include "base/owned.hpp"
 #include "client/answer_fields.hpp"
 #include "client/delivery_run.hpp"
 
@@ -15,12 +16,7 @@ namespace onceguard::client {
 inline namespace v1 {
 namespace {
 
-struct list_end {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
-};
-struct handle_end {
-  void operator()(CURL* handle) const noexcept { curl_easy_cleanup(handle); }
-};
+using header_list = base::owned<curl_slist, curl_slist_free_all>;
 
 /// What the callbacks of one attempt fill in.
 struct reception {
@@ -75,8 +71,8 @@ curl_slist* append(curl_slist* list, const std::string& line) {
   return longer;
 }
 
-std::unique_ptr<curl_slist, list_end> headers_of(const request& sent) {
-  std::unique_ptr<curl_slist, list_end> out;
+header_list headers_of(const request& sent) {
+  header_list out;
   const auto add = [&](const std::string& line) { out.reset(append(out.release(), line)); };
   for (const auto& [name, value] : sent.headers) {
     add(value.empty() ? name + ";" : name + ": " + value);
@@ -93,7 +89,7 @@ std::unique_ptr<curl_slist, list_end> headers_of(const request& sent) {
 
 struct curl_transport::state {
   transport_params params;
-  std::unique_ptr<CURL, handle_end> handle;
+  base::owned<CURL, curl_easy_cleanup> handle;
 };
 
 curl_transport::curl_transport(transport_params params) : state_(std::make_unique<state>()) {

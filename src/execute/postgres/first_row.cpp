@@ -1,10 +1,10 @@
 #include <libpq-fe.h>
-#include <memory>
 #include <stdexcept>
 
 #include <onceguard/first_row_postgres.hpp>
 #include <onceguard/postgres.hpp>
 
+#include "base/owned.hpp"
 #include "execute/insert_form.hpp"
 
 namespace onceguard::postgres {
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int attempts_max = 8;
 
-using owned_result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+using owned_result = base::owned<PGresult, PQclear>;
 
 owned_result run(PGconn* connection, const std::string& text,
                  const std::vector<sql_value>& parameters) {
@@ -21,8 +21,7 @@ owned_result run(PGconn* connection, const std::string& text,
   values.reserve(parameters.size());
   for (const auto& value : parameters) values.push_back(value ? value->c_str() : nullptr);
   owned_result got(PQexecParams(connection, text.c_str(), static_cast<int>(values.size()), nullptr,
-                                values.data(), nullptr, nullptr, 0),
-                   PQclear);
+                                values.data(), nullptr, nullptr, 0));
   check(connection, got.get());
   return got;
 }

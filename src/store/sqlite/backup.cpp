@@ -5,13 +5,13 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.hpp"
+#include "base/owned.hpp"
 #include "store/sqlite/lock_file.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/session.hpp"
@@ -86,10 +86,7 @@ bool flush_folder_of(const std::string& path) {
 /// Throws `failure`.
 void copy(connection& database, const std::string& path) {
   connection made(path, nullptr);
-  struct finish {
-    void operator()(sqlite3_backup* it) const noexcept { sqlite3_backup_finish(it); }
-  };
-  std::unique_ptr<sqlite3_backup, finish> act(
+  base::owned<sqlite3_backup, sqlite3_backup_finish> act(
       sqlite3_backup_init(made.get(), "main", database.get(), "main"));
   if (!act) throw failure(sqlite3_extended_errcode(made.get()), sqlite3_errmsg(made.get()));
   // All pages in one step: between two steps others may write, and the copy begins anew each time.

@@ -10,6 +10,8 @@
 
 #include <sqlite3.h>
 
+#include "base/owned.hpp"
+
 namespace onceguard::sqlite {
 
 /// A call of SQLite failed.
@@ -45,11 +47,8 @@ class statement {
   [[nodiscard]] std::string_view bytes(int column) const noexcept;  ///< valid until the next step
 
  private:
-  struct finalize {
-    void operator()(sqlite3_stmt* it) const noexcept { sqlite3_finalize(it); }
-  };
   void check(int code);
-  std::unique_ptr<sqlite3_stmt, finalize> it_;
+  base::owned<sqlite3_stmt, sqlite3_finalize> it_;
 };
 
 /// Resets a statement at the end of a scope, also after an exception.
