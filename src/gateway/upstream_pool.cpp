@@ -225,10 +225,8 @@ asio::awaitable<result<upstream_ptr>> upstream_pool::connect(const endpoint& pee
   };
   const auto found = co_await names_.find(peer.host, connect_timeout_);
   if (!found) co_return found.error();
-  std::vector<tcp::endpoint> endpoints;
-  for (const auto& each : *found) endpoints.emplace_back(each, peer.port);
   auto connection = std::make_unique<upstream_connection>(tcp::socket(io_), io_, limits_);
-  const auto failed = co_await connection->stream.connect(std::move(endpoints), left());
+  const auto failed = co_await connection->stream.connect(*found, peer.port, left());
   if (failed) {
     co_return error(errc::overloaded, "connecting to " + text_of(peer) + ": " + failed.message());
   }

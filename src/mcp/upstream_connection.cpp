@@ -57,8 +57,10 @@ asio::awaitable<result<void>> upstream_connection::connect() {
     co_return failure("the server's name can't be resolved", failed.message(), effect::none);
   }
   const auto until = base::boot_now() + longest_connect;
-  std::vector<tcp::endpoint> endpoints(found.begin(), found.end());
-  failed = co_await stream_.connect(std::move(endpoints), longest_connect);
+  std::vector<asio::ip::address> addresses;
+  for (const auto& each : found) addresses.push_back(each.endpoint().address());
+  const auto port = found.begin()->endpoint().port();
+  failed = co_await stream_.connect(addresses, port, longest_connect);
   if (failed) co_return failure("the server can't be reached", words_of(failed), effect::none);
   if (!address_.tls) co_return result<void>();
   const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());

@@ -96,15 +96,15 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint endpoint, millis
   co_return ec;
 }
 
-asio::awaitable<error_code> timed_socket::connect(std::vector<tcp::endpoint> endpoints,
-                                                  milliseconds timeout) {
+asio::awaitable<error_code> timed_socket::connect(std::span<const asio::ip::address> addresses,
+                                                  std::uint16_t port, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   error_code ec = asio::error::host_not_found;
-  auto untried = static_cast<std::int64_t>(endpoints.size());
-  for (const auto& each : endpoints) {
+  auto untried = static_cast<std::int64_t>(addresses.size());
+  for (const auto& each : addresses) {
     const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now());
     const auto share = std::max(left / untried--, milliseconds(1));
-    ec = co_await connect(each, share);
+    ec = co_await connect(tcp::endpoint(each, port), share);
     const bool closed = ec == asio::error::timed_out && !is_open();
     if (!ec || ec == asio::error::operation_aborted || closed) break;
     close_silently();  // the next one may be of another kind

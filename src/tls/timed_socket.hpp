@@ -2,10 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -66,8 +66,8 @@ class timed_socket final {
   boost::asio::awaitable<error_code> connect(tcp::endpoint endpoint, milliseconds timeout);
   /// To the first one that responds. Each has its share of the time that is left, so that one that
   /// does not respond does not use up the time of the next.
-  boost::asio::awaitable<error_code> connect(std::vector<tcp::endpoint> endpoints,
-                                             milliseconds timeout);
+  boost::asio::awaitable<error_code> connect(std::span<const boost::asio::ip::address> addresses,
+                                             std::uint16_t port, milliseconds timeout);
   /// From now on everything is encrypted. First the handshake, on the side that `made` is
   /// for; its failure() says why it failed.
   boost::asio::awaitable<error_code> secure(std::unique_ptr<session> made, milliseconds timeout);

@@ -100,48 +100,47 @@ TEST_F(timed_socket_test, a_reset_is_not_an_orderly_end) {
   EXPECT_EQ(ec, asio::error::connection_reset);
 }
 
-/// Takes one connection, and does not respond to the next one.
-class silent_listener {
- public:
-  explicit silent_listener(asio::io_context& io) : listening_(io), first_(io) {
-    const tcp::endpoint any(asio::ip::address_v4::loopback(), 0);
-    listening_.open(any.protocol());
-    listening_.bind(any);
-    listening_.listen(0);
-    first_.connect(address());
-  }
-  tcp::endpoint address() const { return listening_.local_endpoint(); }
+class silent_address_test : public timed_socket_test {
+ protected:
+  using address = asio::ip::address;
+  const address here = asio::ip::address_v4::loopback();
+  /// Has taken one connection, and does not respond to the next one.
+  const address silent = asio::ip::make_address("127.0.0.2");
+  const std::uint16_t port = upstream.local_endpoint().port();
+  tcp::acceptor full{io};
+  tcp::socket first{io};
+  timed_socket ours{tcp::socket(io), io};
 
- private:
-  tcp::acceptor listening_;
-  tcp::socket first_;
+  void SetUp() override {
+    full.open(tcp::v4());
+    full.bind(tcp::endpoint(silent, port));
+    full.listen(0);
+    first.connect(full.local_endpoint());
+  }
 };
 
-TEST_F(timed_socket_test, an_address_that_does_not_respond_leaves_time_for_the_next) {
+TEST_F(silent_address_test, leaves_time_for_the_next) {
   constexpr milliseconds all{2'000};
-  const silent_listener silent(io);
-  timed_socket ours(tcp::socket(io), io);
-  std::vector<tcp::endpoint> addresses(20, upstream.local_endpoint());
-  addresses.front() = silent.address();
+  std::vector<address> addresses(20, here);
+  addresses.front() = silent;
   const auto begin = base::boot_now();
-  EXPECT_FALSE(testing::run(io, ours.connect(addresses, all)));
+  EXPECT_FALSE(testing::run(io, ours.connect(addresses, port, all)));
   EXPECT_EQ(ours.raw().remote_endpoint(), upstream.local_endpoint());
   EXPECT_LT(base::boot_now() - begin, all) << "it took a twentieth";
 }
 
-TEST_F(timed_socket_test, who_is_closed_while_it_connects_tries_no_other_address) {
-  const silent_listener silent(io);
-  timed_socket ours(tcp::socket(io), io);
-  const std::vector<tcp::endpoint> both{silent.address(), upstream.local_endpoint()};
+TEST_F(silent_address_test, is_the_last_of_a_socket_that_is_closed_meanwhile) {
+  const std::vector<address> both{silent, here};
   asio::post(io, [&] { asio::post(io, [&] { ours.close(); }); });
-  EXPECT_EQ(testing::run(io, ours.connect(both, milliseconds(60'000))),
+  EXPECT_EQ(testing::run(io, ours.connect(both, port, milliseconds(60'000))),
             asio::error::operation_aborted);
   EXPECT_FALSE(ours.is_open());
 }
 
 TEST_F(timed_socket_test, without_an_address_there_is_no_connection) {
   timed_socket ours(tcp::socket(io), io);
-  EXPECT_EQ(testing::run(io, ours.connect(std::vector<tcp::endpoint>(), milliseconds(100))),
+  const std::vector<asio::ip::address> none;
+  EXPECT_EQ(testing::run(io, ours.connect(none, 80, milliseconds(100))),
             asio::error::host_not_found);
 }
 
