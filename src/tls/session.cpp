@@ -14,6 +14,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/hash.hpp"
+#include "base/owned.hpp"
 
 namespace onceguard::tls {
 namespace {
@@ -211,8 +212,7 @@ void session::announce_end() noexcept {
 }
 
 std::string session::peer(peer_name wanted) const {
-  const std::unique_ptr<X509, void (*)(X509*)> certificate(
-      SSL_get1_peer_certificate(session_.get()), X509_free);
+  const base::owned<X509, X509_free> certificate(SSL_get1_peer_certificate(session_.get()));
   return certificate ? name_of_peer(*certificate, wanted) : std::string();
 }
 
