@@ -1,7 +1,7 @@
 #include "admin/act_request.hpp"
 
-#include <algorithm>
-#include <array>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -10,142 +10,89 @@
 #include "base/base64.hpp"
 #include "base/field.hpp"
 #include "base/hash.hpp"
+#include "base/json_reader.hpp"
 #include "http/forwarding.hpp"
 #include "http1/message.hpp"
-#include "text/json_text.hpp"
 
 namespace onceguard::admin {
 
 using nlohmann::json;
+using reader = base::json_reader<json>;
 
 namespace {
 
 constexpr std::size_t reason_size_max = 1'000;
 
-error wrong(const std::string& fault) { return {errc::invalid_argument, fault}; }
-
-result<void> read_headers(const json& list, answer& out) {
-  if (!list.is_array()) return wrong("headers: an array of [name, value] was expected");
-  for (const auto& pair : list) {
-    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) {
-      return wrong("headers: an array of [name, value] was expected");
-    }
-    const auto name = pair[0].get<std::string>();
-    const auto value = pair[1].get<std::string>();
-    if (!http1::is_token(name)) return wrong("headers: a name is no token");
-    if (!http1::is_field_value(value)) return wrong("headers: a value has control characters");
-    if (http::is_hop_by_hop(name) || base::iequals(name, "date")) {
-      return wrong("headers: " + name + " is made anew for each answer and can't be kept");
-    }
-    out.headers.emplace_back(name, value);
+void add_field(const reader& pair, answer& out) {
+  auto [name, value] = pair.pair();
+  if (!http1::is_token(name)) pair.refuse("the name is no token");
+  if (!http1::is_field_value(value)) pair.refuse("the value has control characters");
+  if (http::is_hop_by_hop(name) || base::iequals(name, "date")) {
+    pair.refuse(name + " is made anew for each answer and can't be kept");
   }
-  return {};
+  out.headers.emplace_back(std::move(name), std::move(value));
 }
 
-result<answer_ptr> read_answer(const json& object) {
-  const bool given = object.contains("status") || object.contains("headers") ||
-                     object.contains("body") || object.contains("body_base64");
-  if (!given) return answer_ptr();
+answer_ptr read_answer(const reader& object) {
+  const auto status = object.find("status");
+  const auto headers = object.find("headers");
+  const auto body = object.find("body");
+  const auto bytes = object.find("body_base64");
+  if (!status && !headers && !body && !bytes) return nullptr;
   auto out = std::make_shared<answer>();
-  const auto& status = object.value("status", json(200));
-  if (!status.is_number_integer() || status < 200 || status > 599) {
-    return wrong("status: a number from 200 to 599 was expected");
-  }
-  out->status = status.get<std::uint16_t>();
-  if (object.contains("headers")) {
-    if (const auto read = read_headers(object["headers"], *out); !read) return read.error();
-  }
-  const auto text = object.value("body", json(""));
-  const auto bytes = object.value("body_base64", json(""));
-  if (!text.is_string() || !bytes.is_string()) return wrong("body: a text was expected");
-  out->body = text.get<std::string>();
-  if (object.contains("body_base64")) {
-    auto decoded = base::from_base64(bytes.get<std::string>());
-    if (!decoded || !out->body.empty())
-      return wrong("body_base64: base64 was expected, and no body");
+  out->status = status ? static_cast<std::uint16_t>(status->number(200, 599)) : 200;
+  if (headers) headers->each([&](const reader& pair) { add_field(pair, *out); });
+  if (body) out->body = body->text();
+  if (bytes) {
+    auto decoded = base::from_base64(bytes->text());
+    if (!decoded) bytes->refuse("is no base64");
+    if (!out->body.empty()) bytes->refuse("there is a body, too");
     out->body = *std::move(decoded);
   }
   if (http::has_no_body(out->status) && !out->body.empty()) {
-    return wrong("body: an answer with this status has none");
+    object.at(body ? "body" : "body_base64").refuse("an answer with this status has none");
   }
-  return answer_ptr(std::move(out));
+  return out;
 }
 
-constexpr std::array common_members{"reason", "dry_run", "force", "wait"};
-constexpr std::array answer_members{"status", "headers", "body", "body_base64"};
-constexpr std::array record_members{"key", "scope", "token"};
-constexpr std::array selection_members{"filter", "limit", "cursor"};
-
-template <class Names>
-bool has(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// The object, if all its members are known.
-result<json> read_object(std::string_view text, act which, bool selects) {
-  auto object = json::parse(text, nullptr, false);
-  if (!object.is_object()) return wrong("a JSON object was expected");
-  for (const auto& [name, value] : object.items()) {
-    const bool known = has(common_members, name) ||
-                       (which == act::complete && has(answer_members, name)) ||
-                       (selects ? has(selection_members, name) : has(record_members, name));
-    if (!known) return wrong("there is no member " + json_string(name, true));
+/// What every act may say; it has no members but these and `others`.
+void read_common(const reader& object, act which, std::vector<std::string_view> others,
+                 act_request& out) {
+  others.insert(others.end(), {"reason", "dry_run", "force", "wait"});
+  if (which == act::complete) {
+    others.insert(others.end(), {"status", "headers", "body", "body_base64"});
   }
-  return object;
+  object.has_only(others);
+  const auto reason = object.at("reason");
+  out.reason = reason.text();
+  if (base::trim(out.reason).empty()) reason.refuse("is empty; the audit log needs one");
+  if (out.reason.size() > reason_size_max) reason.refuse("has more than 1000 bytes");
+  object.take("dry_run", out.dry_run);
+  object.take("force", out.force);
+  object.take("wait", out.wait);
+  if (which == act::complete) out.answer = read_answer(object);
 }
 
-result<void> read_flag(const json& object, const char* name, bool& out) {
-  const auto value = object.value(name, json(out));
-  if (!value.is_boolean()) return wrong(std::string(name) + ": true or false was expected");
-  out = value.get<bool>();
-  return {};
+result<void> add_condition(const std::string& name, const reader& value, record_filter& out) {
+  if (value.json().is_boolean()) return out.add(name, value.as<bool>() ? "true" : "false");
+  if (name != "state" || !value.json().is_array()) return out.add(name, value.text());
+  if (value.json().empty()) value.refuse("is empty");
+  result<void> added;
+  value.each([&](const reader& one) {
+    if (added) added = out.add(name, one.text());
+  });
+  return added;
 }
 
-result<void> read_common(const json& object, act which, act_request& out) {
-  const auto reason = object.value("reason", json());
-  if (!reason.is_string() || base::trim(reason.get_ref<const std::string&>()).empty()) {
-    return wrong("reason: a text is required, for the audit log");
-  }
-  out.reason = reason.get<std::string>();
-  if (out.reason.size() > reason_size_max) return wrong("reason: at most 1000 bytes");
-  if (auto read = read_flag(object, "dry_run", out.dry_run); !read) return read;
-  if (auto read = read_flag(object, "force", out.force); !read) return read;
-  if (auto read = read_flag(object, "wait", out.wait); !read) return read;
-  if (which != act::complete) return {};
-  auto answer = read_answer(object);
-  if (!answer) return answer.error();
-  out.answer = *std::move(answer);
-  return {};
-}
-
-result<std::string> read_text(const json& object, const char* name) {
-  const auto value = object.value(name, json(""));
-  if (!value.is_string()) return wrong(std::string(name) + ": a text was expected");
-  return value.get<std::string>();
-}
-
-result<void> add_condition(const std::string& name, const json& value, record_filter& out) {
-  if (value.is_string()) return out.add(name, value.get<std::string>());
-  if (value.is_boolean()) return out.add(name, value.get<bool>() ? "true" : "false");
-  if (name != "state" || !value.is_array()) return wrong("filter: " + name + ": expected a text");
-  if (value.empty()) return wrong("filter: state: a state at least was expected");
-  for (const auto& one : value) {
-    if (!one.is_string()) return wrong("filter: state: expected texts");
-    if (auto added = out.add(name, one.get<std::string>()); !added) return added;
-  }
-  return {};
-}
-
-result<record_filter> read_filter(const json& object) {
-  const auto conditions = object.value("filter", json());
-  if (!conditions.is_object() || conditions.empty()) {
-    return wrong("filter: an object with a condition at least was expected");
-  }
+record_filter read_filter(const reader& conditions) {
   record_filter out;
-  for (const auto& [name, value] : conditions.items()) {
-    if (auto added = add_condition(name, value, out); !added) return added.error();
-  }
-  if (!out.any()) return wrong("filter: attention: false chooses nothing; add a condition");
+  conditions.members([&](const std::string& name, const reader& value) {
+    if (const auto added = add_condition(name, value, out); !added) {
+      throw base::malformed_json{added.error().detail};  // it names the condition
+    }
+  });
+  if (conditions.json().empty()) conditions.refuse("has no condition");
+  if (!out.any()) conditions.refuse("attention: false chooses nothing; add a condition");
   out.limit_to_unknown();
   return out;
 }
@@ -165,44 +112,35 @@ std::string_view name_of(act which) noexcept {
 }
 
 result<act_request> read_act(std::string_view text, act which) {
-  const auto object = read_object(text, which, false);
-  if (!object) return object.error();
-  act_request out;
-  if (auto read = read_common(*object, which, out); !read) return read.error();
-  const auto key = read_text(*object, "key");
-  const auto scope = read_text(*object, "scope");
-  if (!key || !scope) return key ? scope.error() : key.error();
-  if (!key->empty()) out.key = *key;
-  if (digest whole{}; base::from_hex(*scope, whole)) out.scope = whole;
-  if (!scope->empty() && !out.scope) return wrong("scope: a digest of 64 hex digits was expected");
-  if (object->contains("token")) {
-    const auto& given = (*object)["token"];
-    if (!given.is_number_unsigned() || given == 0) {
-      return wrong("token: that of the record as it was read was expected");
+  return base::read_json<json>(text, "the body", [which](const reader& object) {
+    act_request out;
+    read_common(object, which, {"key", "scope", "token"}, out);
+    object.take("key", out.key);
+    if (out.key && out.key->empty()) out.key.reset();
+    std::string scope;
+    object.take("scope", scope);
+    if (digest whole{}; base::from_hex(scope, whole)) out.scope = whole;
+    if (!scope.empty() && !out.scope) object.at("scope").refuse("is no digest of 64 hex digits");
+    object.take("token", out.token);
+    if (object.find("token") && out.token == 0) {
+      object.at("token").refuse("is not that of the record as it was read");
     }
-    out.token = given.get<token>();
-  }
-  return out;
+    return out;
+  });
 }
 
 result<selection_request> read_selection(std::string_view text, act which) {
-  const auto object = read_object(text, which, true);
-  if (!object) return object.error();
-  selection_request out;
-  out.act.dry_run = true;
-  if (auto read = read_common(*object, which, out.act); !read) return read.error();
-  auto filter = read_filter(*object);
-  if (!filter) return filter.error();
-  out.filter = *std::move(filter);
-  const auto cursor = read_text(*object, "cursor");
-  if (!cursor) return cursor.error();
-  out.cursor = *cursor;
-  const auto limit = object->value("limit", json(out.limit));
-  if (!limit.is_number_integer() || limit < 1 || limit > selection_request::limit_max) {
-    return wrong("limit: a number from 1 to 1000 was expected");
-  }
-  out.limit = limit.get<std::size_t>();
-  return out;
+  return base::read_json<json>(text, "the body", [which](const reader& object) {
+    selection_request out;
+    out.act.dry_run = true;
+    read_common(object, which, {"filter", "limit", "cursor"}, out.act);
+    out.filter = read_filter(object.at("filter"));
+    object.take("cursor", out.cursor);
+    if (const auto limit = object.find("limit")) {
+      out.limit = limit->number(1, selection_request::limit_max);
+    }
+    return out;
+  });
 }
 
 }  // namespace onceguard::admin

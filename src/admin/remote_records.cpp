@@ -7,7 +7,7 @@
 #include "admin/client.hpp"
 #include "base/base64.hpp"
 #include "base/hash.hpp"
-#include "base/json_member.hpp"
+#include "base/json_reader.hpp"
 #include "store/record_filter.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
@@ -85,13 +85,13 @@ void append_parameter(std::string& path, std::string_view name, std::string_view
 
 unreadable_record read_unreadable(const ordered_json& object) {
   unreadable_record out;
-  if (!base::from_hex(object.value("record", ""), out.id)) out.id = {};
-  out.why = object.value("why", "");
+  if (!base::from_hex(base::text_in(object, "record"), out.id)) out.id = {};
+  out.why = base::text_in(object, "why");
   return out;
 }
 
 bool is_unreadable(const ordered_json& object) {
-  return object.is_object() && object.value("state", "") == "unreadable";
+  return base::text_in(object, "state") == "unreadable";
 }
 
 ordered_json act_of(const resolution& change, const std::string& reason) {
@@ -155,8 +155,9 @@ awaitable<result<resolve_decision>> remote_records::resolve(resolution request,
   if (!outcome) co_return refused(target_, *got);
   resolve_decision out;
   out.outcome = *outcome;
-  out.retry_after = milliseconds(got->body.value("retry_after_ms", std::int64_t{0}));
-  out.forgets_answer = got->body.value("forgets_answer", false);
+  const auto& body = got->body;
+  out.retry_after = milliseconds(base::member<std::int64_t>(body, "retry_after_ms").value_or(0));
+  out.forgets_answer = base::member<bool>(body, "forgets_answer").value_or(false);
   co_return out;
 }
 
@@ -200,13 +201,16 @@ awaitable<result<counts>> remote_records::count(std::string cursor, milliseconds
   append_parameter(path, "cursor", cursor);
   const auto got = get(target_, std::move(path), timeout);
   if (!got) co_return got.error();
-  const auto found = got->body.value("counts", ordered_json::object());
+  const auto* const found = base::find_member(got->body, "counts");
+  if (found == nullptr) co_return strange(target_);
+  const auto number = [&](const char* name) {
+    return base::member<std::uint64_t>(*found, name).value_or(0);
+  };
   counts out;
   for (std::size_t i = 1; i <= observed_states; ++i) {
-    const auto name = std::string(name_of(static_cast<observed_state>(i)));
-    out.by_state[i] = found.value(name, std::uint64_t{0});
+    out.by_state[i] = number(std::string(name_of(static_cast<observed_state>(i))).c_str());
   }
-  out.unreadable = found.value("unreadable", std::uint64_t{0});
+  out.unreadable = number("unreadable");
   out.cursor = got->text("cursor");
   co_return out;
 }

@@ -1,110 +1,91 @@
 #include "advise/table.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_member.hpp"
+#include "base/json_reader.hpp"
 
 namespace onceguard::advise {
 namespace {
 
-using base::check_members;
-using base::malformed_json;
-using base::refuse_json;
 using json = nlohmann::ordered_json;  // answers are asked in the order of the file
+using reader = base::json_reader<json>;
 
-const json& member_of(const json& object, const std::string& where, const char* name) {
-  if (!object.is_object()) refuse_json(where, "is no object");
-  if (!object.contains(name)) refuse_json(where, std::string(name) + " is missing");
-  return object[name];
-}
-
-std::string text_of(const json& object, const std::string& where, const char* name) {
-  const auto& value = member_of(object, where, name);
-  if (!value.is_string() || value.get<std::string>().empty()) {
-    refuse_json(where, std::string(name) + " is no text");
-  }
-  return value.get<std::string>();
-}
-
-std::vector<std::string> lines_of(const json& object, const std::string& where, const char* name) {
-  const auto& value = member_of(object, where, name);
-  if (!value.is_array() || value.empty()) refuse_json(where, std::string(name) + " is no list");
-  std::vector<std::string> out;
-  for (const auto& line : value) {
-    if (!line.is_string()) refuse_json(where, std::string(name) + " has what is no text");
-    out.push_back(line.get<std::string>());
-  }
+std::string text_of(const reader& object, const char* name) {
+  auto out = object.at(name).text();
+  if (out.empty()) object.at(name).refuse("is empty");
   return out;
 }
 
+std::vector<std::string> lines_of(const reader& object, const char* name) {
+  std::vector<std::string> out;
+  object.at(name).each([&](const reader& line) { out.push_back(line.text()); });
+  if (out.empty()) object.at(name).refuse("is empty");
+  return out;
+}
+
+/// The index of what the member names.
 template <class Named>
-std::optional<std::size_t> index_of(const std::vector<Named>& all, const std::string& name) {
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Named& one) { return one.name == name; });
-  if (found == all.end()) return std::nullopt;
+std::size_t find(const std::vector<Named>& all, const reader& object, const char* member) {
+  const auto name = text_of(object, member);
+  const auto found = std::ranges::find(all, name, &Named::name);
+  if (found == all.end()) object.at(member).refuse("there is no " + name);
   return static_cast<std::size_t>(found - all.begin());
 }
 
-template <class Named>
-std::size_t find(const std::vector<Named>& all, const std::string& name, const std::string& where) {
-  const auto found = index_of(all, name);
-  if (!found) refuse_json(where, "there is no " + name);
-  return *found;
-}
-
-advice read_advice(const std::string& name, const json& source) {
-  const auto where = "advice." + name;
-  check_members(source, where, {"title", "because", "language", "begin", "not", "page"});
+advice read_advice(const std::string& name, const reader& source) {
+  source.has_only({"title", "because", "language", "begin", "not", "page"});
   return {name,
-          text_of(source, where, "title"),
-          text_of(source, where, "because"),
-          text_of(source, where, "language"),
-          lines_of(source, where, "begin"),
-          lines_of(source, where, "not"),
-          text_of(source, where, "page")};
+          text_of(source, "title"),
+          text_of(source, "because"),
+          text_of(source, "language"),
+          lines_of(source, "begin"),
+          lines_of(source, "not"),
+          text_of(source, "page")};
 }
 
 /// Sets the choices of a question whose name is known.
-void read_choices(table& all, question& entry, const json& source) {
-  const auto where = "questions." + entry.name;
-  check_members(source, where, {"text", "answers"});
-  entry.text = text_of(source, where, "text");
-  const auto& answers = member_of(source, where, "answers");
-  if (!answers.is_object() || answers.size() < 2) refuse_json(where, "has fewer than two answers");
-  for (const auto& [name, answer] : answers.items()) {
-    const auto here = where + "." + name;
-    check_members(answer, here, {"text", "next", "advice"});
-    choice made{name, text_of(answer, here, "text"), 0, answer.contains("advice")};
-    if (made.ends == answer.contains("next")) refuse_json(here, "has not one of next and advice");
-    made.next = made.ends ? find(all.advices, text_of(answer, here, "advice"), here)
-                          : find(all.questions, text_of(answer, here, "next"), here);
+void read_choices(table& all, question& entry, const reader& source) {
+  source.has_only({"text", "answers"});
+  entry.text = text_of(source, "text");
+  source.at("answers").members([&](const std::string& name, const reader& answer) {
+    answer.has_only({"text", "next", "advice"});
+    choice made{name, text_of(answer, "text"), 0, answer.find("advice").has_value()};
+    if (made.ends == answer.find("next").has_value()) {
+      answer.refuse("has not one of next and advice");
+    }
+    made.next =
+        made.ends ? find(all.advices, answer, "advice") : find(all.questions, answer, "next");
     entry.choices.push_back(std::move(made));
-  }
+  });
+  if (entry.choices.size() < 2) source.refuse("has fewer than two answers");
 }
 
 /// Follows every way through the table.
 class walk {
  public:
-  explicit walk(const table& all)
-      : all_(all), reached_(all.questions.size()), given_(all.advices.size()) {}
+  walk(const table& all, const reader& source)
+      : all_(all), source_(source), reached_(all.questions.size()), given_(all.advices.size()) {}
 
   void check() {
     visit(all_.first);
     for (std::size_t i = 0; i < reached_.size(); ++i) {
-      if (!reached_[i]) refuse_json("questions." + all_.questions[i].name, "nothing leads to it");
+      if (!reached_[i]) refuse("questions", all_.questions[i].name, "nothing leads to it");
     }
     for (std::size_t i = 0; i < given_.size(); ++i) {
-      if (!given_[i]) refuse_json("advice." + all_.advices[i].name, "nothing leads to it");
+      if (!given_[i]) refuse("advice", all_.advices[i].name, "nothing leads to it");
     }
   }
 
  private:
+  [[noreturn]] void refuse(const char* list, const std::string& name, const char* fault) {
+    source_.at(list).at(name.c_str()).refuse(fault);
+  }
+
   void visit(std::size_t number) {
     if (std::find(way_.begin(), way_.end(), number) != way_.end()) {
-      refuse_json("questions." + all_.questions[number].name, "a way comes back to it");
+      refuse("questions", all_.questions[number].name, "a way comes back to it");
     }
     reached_[number] = true;
     way_.push_back(number);
@@ -119,36 +100,30 @@ class walk {
   }
 
   const table& all_;
+  const reader& source_;
   std::vector<bool> reached_;
   std::vector<bool> given_;
   std::vector<std::size_t> way_;
 };
 
-table read(const json& source) {
-  check_members(source, "the table", {"first", "questions", "advice"});
-  table out;
-  const auto& advices = member_of(source, "the table", "advice");
-  const auto& questions = member_of(source, "the table", "questions");
-  if (!advices.is_object()) refuse_json("advice", "is no object");
-  if (!questions.is_object()) refuse_json("questions", "is no object");
-  for (const auto& [name, one] : advices.items()) out.advices.push_back(read_advice(name, one));
-  for (const auto& [name, one] : questions.items()) out.questions.push_back({name, {}, {}});
-  for (auto& entry : out.questions) read_choices(out, entry, questions[entry.name]);
-  out.first = find(out.questions, text_of(source, "the table", "first"), "first");
-  walk(out).check();
-  return out;
-}
-
 }  // namespace
 
 result<table> read_table(std::string_view text) {
-  const auto source = json::parse(text, nullptr, false);
-  if (source.is_discarded()) return error(errc::invalid_argument, "the table: is no JSON");
-  try {
-    return read(source);
-  } catch (const malformed_json& fault) {
-    return error(errc::invalid_argument, fault.text);
-  }
+  return base::read_json<json>(text, "the table", [](const reader& source) {
+    source.has_only({"first", "questions", "advice"});
+    table out;
+    source.at("advice").members([&](const std::string& name, const reader& one) {
+      out.advices.push_back(read_advice(name, one));
+    });
+    const auto questions = source.at("questions");
+    questions.members([&](const std::string& name, const reader&) {
+      out.questions.push_back({name, {}, {}});
+    });
+    for (auto& entry : out.questions) read_choices(out, entry, questions.at(entry.name.c_str()));
+    out.first = find(out.questions, source, "first");
+    walk(out, source).check();
+    return out;
+  });
 }
 
 std::string page_of(const advice& given) {

@@ -8,7 +8,7 @@
 
 #include "aws/curl_handle.hpp"
 #include "base/field.hpp"
-#include "base/json_member.hpp"
+#include "base/json_reader.hpp"
 #include "base/time_text.hpp"
 #include "base/url.hpp"
 

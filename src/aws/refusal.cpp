@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_reader.hpp"
+
 namespace onceguard::aws {
 namespace {
 
@@ -17,14 +19,11 @@ bool contains(std::string_view text, std::string_view part) noexcept {
 refusal read_refusal(const std::string& body) {
   const auto parsed = nlohmann::json::parse(body, nullptr, false);
   refusal out;
-  if (!parsed.is_object()) return out;
-  for (const auto& [name, value] : parsed.items()) {
-    if (!value.is_string()) continue;
-    const auto& text = value.get_ref<const std::string&>();
-    // "com.amazonaws.sqs#QueueDoesNotExist"
-    if (name == "__type") out.code = text.substr(text.rfind('#') + 1);
-    if (name == "message" || name == "Message") out.words = text;
-  }
+  // "com.amazonaws.sqs#QueueDoesNotExist"
+  const auto type = base::text_in(parsed, "__type");
+  out.code = type.substr(type.rfind('#') + 1);
+  out.words = base::text_in(parsed, "message");
+  if (out.words.empty()) out.words = base::text_in(parsed, "Message");
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_reader.hpp"
 #include "client/answer_fields.hpp"
 
 namespace onceguard::client {
@@ -49,13 +50,8 @@ problem_document problem_of(const answer& got) {
     return out;
   }
   const auto whole = nlohmann::json::parse(got.body, nullptr, false);
-  if (!whole.is_object()) return out;
-  if (const auto type = whole.find("type"); type != whole.end() && type->is_string()) {
-    out.type = type->get<std::string>();
-  }
-  if (const auto again = whole.find("retryable"); again != whole.end() && again->is_boolean()) {
-    out.retryable = again->get<bool>();
-  }
+  out.type = base::text_in(whole, "type");
+  out.retryable = base::member<bool>(whole, "retryable");
   return out;
 }
 

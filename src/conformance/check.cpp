@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/field.hpp"
+#include "base/json_reader.hpp"
 
 namespace onceguard::conformance {
 namespace {
@@ -90,13 +91,13 @@ class comparison {
           media_type(values_of(answer_, "Content-Type")));
     const auto document = json::parse(answer_.body, nullptr, false);
     if (!document.is_object()) return add("body", "a problem document", answer_.body);
-    const auto type = text_member(document, "type");
+    const auto type = base::text_in(document, "type");
     const auto last = type.find_last_of(":/");
     equal("type of the problem", name, last == type.npos ? type : type.substr(last + 1));
     if (document.contains("status"))
       equal("status in the problem", status_text(answer_.status), document["status"].dump());
     for (const auto* member : {"title", "detail"})
-      if (document.contains(member) && text_member(document, member).empty())
+      if (document.contains(member) && base::text_in(document, member).empty())
         add(member + std::string(" of the problem"), "a text", document[member].dump());
     if (retryable)
       equal("retryable of the problem", json(*retryable).dump(),
@@ -108,11 +109,6 @@ class comparison {
   }
 
  private:
-  static std::string text_member(const json& document, const char* name) {
-    const auto found = document.find(name);
-    return found == document.end() || !found->is_string() ? "" : found->get<std::string>();
-  }
-
   void add(const std::string& subject, const std::string& expected, const std::string& got) {
     out_.push_back({step_, subject, shortened(expected), shortened(got)});
   }

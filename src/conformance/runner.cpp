@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
+#include "base/json_reader.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::conformance {
@@ -98,9 +99,8 @@ result<std::uint64_t> count_runs(const target& target, const std::string& counte
   http1::append_end_of_head(bytes);
   const auto answer = exchange(target, "GET", bytes, milliseconds{0});
   const auto document = json::parse(answer.body, nullptr, false);
-  if (answer.status == 200 && document.is_object() && document.contains("runs") &&
-      document["runs"].is_number_unsigned())
-    return document["runs"].get<std::uint64_t>();
+  const auto runs = base::member<std::uint64_t>(document, "runs");
+  if (answer.status == 200 && runs) return *runs;
   return error(errc::conflict, answer.status == 0
                                    ? answer.body
                                    : "GET " + target_path(target, path) + " was answered with " +
@@ -299,8 +299,7 @@ bool answers_bytes(const target& target) {
   plan.work = R"({"bytes":true})";
   const test_case nothing;
   const auto answer = case_run(target, nothing).send(plan);
-  const auto document = json::parse(answer.body, nullptr, false);
-  return !document.is_object() || !document.contains("run");
+  return base::find_member(json::parse(answer.body, nullptr, false), "run") == nullptr;
 }
 
 }  // namespace

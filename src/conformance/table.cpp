@@ -6,47 +6,22 @@
 #include <nlohmann/json.hpp>
 
 #include "base/field.hpp"
-#include "base/json_member.hpp"
+#include "base/json_reader.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::conformance {
 namespace {
 
-using base::check_members;
-using base::malformed_json;
-using base::refuse_json;
 using nlohmann::json;
+using reader = base::json_reader<json>;
 
 constexpr std::size_t size_max = 64u << 20;
 
-std::string text_of(const json& value, const std::string& where) {
-  if (!value.is_string()) refuse_json(where, "is no text");
-  return value.get<std::string>();
-}
-
-std::uint64_t number_of(const json& value, const std::string& where, std::uint64_t most) {
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
-    refuse_json(where, "is no whole number up to " + std::to_string(most));
-  return value.get<std::uint64_t>();
-}
-
-bool flag_of(const json& value, const std::string& where) {
-  if (!value.is_boolean()) refuse_json(where, "is neither true nor false");
-  return value.get<bool>();
-}
-
 /// The index of an earlier step, which the table counts from 1.
-std::size_t step_of(const json& value, const std::string& where, std::size_t steps_before) {
-  const auto number = number_of(value, where, steps_before);
-  if (number == 0) refuse_json(where, "steps count from 1");
+std::size_t step_of(const reader& value, std::size_t steps_before) {
+  const auto number = value.number(0, steps_before);
+  if (number == 0) value.refuse("steps count from 1");
   return static_cast<std::size_t>(number) - 1;
-}
-
-template <class Each>
-void for_each(const json& list, const std::string& where, const Each& each) {
-  if (!list.is_array()) refuse_json(where, "is no list");
-  for (std::size_t i = 0; i < list.size(); ++i)
-    each(list[i], where + "[" + std::to_string(i) + "]");
 }
 
 /// The 256 bytes that the test service answers with for `bytes`.
@@ -58,135 +33,120 @@ std::string all_bytes() {
 
 /// One value, or a list of them.
 template <class Each>
-void one_or_more(const json& value, const std::string& where, const Each& each) {
-  if (value.is_array()) return for_each(value, where, each);
-  each(value, where);
+void one_or_more(const reader& value, const Each& each) {
+  if (value.json().is_array()) return value.each(each);
+  each(value);
 }
 
 /// A text; { "size": N }: so many letters x, the last one `last`; { "bytes": true }.
-std::string body_of(const json& value, const std::string& where) {
-  if (!value.is_object()) return text_of(value, where);
-  if (value == json{{"bytes", true}}) return all_bytes();
-  check_members(value, where, {"size", "last"});
-  std::string out(number_of(value.value("size", json()), where + ".size", size_max), 'x');
-  if (!value.contains("last")) return out;
-  const auto last = text_of(value["last"], where + ".last");
-  if (last.size() != 1 || out.empty()) refuse_json(where + ".last", "is no letter of the body");
-  out.back() = last.front();
+std::string body_of(const reader& value) {
+  if (!value.json().is_object()) return value.text();
+  if (value.json() == json{{"bytes", true}}) return all_bytes();
+  value.has_only({"size", "last"});
+  std::string out(value.at("size").number(0, size_max), 'x');
+  if (const auto last = value.find("last")) {
+    if (last->text().size() != 1 || out.empty()) last->refuse("is no letter of the body");
+    out.back() = last->text().front();
+  }
   return out;
 }
 
 /// Milliseconds, or "long".
-duration duration_of(const json& value, const std::string& where) {
-  if (value == "long") return {milliseconds{0}, true};
-  return {milliseconds{number_of(value, where, 60'000)}, false};
+duration duration_of(const reader& value) {
+  if (value.json() == "long") return {milliseconds{0}, true};
+  return {milliseconds{value.number(0, 60'000)}, false};
 }
 
-name_and_value field_of(const json& value, const std::string& where) {
-  if (!value.is_array() || value.size() != 2) refuse_json(where, "is no pair of name and value");
-  name_and_value out{text_of(value[0], where), text_of(value[1], where)};
-  if (!http1::is_token(out.first)) refuse_json(where, "the name is no token");
-  if (!http1::is_field_value(out.second)) refuse_json(where, "the value has control characters");
+std::string field_value_of(const reader& value) {
+  auto out = value.text();
+  if (!http1::is_field_value(out)) value.refuse("has control characters");
   return out;
 }
 
-void read_work(const json& source, const std::string& where, request_plan& out) {
-  check_members(source, where, {"status", "delay", "fields", "size", "bytes", "break"});
-  auto work = source;
-  if (work.contains("delay")) out.delay = duration_of(work["delay"], where + ".delay");
+name_and_value field_of(const reader& value) {
+  auto out = value.pair();
+  if (!http1::is_token(out.first)) value.refuse("the name is no token");
+  if (!http1::is_field_value(out.second)) value.refuse("the value has control characters");
+  return out;
+}
+
+void read_work(const reader& source, request_plan& out) {
+  source.has_only({"status", "delay", "fields", "size", "bytes", "break"});
+  auto work = source.json();
+  if (const auto delay = source.find("delay")) out.delay = duration_of(*delay);
   work.erase("delay");
   out.work = work.dump(-1, ' ', true);
   out.wants_bytes = work.contains("bytes");
-  for_each(work.value("fields", json::array()), where + ".fields",
-           [&](const json& value, const std::string& location) {
-             out.work_fields.push_back(field_of(value, location).first);
-           });
+  if (const auto fields = source.find("fields")) {
+    fields->each([&](const reader& one) { out.work_fields.push_back(field_of(one).first); });
+  }
 }
 
-void read_keys(const json& source, const std::string& where, request_plan& out) {
+void read_keys(const reader& source, request_plan& out) {
   out.keys.clear();
-  const auto add = [&](const json& value, const std::string& location) {
-    out.keys.push_back(text_of(value, location));
-    if (!http1::is_field_value(out.keys.back())) refuse_json(location, "has control characters");
-  };
-  if (source.is_array()) for_each(source, where, add);
-  if (!source.is_array() && !source.is_null()) add(source, where);
+  if (source.json().is_null()) return;
+  one_or_more(source, [&](const reader& value) { out.keys.push_back(field_value_of(value)); });
 }
 
-request_plan request_of(const json& source, const std::string& where) {
-  check_members(source, where,
-                {"method", "path", "key", "caller", "fields", "body", "chunked", "work"});
+request_plan request_of(const reader& source) {
+  source.has_only({"method", "path", "key", "caller", "fields", "body", "chunked", "work"});
   request_plan out;
-  if (source.contains("method")) out.method = text_of(source["method"], where + ".method");
-  if (!http1::is_token(out.method)) refuse_json(where + ".method", "is no token");
-  if (source.contains("path")) out.path = text_of(source["path"], where + ".path");
+  source.take("method", out.method);
+  if (!http1::is_token(out.method)) source.at("method").refuse("is no token");
+  source.take("path", out.path);
   const bool visible =
       std::all_of(out.path.begin(), out.path.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (!out.path.starts_with('/') || !visible) refuse_json(where + ".path", "is no path");
-  if (source.contains("key")) read_keys(source["key"], where + ".key", out);
-  if (source.contains("caller")) {
+  if (!out.path.starts_with('/') || !visible) source.at("path").refuse("is no path");
+  if (const auto key = source.find("key")) read_keys(*key, out);
+  if (const auto caller = source.find("caller")) {
     out.caller.reset();
-    if (!source["caller"].is_null()) out.caller = text_of(source["caller"], where + ".caller");
-    if (out.caller && !http1::is_field_value(*out.caller))
-      refuse_json(where + ".caller", "has control characters");
+    if (!caller->json().is_null()) out.caller = field_value_of(*caller);
   }
-  if (source.contains("fields")) {
+  if (const auto fields = source.find("fields")) {
     out.fields.clear();
-    for_each(source["fields"], where + ".fields",
-             [&](const json& value, const std::string& location) {
-               out.fields.push_back(field_of(value, location));
-             });
+    fields->each([&](const reader& one) { out.fields.push_back(field_of(one)); });
   }
-  if (source.contains("body")) out.body = body_of(source["body"], where + ".body");
-  if (source.contains("chunked")) out.chunked = flag_of(source["chunked"], where + ".chunked");
-  if (source.contains("work")) read_work(source["work"], where + ".work", out);
+  if (const auto body = source.find("body")) out.body = body_of(*body);
+  source.take("chunked", out.chunked);
+  if (const auto work = source.find("work")) read_work(*work, out);
   return out;
 }
 
-field_rule field_rule_of(const std::string& name, const json& value, const std::string& where) {
+field_rule field_rule_of(const std::string& name, const reader& value) {
   field_rule out{name, {}, false};
-  if (value.is_object()) {
-    check_members(value, where, {"form"});
-    if (value.value("form", json()) != "seconds")
-      refuse_json(where + ".form", "is not \"seconds\"");
+  if (value.json().is_object()) {
+    value.has_only({"form"});
+    const auto form = value.at("form");
+    if (form.text() != "seconds") form.refuse("is not \"seconds\"");
     out.seconds = true;
-  } else if (value.is_array()) {
-    for_each(value, where, [&](const json& one, const std::string& location) {
-      out.values.push_back(text_of(one, location));
-    });
-  } else if (!value.is_null()) {
-    out.values.push_back(text_of(value, where));
+  } else if (!value.json().is_null()) {
+    one_or_more(value, [&](const reader& one) { out.values.push_back(one.text()); });
   }
   return out;
 }
 
-expectation expectation_of(const json& source, const std::string& where, std::size_t before) {
-  check_members(
-      source, where,
+expectation expectation_of(const reader& source, std::size_t before) {
+  source.has_only(
       {"status", "same_answer", "replay", "fields", "problem", "retryable", "body", "runs"});
   expectation out;
-  if (source.contains("status"))
-    one_or_more(
-        source["status"], where + ".status", [&](const json& value, const std::string& location) {
-          out.statuses.push_back(static_cast<std::uint16_t>(number_of(value, location, 599)));
-        });
-  if (source.contains("same_answer"))
-    out.same_answer = step_of(source["same_answer"], where + ".same_answer", before);
-  if (source.contains("replay")) out.replay = step_of(source["replay"], where + ".replay", before);
-  if (source.contains("fields")) {
-    if (!source["fields"].is_object()) refuse_json(where + ".fields", "is no object");
-    for (const auto& [name, value] : source["fields"].items())
-      out.fields.push_back(field_rule_of(name, value, where + ".fields." + name));
+  if (const auto status = source.find("status")) {
+    one_or_more(*status, [&](const reader& value) {
+      out.statuses.push_back(static_cast<std::uint16_t>(value.number(0, 599)));
+    });
   }
-  if (source.contains("problem")) out.problem = text_of(source["problem"], where + ".problem");
-  if (source.contains("retryable"))
-    out.retryable = flag_of(source["retryable"], where + ".retryable");
-  if (source.contains("body")) out.body = body_of(source["body"], where + ".body");
-  if (source.contains("runs"))
-    one_or_more(source["runs"], where + ".runs",
-                [&](const json& value, const std::string& location) {
-                  out.runs.push_back(number_of(value, location, size_max));
-                });
+  if (const auto same = source.find("same_answer")) out.same_answer = step_of(*same, before);
+  if (const auto replay = source.find("replay")) out.replay = step_of(*replay, before);
+  if (const auto fields = source.find("fields")) {
+    fields->members([&](const std::string& name, const reader& value) {
+      out.fields.push_back(field_rule_of(name, value));
+    });
+  }
+  source.take("problem", out.problem);
+  source.take("retryable", out.retryable);
+  if (const auto body = source.find("body")) out.body = body_of(*body);
+  if (const auto runs = source.find("runs")) {
+    one_or_more(*runs, [&](const reader& value) { out.runs.push_back(value.number(0, size_max)); });
+  }
   return out;
 }
 
@@ -197,30 +157,27 @@ constexpr std::array<std::pair<const char*, step_kind>, 5> acts{{{"send", step_k
                                                                  {"leave", step_kind::leave},
                                                                  {"pause", step_kind::pause}}};
 
-void read_act(const json& source, const std::string& where, const std::vector<step>& before,
-              step& out) {
-  const auto has = [&](const auto& act) { return source.contains(act.first); };
+void read_act(const reader& source, const std::vector<step>& before, step& out) {
+  const auto has = [&](const auto& act) { return source.find(act.first).has_value(); };
   const auto found = std::find_if(acts.begin(), acts.end(), has);
   if (std::count_if(acts.begin(), acts.end(), has) != 1)
-    refuse_json(where, "needs one of send, start, await, leave and pause");
-  const auto& value = source[found->first];
-  const auto location = where + "." + found->first;
+    source.refuse("needs one of send, start, await, leave and pause");
+  const auto value = source.at(found->first);
   out.kind = found->second;
   if (out.kind == step_kind::await) {
-    out.awaited = step_of(value, location, before.size());
-    if (before[out.awaited].kind != step_kind::start)
-      refuse_json(where, "that step was not started");
+    out.awaited = step_of(value, before.size());
+    if (before[out.awaited].kind != step_kind::start) source.refuse("that step was not started");
   } else if (out.kind == step_kind::pause) {
-    out.pause = duration_of(value, location);
+    out.pause = duration_of(value);
   } else {
-    out.request = request_of(value, location);
+    out.request = request_of(value);
   }
-  if (out.kind == step_kind::start && source.contains("expect"))
-    refuse_json(where, "the answer of start is expected by await");
-  if (source.contains("by")) {
-    if (out.kind != step_kind::leave) refuse_json(where, "by belongs to leave");
-    const auto way = text_of(source["by"], where + ".by");
-    if (way != "close" && way != "reset") refuse_json(where + ".by", "is neither close nor reset");
+  if (out.kind == step_kind::start && source.find("expect"))
+    source.refuse("the answer of start is expected by await");
+  if (const auto ending = source.find("by")) {
+    if (out.kind != step_kind::leave) source.refuse("by belongs to leave");
+    const auto way = ending->text();
+    if (way != "close" && way != "reset") ending->refuse("is neither close nor reset");
     out.reset = way == "reset";
   }
 }
@@ -237,52 +194,45 @@ std::vector<std::string> fields_of(const std::vector<step>& before, std::size_t 
   return out;
 }
 
-step step_of(const json& source, const std::string& where, const std::vector<step>& before) {
-  check_members(source, where,
-                {"send", "start", "await", "leave", "by", "pause", "times", "expect"});
+step step_of(const reader& source, const std::vector<step>& before) {
+  source.has_only({"send", "start", "await", "leave", "by", "pause", "times", "expect"});
   step out;
-  read_act(source, where, before, out);
-  if (source.contains("times")) {
-    if (out.kind != step_kind::send) refuse_json(where, "times belongs to send");
-    out.times = static_cast<std::size_t>(number_of(source["times"], where + ".times", 100));
-    if (out.times == 0) refuse_json(where, "times is 0");
+  read_act(source, before, out);
+  if (const auto times = source.find("times")) {
+    if (out.kind != step_kind::send) source.refuse("times belongs to send");
+    out.times = static_cast<std::size_t>(times->number(1, 100));
   }
-  out.expected =
-      expectation_of(source.value("expect", json::object()), where + ".expect", before.size());
+  const auto expect = source.find("expect");
+  if (!expect) return out;
+  out.expected = expectation_of(*expect, before.size());
   for (const auto& earlier : {out.expected.same_answer, out.expected.replay}) {
     if (!earlier) continue;
     if (before[*earlier].kind == step_kind::start)
-      refuse_json(where + ".expect", "the answer of start is that of its await");
+      expect->refuse("the answer of start is that of its await");
     if (before[*earlier].kind != step_kind::send && before[*earlier].kind != step_kind::await)
-      refuse_json(where + ".expect", "that step has no answer");
+      expect->refuse("that step has no answer");
   }
   if (out.expected.replay) out.expected.replay_fields = fields_of(before, *out.expected.replay);
   return out;
 }
 
-test_case case_of(const json& source, const std::string& where) {
-  check_members(source, where, {"name", "levels", "strength", "rule", "says", "steps", "variants"});
+test_case case_of(const reader& source) {
+  source.has_only({"name", "levels", "strength", "rule", "says", "steps", "variants"});
   test_case out;
-  const auto text = [&](const char* name) {
-    return text_of(source.value(name, json()), where + "." + name);
-  };
-  out.name = text("name");
-  out.strength = text("strength");
+  out.name = source.at("name").text();
+  out.strength = source.at("strength").text();
   if (out.strength != "MUST" && out.strength != "SHOULD")
-    refuse_json(where + ".strength", "is neither MUST nor SHOULD");
-  out.rule = text("rule");
-  out.says = text("says");
-  for_each(source.value("levels", json()), where + ".levels",
-           [&](const json& value, const std::string& location) {
-             const auto found = level_of(text_of(value, location));
-             if (!found) refuse_json(location, "is neither draft nor onceguard");
-             out.levels.push_back(*found);
-           });
-  for_each(source.value("steps", json()), where + ".steps",
-           [&](const json& value, const std::string& location) {
-             out.steps.push_back(step_of(value, location, out.steps));
-           });
-  if (out.steps.empty()) refuse_json(where + ".steps", "is empty");
+    source.at("strength").refuse("is neither MUST nor SHOULD");
+  out.rule = source.at("rule").text();
+  out.says = source.at("says").text();
+  source.at("levels").each([&](const reader& value) {
+    const auto found = level_of(value.text());
+    if (!found) value.refuse("is neither draft nor onceguard");
+    out.levels.push_back(*found);
+  });
+  source.at("steps").each(
+      [&](const reader& value) { out.steps.push_back(step_of(value, out.steps)); });
+  if (out.steps.empty()) source.at("steps").refuse("is empty");
   return out;
 }
 
@@ -309,20 +259,17 @@ void fill_in(json& value, const json& variant) {
   value = text;
 }
 
-void add_cases(const json& source, const std::string& where, std::vector<test_case>& cases) {
-  if (!source.is_object() || !source.contains("variants")) {
-    cases.push_back(case_of(source, where));
-    return;
-  }
-  for_each(source["variants"], where + ".variants",
-           [&](const json& variant, const std::string& location) {
-             if (!variant.is_object()) refuse_json(location, "is no object");
-             auto filled = source;
-             filled.erase("variants");
-             fill_in(filled, variant);
-             cases.push_back(case_of(filled, location));
-             cases.back().name += "/" + text_of(variant.value("name", json()), location + ".name");
-           });
+void add_cases(const reader& source, std::vector<test_case>& cases) {
+  const auto variants = source.find("variants");
+  if (!variants) return cases.push_back(case_of(source));
+  variants->each([&](const reader& variant) {
+    auto filled = source.json();
+    filled.erase("variants");
+    const auto name = variant.at("name").text();
+    fill_in(filled, variant.json());
+    cases.push_back(case_of(variant.with(filled)));
+    cases.back().name += "/" + name;
+  });
 }
 
 }  // namespace
@@ -350,25 +297,19 @@ std::string_view name_of(level level) noexcept {
 }
 
 result<table> read_table(std::string_view text) {
-  const auto document = json::parse(text, nullptr, false);
-  if (document.is_discarded()) return error(errc::invalid_argument, "is no JSON");
-  try {
-    check_members(document, "the table", {"version", "cases"});
+  return base::read_json<json>(text, "the table", [](const reader& source) {
+    source.has_only({"version", "cases"});
     table out;
-    out.version = number_of(document.value("version", json()), "version", 1u << 30);
-    if (out.version != table_version)
-      refuse_json("version", "this program reads version " + std::to_string(table_version));
-    for_each(document.value("cases", json()), "cases",
-             [&](const json& value, const std::string& location) {
-               add_cases(value, location, out.cases);
-             });
+    out.version = source.at("version").number(0, 1u << 30);
+    if (out.version != table_version) {
+      source.at("version").refuse("this program reads version " + std::to_string(table_version));
+    }
+    source.at("cases").each([&](const reader& one) { add_cases(one, out.cases); });
     for (auto one = out.cases.begin(); one != out.cases.end(); ++one)
       for (auto other = out.cases.begin(); other != one; ++other)
-        if (one->name == other->name) refuse_json("cases", "two are called " + one->name);
+        if (one->name == other->name) source.at("cases").refuse("two are called " + one->name);
     return out;
-  } catch (const malformed_json& fault) {
-    return error(errc::invalid_argument, fault.text);
-  }
+  });
 }
 
 }  // namespace onceguard::conformance

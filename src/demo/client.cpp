@@ -7,6 +7,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/json_reader.hpp"
 #include "base/rethrow.hpp"
 #include "demo/wire.hpp"
 
@@ -26,8 +27,7 @@ bool reply::replayed() const { return message.header("Idempotent-Replayed") == "
 std::string reply::problem() const {
   if (!message.header("Content-Type").starts_with("application/problem+json")) return {};
   const auto problem = nlohmann::json::parse(message.body, nullptr, false);
-  if (!problem.is_object()) return {};
-  const std::string type = problem.value("type", "");
+  const auto type = base::text_in(problem, "type");
   return type.substr(type.find_last_of(":/") + 1);
 }
 

@@ -19,6 +19,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/json_reader.hpp"
 #include "base/rethrow.hpp"
 #include "demo/wire.hpp"
 
@@ -47,8 +48,8 @@ struct guard::listening {
   explicit listening(const asio::any_io_executor& executor) : report_timer(executor, patience) {}
   void read(std::optional<std::string_view> line) {
     const auto entry = nlohmann::json::parse(line.value_or("{}"), nullptr, false);
-    if (entry.is_object() && entry.value("event", "") == "listening") {
-      address = entry.value("address", "");
+    if (base::text_in(entry, "event") == "listening") {
+      address = base::text_in(entry, "address");
     } else if (line && !address) {
       log.append(*line).append("\n");
     }

@@ -6,6 +6,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/json_reader.hpp"
 #include "base/rethrow.hpp"
 #include "demo/wire.hpp"
 
@@ -103,12 +104,12 @@ asio::awaitable<void> shop::serve(socket_ptr socket) {
 
 asio::awaitable<bool> shop::charge(tcp::socket& socket, const message& request) {
   const auto question = nlohmann::json::parse(request.body, nullptr, false);
-  if (!question.is_object() || !question.contains("order") || !question["order"].is_string()) {
+  const auto order = base::member<std::string>(question, "order");
+  if (!order) {
     const auto answer = answer_with(400, R"({"error":"an order is needed"})");
     co_return co_await write_all(socket, answer);
   }
-  const std::string order = question["order"];
-  ++orders_[order].arrived;
+  ++orders_[*order].arrived;
   tell();
   if (delay_.count() > 0) {
     asio::steady_timer work(context_, delay_);
@@ -116,10 +117,10 @@ asio::awaitable<bool> shop::charge(tcp::socket& socket, const message& request) 
   }
   nlohmann::ordered_json made;
   made["charge"] = "ch_" + std::to_string(++charges_);
-  made["order"] = order;
-  made["amount"] = question.value("amount", 0);
+  made["order"] = *order;
+  made["amount"] = base::member<int>(question, "amount").value_or(0);
   const auto body = made.dump() + "\n";
-  orders_[order].charges.push_back(body);
+  orders_[*order].charges.push_back(body);
   tell();
   if (loses_this_answer()) co_return false;
   const auto answer = answer_with(201, body);

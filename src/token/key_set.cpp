@@ -15,7 +15,7 @@
 #include <openssl/rsa.h>
 
 #include "base/base64.hpp"
-#include "base/json_member.hpp"
+#include "base/json_reader.hpp"
 #include "base/owned.hpp"
 
 namespace onceguard::tokens {
@@ -181,13 +181,11 @@ class key_reader {
   [[nodiscard]] bool is_for_signatures() const {
     const auto use = base::text_in(source_, "use");
     if (!use.empty() && use != "sig") return false;
-    const auto found = source_.find("key_ops");
-    if (found != source_.end() && found->is_array()) {
-      const bool verify = std::any_of(found->begin(), found->end(),
-                                      [](const json& one) { return one == "verify"; });
-      const bool sign =
-          std::any_of(found->begin(), found->end(), [](const json& one) { return one == "sign"; });
-      if (!verify && !sign) return false;
+    const auto* const uses = base::find_member(source_, "key_ops");
+    if (uses != nullptr && uses->is_array() &&
+        std::none_of(uses->begin(), uses->end(),
+                     [](const json& one) { return one == "verify" || one == "sign"; })) {
+      return false;
     }
     const auto alg = base::text_in(source_, "alg");
     return alg.empty() || find_algorithm(alg) != nullptr;
@@ -275,8 +273,8 @@ result<std::vector<key>> read_key_set(std::string_view text) {
   const auto fault = [](std::string why) { return error(errc::invalid_argument, std::move(why)); };
   const auto document = json::parse(text, nullptr, false);
   if (document.is_discarded()) return fault("is no JSON");
-  const auto listed = document.is_object() ? document.find("keys") : document.end();
-  if (!document.is_object() || listed == document.end() || !listed->is_array()) {
+  const auto* const listed = base::find_member(document, "keys");
+  if (listed == nullptr || !listed->is_array()) {
     return fault("is no JSON Web Key Set: an object with the array \"keys\" is expected");
   }
   if (listed->size() > keys_max) {

@@ -171,7 +171,8 @@ def test_a_running_operation_is_left_alone_without_force(running, own_upstream, 
 
 
 @pytest.mark.parametrize("body, words", [
-    (b"", "object"),
+    (b"", "the body: is no JSON"),
+    (b"[]", "the body: is no object"),
     ({"dry_run": True}, "reason"),
     ({"reason": "  "}, "reason"),
     ({"reason": "x", "status": 201}, "status"),

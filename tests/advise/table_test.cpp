@@ -42,21 +42,21 @@ TEST(table_of_advice, keeps_the_order_of_the_answers) {
 TEST(table_of_advice, names_what_is_wrong) {
   EXPECT_EQ(fault_of("{"), "the table: is no JSON");
   EXPECT_EQ(fault_of("[]"), "the table: is no object");
-  EXPECT_EQ(fault_of("{}"), "the table: advice is missing");
+  EXPECT_EQ(fault_of("{}"), "advice: is missing");
   EXPECT_EQ(fault_of(table_with("")), "first: there is no q");
   EXPECT_EQ(fault_of(table_with(R"("q": {"text": "?", "answers": {}})")),
             "questions.q: has fewer than two answers");
   EXPECT_EQ(fault_of(table_with(R"("q": {"text": "?", "answers": {"y": {"text": "y"},
                                    "n": {"text": "n", "advice": "a"}}})")),
-            "questions.q.y: has not one of next and advice");
+            "questions.q.answers.y: has not one of next and advice");
   EXPECT_EQ(fault_of(table_with(R"("q": {"text": "?", "answers": {"y": {"text": "y",
                                    "advice": "b"}, "n": {"text": "n", "advice": "a"}}})")),
-            "questions.q.y: there is no b");
+            "questions.q.answers.y.advice: there is no b");
   EXPECT_EQ(fault_of(table_with(R"("q": {"text": "?", "answers": {"y": {"text": "y",
                                    "next": "q"}, "n": {"text": "n", "advice": "a"}}})")),
             "questions.q: a way comes back to it");
   EXPECT_EQ(fault_of(table_with(R"("q": {"text": "", "answers": {}})")),
-            "questions.q: text is no text");
+            "questions.q.text: is empty");
   EXPECT_EQ(fault_of(table_with(R"("q": {"text": "?", "extra": 1})")),
             "questions.q: unknown member extra");
 }

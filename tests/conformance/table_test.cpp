@@ -83,7 +83,7 @@ TEST(conformance_table, variants_become_cases) {
 }
 
 TEST(conformance_table, a_fault_names_its_location) {
-  EXPECT_EQ(fault_of("{"), "is no JSON");
+  EXPECT_EQ(fault_of("{"), "the table: is no JSON");
   EXPECT_EQ(fault_of(R"({"version": 2, "cases": []})"), "version: this program reads version 1");
   EXPECT_EQ(fault_of(table_of(R"("steps": [])")), "cases[0].steps: is empty");
   EXPECT_EQ(fault_of(table_of(R"("steps": [{"send": {"methd": "GET"}}])")),

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/client.hpp"
+#include "base/json_reader.hpp"
 #include "cli/command.hpp"
 #include "text/json_text.hpp"
 
@@ -15,9 +16,9 @@ constexpr milliseconds patience{5'000};
 
 /// "store-away since 2026-…: connection refused", from an entry of /readyz.
 std::string reason_text(const json& entry) {
-  std::string out = entry.value("reason", "");
-  if (const auto since = entry.value("since", ""); !since.empty()) out += " since " + since;
-  if (const auto why = entry.value("why", ""); !why.empty()) out += ": " + why;
+  auto out = base::text_in(entry, "reason");
+  if (const auto since = base::text_in(entry, "since"); !since.empty()) out += " since " + since;
+  if (const auto why = base::text_in(entry, "why"); !why.empty()) out += ": " + why;
   return terminal_text(out);
 }
 
@@ -37,13 +38,14 @@ int run_health(const std::string& text) {
     return exit_ok;
   }
   const auto body = json::parse(answer->body, nullptr, false);
-  if (answer->status != 503 || !body.is_object() || !body.contains("reasons")) {
+  const auto* const reasons = base::find_member(body, "reasons");
+  if (answer->status != 503 || reasons == nullptr) {
     std::cerr << "onceguard: " << text << ": answered " << answer->status
               << " to /readyz; is it the admin listener of a gateway?\n";
     return exit_failed;
   }
   std::cout << "not ready\n";
-  for (const auto& entry : body["reasons"]) std::cout << "  " << reason_text(entry) << "\n";
+  for (const auto& entry : *reasons) std::cout << "  " << reason_text(entry) << "\n";
   return exit_failed;
 }
 

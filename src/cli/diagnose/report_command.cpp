@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/client.hpp"
+#include "base/json_reader.hpp"
 #include "cli/command.hpp"
 #include "cli/diagnose/traffic.hpp"
 #include "cli/flags/admin_flags.hpp"
@@ -35,9 +36,9 @@ result<traffic> ask_gateway(const admin::admin_target& target) {
   }
   if (answer->status == 200) return read_observation(answer->body);
   const auto body = nlohmann::json::parse(answer->body, nullptr, false);
-  const auto detail = body.is_object() ? body.value("detail", "") : std::string();
-  return admin::refusal_error(target.address, answer->status,
-                              "answered " + std::to_string(answer->status) + ": " + detail);
+  return admin::refusal_error(
+      target.address, answer->status,
+      "answered " + std::to_string(answer->status) + ": " + base::text_in(body, "detail"));
 }
 
 result<traffic> read_logs(const std::vector<std::string>& files) {

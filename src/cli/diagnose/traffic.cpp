@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/json_member.hpp"
+#include "base/json_reader.hpp"
 #include "base/time_text.hpp"
 
 namespace onceguard::cli {
@@ -27,10 +27,10 @@ std::uint64_t number(const json& object, const char* name) {
 
 numbers_by_name numbers(const json& object, const char* name) {
   numbers_by_name out;
-  if (const auto found = object.find(name); found != object.end() && found->is_object()) {
-    for (const auto& [member, value] : found->items()) {
-      if (value.is_number_unsigned()) out[member] = value.get<std::uint64_t>();
-    }
+  const auto* const found = base::find_member(object, name);
+  if (found == nullptr || !found->is_object()) return out;
+  for (const auto& [member, value] : found->items()) {
+    if (const auto number = base::value_of<std::uint64_t>(value)) out[member] = *number;
   }
   return out;
 }
@@ -107,13 +107,14 @@ std::uint64_t route_traffic::count(std::string_view outcome) const {
 
 result<traffic> read_observation(std::string_view bytes) {
   const auto whole = json::parse(bytes, nullptr, false);
-  if (!whole.is_object() || !whole.contains("routes") || !whole["routes"].is_array()) {
+  const auto* const routes = base::find_member(whole, "routes");
+  if (routes == nullptr || !routes->is_array()) {
     return error(errc::conflict, "no counts came; is it the admin listener of a gateway?");
   }
   traffic out;
   out.begin = base::time_text(static_cast<std::int64_t>(number(whole, "since_ms")));
   out.end = base::time_text(base::system_clock().wall_ms());
-  for (const auto& object : whole["routes"]) {
+  for (const auto& object : *routes) {
     if (object.is_object()) out.routes[base::text_in(object, "route")] = read_route(object);
   }
   return out;

@@ -6,7 +6,7 @@
 
 #include "base/base64.hpp"
 #include "base/hash.hpp"
-#include "base/json_member.hpp"
+#include "base/json_reader.hpp"
 #include "cli/keys/record_text.hpp"
 #include "core/record_codec.hpp"
 #include "text/json_text.hpp"

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/json_reader.hpp"
 #include "base/owned.hpp"
 #include "base/url.hpp"
 
@@ -67,12 +68,6 @@ std::string escaped(const std::string& text) {
   return out ? out.get() : "";
 }
 
-std::optional<std::int64_t> limit_of(const json& object, const char* name) {
-  if (!object.is_object() || !object.contains(name)) return std::nullopt;
-  const auto& value = object[name];
-  return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
-}
-
 /// As RabbitMQ has it: the lower one, unless one of them is negative, which takes the limit away.
 std::optional<std::int64_t> joined(std::optional<std::int64_t> one,
                                    std::optional<std::int64_t> other) {
@@ -91,28 +86,25 @@ int major_of(std::string_view version) {
 
 std::optional<queue_facts> facts_in(std::string_view answer, std::string_view version) {
   const auto queue = json::parse(answer, nullptr, false);
-  if (!queue.is_object() || !queue.contains("arguments")) return std::nullopt;
-  const auto& arguments = queue["arguments"];
-  // Policies stand among the statistics, which are empty for a moment after the queue's begin.
-  if (!queue.contains("effective_policy_definition")) {
-    queue_facts unknown;
-    unknown.is_complete = false;
-    return unknown;
-  }
-  const auto& policy = queue["effective_policy_definition"];
-  const auto has = [&](const json& object, const char* name) {
-    return object.is_object() && object.contains(name);
-  };
+  const auto* const arguments = base::find_member(queue, "arguments");
+  if (arguments == nullptr) return std::nullopt;
   queue_facts out;
-  out.has_dead_letters =
-      has(arguments, "x-dead-letter-exchange") || has(policy, "dead-letter-exchange");
-  const auto is_quorum = [](const json& type) {
+  // It stands among the statistics, which are empty for a moment after the queue's begin.
+  const auto* const policy = base::find_member(queue, "effective_policy_definition");
+  if (policy == nullptr) {
+    out.is_complete = false;
+    return out;
+  }
+  out.has_dead_letters = base::find_member(*arguments, "x-dead-letter-exchange") != nullptr ||
+                         base::find_member(*policy, "dead-letter-exchange") != nullptr;
+  const auto is_quorum = [](const std::string& type) {
     return type == "quorum" || type == "rabbit_quorum_queue";
   };
-  const bool counts = is_quorum(queue.value("type", json())) ||
-                      (has(arguments, "x-queue-type") && is_quorum(arguments["x-queue-type"]));
+  const bool counts = is_quorum(base::text_in(queue, "type")) ||
+                      is_quorum(base::text_in(*arguments, "x-queue-type"));
   if (!counts) return out;  // a classic queue has no limit
-  auto limit = joined(limit_of(arguments, "x-delivery-limit"), limit_of(policy, "delivery-limit"));
+  auto limit = joined(base::member<std::int64_t>(*arguments, "x-delivery-limit"),
+                      base::member<std::int64_t>(*policy, "delivery-limit"));
   if (!limit && major_of(version) >= 4) limit = usual_limit;
   if (limit && *limit >= 0) out.redeliveries_max = static_cast<std::uint64_t>(*limit);
   return out;

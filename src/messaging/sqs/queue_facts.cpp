@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_reader.hpp"
 #include "messaging/sqs/failure.hpp"
 
 namespace onceguard::messaging::sqs {
@@ -13,31 +14,25 @@ using nlohmann::json;
 
 /// Of an object's member, or of what the server should have sent and has not.
 const json& member(const connection& server, const json& object, const char* name) {
-  if (object.is_object() && object.contains(name)) return object[name];
+  if (const auto* const found = base::find_member(object, name)) return *found;
   throw failed{error(errc::conflict, server.name() + ": the answer of the server has no " + name)};
 }
 
 std::uint64_t number(const connection& server, const json& attributes, const char* name) {
-  const auto& value = member(server, attributes, name);
+  const auto text = base::value_of<std::string>(member(server, attributes, name)).value_or("");
   std::uint64_t out = 0;
-  if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
-    const auto* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, out);
-    if (read.ec == std::errc() && read.ptr == end) return out;
-  }
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, out);
+  if (read.ec == std::errc() && read.ptr == end) return out;
   throw failed{error(errc::conflict, server.name() + ": the queue's " + name + " is no number")};
 }
 
 /// Of a redrive policy, which is JSON in a string; as a number, or as a text.
 std::uint64_t receives_in(const connection& server, const json& attributes) {
-  if (!attributes.is_object() || !attributes.contains("RedrivePolicy")) return 0;
-  const auto& text = attributes["RedrivePolicy"];
-  const auto policy =
-      text.is_string() ? json::parse(text.get<std::string>(), nullptr, false) : json();
-  const auto& count = member(server, policy, "maxReceiveCount");
-  if (count.is_number_unsigned()) return count.get<std::uint64_t>();
-  return number(server, policy, "maxReceiveCount");
+  if (base::find_member(attributes, "RedrivePolicy") == nullptr) return 0;
+  const auto policy = json::parse(base::text_in(attributes, "RedrivePolicy"), nullptr, false);
+  const auto count = base::member<std::uint64_t>(policy, "maxReceiveCount");
+  return count ? *count : number(server, policy, "maxReceiveCount");
 }
 
 json attributes_of(connection& server, const std::string& queue_url, const json& names) {
@@ -51,9 +46,8 @@ json attributes_of(connection& server, const std::string& queue_url, const json&
 queue_facts find_queue(connection& server, const sqs_url& url) {
   const json request{{"QueueName", url.queue}};
   const auto answer = json::parse(server.ask("GetQueueUrl", request.dump()), nullptr, false);
-  const auto& found = member(server, answer, "QueueUrl");
   queue_facts out;
-  out.queue_url = found.is_string() ? found.get<std::string>() : std::string();
+  out.queue_url = base::value_of<std::string>(member(server, answer, "QueueUrl")).value_or("");
   const auto attributes = attributes_of(server, out.queue_url,
                                         json::array({"VisibilityTimeout", "MessageRetentionPeriod",
                                                      "MaximumMessageSize", "RedrivePolicy"}));

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_member.hpp"
+#include "base/json_reader.hpp"
 #include "messaging/sqs/backoff.hpp"
 #include "messaging/sqs/failure.hpp"
 
@@ -31,14 +31,11 @@ std::vector<entry_refusal> refusals_of(const std::string& name, const std::strin
                        effect::unknown)};
   }
   std::vector<entry_refusal> out;
-  const auto found = parsed.find("Failed");
-  if (found == parsed.end() || !found->is_array()) return out;
-  for (const auto& each : *found) {
+  for (const auto& each : base::list_in(parsed, "Failed")) {
     if (!each.is_object()) continue;
-    const auto fault = each.find("SenderFault");
     out.push_back({base::text_in(each, "Id"), base::text_in(each, "Code"),
                    base::text_in(each, "Message"),
-                   fault != each.end() && fault->is_boolean() && fault->get<bool>()});
+                   base::member<bool>(each, "SenderFault").value_or(false)});
   }
   return out;
 }

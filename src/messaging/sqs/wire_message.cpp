@@ -9,6 +9,7 @@
 
 #include "base/base64.hpp"
 #include "base/hash.hpp"
+#include "base/json_reader.hpp"
 #include "base/utf8.hpp"
 #include "base/value_text.hpp"
 #include "messaging/sqs/failure.hpp"
@@ -41,10 +42,9 @@ bool is_plain_text(std::string_view bytes) noexcept {
 }
 
 /// The member's text; empty: it has none.
-std::string_view text_in(const json& object, std::string_view name) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_string()) return {};
+std::string_view text_in(const json& object, const char* name) {
+  const auto* const found = base::find_member(object, name);
+  if (found == nullptr || !found->is_string()) return {};
   return found->get_ref<const std::string&>();
 }
 
@@ -179,9 +179,7 @@ std::vector<received_message> messages_of(const std::string& name, const std::st
     throw failed{error(errc::conflict, name + ": the answer of the server is no JSON object")};
   }
   std::vector<received_message> out;
-  const auto found = parsed.find("Messages");
-  if (found == parsed.end() || !found->is_array()) return out;
-  for (const auto& each : *found) {
+  for (const auto& each : base::list_in(parsed, "Messages")) {
     if (each.is_object()) out.push_back(message_of(each, fifo));
   }
   return out;

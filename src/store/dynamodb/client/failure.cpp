@@ -2,21 +2,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_reader.hpp"
+
 namespace onceguard::dynamodb {
 namespace {
 
 /// Of a transaction that was cancelled: by a condition, or by what passes.
 void read_reasons(const std::string& body, outcome& out) {
   const auto parsed = nlohmann::json::parse(body, nullptr, false);
-  const auto reasons = parsed.is_object() ? parsed.find("CancellationReasons") : parsed.end();
   bool passing = false;
-  if (parsed.is_object() && reasons != parsed.end() && reasons->is_array()) {
-    for (const auto& each : *reasons) {
-      const auto code = each.is_object() ? each.value("Code", std::string()) : std::string();
-      out.condition_failed = out.condition_failed || code == "ConditionalCheckFailed";
-      passing = passing || code == "TransactionConflict" || code == "ThrottlingError" ||
-                code == "ProvisionedThroughputExceeded";
-    }
+  for (const auto& each : base::list_in(parsed, "CancellationReasons")) {
+    const auto code = base::text_in(each, "Code");
+    out.condition_failed = out.condition_failed || code == "ConditionalCheckFailed";
+    passing = passing || code == "TransactionConflict" || code == "ThrottlingError" ||
+              code == "ProvisionedThroughputExceeded";
   }
   if (out.condition_failed) return;
   out.remedy = passing ? remedy::retry : remedy::fail;

@@ -7,6 +7,7 @@
 
 #include "base/base64.hpp"
 #include "base/hash.hpp"
+#include "base/json_reader.hpp"
 
 namespace onceguard::dynamodb {
 namespace {
@@ -20,11 +21,9 @@ error not_understood(const std::string& why) {
 
 /// The value of an attribute of that type; null: it has none.
 const std::string* value_of(const json& attributes, const char* name, const char* type) {
-  const auto found = attributes.find(name);
-  if (found == attributes.end() || !found->is_object()) return nullptr;
-  const auto value = found->find(type);
-  if (value == found->end() || !value->is_string()) return nullptr;
-  return &value->get_ref<const std::string&>();
+  const auto* const found = base::find_member(attributes, name);
+  const auto* const value = found != nullptr ? base::find_member(*found, type) : nullptr;
+  return value != nullptr ? value->get_ptr<const std::string*>() : nullptr;
 }
 
 std::string text(const json& attributes, const char* name) {
@@ -58,8 +57,8 @@ item item_of(const json& attributes) {
 
 /// The member of the answer which is an object; null: there is none.
 const json* object_in(const json& answer, const char* name) {
-  const auto found = answer.find(name);
-  return found != answer.end() && found->is_object() ? &*found : nullptr;
+  const auto* const found = base::find_member(answer, name);
+  return found != nullptr && found->is_object() ? found : nullptr;
 }
 
 /// Reads an answer, which must be an object.
@@ -100,11 +99,8 @@ result<std::optional<item>> read_item(const std::string& answer) {
   return read_object(answer, [](const json& parsed) -> result<std::optional<item>> {
     const auto* found = object_in(parsed, "Item");
     // Of a transaction, its reasons have them.
-    if (const auto reasons = parsed.find("CancellationReasons");
-        found == nullptr && reasons != parsed.end() && reasons->is_array()) {
-      for (const auto& each : *reasons) {
-        if (found == nullptr && each.is_object()) found = object_in(each, "Item");
-      }
+    for (const auto& each : base::list_in(parsed, "CancellationReasons")) {
+      if (found == nullptr) found = object_in(each, "Item");
     }
     if (found == nullptr) return std::optional<item>();
     return std::optional<item>(item_of(*found));
