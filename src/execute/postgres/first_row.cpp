@@ -6,6 +6,7 @@
 
 #include "base/owned.hpp"
 #include "execute/insert_form.hpp"
+#include "libpq/wire.hpp"
 
 namespace onceguard::postgres {
 inline namespace v1 {

@@ -4,6 +4,7 @@
 
 #include <onceguard/first_row_sqlite.hpp>
 
+#include "base/owned.hpp"
 #include "execute/insert_form.hpp"
 
 namespace onceguard::sqlite {
@@ -70,7 +71,7 @@ class bound_statement {
   }
 
   sqlite3* database_;
-  std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement_{nullptr, sqlite3_finalize};
+  base::owned<sqlite3_stmt, sqlite3_finalize> statement_;
 };
 
 std::invalid_argument unused(std::size_t number) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/field.hpp"
+#include "base/owned.hpp"
 #include "base/value_text.hpp"
 
 namespace onceguard::messaging::nats {
@@ -93,10 +94,7 @@ bool may_be_line(std::string_view value) {
 }
 
 /// What libnats allocated for the caller.
-struct with_free {
-  void operator()(const char** array) const noexcept { std::free(array); }
-};
-using text_array = std::unique_ptr<const char*, with_free>;
+using text_array = base::owned<const char*, std::free>;
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(white);
