@@ -5,8 +5,10 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 
 from support.admin import ask_socket, run_health
+from support.gateway import clean_environment
 from support.ports import Port
 from support.waiting import wait_until
 
@@ -73,3 +75,15 @@ def test_idle_connections_do_not_keep_health_from_being_asked(begin_admin):
     finally:
         for one in held:
             one.close()
+
+
+def test_an_answer_with_members_of_other_types_ends_no_command(onceguard, own_upstream):
+    address = own_upstream.url.removeprefix("http://")
+    reasons = {"reasons": [5, {"reason": 7, "why": "x"}]}
+    own_upstream.plan("/readyz", {"status": 503, "body": json.dumps(reasons)})
+    done = run_health(onceguard, address)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "not ready\n  \n  : x\n", "")
+    own_upstream.plan("/api/report", {"status": 500, "body": '{"detail": 5}'})
+    done = subprocess.run([str(onceguard), "report", "--admin", address], capture_output=True,
+                          text=True, timeout=60, check=False, env=clean_environment())
+    assert done.returncode == 1 and "answered 500" in done.stderr, done
