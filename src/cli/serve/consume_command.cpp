@@ -2,13 +2,11 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
-#include <thread>
 #include <vector>
 
 #include <onceguard/guard.hpp>
 
-#include "admin/server.hpp"
-#include "admin/subscriber_metrics.hpp"
+#include "admin/worker_resources.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
@@ -55,54 +53,58 @@ class consumers {
 
   /// Blocks. Returns the exit code.
   int run() {
-    admin::server listener(settings_.admin);
-    if (settings_.admin.enabled) {
-      listener.add(
-          admin::subscriber_resources(records_.engine(), [this] { return numbers_of_all(); }));
-      if (const int code = start_listener(listener); code != exit_ok) return code;
-    }
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < settings_.consumers.size(); ++i) {
-      const auto& each = settings_.consumers[i];
-      auto& counters = counters_[i];
-      base::log(base::event::consuming, {{"subscriber", std::string_view(each.subscriber)},
-                                         {"store", records_.records().traits().name}});
-      threads.emplace_back([this, &each, &counters] { consume_from(each, counters); });
-    }
-    threads.clear();
-    for (std::size_t i = 0; i < counters_.size(); ++i) report(i);
-    return exit_code_;
+    return run_workers(
+        settings_.admin, stop_, counters_.size(), [this] { return state(); },
+        [this](std::size_t which) { return consume_from(which); });
   }
 
  private:
-  void consume_from(const consume::consume_params& params, consume::consume_counters& counters) {
-    const auto done = consume::run(params, records_, counters, stop_.get_token());
-    if (done) return;
-    exit_code_ = start_failed("[[consume]] " + params.subscriber, done.error());
-    stop_.request_stop();
+  int consume_from(std::size_t which) {
+    const auto& params = settings_.consumers[which];
+    base::log(base::event::consuming, {{"subscriber", std::string_view(params.subscriber)},
+                                       {"store", records_.records().traits().name}});
+    const auto done = consume::run(params, records_, counters_[which], stop_.get_token());
+    const int code =
+        done ? exit_ok : start_failed("[[consume]] " + params.subscriber, done.error());
+    report(which);
+    return code;
   }
 
-  /// On the listener's thread.
-  [[nodiscard]] std::vector<admin::subscriber_numbers> numbers_of_all() const {
-    std::vector<admin::subscriber_numbers> out;
+  /// On the listener's thread. Ready is who has its store and all of its queues.
+  [[nodiscard]] admin::worker_state state() const {
+    admin::worker_state out;
+    const auto store = records_.engine().health();
+    if (!store.up) out.reasons.push_back({{"reason", "store-away"}, {"why", store.why}});
     for (std::size_t i = 0; i < counters_.size(); ++i) {
-      const auto& counters = counters_[i];
-      auto& one = out.emplace_back();
-      one.subscriber = settings_.consumers[i].subscriber;
-      one.received = counters.received;
-      for (std::size_t kind = 0; kind < inbox_results; ++kind) {
-        one.outcomes.emplace_back(name_of(static_cast<inbox_result>(kind)),
-                                  counters.settled[kind].load());
-      }
-      one.dead_lettered = counters.dead_lettered;
-      one.not_settled = counters.not_settled;
-      one.last_deliveries = counters.last_deliveries;
-      one.dropped = counters.dropped;
-      one.backlog = counters.backlog;
-      one.connected = counters.connected;
-      one.circuit_open = counters.circuit_open;
+      add_state(counters_[i], {"subscriber", settings_.consumers[i].subscriber}, out);
     }
+    out.add("onceguard_store_up", "Whether the store answers, and takes writes.", store.up);
     return out;
+  }
+
+  static void add_state(const consume::consume_counters& now, const admin::name_and_text& name,
+                        admin::worker_state& out) {
+    if (!now.connected) out.reasons.push_back({{"reason", "broker-away"}, name});
+    out.add("onceguard_messages_received_total", "Deliveries of messages.", now.received, {name});
+    for (std::size_t i = 0; i < inbox_results; ++i) {
+      const std::string outcome(name_of(static_cast<inbox_result>(i)));
+      out.add("onceguard_messages_total", "What deliveries came to.", now.settled[i],
+              {name, {"outcome", outcome}});
+    }
+    out.add("onceguard_messages_dead_lettered_total",
+            "Messages that were stored among the dead letters.", now.dead_lettered, {name});
+    out.add("onceguard_messages_not_settled_total",
+            "Outcomes that the broker did not take: it delivers again.", now.not_settled, {name});
+    out.add("onceguard_messages_last_delivery_total",
+            "Deliveries that are the last one by the broker's own limit.", now.last_deliveries,
+            {name});
+    out.add("onceguard_messages_dropped_total",
+            "Messages that the broker gave up by itself, as far as it tells.", now.dropped, {name});
+    out.add("onceguard_messages_backlog", "Messages that wait at the broker.", now.backlog, {name});
+    out.add("onceguard_broker_up", "Whether the queue is connected.", now.connected, {name});
+    out.add("onceguard_circuit_open",
+            "Whether no messages are taken, as the store or the endpoint is away.",
+            now.circuit_open, {name});
   }
 
   void report(std::size_t index) const {
@@ -124,7 +126,6 @@ class consumers {
   guard& records_;
   std::stop_source stop_;
   std::vector<consume::consume_counters> counters_;
-  std::atomic<int> exit_code_{exit_ok};
 };
 
 int consume_until(const config::settings& settings, rounds& all, const std::stop_source& stop) {

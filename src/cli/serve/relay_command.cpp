@@ -1,10 +1,8 @@
-#include <atomic>
 #include <iostream>
 #include <stop_token>
-#include <thread>
 #include <vector>
 
-#include "admin/relay_metrics.hpp"
+#include "admin/worker_resources.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
@@ -22,48 +20,49 @@ class relays {
 
   /// Blocks. Returns the exit code.
   int run() {
-    admin::server listener(settings_.admin);
-    if (settings_.admin.enabled) {
-      listener.add(admin::relay_resources([this] { return numbers_of_all(); }));
-      if (const int code = start_listener(listener); code != exit_ok) return code;
-    }
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < settings_.relays.size(); ++i) {
-      base::log(base::event::relaying, {{"relay", std::string_view(settings_.relays[i].name)}});
-      threads.emplace_back([this, i] { relay_from(i); });
-    }
-    threads.clear();
-    for (std::size_t i = 0; i < counters_.size(); ++i) report(i);
-    return exit_code_;
+    return run_workers(
+        settings_.admin, stop_, counters_.size(), [this] { return state(); },
+        [this](std::size_t which) { return relay_from(which); });
   }
 
  private:
-  void relay_from(std::size_t index) {
-    const auto& params = settings_.relays[index];
-    const auto done = relay::run(params, counters_[index], stop_.get_token());
-    if (done) return;
-    exit_code_ = start_failed("[[relay]] " + params.name, done.error());
-    stop_.request_stop();
+  int relay_from(std::size_t which) {
+    const auto& params = settings_.relays[which];
+    base::log(base::event::relaying, {{"relay", std::string_view(params.name)}});
+    const auto done = relay::run(params, counters_[which], stop_.get_token());
+    const int code = done ? exit_ok : start_failed("[[relay]] " + params.name, done.error());
+    report(which);
+    return code;
   }
 
-  /// On the listener's thread.
-  [[nodiscard]] std::vector<admin::relay_numbers> numbers_of_all() const {
-    std::vector<admin::relay_numbers> out;
+  /// On the listener's thread. Ready is who has all of its outboxes and destinations.
+  [[nodiscard]] admin::worker_state state() const {
+    admin::worker_state out;
     for (std::size_t i = 0; i < counters_.size(); ++i) {
-      const auto& counters = counters_[i];
-      auto& one = out.emplace_back();
-      one.relay = settings_.relays[i].name;
-      one.published = counters.published;
-      one.failed = counters.failed;
-      one.dead = counters.dead;
-      one.given_back = counters.given_back;
-      one.waiting = counters.waiting;
-      one.dead_rows = counters.dead_rows;
-      one.oldest_age = static_cast<double>(counters.oldest_age) / 1'000;
-      one.outbox_up = counters.outbox_up;
-      one.destination_up = counters.destination_up;
+      add_state(counters_[i], {"relay", settings_.relays[i].name}, out);
     }
     return out;
+  }
+
+  static void add_state(const relay::relay_counters& now, const admin::name_and_text& name,
+                        admin::worker_state& out) {
+    if (!now.outbox_up) out.reasons.push_back({{"reason", "outbox-away"}, name});
+    if (!now.destination_up) out.reasons.push_back({{"reason", "destination-away"}, name});
+    out.add("onceguard_relay_published_total", "Messages that their destination confirmed.",
+            now.published, {name});
+    out.add("onceguard_relay_failed_total", "Refusals after which a message is sent again.",
+            now.failed, {name});
+    out.add("onceguard_relay_dead_total",
+            "Messages that were refused too often, and are not sent any more.", now.dead, {name});
+    out.add("onceguard_relay_given_back_total",
+            "Batches that found their destination out of reach.", now.given_back, {name});
+    out.add("onceguard_outbox_waiting", "Rows that wait for a relay.", now.waiting, {name});
+    out.add("onceguard_outbox_dead", "Dead rows in the table.", now.dead_rows, {name});
+    out.add("onceguard_outbox_oldest_age_seconds", "The age of the oldest row that is not dead.",
+            static_cast<double>(now.oldest_age) / 1'000, {name});
+    out.add("onceguard_outbox_up", "Whether the outbox is connected.", now.outbox_up, {name});
+    out.add("onceguard_destination_up", "Whether the destination took the last batch.",
+            now.destination_up, {name});
   }
 
   void report(std::size_t index) const {
@@ -77,7 +76,6 @@ class relays {
   const config::settings& settings_;
   std::stop_source stop_;
   std::vector<relay::relay_counters> counters_;
-  std::atomic<int> exit_code_{exit_ok};
 };
 
 int run_relays(const given_flags& given) {

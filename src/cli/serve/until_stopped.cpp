@@ -1,13 +1,16 @@
 #include "cli/serve/until_stopped.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
+#include "admin/server.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/log/log_file.hpp"
@@ -134,13 +137,30 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
   return code;
 }
 
-int start_listener(admin::server& listener) {
-  if (const auto started = listener.start(); !started) {
-    base::log(base::event::start_failed, {{"why", started.error().detail}});
-    return started.error().code == errc::invalid_argument ? exit_configuration : exit_failed;
+int run_workers(const gateway::admin_params& admin, std::stop_source stop, std::size_t count,
+                std::function<admin::worker_state()> state,
+                const std::function<int(std::size_t)>& work) {
+  admin::server listener(admin);
+  if (admin.enabled) {
+    listener.add(admin::worker_resources(std::move(state)));
+    if (const auto started = listener.start(); !started) {
+      base::log(base::event::start_failed, {{"why", started.error().detail}});
+      return started.error().code == errc::invalid_argument ? exit_configuration : exit_failed;
+    }
+    base::log(base::event::admin_listening, {{"address", listener.local().text()}});
   }
-  base::log(base::event::admin_listening, {{"address", listener.local().text()}});
-  return exit_ok;
+  std::atomic<int> out{exit_ok};
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      const int code = work(i);
+      if (code == exit_ok) return;
+      out = code;
+      stop.request_stop();
+    });
+  }
+  threads.clear();
+  return out;
 }
 
 int start_failed(const std::string& table, const error& why) {

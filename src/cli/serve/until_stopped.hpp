@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <string>
 
-#include "admin/server.hpp"
+#include "admin/worker_resources.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "config/load.hpp"
 
@@ -49,8 +49,12 @@ class rounds {
     const given_flags& given, const config::loaded& read, rounds::fits has_work,
     const std::function<int(rounds&, const std::stop_source&)>& work);
 
-/// Returns the exit code; a failure is logged.
-[[nodiscard]] int start_listener(admin::server& listener);
+/// `work(i)` for each of `count` tables of the configuration, on a thread of its own, beside the
+/// admin listener, which answers with the `state`. Blocks until all have returned; one that does
+/// not return exit_ok stops the others. Returns the exit code; a failure is logged.
+[[nodiscard]] int run_workers(const gateway::admin_params& admin, std::stop_source stop,
+                              std::size_t count, std::function<admin::worker_state()> state,
+                              const std::function<int(std::size_t)>& work);
 
 /// Logs that one of the tables of the configuration can't be worked on. Returns the exit code.
 [[nodiscard]] int start_failed(const std::string& table, const error& why);
