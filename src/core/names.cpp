@@ -61,21 +61,7 @@ std::string_view name_of(observed_state state) noexcept {
 }
 
 std::string_view name_of(record_state state) noexcept {
-  switch (state) {
-    case record_state::started:
-      return "started";
-    case record_state::in_progress:
-      return "in_progress";
-    case record_state::probing:
-      return "probing";
-    case record_state::completed:
-      return "completed";
-    case record_state::failed:
-      return "failed";
-    case record_state::released:
-      return "released";
-  }
-  return invalid;
+  return name_of(static_cast<observed_state>(state));
 }
 
 std::string_view name_of(unknown_reason reason) noexcept {

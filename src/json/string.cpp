@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
+#include <string_view>
 
+#include "base/utf8.hpp"
 #include "json/scalars.hpp"
 
 namespace onceguard::core {
@@ -16,63 +19,13 @@ constexpr auto plain_ascii = [] {
   return table;
 }();
 
-/// The length of the well-formed UTF-8 sequence of two or more bytes at the beginning; 0 if none.
-std::size_t utf8_sequence(std::string_view rest) noexcept {
-  const auto within = [&](std::size_t i, unsigned low, unsigned high) {
-    return i < rest.size() && byte_of(rest[i]) >= low && byte_of(rest[i]) <= high;
-  };
-  const unsigned lead = byte_of(rest.front());
-  if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    // E0: excludes overlong forms. ED: excludes surrogates.
-    const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = lead == 0xED ? 0x9F : 0xBF;
-    return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    // F0: excludes overlong forms. F4: excludes everything beyond U+10FFFF.
-    const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
-    return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
-  }
-  return 0;
-}
-
-void append_utf8(std::string& out, std::uint32_t point) {
-  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-  if (point < 0x80) return put(point);
-  if (point < 0x800) {
-    put(0xC0 | point >> 6);
-  } else {
-    if (point < 0x10000) {
-      put(0xE0 | point >> 12);
-    } else {
-      put(0xF0 | point >> 18);
-      put(0x80 | (point >> 12 & 0x3F));
-    }
-    put(0x80 | (point >> 6 & 0x3F));
-  }
-  put(0x80 | (point & 0x3F));
-}
-
 /// Reads the four hexadecimal digits after `\u`.
 bool read_code_unit(json_cursor& cursor, std::uint32_t& unit) noexcept {
-  unit = 0;
-  for (int i = 0; i < 4; ++i, ++cursor.position) {
-    const char c = cursor.peek();
-    std::uint32_t digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<std::uint32_t>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<std::uint32_t>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<std::uint32_t>(c - 'A') + 10;
-    } else {
-      return cursor.fail("\\u needs four hexadecimal digits");
-    }
-    unit = unit << 4 | digit;
-  }
-  return true;
+  const auto digits = cursor.rest().substr(0, 4);
+  const auto* const end = std::from_chars(digits.begin(), digits.end(), unit, 16).ptr;
+  cursor.position += static_cast<std::size_t>(end - digits.begin());
+  if (end - digits.begin() == 4) return true;
+  return cursor.fail("\\u needs four hexadecimal digits");
 }
 
 /// Reads the digits after `\u`, and the second half of a surrogate pair.
@@ -88,41 +41,19 @@ bool read_code_point(json_cursor& cursor, std::string& out) {
     if (low < 0xDC00 || low > 0xDFFF) return cursor.fail("a lone surrogate");
     point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00);
   }
-  append_utf8(out, point);
+  base::append_character(out, point);
   return true;
 }
 
 /// Reads an escape behind its backslash.
 bool read_escape(json_cursor& cursor, std::string& out) {
+  constexpr std::string_view letters = "\"\\/bfnrt";
   const char c = cursor.peek();
-  switch (c) {
-    case '"':
-    case '\\':
-    case '/':
-      out += c;
-      break;
-    case 'b':
-      out += '\b';
-      break;
-    case 'f':
-      out += '\f';
-      break;
-    case 'n':
-      out += '\n';
-      break;
-    case 'r':
-      out += '\r';
-      break;
-    case 't':
-      out += '\t';
-      break;
-    case 'u':
-      ++cursor.position;
-      return read_code_point(cursor, out);
-    default:
-      return cursor.fail("an escape that JSON does not know");
-  }
+  const auto letter = letters.find(c);
+  if (c != 'u' && letter == letters.npos) return cursor.fail("an escape that JSON does not know");
   ++cursor.position;
+  if (c == 'u') return read_code_point(cursor, out);
+  out += "\"\\/\b\f\n\r\t"[letter];
   return true;
 }
 
@@ -134,7 +65,7 @@ void pass_plain(json_cursor& cursor) noexcept {
       ++cursor.position;
       continue;
     }
-    const std::size_t length = c < 0x80 ? 0 : utf8_sequence(cursor.rest());
+    const std::size_t length = c < 0x80 ? 0 : base::first_character(cursor.rest()).size;
     if (length == 0) return;
     cursor.position += length;
   }

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
+
 namespace onceguard::mcp {
 namespace {
 
@@ -74,23 +76,6 @@ std::string without_surrogates(std::string_view text) {
   return out;
 }
 
-void add_utf8(std::uint32_t code, std::string& out) {
-  const auto byte = [&](std::uint32_t value) { out += static_cast<char>(value); };
-  if (code < 0x80) return byte(code);
-  if (code < 0x800) {
-    byte(0xC0 | code >> 6);
-  } else {
-    if (code < 0x10000) {
-      byte(0xE0 | code >> 12);
-    } else {
-      byte(0xF0 | code >> 18);
-      byte(0x80 | (code >> 12 & 0x3F));
-    }
-    byte(0x80 | (code >> 6 & 0x3F));
-  }
-  byte(0x80 | (code & 0x3F));
-}
-
 /// Decodes the escape whose `u` stands at `i`, and its other half; `i` is then its last digit. A
 /// lone surrogate becomes three bytes that are no UTF-8. False: it is no escape.
 bool add_code_units(std::string_view text, std::size_t& i, std::string& out) {
@@ -104,7 +89,7 @@ bool add_code_units(std::string_view text, std::size_t& i, std::string& out) {
       i += 6;
     }
   }
-  add_utf8(code, out);
+  base::append_character(out, code);
   return true;
 }
 

@@ -26,8 +26,6 @@ std::string examples(broker_role role) {
 
 broker_registration::broker_registration(const broker_kind& kind) { registered().push_back(&kind); }
 
-std::span<const broker_kind* const> linked_brokers() { return registered(); }
-
 const broker_kind* broker_of(std::string_view url) noexcept {
   const auto scheme = base::scheme_of(url);
   for (const auto* kind : registered()) {

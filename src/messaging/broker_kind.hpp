@@ -44,9 +44,6 @@ class broker_registration {
   explicit broker_registration(const broker_kind& kind);
 };
 
-/// The brokers that the program was linked with. From main() on, from any thread.
-[[nodiscard]] std::span<const broker_kind* const> linked_brokers();
-
 /// The broker that the URL's scheme names; null: none that this program was linked with.
 [[nodiscard]] const broker_kind* broker_of(std::string_view url) noexcept;
 /// Looks at the queue of a consumer; nullopt: this broker can't be looked at. Errors as for

@@ -71,9 +71,7 @@ class sender {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto& refusal = (*answers)[i];
       if (refusal.empty()) {
-        auto& done = out.emplace_back();
-        done.kind = inbox_result::handled;
-        done.attempt = all[i].attempt;
+        out.push_back(messaging::handled(all[i].attempt));
         continue;
       }
       if (refusal.for_now) {

@@ -133,6 +133,13 @@ inbox_outcome away_of(attempt_away failed, bool blameless, const inbox_policy& p
   return out;
 }
 
+inbox_outcome handled(std::uint32_t attempt) {
+  inbox_outcome out;
+  out.kind = inbox_result::handled;
+  out.attempt = attempt;
+  return out;
+}
+
 inbox_outcome failure_of(std::uint32_t attempt, const inbox_policy& policy) {
   try {
     throw;

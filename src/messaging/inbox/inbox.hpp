@@ -35,6 +35,7 @@ void check(std::string_view subscriber, const inbox_policy& policy);
 [[nodiscard]] answer handled_answer();
 [[nodiscard]] answer dead_answer(std::string_view reason);
 
+[[nodiscard]] inbox_outcome handled(std::uint32_t attempt);
 /// The outcome of the exception that is being handled: failed, or dead if no attempt is left.
 [[nodiscard]] inbox_outcome failure_of(std::uint32_t attempt, const inbox_policy& policy);
 /// An attempt that failed since who does the work was away.
@@ -66,5 +67,24 @@ struct batch_plan {
  private:
   bool compare_;
 };
+
+/// `process` for each message alone, after the transaction of them all has failed.
+template <class Process>
+[[nodiscard]] result<std::vector<inbox_outcome>> one_by_one(std::span<const inbox_message> batch,
+                                                            const Process& process) {
+  std::vector<inbox_outcome> all;
+  for (const auto& message : batch) {
+    auto one = process(std::span(&message, 1));
+    if (!one) return one.error();
+    all.push_back(std::move(one->front()));
+  }
+  return all;
+}
+
+/// The outcome of the only message.
+[[nodiscard]] inline result<inbox_outcome> only(result<std::vector<inbox_outcome>> all) {
+  if (!all) return all.error();
+  return std::move(all->front());
+}
 
 }  // namespace onceguard::messaging

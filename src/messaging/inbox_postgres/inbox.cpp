@@ -95,7 +95,7 @@ class batch_run {
       handler(batch_[one.position], one.held);
       outcome = transaction_.failed() ? msg::failure_of("a statement of the handler failed",
                                                         one.held.attempt, policy_)
-                                      : handled(one);
+                                      : msg::handled(one.held.attempt);
     } catch (const statement_failed& failed) {
       // The whole transaction has to run again, or is lost.
       if (conflicts(failed) || failed.lost()) throw;
@@ -107,13 +107,6 @@ class batch_run {
     if (!transaction_.open()) throw ended_by_handler{};
     if (outcome.kind != inbox_result::handled) transaction_.undo_message();
     settle(one, std::move(outcome));
-  }
-
-  static inbox_outcome handled(const claimed_message& one) {
-    inbox_outcome out;
-    out.kind = inbox_result::handled;
-    out.attempt = one.held.attempt;
-    return out;
   }
 
   void settle(const claimed_message& one, inbox_outcome outcome) {
@@ -157,7 +150,9 @@ class batch_processor {
         const bool in_doubt = failed.lost() && reached == phase::committing;
         if (failed.lost()) return to_error(failed, in_doubt ? effect::unknown : effect::none);
         if (reached == phase::claiming && !conflicts(failed)) return to_error(failed, effect::none);
-        if (batch.size() > 1) return one_by_one(batch);
+        if (batch.size() > 1) {
+          return msg::one_by_one(batch, [this](auto message) { return process(message); });
+        }
         if (conflicts(failed) && conflicts_met++ < policy_.conflict_retries) continue;
         return give_up(batch, failed.what());
       }
@@ -170,16 +165,6 @@ class batch_processor {
     batch_transaction transaction(connection_);
     batch_run run(transaction, subscriber_, policy_, batch);
     return failure ? run.fail(*failure, reached) : run.run(handler_, reached);
-  }
-
-  result<outcomes> one_by_one(std::span<const inbox_message> batch) {
-    outcomes all;
-    for (const auto& message : batch) {
-      auto one = process(std::span(&message, 1));
-      if (!one) return one.error();
-      all.push_back(std::move(one->front()));
-    }
-    return all;
   }
 
   /// The only message of the batch has failed, and its transaction with it.
@@ -221,9 +206,7 @@ result<std::vector<inbox_outcome>> inbox::process(std::span<const inbox_message>
 }
 
 result<inbox_outcome> inbox::process(const inbox_message& message, const message_handler& handler) {
-  auto all = process(std::span(&message, 1), handler);
-  if (!all) return all.error();
-  return std::move(all->front());
+  return msg::only(process(std::span(&message, 1), handler));
 }
 
 }  // namespace v1

@@ -83,8 +83,7 @@ class batch_run {
     inbox_outcome out;
     try {
       handler(message, held);
-      out.kind = inbox_result::handled;
-      out.attempt = held.attempt;
+      out = msg::handled(held.attempt);
     } catch (...) {
       out = msg::failure_of(held.attempt, policy_);
       // A statement of it that failed has rolled back everything, as ON CONFLICT ROLLBACK does. If
@@ -132,7 +131,9 @@ class batch_processor {
     try {
       return attempt(batch, handler);
     } catch (const batch_refused& refused) {
-      if (batch.size() > 1) return one_by_one(batch, handler);
+      if (batch.size() > 1) {
+        return msg::one_by_one(batch, [&](auto message) { return process(message, handler); });
+      }
       return give_up(batch, refused.why);
     }
   }
@@ -159,17 +160,6 @@ class batch_processor {
     } catch (const failure& failed) {
       return rolled_back(failed);
     }
-  }
-
-  result<outcomes> one_by_one(std::span<const inbox_message> batch,
-                              const message_handler& handler) {
-    outcomes all;
-    for (const auto& message : batch) {
-      auto one = process(std::span(&message, 1), handler);
-      if (!one) return one.error();
-      all.push_back(std::move(one->front()));
-    }
-    return all;
   }
 
   /// Records that the only message of the batch has failed.
@@ -205,9 +195,7 @@ result<std::vector<inbox_outcome>> inbox::process(std::span<const inbox_message>
 }
 
 result<inbox_outcome> inbox::process(const inbox_message& message, const message_handler& handler) {
-  auto all = process(std::span(&message, 1), handler);
-  if (!all) return all.error();
-  return std::move(all->front());
+  return msg::only(process(std::span(&message, 1), handler));
 }
 
 }  // namespace v1

@@ -72,11 +72,6 @@ void dispatcher::give_up(entry& ended) {
   end(ended, why);
 }
 
-void dispatcher::retry(entry again, steady_time now) {
-  again.request->not_before = now + pause_before(again.tries++);
-  queue_.push_front(std::move(again));
-}
-
 // --- sending --------------------------------------------------------------------------------
 
 std::unique_ptr<trip> dispatcher::next() {

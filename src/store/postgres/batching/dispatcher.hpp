@@ -71,7 +71,6 @@ class dispatcher {
   [[nodiscard]] std::unique_ptr<trip> next_notice();
   void note_attention_of(const request& done);
   void refuse_claims();
-  void retry(entry again, steady_time now);
   void end(entry& ended, std::optional<error> why = std::nullopt);
   void give_up(entry& ended);
 

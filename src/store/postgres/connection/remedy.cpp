@@ -102,12 +102,6 @@ error lapsed(bool doubtful) {
                doubtful ? effect::unknown : effect::none);
 }
 
-error lock_held(const std::string& name, bool doubtful) {
-  return error(errc::store_unreachable,
-               name + ": another transaction held the record until the timeout",
-               doubtful ? effect::unknown : effect::none);
-}
-
 error not_what_it_was(const std::string& name, effect on_store) {
   return error(errc::store_lost, name + ": its memory is not what it was", on_store);
 }

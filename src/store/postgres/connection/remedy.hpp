@@ -41,7 +41,6 @@ enum class remedy : std::uint8_t {
 
 /// The caller's time has passed. `doubtful`: an attempt was sent, and its effect is not known.
 [[nodiscard]] error lapsed(bool doubtful);
-[[nodiscard]] error lock_held(const std::string& name, bool doubtful);
 [[nodiscard]] error not_what_it_was(const std::string& name, effect on_store);
 /// Whether another attempt may succeed, because two transactions collided.
 [[nodiscard]] bool transient(const failure& why);
