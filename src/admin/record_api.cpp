@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
 #include "admin/record_response.hpp"
 #include "base/clock.hpp"
+#include "base/number_in.hpp"
 #include "store/record_filter.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
@@ -39,11 +39,9 @@ result<void> read_parameter(std::string_view name, const std::string& value, lis
     return {};
   }
   if (name != "limit") return out.filter.add(name, value);
-  const auto* end = value.data() + value.size();
-  const auto [stop, failed] = std::from_chars(value.data(), end, out.limit);
-  if (failed != std::errc{} || stop != end || out.limit == 0 || out.limit > list_size_max) {
-    return error(errc::invalid_argument, "limit: a number from 1 to 1000 was expected");
-  }
+  const auto limit = base::number_in<std::size_t>(value, 1, list_size_max);
+  if (!limit) return error(errc::invalid_argument, "limit: a number from 1 to 1000 was expected");
+  out.limit = *limit;
   return {};
 }
 

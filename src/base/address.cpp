@@ -1,11 +1,11 @@
 #include "base/address.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <sys/un.h>
 
 #include <boost/asio/ip/address.hpp>
 
+#include "base/number_in.hpp"
 #include "base/octets.hpp"
 #include "base/url.hpp"
 
@@ -36,11 +36,7 @@ bool is_host_name(std::string_view text) {
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
-  unsigned port = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, failed] = std::from_chars(text.data(), end, port);
-  if (text.empty() || failed != std::errc{} || stop != end || port > 65'535) return std::nullopt;
-  return static_cast<std::uint16_t>(port);
+  return number_in<std::uint16_t>(text);
 }
 
 /// None: a name of which only a resolver knows the address.

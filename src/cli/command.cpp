@@ -1,7 +1,6 @@
 #include "cli/command.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <string_view>
 #include <system_error>
@@ -10,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/number_in.hpp"
 #include "base/url.hpp"
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
@@ -73,15 +73,13 @@ CLI::Option* add_to(CLI::App& app, const argument& row, std::vector<std::string>
 CLI::Option* add_to(CLI::App& app, const argument& row, std::size_t* value) {
   const auto take = [value, name = row.names, least = row.terms.least,
                      most = row.terms.most](const std::string& given) {
-    std::size_t number = 0;
-    const auto* end = given.data() + given.size();
-    const auto [stopped, failed] = std::from_chars(given.data(), end, number);
-    if (failed != std::errc() || stopped != end || number < least || number > most) {
+    const auto number = base::number_in<std::size_t>(given, least, most);
+    if (!number) {
       throw CLI::ValidationError(name, "expected a whole number from " + std::to_string(least) +
                                            " to " + std::to_string(most) + ", got " +
                                            json_string(given, true));
     }
-    *value = number;
+    *value = *number;
   };
   return app.add_option_function<std::string>(row.names, take, row.text)->type_name("NUMBER");
 }

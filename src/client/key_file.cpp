@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <onceguard/client_key_file.hpp>
 
 #include "base/hash.hpp"
+#include "base/number_in.hpp"
 
 namespace onceguard::client {
 inline namespace v1 {
@@ -108,7 +108,7 @@ result<void> key_file::read(const std::string& fingerprint) {
   key_ = take_line(rest, "key ");
   fingerprint_ = take_line(rest, "request ");
   const auto status = take_line(rest, "done ");
-  std::from_chars(status.data(), status.data() + status.size(), done_status_);
+  done_status_ = base::number_in<decltype(done_status_)>(status).value_or(0);
   const bool possible = done_status_ == 0 || (done_status_ >= 200 && done_status_ < 400);
   // What was read makes the same bytes, with their sum: else some of them were not understood.
   if (key_.empty() || !possible || text() != whole) {

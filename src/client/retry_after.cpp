@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <vector>
+
+#include "base/number_in.hpp"
 
 namespace onceguard::client {
 inline namespace v1 {
@@ -14,12 +15,7 @@ constexpr std::int64_t longest_ms = 366LL * 24 * 3'600 * 1'000;
 constexpr std::array<std::string_view, 12> months{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (wrong != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
+std::optional<int> number(std::string_view text) { return base::number_in<int>(text, 0); }
 
 bool all_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -90,10 +86,8 @@ std::optional<std::int64_t> date_ms(std::string_view text, std::int64_t wall_ms)
 
 std::optional<milliseconds> retry_after(std::string_view text, std::int64_t wall_ms) {
   if (all_digits(text)) {
-    std::int64_t seconds = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    const bool huge = parsed.ec != std::errc() || seconds > longest_ms / 1'000;
-    return milliseconds(huge ? longest_ms : seconds * 1'000);
+    const auto seconds = base::number_in<std::int64_t>(text, 0, longest_ms / 1'000);
+    return milliseconds(seconds ? *seconds * 1'000 : longest_ms);
   }
   const auto date = date_ms(text, wall_ms);
   if (!date) return std::nullopt;

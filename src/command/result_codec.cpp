@@ -1,10 +1,10 @@
 // How the result of a command is kept as an answer: status 200, the exit code and the order of the
 // streams in headers, and as the body all output as it came.
-#include <charconv>
 #include <optional>
 
 #include <onceguard/command.hpp>
 
+#include "base/number_in.hpp"
 #include "command/output.hpp"
 
 namespace onceguard {
@@ -18,9 +18,9 @@ constexpr const char* file_header = "Onceguard-Output-File";
 
 template <class Number>
 bool parse(std::string_view text, Number& value) {
-  const auto end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  return read.ec == std::errc() && read.ptr == end;
+  const auto read = base::number_in<Number>(text);
+  if (read) value = *read;
+  return read.has_value();
 }
 
 const std::string* find(const answer& stored, std::string_view name) {

@@ -61,7 +61,7 @@ std::string_view name_of(observed_state state) noexcept {
 }
 
 std::string_view name_of(record_state state) noexcept {
-  return name_of(static_cast<observed_state>(state));
+  return state > record_state::released ? invalid : name_of(static_cast<observed_state>(state));
 }
 
 std::string_view name_of(unknown_reason reason) noexcept {

@@ -1,7 +1,6 @@
 #include "demo/guard.hpp"
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -20,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_reader.hpp"
+#include "base/number_in.hpp"
 #include "base/rethrow.hpp"
 #include "demo/wire.hpp"
 
@@ -88,7 +88,7 @@ asio::awaitable<void> guard::start() {
   if (!answered->address) throw std::runtime_error("the gateway did not start:\n" + answered->log);
   const auto& text = *answered->address;
   const auto port = text.find_last_of(':') + 1;
-  std::from_chars(text.data() + port, text.data() + text.size(), address_.port);
+  address_.port = base::number_in<std::uint16_t>(std::string_view(text).substr(port)).value_or(0);
 }
 
 asio::awaitable<command_result> guard::command_beside(std::vector<std::string> arguments) const {

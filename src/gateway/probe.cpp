@@ -1,11 +1,11 @@
 #include "gateway/probe.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/address.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "base/number_in.hpp"
 #include "engine/background.hpp"
 #include "engine/held_lease.hpp"
 #include "gateway/upstream_call.hpp"
@@ -59,19 +59,14 @@ std::string make_request(const probe_question& question, const endpoint& endpoin
   return out;
 }
 
-template <class Number>
-bool parse_number(std::string_view text, Number& out) {
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return ec == std::errc{} && end == text.data() + text.size();
-}
-
 /// The first answer as the application sent it; null if its status is invalid.
 answer_ptr read_first_answer(const http1::head& head, call_result result) {
   auto out = std::make_shared<answer>();
   out->status = 200;
   if (const auto* status = base::find_field(head.fields, "onceguard-status")) {
-    if (!parse_number(status->value, out->status)) return nullptr;
-    if (out->status < 200 || out->status > 599) return nullptr;
+    const auto number = base::number_in<std::uint16_t>(status->value, 200, 599);
+    if (!number) return nullptr;
+    out->status = *number;
   }
   http::keep_fields(head.fields, false, *out);
   std::erase_if(out->headers, [](const auto& f) { return http::is_reserved_field(f.first); });
@@ -92,9 +87,9 @@ effect_report read_report(const http1::head& answer, call_result result,
     // Only the echoed token proves that the application has seen the token and now refuses earlier
     // ones.
     const auto* echoed = base::find_field(answer.fields, "onceguard-token");
-    onceguard::token number = 0;
-    const bool fenced =
-        echoed != nullptr && parse_number(echoed->value, number) && number == question.token;
+    const auto number =
+        echoed != nullptr ? base::number_in<onceguard::token>(echoed->value) : std::nullopt;
+    const bool fenced = number && number == question.token;
     if (fenced || question.mode == probe_rule::ask) out.status = effect_status::not_done;
     return out;
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 
 #include "base/field.hpp"
+#include "base/number_in.hpp"
 #include "base/octets.hpp"
 
 namespace onceguard::http {
@@ -141,11 +141,8 @@ std::string_view scheme_of(std::string_view authorization) {
 
 std::optional<std::string> find_auth_param(std::string_view authorization, std::string_view name) {
   const auto [scheme, rest] = cut(authorization);
-  std::size_t number = 0;
-  const auto* end = name.data() + name.size();
-  const auto read = std::from_chars(name.data(), end, number);
-  if (read.ec == std::errc{} && read.ptr == end) {
-    const auto part = part_between_colons(rest, number);
+  if (const auto number = base::number_in<std::size_t>(name)) {
+    const auto part = part_between_colons(rest, *number);
     return part.empty() ? std::nullopt : std::optional<std::string>(part);
   }
   std::string found;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 
+#include "base/number_in.hpp"
 #include "http/answer_parts.hpp"
 #include "http/caller_fields.hpp"
 
@@ -196,12 +196,9 @@ bool address_block::parse(std::string_view text, address_block& out) {
   const bool four = address.find(':') == std::string_view::npos;
   out.bits_ = 128;
   if (slash == std::string_view::npos) return true;
-  const auto digits = text.substr(slash + 1);
-  int bits = 0;
-  const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
-  if (ec != std::errc{} || end != digits.data() + digits.size()) return false;
-  if (bits < 0 || bits > (four ? 32 : 128)) return false;
-  out.bits_ = four ? 96 + bits : bits;
+  const auto bits = base::number_in<int>(text.substr(slash + 1), 0, four ? 32 : 128);
+  if (!bits) return false;
+  out.bits_ = four ? 96 + *bits : *bits;
   return true;
 }
 

@@ -1,11 +1,12 @@
 #include "json/pointer.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <system_error>
 
 #include <onceguard/fingerprint.hpp>
+
+#include "base/number_in.hpp"
 
 namespace onceguard {
 inline namespace v1 {
@@ -53,12 +54,10 @@ std::optional<std::uint32_t> find_member(const json_tree& tree, json_span member
 /// An index is `0`, or digits that don't begin with `0`.
 std::optional<std::uint32_t> find_element(const json_tree& tree, json_span elements,
                                           std::string_view segment) {
-  std::uint32_t index = 0;
-  const char* const end = segment.data() + segment.size();
-  const auto [stop, code] = std::from_chars(segment.data(), end, index);
-  if (code != std::errc{} || stop != end || index >= elements.size) return std::nullopt;
+  const auto index = base::number_in<std::uint32_t>(segment);
+  if (!index || *index >= elements.size) return std::nullopt;
   if (segment.front() == '0' && segment.size() > 1) return std::nullopt;
-  return tree.children[elements.first + index];
+  return tree.children[elements.first + *index];
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "mcp/message.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
 
+#include "base/number_in.hpp"
 #include "mcp/raw_json.hpp"
 
 namespace onceguard::mcp {
@@ -54,12 +54,9 @@ message read_answer(std::string_view text) {
 
 std::string id_value(std::string_view id) {
   if (const auto text = string_of(id)) return '"' + *text;
-  double number = 0;
-  const auto read = std::from_chars(id.data(), id.data() + id.size(), number);
-  if (id.empty() || read.ec != std::errc() || read.ptr != id.data() + id.size()) {
-    return std::string(id);
-  }
-  return fmt::format("{}", number == 0 ? 0 : number);  // -0 is 0
+  const auto number = base::number_in<double>(id);
+  if (!number) return std::string(id);
+  return fmt::format("{}", *number == 0 ? 0 : *number);  // -0 is 0
 }
 
 std::string refusal_of(const message& given) {

@@ -1,8 +1,8 @@
 #include "messaging/broker_url.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number_in.hpp"
 #include "base/url.hpp"
 #include "base/value_text.hpp"
 #include "messaging/failed_call.hpp"
@@ -42,10 +42,8 @@ void read_host(broker_url& out, std::string_view text) {
   }
   if (out.host.empty()) throw fault{"there is no host"};
   if (!port) return;
-  const auto* const end = port->data() + port->size();
-  const auto read = std::from_chars(port->data(), end, out.port);
-  if (read.ec != std::errc() || read.ptr != end || out.port == 0)
-    throw fault{"the port is no port"};
+  out.port = base::number_in<std::uint16_t>(*port).value_or(0);
+  if (out.port == 0) throw fault{"the port is no port"};
 }
 
 void read_authority(broker_url& out, std::string_view text) {

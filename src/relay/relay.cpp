@@ -1,11 +1,11 @@
 #include "relay/relay.hpp"
 
-#include <charconv>
 #include <memory>
 
 #include <onceguard/subscription.hpp>
 
 #include "base/log.hpp"
+#include "base/number_in.hpp"
 #include "base/value_text.hpp"
 #include "consume/receiver.hpp"
 #include "messaging/inbox/inbox.hpp"
@@ -31,7 +31,7 @@ std::int64_t take_row(messaging::message& sent) {
   std::int64_t row = 0;
   std::erase_if(sent.properties, [&](const messaging::attribute& one) {
     if (one.first != queue::row_property) return false;
-    std::from_chars(one.second.data(), one.second.data() + one.second.size(), row);
+    row = base::number_in<std::int64_t>(one.second).value_or(0);
     return true;
   });
   return row;

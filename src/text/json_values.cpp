@@ -1,9 +1,9 @@
 #include "text/json_values.hpp"
 
-#include <charconv>
 #include <optional>
 #include <system_error>
 
+#include "base/number_in.hpp"
 #include "json/pointer.hpp"
 #include "json/tree.hpp"
 
@@ -19,11 +19,8 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 template <class Integer>
 std::optional<std::string> digits_of(std::string_view written) {
-  Integer value = 0;
-  const auto* end = written.data() + written.size();
-  const auto [stop, failed] = std::from_chars(written.data(), end, value);
-  if (failed != std::errc{} || stop != end) return std::nullopt;
-  return std::to_string(value);
+  const auto value = base::number_in<Integer>(written);
+  return value ? std::optional(std::to_string(*value)) : std::nullopt;
 }
 
 /// Of an integer of up to 64 bits; empty: another number.

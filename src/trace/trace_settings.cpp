@@ -1,11 +1,11 @@
 #include "trace/trace_settings.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
 #include "base/address.hpp"
 #include "base/field.hpp"
+#include "base/number_in.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::trace {
@@ -168,11 +168,8 @@ class setup_reader {
   void read_ratio(sampler_settings& sampler) {
     const auto given = one("OTEL_TRACES_SAMPLER_ARG");
     if (given.value.empty()) return;
-    double ratio = 0;
-    const auto* end = given.value.data() + given.value.size();
-    const auto read = std::from_chars(given.value.data(), end, ratio);
-    if (read.ec == std::errc() && read.ptr == end && ratio >= 0 && ratio <= 1) {
-      sampler.ratio = ratio;
+    if (const auto ratio = base::number_in<double>(given.value, 0, 1)) {
+      sampler.ratio = *ratio;
     } else {
       fault(given.name, "expected a number from 0 to 1, got " + given.value + ": 1 is used");
     }
@@ -180,10 +177,7 @@ class setup_reader {
 
   std::int64_t number(const variable_value& given, std::int64_t fallback) {
     if (given.value.empty()) return fallback;
-    std::int64_t value = 0;
-    const auto* end = given.value.data() + given.value.size();
-    const auto read = std::from_chars(given.value.data(), end, value);
-    if (read.ec == std::errc() && read.ptr == end && value > 0 && value <= 3'600'000) return value;
+    if (const auto value = base::number_in<std::int64_t>(given.value, 1, 3'600'000)) return *value;
     fault(given.name, "expected a whole number from 1 to 3600000, got " + given.value + ": " +
                           std::to_string(fallback) + " is used");
     return fallback;

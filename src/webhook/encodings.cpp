@@ -1,10 +1,10 @@
 #include "webhook/encodings.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <zlib.h>
 
+#include "base/number_in.hpp"
 #include "base/octets.hpp"
 
 namespace onceguard::webhook {
@@ -12,12 +12,8 @@ namespace onceguard::webhook {
 namespace {
 
 std::optional<std::int64_t> number_of(std::string_view text, bool leading_zeros = false) {
-  std::int64_t out = 0;
-  const auto* end = text.data() + text.size();
   if (text.size() > 1 && text.front() == '0' && !leading_zeros) return std::nullopt;
-  const auto [stop, failed] = std::from_chars(text.data(), end, out);
-  if (failed != std::errc{} || stop != end || out < 0) return std::nullopt;
-  return out;
+  return base::number_in<std::int64_t>(text, 0);
 }
 
 /// Whether the text has the form of `model`, in which 0 stands for any digit.

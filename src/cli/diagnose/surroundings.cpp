@@ -19,6 +19,7 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include "base/address.hpp"
+#include "base/number_in.hpp"
 #include "http1/server/socket_file.hpp"
 
 namespace onceguard::cli {
@@ -83,11 +84,8 @@ std::optional<port_holder> find_port_holder(std::uint16_t port) {
   for (fs::directory_iterator all("/proc", failed), end; !failed && all != end;
        all.increment(failed)) {
     const auto name = all->path().filename().string();
-    int process = 0;
-    const auto [stopped, wrong] = std::from_chars(name.data(), name.data() + name.size(), process);
-    if (wrong != std::errc() || stopped != name.data() + name.size()) continue;
-    if (!has_one_of(all->path(), sockets)) continue;
-    return describe_holder(process);
+    const auto process = base::number_in<int>(name);
+    if (process && has_one_of(all->path(), sockets)) return describe_holder(*process);
   }
   return std::nullopt;
 }

@@ -1,9 +1,9 @@
 #include "config/table/option.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/field.hpp"
+#include "base/number_in.hpp"
 #include "config/table/outcome_rules.hpp"
 #include "config/table/parsers.hpp"
 
@@ -28,14 +28,6 @@ class complaints {
 
 std::string got(std::string_view text) { return ", got " + quoted(text); }
 
-std::optional<std::int64_t> parse_integer(std::string_view text) {
-  std::int64_t value = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, failed] = std::from_chars(text.data(), end, value);
-  if (text.empty() || failed != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
 /// Parses texts that mean a number: durations, sizes, statuses and whole numbers.
 result<std::int64_t> number_of(const option& spec, std::string_view text) {
   if (spec.kind == value_kind::duration) {
@@ -44,7 +36,7 @@ result<std::int64_t> number_of(const option& spec, std::string_view text) {
     return read->count();
   }
   if (spec.kind == value_kind::size) return parse_size(text);
-  if (const auto value = parse_integer(text)) return *value;
+  if (const auto value = base::number_in<std::int64_t>(text)) return *value;
   return error(errc::invalid_argument, "expected " + expectation(spec) + got(text));
 }
 

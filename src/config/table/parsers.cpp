@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <vector>
 
 #include <boost/asio/ip/address.hpp>
@@ -10,6 +9,7 @@
 #include <boost/asio/ip/network_v6.hpp>
 
 #include "base/field.hpp"
+#include "base/number_in.hpp"
 #include "base/octets.hpp"
 
 namespace onceguard::config {
@@ -153,12 +153,12 @@ result<key_source> parse_key_source(std::string_view text) {
   }
   if (text.starts_with(path)) {
     const auto digits = text.substr(path.size());
-    const auto* end = digits.data() + digits.size();
-    const auto read = std::from_chars(digits.data(), end, out.segment);
-    if (read.ec != std::errc{} || read.ptr != end || out.segment < 1 || out.segment > 64) {
+    const auto segment = base::number_in<decltype(out.segment)>(digits, 1, 64);
+    if (!segment) {
       return refusal("expected the number of a segment, from 1 to 64, after \"path:\", got " +
                      quoted(text));
     }
+    out.segment = *segment;
     out.location = key_location::path;
     return out;
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "base/for_ever.hpp"
 #include "base/hash.hpp"
+#include "base/number_in.hpp"
 #include "core/record_codec.hpp"
 #include "execute/request.hpp"
 
@@ -63,10 +63,9 @@ std::string interval(milliseconds duration) {
 
 std::int64_t number_at(const sql_transaction::row& row, column column) {
   if (!row[column]) return 0;
-  std::int64_t out = 0;
-  const auto* end = row[column]->data() + row[column]->size();
-  if (std::from_chars(row[column]->data(), end, out).ptr != end) unexpected("not a number");
-  return out;
+  const auto out = base::number_in<std::int64_t>(*row[column]);
+  if (!out) unexpected("not a number");
+  return *out;
 }
 
 std::string unhex(std::string_view text) {

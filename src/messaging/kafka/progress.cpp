@@ -1,8 +1,9 @@
 #include "messaging/kafka/progress.hpp"
 
-#include <charconv>
 #include <optional>
 #include <utility>
+
+#include "base/number_in.hpp"
 
 namespace onceguard::messaging::kafka {
 namespace {
@@ -13,13 +14,7 @@ constexpr std::string_view mark = "onceguard:";
 constexpr std::int64_t most_in_note = 65'536;
 
 std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t out = 0;
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, out);
-  if (read.ec != std::errc() || read.ptr != end || out < 0 || out > most_in_note) {
-    return std::nullopt;
-  }
-  return out;
+  return base::number_in<std::int64_t>(text, 0, most_in_note);
 }
 
 std::optional<std::pair<std::int64_t, std::int64_t>> range_in(std::string_view text) {

@@ -1,7 +1,7 @@
-#include <charconv>
 #include <set>
 #include <vector>
 
+#include "base/number_in.hpp"
 #include "messaging/broker_adapter.hpp"
 #include "messaging/nats/api_answer.hpp"
 #include "messaging/nats/nats_broker.hpp"
@@ -113,9 +113,8 @@ result<void> nats_publisher::settle(round& running) {
 
 void nats_publisher::read_answer(const natsMsg* answer, round& running) {
   const std::string_view target = natsMsg_GetSubject(answer);
-  std::uint64_t number = 0;
   const auto digits = target.substr(target.rfind('.') + 1);
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const auto number = base::number_in<std::uint64_t>(digits).value_or(0);
   if (running.unanswered.erase(number) == 0) return;
   const auto why = refusal_in(
       {natsMsg_GetData(answer), static_cast<std::size_t>(natsMsg_GetDataLength(answer))});

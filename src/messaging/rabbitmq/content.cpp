@@ -5,6 +5,8 @@
 #include <charconv>
 #include <vector>
 
+#include "base/number_in.hpp"
+
 namespace onceguard::messaging::rabbitmq {
 namespace {
 
@@ -98,11 +100,9 @@ error not_carried(const std::string& why) {
 }
 
 result<void> set_timestamp(basic_head& out, const std::string& value) {
-  const auto* const end = value.data() + value.size();
-  const auto read = std::from_chars(value.data(), end, out.timestamp);
-  if (read.ec != std::errc() || read.ptr != end) {
-    return not_carried("its timestamp is no number of seconds");
-  }
+  const auto seconds = base::number_in<std::uint64_t>(value);
+  if (!seconds) return not_carried("its timestamp is no number of seconds");
+  out.timestamp = *seconds;
   out._flags |= AMQP_BASIC_TIMESTAMP_FLAG;
   return {};
 }

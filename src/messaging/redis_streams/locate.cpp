@@ -1,7 +1,8 @@
 #include "messaging/redis_streams/locate.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/number_in.hpp"
 
 namespace onceguard::messaging::redis_streams {
 namespace {
@@ -47,21 +48,16 @@ struct master_report {
 };
 
 std::uint16_t port_in(std::string_view text) {
-  std::uint16_t out = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), out);
-  const bool good = read.ec == std::errc() && read.ptr == text.data() + text.size() && out != 0;
-  if (!good) give_up("the server names an address that is none");
-  return out;
+  const auto out = base::number_in<std::uint16_t>(text, 1);
+  if (!out) give_up("the server names an address that is none");
+  return *out;
 }
 
 std::uint64_t epoch_in(const redisReply& facts) {
   const reply pairs(facts);
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     if (pairs.at(i).text() != "config-epoch") continue;
-    const auto text = pairs.at(i + 1).text();
-    std::uint64_t out = 0;
-    std::from_chars(text.data(), text.data() + text.size(), out);
-    return out;
+    return base::number_in<std::uint64_t>(pairs.at(i + 1).text()).value_or(0);
   }
   return 0;
 }

@@ -1,8 +1,8 @@
 #include "messaging/redis_streams/stream_url.hpp"
 
 #include <array>
-#include <charconv>
 
+#include "base/number_in.hpp"
 #include "base/url.hpp"
 #include "messaging/redis_streams/failure.hpp"
 
@@ -79,12 +79,8 @@ void read_consumer(stream_settings& out) {
 void read_publisher(stream_settings& out) {
   const auto* const length = out.where.url.parameter("max_length");
   if (length == nullptr) return;
-  std::uint64_t most = 0;
-  const auto* const end = length->data() + length->size();
-  const auto read = std::from_chars(length->data(), end, most);
-  const bool good = read.ec == std::errc() && read.ptr == end && most > 0 && most < 1ull << 62;
-  if (!good) refuse_url("the parameter max_length takes a number of entries");
-  out.max_length = most;
+  out.max_length = base::number_in<std::uint64_t>(*length, 1, (1ull << 62) - 1);
+  if (!out.max_length) refuse_url("the parameter max_length takes a number of entries");
 }
 
 }  // namespace

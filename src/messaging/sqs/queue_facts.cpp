@@ -1,10 +1,9 @@
 #include "messaging/sqs/queue_facts.hpp"
 
-#include <charconv>
-
 #include <nlohmann/json.hpp>
 
 #include "base/json_reader.hpp"
+#include "base/number_in.hpp"
 #include "messaging/sqs/failure.hpp"
 
 namespace onceguard::messaging::sqs {
@@ -20,10 +19,7 @@ const json& member(const connection& server, const json& object, const char* nam
 
 std::uint64_t number(const connection& server, const json& attributes, const char* name) {
   const auto text = base::value_of<std::string>(member(server, attributes, name)).value_or("");
-  std::uint64_t out = 0;
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, out);
-  if (read.ec == std::errc() && read.ptr == end) return out;
+  if (const auto found = base::number_in<std::uint64_t>(text)) return *found;
   throw failed{error(errc::conflict, server.name() + ": the queue's " + name + " is no number")};
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "base/json_reader.hpp"
+#include "base/number_in.hpp"
 #include "base/utf8.hpp"
 #include "base/value_text.hpp"
 #include "messaging/sqs/failure.hpp"
@@ -98,8 +98,7 @@ received_message message_of(const json& given, bool fifo) {
   const auto group = text_in(system, "MessageGroupId");
   if (fifo && !group.starts_with(single_group)) content.order_key = group;
   const auto count = text_in(system, "ApproximateReceiveCount");
-  std::from_chars(count.data(), count.data() + count.size(), out.count);
-  out.count = std::max(out.count, 1u);
+  out.count = base::number_in<std::uint32_t>(count, 1).value_or(1);
   return out;
 }
 

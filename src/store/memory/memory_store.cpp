@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/hash.hpp"
+#include "base/number_in.hpp"
 #include "store/view.hpp"
 
 namespace onceguard {
@@ -124,16 +124,15 @@ awaitable<result<std::optional<record_view>>> memory_store::find(record_id id, m
 
 awaitable<result<list_page>> memory_store::list(list_filter filter, std::string cursor,
                                                 std::size_t limit, milliseconds) {
-  std::uint64_t after = 0;
-  const auto end = cursor.data() + cursor.size();
-  if (!cursor.empty() && std::from_chars(cursor.data(), end, after).ptr != end) {
+  const auto after = base::number_in<std::uint64_t>(cursor.empty() ? "0" : cursor);
+  if (!after) {
     co_return error(errc::invalid_argument, "list: this cursor was not given by this store");
   }
   const std::lock_guard lock(mutex_);
   if (stopped_) co_return stopped();
   const auto now = read_clocks(clock_, guard_);
   list_page page;
-  for (auto it = order_.upper_bound(after); it != order_.end(); ++it) {
+  for (auto it = order_.upper_bound(*after); it != order_.end(); ++it) {
     if (page.records.size() >= limit) {
       page.cursor = std::to_string(std::prev(it)->first);
       break;

@@ -1,11 +1,11 @@
 #include "store/postgres/examine.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <libpq-fe.h>
 
 #include "base/certificate.hpp"
+#include "base/number_in.hpp"
 #include "libpq/conninfo.hpp"
 #include "libpq/wire.hpp"
 #include "store/examination.hpp"
@@ -39,12 +39,7 @@ void examine_files(const target& target, base::diagnoses& out) {
   }
 }
 
-std::int64_t number(const char* text) {
-  std::int64_t out = 0;
-  const std::string_view digits(text);
-  std::from_chars(digits.data(), digits.data() + digits.size(), out);
-  return out;
-}
+std::int64_t number(const char* text) { return base::number_in<std::int64_t>(text).value_or(0); }
 
 void examine_pooler(PGconn* connection, std::int64_t process, base::diagnoses& out) {
   // A pooler greets with the number of a process of its own.

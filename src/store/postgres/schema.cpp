@@ -1,10 +1,10 @@
 #include "store/postgres/schema.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "base/hash.hpp"
+#include "base/number_in.hpp"
 
 namespace onceguard::postgres {
 namespace {
@@ -76,12 +76,9 @@ struct schema_state {
 result<int> number_from(const sql_runner& run, const std::string& sql) {
   auto reply = run(sql);
   if (!reply) return reply.error();
-  int out = 0;
-  const auto* end = reply->data() + reply->size();
-  if (std::from_chars(reply->data(), end, out).ptr != end || reply->empty()) {
-    return error(errc::record_unreadable, "migrate: onceguard.meta holds no version");
-  }
-  return out;
+  const auto out = base::number_in<int>(*reply);
+  if (!out) return error(errc::record_unreadable, "migrate: onceguard.meta holds no version");
+  return *out;
 }
 
 result<schema_state> read_schema(const sql_runner& run) {

@@ -8,7 +8,6 @@
 // verify (yes, no); with sentinels: sentinel_user, sentinel_password. What is special is written as
 // %XX.
 #pragma once
-#include <charconv>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
+#include "base/number_in.hpp"
 
 namespace onceguard::redis {
 
@@ -35,14 +35,7 @@ struct redis_params {
   std::size_t under_way_max = 1024;  ///< commands of one connection that wait for their reply
 };
 
-/// The whole text as a decimal number. Empty: the text is not a number.
-template <class Number>
-[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
-  Number out{};
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (ec != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return out;
-}
+using base::number_in;
 
 // The address of a server: host and port.
 

@@ -1,9 +1,9 @@
 #include "store/sqlite/application_store.hpp"
 
-#include <charconv>
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/number_in.hpp"
 #include "store/sqlite/location.hpp"
 #include "store/sqlite/metadata.hpp"
 #include "store/sqlite/record_table.hpp"
@@ -188,11 +188,9 @@ class application_store final : public store {
   /// for the rest; empty: there is none.
   template <class Visit>
   result<std::string> walk(const std::string& cursor, const moment& present, Visit visit) {
-    std::int64_t after = 0;
-    const auto* end = cursor.data() + cursor.size();
-    if (!cursor.empty() && std::from_chars(cursor.data(), end, after).ptr != end) {
-      return error(errc::invalid_argument, "this cursor was not given by this store");
-    }
+    const auto behind = base::number_in<std::int64_t>(cursor.empty() ? "0" : cursor);
+    if (!behind) return error(errc::invalid_argument, "this cursor was not given by this store");
+    auto after = *behind;
     const resetting at_end(walk_);
     walk_.bind(1, after);
     for (std::size_t examined = 0; walk_.step(); ++examined) {

@@ -1,10 +1,10 @@
 #include "store/sqlite/reader.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "base/number_in.hpp"
 #include "store/sqlite/record_table.hpp"
 #include "store/view.hpp"
 
@@ -185,11 +185,9 @@ result<std::optional<record_view>> record_queries::find_row(std::span<const unsi
 /// that are certainly in none of the states may be left out.
 result<std::string> record_queries::walk(const std::vector<observed_state>& states,
                                          const std::string& cursor, const visitor& visit) {
-  std::int64_t after = 0;
-  const auto* end = cursor.data() + cursor.size();
-  if (!cursor.empty() && std::from_chars(cursor.data(), end, after).ptr != end) {
-    return error(errc::invalid_argument, "this cursor was not given by this store");
-  }
+  const auto behind = base::number_in<std::int64_t>(cursor.empty() ? "0" : cursor);
+  if (!behind) return error(errc::invalid_argument, "this cursor was not given by this store");
+  auto after = *behind;
   const bool unsettled = !states.empty() && std::none_of(states.begin(), states.end(), is_settled);
   allowance left;
   bool more = false;

@@ -1,11 +1,12 @@
 // Where a record stands in a list: by its first claim.
 #pragma once
-#include <charconv>
 #include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/number_in.hpp"
 
 namespace onceguard::dynamodb {
 
@@ -24,9 +25,9 @@ struct position {
   if (text.empty()) return out;
   const auto comma = text.find(',');
   if (comma == text.npos) return std::nullopt;
-  const auto* const end = text.data() + comma;
-  const auto read = std::from_chars(text.data(), end, out.first);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  const auto first = base::number_in<decltype(out.first)>(text.substr(0, comma));
+  if (!first) return std::nullopt;
+  out.first = *first;
   out.id = text.substr(comma + 1);
   return out;
 }

@@ -1,13 +1,13 @@
 #include "store/dynamodb/wire/item.hpp"
 
 #include <array>
-#include <charconv>
 
 #include <nlohmann/json.hpp>
 
 #include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "base/json_reader.hpp"
+#include "base/number_in.hpp"
 
 namespace onceguard::dynamodb {
 namespace {
@@ -33,9 +33,7 @@ std::string text(const json& attributes, const char* name) {
 
 std::uint64_t number(const json& attributes, const char* name) {
   const auto* const found = value_of(attributes, name, "N");
-  std::uint64_t out = 0;
-  if (found != nullptr) std::from_chars(found->data(), found->data() + found->size(), out);
-  return out;
+  return found != nullptr ? base::number_in<std::uint64_t>(*found).value_or(0) : 0;
 }
 
 std::optional<std::string> bytes(const json& attributes, const char* name) {
