@@ -8,6 +8,7 @@
 #include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "base/json_reader.hpp"
+#include "base/url.hpp"
 #include "store/record_filter.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
@@ -70,17 +71,8 @@ result<reply> get(const admin_target& target, std::string path, milliseconds tim
 }
 
 void append_parameter(std::string& path, std::string_view name, std::string_view value) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
   path += path.find('?') == path.npos ? '?' : '&';
-  path.append(name).append("=");
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0) {
-      path += c;
-    } else {
-      path += {'%', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
+  path.append(name).append("=").append(base::percent_encoded(value));
 }
 
 unreadable_record read_unreadable(const ordered_json& object) {

@@ -22,7 +22,7 @@ using octet_class = std::array<bool, 256>;
 inline constexpr octet_class token_octets = class_of_alphanumerics_and("!#$%&'*+-.^_`|~");
 /// RFC 3986 "unreserved". Parsers disagree about the other characters of a registered name (percent
 /// escapes, and sub-delims such as the comma).
-inline constexpr octet_class host_octets = class_of_alphanumerics_and("-._~");
+inline constexpr octet_class unreserved_octets = class_of_alphanumerics_and("-._~");
 
 [[nodiscard]] constexpr bool all_in(const octet_class& members, std::string_view text) noexcept {
   bool all = true;  // no early exit: texts are short, and nearly all pass

@@ -52,6 +52,11 @@ struct url_parts {
   return out;
 }
 
+/// The octet that the escape %XX at the beginning of a text means; empty: it begins with none.
+[[nodiscard]] std::optional<unsigned char> escape_in(std::string_view text) noexcept;
+void append_escape(std::string& out, unsigned char octet);
+/// The text with all but RFC 3986's "unreserved" characters escaped.
+[[nodiscard]] std::string percent_encoded(std::string_view text);
 /// The text with each %XX decoded; empty: an escape is malformed.
 [[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
 

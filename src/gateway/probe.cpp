@@ -6,6 +6,7 @@
 #include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/number_in.hpp"
+#include "base/url.hpp"
 #include "engine/background.hpp"
 #include "engine/held_lease.hpp"
 #include "gateway/upstream_call.hpp"
@@ -17,22 +18,6 @@ namespace onceguard::gateway {
 namespace asio = boost::asio;
 
 namespace {
-
-void append_encoded(std::string& out, std::string_view text) {
-  static constexpr char digits[] = "0123456789ABCDEF";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
-    }
-  }
-}
 
 std::string quoted(std::string_view key) {
   std::string out = "\"";
@@ -134,10 +119,10 @@ std::string fill_probe_url(std::string_view url, std::string_view scope, std::st
   std::string out;
   for (std::size_t i = 0; i < url.size();) {
     if (url.substr(i).starts_with("{scope}")) {
-      append_encoded(out, scope);
+      out += base::percent_encoded(scope);
       i += 7;
     } else if (url.substr(i).starts_with("{key}")) {
-      append_encoded(out, key);
+      out += base::percent_encoded(key);
       i += 5;
     } else {
       out += url[i++];

@@ -4,47 +4,25 @@
 #include <array>
 
 #include "base/field.hpp"
+#include "base/octets.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::http {
 namespace {
 
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = base::ascii_lower(c);
-  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
-  return -1;
-}
-
-/// The byte that the percent escape at `position` stands for; -1 if there is no escape.
-int escaped_byte(std::string_view text, std::size_t position) noexcept {
-  if (text[position] != '%' || position + 2 >= text.size()) return -1;
-  const int high = hex_digit(text[position + 1]);
-  const int low = hex_digit(text[position + 2]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
-bool unreserved(int byte) noexcept {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
-}
-
 std::string decode_unreserved(std::string_view path) {
-  static constexpr char digits[] = "0123456789ABCDEF";
   std::string out;
   out.reserve(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
-    const int byte = escaped_byte(path, i);
-    if (byte < 0) {
+    const auto octet = base::escape_in(path.substr(i));
+    if (!octet) {
       out += path[i];
       continue;
     }
-    if (unreserved(byte)) {
-      out += static_cast<char>(byte);
+    if (base::unreserved_octets[*octet]) {
+      out += static_cast<char>(*octet);
     } else {
-      out += '%';
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
+      base::append_escape(out, *octet);
     }
     i += 2;
   }
@@ -55,9 +33,9 @@ std::string decode_all(std::string_view path) {
   std::string out;
   out.reserve(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
-    const int byte = escaped_byte(path, i);
-    out += byte < 0 ? path[i] : static_cast<char>(byte);
-    if (byte >= 0) i += 2;
+    const auto octet = base::escape_in(path.substr(i));
+    out += octet ? static_cast<char>(*octet) : path[i];
+    if (octet) i += 2;
   }
   return out;
 }
@@ -174,8 +152,8 @@ std::optional<std::vector<std::string>> other_readings(std::string_view path) {
 
 bool has_ambiguous_escape(std::string_view path) noexcept {
   for (std::size_t i = 0; i < path.size(); ++i) {
-    const int byte = escaped_byte(path, i);
-    if (byte == '/' || byte == '\\' || byte == 0) return true;
+    const auto octet = base::escape_in(path.substr(i));
+    if (octet == '/' || octet == '\\' || octet == '\0') return true;
   }
   return false;
 }

@@ -332,7 +332,7 @@ bool is_authority(std::string_view text, bool port_required) noexcept {
     text.remove_prefix(close + 1);
   } else {
     host = text.substr(0, text.find(':'));
-    if (!base::all_in(base::host_octets, host)) return false;
+    if (!base::all_in(base::unreserved_octets, host)) return false;
     text.remove_prefix(host.size());
   }
   if (host.empty()) return false;

@@ -6,30 +6,19 @@
 #include "base/address.hpp"
 #include "base/field.hpp"
 #include "base/number_in.hpp"
+#include "base/url.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::trace {
 namespace {
 
-int hex_value(char digit) noexcept {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  const char low = base::ascii_lower(digit);
-  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
-}
-
 /// The text with its percent escapes decoded; a percent sign that begins none stays.
 std::string decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && i + 2 < text.size();
-    const int high = escape ? hex_value(text[i + 1]) : -1;
-    const int low = escape ? hex_value(text[i + 2]) : -1;
-    if (high < 0 || low < 0) {
-      out += text[i];
-      continue;
-    }
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
+    const auto octet = base::escape_in(text.substr(i));
+    out += octet ? static_cast<char>(*octet) : text[i];
+    if (octet) i += 2;
   }
   return out;
 }

@@ -11,6 +11,7 @@
 #include "base/field.hpp"
 #include "base/number_in.hpp"
 #include "base/octets.hpp"
+#include "base/url.hpp"
 
 namespace onceguard::config {
 
@@ -56,29 +57,20 @@ namespace {
 
 error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
 
-bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
 /// Why a path is not normalised; empty if it is.
 std::string_view path_fault(std::string_view path) {
-  const auto digit = [](char c) {
-    return is_digit(c)              ? c - '0'
-           : (c >= 'a' && c <= 'f') ? c - 'a' + 10
-           : (c >= 'A' && c <= 'F') ? c - 'A' + 10
-                                    : -1;
-  };
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (path[i] != '%') continue;
-    if (i + 2 >= path.size() || digit(path[i + 1]) < 0 || digit(path[i + 2]) < 0) {
-      return "a percent sign without two hex digits";
-    }
-    const auto c = static_cast<char>(digit(path[i + 1]) * 16 + digit(path[i + 2]));
-    if (is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~') {
+    const auto c = base::escape_in(path.substr(i));
+    if (!c) return "a percent sign without two hex digits";
+    if (base::unreserved_octets[*c]) {
       return "an escape that is not needed (write the character itself)";
     }
-    if (c == '/' || c == '\\' || c == '\0') return "an escaped slash, backslash or NUL";
+    if (*c == '/' || *c == '\\' || *c == '\0') return "an escaped slash, backslash or NUL";
   }
   while (!path.empty()) {
     path.remove_prefix(1);  // the slash

@@ -62,12 +62,6 @@ answer get(const address& where, const std::string& url, milliseconds timeout) {
   return out;
 }
 
-std::string escaped(const std::string& text) {
-  const base::owned<char, curl_free> out(
-      curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())));
-  return out ? out.get() : "";
-}
-
 /// As RabbitMQ has it: the lower one, unless one of them is negative, which takes the limit away.
 std::optional<std::int64_t> joined(std::optional<std::int64_t> one,
                                    std::optional<std::int64_t> other) {
@@ -116,8 +110,8 @@ result<queue_facts> ask_once(const address& where, std::string_view version, mil
   const auto fault = [&](errc code, const std::string& why) {
     return error(code, where.url.name() + ": the management API: " + why);
   };
-  const auto url =
-      where.management + "/api/queues/" + escaped(where.vhost) + '/' + escaped(where.queue);
+  const auto url = where.management + "/api/queues/" + base::percent_encoded(where.vhost) + '/' +
+                   base::percent_encoded(where.queue);
   const auto got = get(where, url, timeout);
   if (!got.fault.empty()) return fault(errc::broker_unreachable, got.fault);
   if (got.status == 404) return fault(errc::not_found, "there is no such queue");

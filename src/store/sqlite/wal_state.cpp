@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/url.hpp"
 #include "store/sqlite/location.hpp"
 
 namespace onceguard::sqlite {
@@ -72,9 +73,7 @@ std::string file_alone(const std::string& path) {
   std::string out = "file:";
   for (const char c : path) {
     if (c == '%' || c == '?' || c == '#') {
-      constexpr char digits[] = "0123456789ABCDEF";
-      const auto byte = static_cast<unsigned char>(c);
-      out += {'%', digits[byte / 16], digits[byte % 16]};
+      base::append_escape(out, static_cast<unsigned char>(c));
     } else {
       out.push_back(c);
     }
