@@ -1,6 +1,5 @@
 #include "audit/line_file.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>

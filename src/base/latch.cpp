@@ -1,7 +1,5 @@
 #include "base/latch.hpp"
 
-#include <algorithm>
-
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/this_coro.hpp>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include "command/output_queue.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>

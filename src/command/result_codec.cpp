@@ -1,6 +1,5 @@
 // How the result of a command is kept as an answer: status 200, the exit code and the order of the
 // streams in headers, and as the body all output as it came.
-#include <optional>
 
 #include <onceguard/command.hpp>
 

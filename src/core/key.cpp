@@ -1,7 +1,4 @@
-#include <algorithm>
-#include <array>
 #include <cstddef>
-#include <utility>
 
 #include <onceguard/key.hpp>
 

@@ -1,6 +1,5 @@
 #include "core/record_codec.hpp"
 
-#include <algorithm>
 #include <concepts>
 #include <cstring>
 

@@ -1,6 +1,5 @@
 #include "demo/shop.hpp"
 
-#include <exception>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>

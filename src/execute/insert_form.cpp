@@ -1,6 +1,5 @@
 #include "execute/insert_form.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include "execute/step_progress.hpp"
 
-#include <cstdint>
 #include <optional>
 
 #include "core/record_codec.hpp"

@@ -1,7 +1,6 @@
 #include "gateway/server.hpp"
 
 #include <array>
-#include <future>
 #include <thread>
 
 #include <boost/asio/co_spawn.hpp>

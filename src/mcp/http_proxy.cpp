@@ -1,8 +1,6 @@
 #include "mcp/http_proxy.hpp"
 
 #include <chrono>
-#include <optional>
-#include <set>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

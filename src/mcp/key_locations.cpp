@@ -1,6 +1,5 @@
 #include "mcp/key_locations.hpp"
 
-#include <map>
 #include <span>
 
 #include <onceguard/fingerprint.hpp>

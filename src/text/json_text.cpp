@@ -1,9 +1,6 @@
 #include "text/json_text.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <ctime>
 
 #include <nlohmann/json.hpp>
 

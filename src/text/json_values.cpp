@@ -1,7 +1,6 @@
 #include "text/json_values.hpp"
 
 #include <optional>
-#include <system_error>
 
 #include "base/number_in.hpp"
 #include "json/pointer.hpp"

@@ -1,6 +1,5 @@
 #include "trace/span_json.hpp"
 
-#include <array>
 #include <span>
 
 #include "base/hash.hpp"

@@ -1,6 +1,5 @@
 #include <atomic>
 #include <exception>
-#include <iostream>
 #include <memory>
 #include <poll.h>
 #include <span>

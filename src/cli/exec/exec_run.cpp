@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <exception>
 #include <fmt/format.h>
-#include <iostream>
 #include <map>
 #include <poll.h>
 #include <sys/eventfd.h>

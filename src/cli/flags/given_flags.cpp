@@ -1,7 +1,6 @@
 #include "cli/flags/given_flags.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iostream>

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <dlfcn.h>
 
 #include "cli/command.hpp"

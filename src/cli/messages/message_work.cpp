@@ -1,6 +1,5 @@
 #include "cli/messages/message_work.hpp"
 
-#include <algorithm>
 #include <iostream>
 #include <set>
 

@@ -2,8 +2,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
-#include <iostream>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <sys/resource.h>

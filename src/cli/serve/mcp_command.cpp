@@ -1,5 +1,4 @@
 #include <csignal>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <thread>

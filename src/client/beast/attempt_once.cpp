@@ -1,7 +1,6 @@
 #include "client/beast/attempt_once.hpp"
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include <boost/asio/connect.hpp>

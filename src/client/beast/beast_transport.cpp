@@ -1,5 +1,4 @@
 #include <exception>
-#include <optional>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

@@ -1,6 +1,5 @@
 #include "config/policy/profiles.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace onceguard::config {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <span>
 
 #include "base/for_ever.hpp"

@@ -1,4 +1,3 @@
-#include <memory>
 
 #include <sqlite3.h>
 

@@ -1,7 +1,5 @@
 #include "messaging/inbox/inbox.hpp"
 
-#include <optional>
-
 #include <onceguard/inbox_sqlite.hpp>
 
 #include "execute/request.hpp"

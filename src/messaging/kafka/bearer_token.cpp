@@ -1,10 +1,7 @@
 #include "messaging/kafka/bearer_token.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
-#include <vector>
 
 #include "base/base64.hpp"
 #include "base/field.hpp"

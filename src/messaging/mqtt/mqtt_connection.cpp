@@ -1,7 +1,6 @@
 #include "messaging/mqtt/mqtt_connection.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "messaging/mqtt/reason.hpp"
 

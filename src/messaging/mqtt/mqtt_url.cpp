@@ -1,6 +1,5 @@
 #include "messaging/mqtt/mqtt_url.hpp"
 
-#include <algorithm>
 #include <array>
 #include <unistd.h>
 

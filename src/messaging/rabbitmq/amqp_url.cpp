@@ -2,7 +2,6 @@
 
 #include <array>
 #include <tuple>
-#include <utility>
 
 #include "base/url.hpp"
 #include "messaging/failed_call.hpp"

@@ -1,7 +1,5 @@
 #include "messaging/rabbitmq/frames.hpp"
 
-#include <algorithm>
-
 namespace onceguard::messaging::rabbitmq {
 namespace {
 

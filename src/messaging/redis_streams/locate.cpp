@@ -1,7 +1,5 @@
 #include "messaging/redis_streams/locate.hpp"
 
-#include <algorithm>
-
 #include "base/number_in.hpp"
 
 namespace onceguard::messaging::redis_streams {

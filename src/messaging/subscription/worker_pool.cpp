@@ -1,6 +1,5 @@
 #include "messaging/subscription/worker_pool.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "store/postgres/acts.hpp"
 
 #include <algorithm>
-#include <memory>
 
 #include "store/view.hpp"
 

@@ -1,6 +1,5 @@
 #include "store/postgres/examine.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <libpq-fe.h>
 

@@ -1,7 +1,5 @@
 // The connection of `onceguard migrate`. It blocks, because nothing else runs meanwhile.
 #include <libpq-fe.h>
-#include <memory>
-#include <vector>
 
 #include "libpq/conninfo.hpp"
 #include "libpq/wire.hpp"

@@ -1,6 +1,5 @@
 #include "store/redis/redis_params.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include "base/url.hpp"

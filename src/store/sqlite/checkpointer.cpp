@@ -1,7 +1,5 @@
 #include "store/sqlite/checkpointer.hpp"
 
-#include <utility>
-
 #include "base/log.hpp"
 
 namespace onceguard::sqlite {

@@ -1,6 +1,5 @@
 #include "store/tiered/claim_round.hpp"
 
-#include <algorithm>
 #include <set>
 
 namespace onceguard::tiered {

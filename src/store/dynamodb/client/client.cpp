@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <curl/curl.h>
-#include <deque>
 #include <list>
 #include <new>
 

@@ -1,7 +1,5 @@
 #include "store/dynamodb/wire/payload.hpp"
 
-#include <array>
-
 #include "base/hash.hpp"
 #include "core/record_codec.hpp"
 

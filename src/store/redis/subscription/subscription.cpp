@@ -1,6 +1,5 @@
 #include "store/redis/subscription/subscription.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <thread>
 #include <utility>
