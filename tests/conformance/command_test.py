@@ -50,7 +50,7 @@ def test_a_table_of_ones_own(kit, service, tmp_path):
     table.write_text('{"version": 1, "cases": [{}]}')
     done = kit(service).run("--spec", str(table))
     assert done.returncode == 3
-    assert f"--spec: {table}: cases[0].name: is no text" in done.stderr
+    assert f"--spec: {table}: cases[0].name: is missing" in done.stderr
 
 
 @pytest.mark.parametrize("arguments, code, text", [
