@@ -253,7 +253,7 @@ TEST_F(dynamodb_script_test, a_transaction_that_meets_another_one_is_sent_again)
 TEST_F(dynamodb_script_test, what_has_waited_in_vain_has_the_last_reason) {
   server_.answer(503, "<html>busy</html>");
   for (int i = 0; i < 1'000; ++i) server_.answer(500, problem("InternalServerError", "sorry"));
-  const auto verdict = caller_->try_claim(claim_of("k"), milliseconds(400));
+  const auto verdict = caller_->try_claim(claim_of("k"), milliseconds(2'000));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().effect, effect::unknown);  // one of them may have written
   EXPECT_THAT(verdict.error().detail, HasSubstr("InternalServerError: sorry"));
