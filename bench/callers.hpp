@@ -14,7 +14,7 @@
 
 #include <onceguard/store.hpp>
 
-#include "base/hash.hpp"
+#include "base/random.hpp"
 #include "sample.hpp"
 
 namespace onceguard::bench {

@@ -17,9 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash.hpp"
 #include "callers.hpp"
-#include "store/redis/act.hpp"
+#include "store/redis/compare_and_set.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/redis/transport/resp.hpp"
 

@@ -5,7 +5,8 @@
 
 #include <onceguard/decide.hpp>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::bench {
 

@@ -12,7 +12,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "base/hash.hpp"
+#include "base/random.hpp"
 #include "core/record_codec.hpp"
 #include "sample.hpp"
 #include "store/sqlite/schema.hpp"

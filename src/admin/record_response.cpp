@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "text/record_json.hpp"
 
 namespace onceguard::admin {

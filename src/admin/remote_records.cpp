@@ -6,7 +6,7 @@
 
 #include "admin/client.hpp"
 #include "base/base64.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/json_reader.hpp"
 #include "base/url.hpp"
 #include "store/record_filter.hpp"

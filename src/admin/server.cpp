@@ -14,6 +14,8 @@
 #include "admin/caller_connection.hpp"
 #include "admin/tokens.hpp"
 #include "base/address.hpp"
+#include "base/ascii.hpp"
+#include "base/field.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "http1/server/listener.hpp"
@@ -96,7 +98,7 @@ struct counted_request {
 }  // namespace
 
 struct server::state {
-  explicit state(const gateway::admin_params& given) : params(given) {}
+  explicit state(const admin_params& given) : params(given) {}
   ~state();
 
   void begin();
@@ -110,7 +112,7 @@ struct server::state {
     return tokens_now;
   }
 
-  const gateway::admin_params params;
+  const admin_params params;
   resources all;
   std::vector<caller_connection*> clients;  // those that are not closed from outside
   act_count acts;
@@ -247,7 +249,7 @@ asio::awaitable<response> server::state::answer(request& request) {
   co_return refusal(500, "A fault of Onceguard itself; its log has more.");
 }
 
-server::server(const gateway::admin_params& params) : state_(std::make_unique<state>(params)) {}
+server::server(const admin_params& params) : state_(std::make_unique<state>(params)) {}
 server::~server() = default;
 
 void server::add(resources more) {

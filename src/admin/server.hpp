@@ -22,7 +22,7 @@ class server {
  public:
   using tokens = std::shared_ptr<const token_list>;
 
-  explicit server(const gateway::admin_params& params);
+  explicit server(const admin_params& params);
   ~server();  ///< closes all connections; running handlers end unfinished
 
   /// The handler runs on the listener's thread.

@@ -8,7 +8,7 @@
 
 #include <openssl/crypto.h>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/file_text.hpp"
 #include "base/hash.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "audit/line_file.hpp"
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/time_text.hpp"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/value_text.hpp"
 
 namespace onceguard::aws {

@@ -6,7 +6,7 @@
 
 #include <onceguard/record.hpp>
 
-#include "base/hash.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::aws {
 

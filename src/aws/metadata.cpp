@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aws/curl_handle.hpp"
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/json_reader.hpp"
 #include "base/time_text.hpp"
 #include "base/url.hpp"

@@ -1,5 +1,6 @@
-// Looks at files of certificates and keys.
+// What certificates say, and their files.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,12 @@ namespace onceguard::base {
                                             std::string_view use);
 /// Whether the file of a private key can be read.
 [[nodiscard]] diagnosis examine_key(const std::string& file, std::string id, std::string_view use);
+
+/// What a client is known by that has shown a certificate: what of it counts.
+enum class peer_name : std::uint8_t {
+  certificate,  ///< all of it: a renewed one is another client
+  uri,          ///< the one URI among its subject's alternative names: SPIFFE
+  subject,      ///< its subject
+};
 
 }  // namespace onceguard::base

@@ -1,4 +1,4 @@
-// Functions for header fields and ASCII text that ignore locales.
+// Header fields: found by their names, and lists in their values.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -6,22 +6,11 @@
 
 #include <onceguard/field.hpp>
 
+#include "base/ascii.hpp"
+
 namespace onceguard::base {
 
 using onceguard::field;
-
-[[nodiscard]] constexpr char ascii_lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-[[nodiscard]] constexpr bool iequals(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    // Most pairs are equal, or differ in the first byte: compare without case folding first.
-    if (a[i] != b[i] && ascii_lower(a[i]) != ascii_lower(b[i])) return false;
-  }
-  return true;
-}
 
 /// Whether applications see the same name: CGI, WSGI and Rack make one variable of `X-Tenant` and
 /// `X_Tenant`.
@@ -36,12 +25,6 @@ using onceguard::field;
   return true;
 }
 
-[[nodiscard]] constexpr std::string_view trim(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 /// The first field with that name, or null.
 [[nodiscard]] constexpr const field* find_field(std::span<const field> fields,
                                                 std::string_view name) noexcept {
@@ -49,6 +32,26 @@ using onceguard::field;
     if (iequals(f.name, name)) return &f;
   }
   return nullptr;
+}
+
+/// A field that must be there once.
+struct sole_field {
+  std::string_view value;
+  std::size_t times = 0;
+  bool misspelt = false;  ///< another field has a name that applications may take for the same
+};
+
+[[nodiscard]] constexpr sole_field find_once(std::span<const field> fields, std::string_view name) {
+  sole_field out;
+  for (const auto& f : fields) {
+    if (!same_name(f.name, name)) continue;
+    if (!iequals(f.name, name)) {
+      out.misspelt = true;
+    } else if (out.times++ == 0) {
+      out.value = f.value;
+    }
+  }
+  return out;
 }
 
 /// Calls `visit(token)` for each non-empty element of a comma-separated list.

@@ -1,11 +1,9 @@
-// SHA-256, SHA-1, checksums, random bytes and hex digits. Hashes come from OpenSSL, random bytes
-// from the kernel.
+// SHA-256 and SHA-1 of OpenSSL, and checksums.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace onceguard::base {
@@ -37,17 +35,7 @@ class sha256 {
 /// damage only: an attacker can make another text with the same checksum. Thread-safe.
 [[nodiscard]] std::uint64_t checksum_of(std::string_view bytes) noexcept;
 
-/// Fills `out` with cryptographically strong random bytes. Throws std::runtime_error when the
-/// system has none, which is not recoverable.
-void random_bytes(std::span<unsigned char> out);
-
-[[nodiscard]] std::string to_hex(std::span<const unsigned char> bytes);
-/// The form of a digest in log lines and lists: its first 12 hex digits.
-[[nodiscard]] std::string digest_text(std::span<const unsigned char> digest);
-void append_hex(std::string& out, std::span<const unsigned char> bytes);
-/// Reads exactly 2 × out.size() hex digits of either case. Returns false for other texts.
-[[nodiscard]] bool from_hex(std::string_view text, std::span<unsigned char> out) noexcept;
-
+/// Bytes as what is hashed.
 [[nodiscard]] inline std::string_view as_chars(std::span<const unsigned char> bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -1,6 +1,6 @@
 #include "base/url.hpp"
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/octets.hpp"
 
 namespace onceguard::base {

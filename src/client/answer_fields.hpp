@@ -7,6 +7,7 @@
 
 #include <onceguard/record.hpp>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 
 namespace onceguard::client {

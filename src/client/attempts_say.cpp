@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.hpp"
 #include "base/json_reader.hpp"
 #include "client/answer_fields.hpp"
 

@@ -5,7 +5,7 @@
 #include <onceguard/client.hpp>
 #include <onceguard/key.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/octets.hpp"
 #include "base/url.hpp"
 

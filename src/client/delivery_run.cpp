@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "base/hash.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::client {
 inline namespace v1 {

@@ -9,7 +9,9 @@
 #include <onceguard/client_key_file.hpp>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/number_in.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::client {
 inline namespace v1 {

@@ -6,7 +6,8 @@
 #include <onceguard/client.hpp>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::client {
 inline namespace v1 {

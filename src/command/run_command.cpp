@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/for_ever.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "command/command_run.hpp"
 #include "command/old_run.hpp"
 #include "command/output.hpp"

@@ -1,9 +1,10 @@
 // The options of [[consume]], besides those of its policy.
+#include "config/consume_options.hpp"
+
 #include <algorithm>
 
-#include "config/consume.hpp"
+#include "config/all_options.hpp"
 #include "config/endpoint_tls.hpp"
-#include "config/options.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/table/option.hpp"
 #include "config/table/parsers.hpp"

@@ -1,7 +1,7 @@
 #include "config/endpoint_tls.hpp"
 
 #include "base/clock.hpp"
-#include "consume/receiver.hpp"
+#include "consume/signature.hpp"
 
 namespace onceguard::config {
 

@@ -1,5 +1,5 @@
 // The options of [gateway] and [log].
-#include "config/options.hpp"
+#include "config/all_options.hpp"
 #include "config/table/option.hpp"
 #include "config/table/parsers.hpp"
 
@@ -64,7 +64,7 @@ const row<settings> gateway_table[]{
               "reaches `admin` is an operator.",
       .may_be_empty = true,
       .complaint = path_complaint},
-     assign<&settings::admin, &gateway::admin_params::token_file>},
+     assign<&settings::admin, &admin::admin_params::token_file>},
     {{.name = "metrics_records_interval",
       .flag = "metrics-records-interval",
       .kind = value_kind::duration,
@@ -74,7 +74,7 @@ const row<settings> gateway_table[]{
       .min = second,
       .max = day,
       .may_be_empty = true},
-     assign<&settings::admin, &gateway::admin_params::records_interval>},
+     assign<&settings::admin, &admin::admin_params::records_interval>},
     {{.name = "access_log",
       .flag = "access-log",
       .kind = value_kind::choice,

@@ -1,5 +1,5 @@
 // The options of [reconcile].
-#include "config/options.hpp"
+#include "config/all_options.hpp"
 #include "config/stores.hpp"
 #include "config/table/option.hpp"
 #include "config/table/parsers.hpp"

@@ -1,11 +1,12 @@
 // The options of [[relay]].
+#include "config/relay_options.hpp"
+
 #include <algorithm>
 
-#include "config/consume.hpp"
+#include "config/all_options.hpp"
+#include "config/consume_options.hpp"
 #include "config/endpoint_tls.hpp"
-#include "config/options.hpp"
 #include "config/policy/policy_check.hpp"
-#include "config/relay.hpp"
 #include "config/table/parsers.hpp"
 #include "messaging/broker_kind.hpp"
 #include "messaging/postgres_queue/queue_url.hpp"

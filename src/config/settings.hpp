@@ -50,7 +50,7 @@ struct token_params {
 
 struct settings {
   gateway::gateway_params gateway;
-  gateway::admin_params admin;
+  admin::admin_params admin;
   gateway::routing_params routing;
   store_params store;
   accelerator_params accelerator;

@@ -1,5 +1,5 @@
 // The options of [gateway] for TLS on its listener.
-#include "config/options.hpp"
+#include "config/all_options.hpp"
 
 namespace onceguard::config {
 

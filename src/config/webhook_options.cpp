@@ -1,11 +1,12 @@
 // The options of [[webhook]], and the senders that they make.
+#include "config/webhook_options.hpp"
+
 #include <algorithm>
 #include <array>
 #include <optional>
 
 #include "base/octets.hpp"
 #include "config/table/parsers.hpp"
-#include "config/webhook.hpp"
 
 namespace onceguard::config {
 

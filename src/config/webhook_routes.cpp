@@ -3,7 +3,7 @@
 
 #include "base/url.hpp"
 #include "config/table/parsers.hpp"
-#include "config/webhook.hpp"
+#include "config/webhook_options.hpp"
 #include "messaging/broker_kind.hpp"
 #include "webhook/hmac.hpp"
 #include "webhook/public_key.hpp"

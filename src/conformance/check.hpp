@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/table.hpp"
+#include "conformance/cases.hpp"
 #include "http1/client/client.hpp"
 
 namespace onceguard::conformance {

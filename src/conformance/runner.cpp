@@ -14,8 +14,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/json_reader.hpp"
+#include "base/random.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::conformance {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/address.hpp"
+#include "conformance/cases.hpp"
 #include "conformance/check.hpp"
-#include "conformance/table.hpp"
 
 namespace onceguard::conformance {
 

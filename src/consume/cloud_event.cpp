@@ -5,8 +5,9 @@
 
 #include <onceguard/key.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/value_text.hpp"
 #include "text/json_values.hpp"
 

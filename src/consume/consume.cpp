@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/value_text.hpp"
 #include "consume/message_id.hpp"
+#include "consume/signature.hpp"
 #include "messaging/delivery_limits.hpp"
 
 // The way of a message: run_subscription receives it (messaging/subscription), and a worker calls
@@ -22,14 +23,14 @@ using messaging::delivered;
 using messaging::subscription_event;
 
 result<std::unique_ptr<receiver>> target_of(const consume_params& params) {
-  if (!params.endpoint) return make_command(params);
+  if (!params.endpoint) return make_command_receiver(params);
   std::vector<std::string> secrets;
   if (!params.secret_file.empty()) {
     auto read = read_signing_secrets(params.secret_file);
     if (!read) return read.error();
     secrets = std::move(*read);
   }
-  return make_endpoint(params, std::move(secrets));
+  return make_endpoint_receiver(params, std::move(secrets));
 }
 
 class consumption {

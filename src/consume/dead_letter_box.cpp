@@ -7,7 +7,7 @@
 
 #include <onceguard/subscription.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/time_text.hpp"
 #include "base/url.hpp"
 #include "consume/message_id.hpp"

@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/field.hpp"
 #include "base/octets.hpp"
+#include "consume/signature.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::consume {

@@ -4,8 +4,9 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/value_text.hpp"
 #include "consume/cloud_event.hpp"
 #include "text/json_values.hpp"

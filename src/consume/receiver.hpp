@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,22 +45,12 @@ class receiver {
 /// takes no connection are failed attempts; any other status, a timeout and a broken answer are
 /// unknown. 429, 502, 503 and that address say that it is away. `secrets`: the bytes of the keys of
 /// signatures; empty: no signature.
-[[nodiscard]] std::unique_ptr<receiver> make_endpoint(const consume_params& params,
-                                                      std::vector<std::string> secrets);
+[[nodiscard]] std::unique_ptr<receiver> make_endpoint_receiver(const consume_params& params,
+                                                               std::vector<std::string> secrets);
 
 /// The command of the parameters, with the payload on its standard input. Exit code 0 is handled;
 /// 75 (EX_TEMPFAIL) and a command that can't be started are failed attempts; 65 (EX_DATAERR) says
 /// that the message is dead; any other end, and a timeout, is unknown.
-[[nodiscard]] std::unique_ptr<receiver> make_command(const consume_params& params);
-
-/// The keys of signatures in a file: a line each as Standard Webhooks writes it, `whsec_` and
-/// base64, several while one replaces another; or any other bytes, less a final newline, which are
-/// one key.
-[[nodiscard]] result<std::vector<std::string>> read_signing_secrets(const std::string& path);
-
-/// By each key "v1," and the HMAC-SHA256 of "ID.TIMESTAMP.PAYLOAD" in base64, with spaces between
-/// them (standardwebhooks.com).
-[[nodiscard]] std::string signatures_of(std::span<const std::string> secrets, std::string_view id,
-                                        std::int64_t timestamp, std::string_view payload);
+[[nodiscard]] std::unique_ptr<receiver> make_command_receiver(const consume_params& params);
 
 }  // namespace onceguard::consume

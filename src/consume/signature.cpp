@@ -1,7 +1,8 @@
+#include "consume/signature.hpp"
+
+#include "base/ascii.hpp"
 #include "base/base64.hpp"
-#include "base/field.hpp"
 #include "base/file_text.hpp"
-#include "consume/receiver.hpp"
 #include "text/json_text.hpp"
 #include "webhook/hmac.hpp"
 

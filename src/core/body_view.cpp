@@ -1,6 +1,6 @@
 #include "core/body_view.hpp"
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "core/gzip.hpp"
 
 namespace onceguard::core {

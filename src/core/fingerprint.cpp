@@ -5,13 +5,13 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/form.hpp"
 #include "base/hash.hpp"
 #include "core/body_view.hpp"
 #include "core/field_kinds.hpp"
 #include "core/multipart.hpp"
-#include "core/work.hpp"
+#include "core/requested_work.hpp"
 
 namespace onceguard {
 inline namespace v1 {

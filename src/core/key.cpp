@@ -2,7 +2,7 @@
 
 #include <onceguard/key.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 
 namespace onceguard {
 inline namespace v1 {

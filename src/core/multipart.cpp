@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 
 namespace onceguard::core {
 namespace {

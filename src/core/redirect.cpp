@@ -2,8 +2,8 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "base/field.hpp"
-#include "base/hash.hpp"
+#include "base/ascii.hpp"
+#include "base/hex.hpp"
 
 namespace onceguard::core {
 namespace {

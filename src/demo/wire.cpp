@@ -3,6 +3,8 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/ascii.hpp"
+
 namespace onceguard::demo {
 namespace {
 

@@ -6,11 +6,12 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
-#include "core/work.hpp"
+#include "base/random.hpp"
+#include "core/requested_work.hpp"
 #include "engine/claim_answer.hpp"
-#include "engine/detour.hpp"
+#include "engine/redirected_operation.hpp"
 #include "engine/state.hpp"
 
 namespace onceguard {
@@ -261,7 +262,7 @@ std::optional<claim_result> claim_attempt::remake_fingerprint(const std::string&
 /// The record is of another request. None: it leads to this one.
 asio::awaitable<std::optional<claim_result>> claim_attempt::differs(bool other_work) {
   if (as_sent_) static_cast<scoped_operation&>(op_) = *std::exchange(as_sent_, std::nullopt);
-  if (co_await take_detour(engine_, op_)) co_return std::nullopt;
+  if (co_await follow_redirect(engine_, op_)) co_return std::nullopt;
   engine_.counters.mismatches.fetch_add(1, std::memory_order_relaxed);
   auto out = answer_of(outcome_kind::mismatch);
   out.outcome.other_work = other_work;
@@ -272,7 +273,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::differs(bool other_w
 asio::awaitable<std::optional<claim_result>> claim_attempt::stored_answer(const verdict& verdict) {
   kept_reply reply{verdict.answer, verdict.kept};
   if (is_redirect(op_, verdict.answer)) {
-    if (auto last = co_await end_of_detour(engine_, op_, verdict.answer)) {
+    if (auto last = co_await end_of_redirect(engine_, op_, verdict.answer)) {
       reply = std::move(*last);
     } else if (co_await take_way_back(engine_, op_)) {
       co_return std::nullopt;

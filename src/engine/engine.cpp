@@ -4,12 +4,11 @@
 
 #include "base/clock.hpp"
 #include "base/for_ever.hpp"
-#include "base/hash.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
-#include "engine/detour.hpp"
 #include "engine/one_thread.hpp"
+#include "engine/redirected_operation.hpp"
 #include "engine/state.hpp"
 
 namespace onceguard {

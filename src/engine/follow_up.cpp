@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/held_bytes.hpp"

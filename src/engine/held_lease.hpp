@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <string_view>
 
@@ -21,16 +20,6 @@
 
 namespace onceguard {
 inline namespace v1 {
-
-// Turns an application's report on an earlier attempt into the settle of the probe lease.
-
-/// "done", "not-done", "unknown".
-[[nodiscard]] std::string_view name_of(effect_status status) noexcept;
-
-/// The settle of the probe lease. None: the operation was not done; once the lease is dispatched,
-/// its holder may run the operation, or release the lease.
-[[nodiscard]] std::optional<settle_terms> terms_after(const effect_report& report,
-                                                      milliseconds retention);
 
 /// How a lease is renewed.
 enum class renewal : std::uint8_t {

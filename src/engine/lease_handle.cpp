@@ -2,14 +2,14 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
-#include "engine/detour.hpp"
+#include "engine/effect_report.hpp"
 #include "engine/held_lease.hpp"
 #include "engine/one_thread.hpp"
-#include "store/view.hpp"
+#include "engine/redirected_operation.hpp"
 
 namespace onceguard {
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 
 namespace onceguard {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 
 namespace onceguard {

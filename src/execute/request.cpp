@@ -8,7 +8,7 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/random.hpp"
 #include "core/request.hpp"
 
 namespace onceguard {

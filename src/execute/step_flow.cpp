@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "execute/request.hpp"
 
 namespace onceguard {

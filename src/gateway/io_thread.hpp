@@ -16,16 +16,17 @@
 #include <onceguard/engine.hpp>
 
 #include "audit/audit_log.hpp"
-#include "gateway/answer_readers.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/delivery_queue.hpp"
 #include "gateway/listener_tls.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
-#include "gateway/routing.hpp"
+#include "gateway/receiving_clients.hpp"
+#include "gateway/routing_table.hpp"
+#include "gateway/shared_answers.hpp"
 #include "gateway/token_thread.hpp"
 #include "gateway/upstream_pool.hpp"
-#include "http/forwarding.hpp"
+#include "http/forwarded_fields.hpp"
 #include "observe/observation.hpp"
 #include "trace/tracer.hpp"
 
@@ -47,7 +48,7 @@ struct gateway_shared {
   std::vector<http::address_block> trusted;
   byte_budget budget;
   shared_answers replays;
-  answer_readers readers;
+  receiving_clients readers;
   host_names names;
   suspect_upstreams suspects;
   delivery_queues queues;

@@ -1,10 +1,11 @@
 #include "gateway/observed_request.hpp"
 
+#include "base/field.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/work.hpp"
-#include "http/forwarding.hpp"
+#include "http/forwarded_fields.hpp"
 #include "http/operation.hpp"
-#include "http/outcome.hpp"
+#include "http/settle_by_answer.hpp"
 
 namespace onceguard::gateway {
 

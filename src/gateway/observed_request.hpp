@@ -7,6 +7,7 @@
 
 #include <onceguard/byte_budget.hpp>
 
+#include "base/field.hpp"
 #include "gateway/session.hpp"
 #include "http/admission.hpp"
 #include "observe/observation.hpp"

@@ -1,16 +1,18 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "base/ascii.hpp"
 #include "base/clock.hpp"
+#include "base/field.hpp"
 #include "base/log.hpp"
+#include "gateway/answer_relay.hpp"
 #include "gateway/client_watch.hpp"
-#include "gateway/heads.hpp"
+#include "gateway/message_heads.hpp"
 #include "gateway/observed_request.hpp"
-#include "gateway/relay.hpp"
 #include "gateway/session.hpp"
 #include "gateway/upstream_call.hpp"
 #include "gateway/upstream_pool.hpp"
-#include "http/forwarding.hpp"
+#include "http/forwarded_fields.hpp"
 
 namespace onceguard::gateway {
 

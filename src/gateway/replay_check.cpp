@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "base/ascii.hpp"
+#include "base/field.hpp"
 #include "base/log.hpp"
-#include "gateway/heads.hpp"
+#include "gateway/message_heads.hpp"
 #include "gateway/upstream_call.hpp"
-#include "http/outcome.hpp"
+#include "http/settle_by_answer.hpp"
 
 namespace onceguard::gateway {
 

@@ -4,7 +4,7 @@
 
 #include <onceguard/token_verifier.hpp>
 
-#include "gateway/delivery.hpp"
+#include "gateway/webhook_delivery.hpp"
 
 namespace onceguard::gateway {
 

@@ -10,7 +10,7 @@
 
 #include "gateway/work.hpp"
 #include "http/admission.hpp"
-#include "http/flow.hpp"
+#include "http/request_flow.hpp"
 
 namespace onceguard::gateway {
 

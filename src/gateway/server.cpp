@@ -10,11 +10,12 @@
 #include <boost/asio/use_future.hpp>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
+#include "base/random.hpp"
 #include "engine/background.hpp"
 #include "gateway/io_thread.hpp"
-#include "gateway/probe.hpp"
+#include "gateway/reconciling.hpp"
 #include "gateway/session.hpp"
 
 namespace onceguard::gateway {

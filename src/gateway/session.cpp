@@ -1,6 +1,7 @@
 #include "gateway/session.hpp"
 
 #include "base/clock.hpp"
+#include "base/field.hpp"
 #include "base/log.hpp"
 #include "tls/session.hpp"
 
@@ -201,7 +202,7 @@ asio::awaitable<bool> session::send(const answer& answer, answer_style style,
     if (sent.bytes < out_.size()) sent = co_await stream_.write_on(sent, out_, timeout);
   } else {
     stream_.hand_over_little();
-    const answer_readers::reading listed(thread_.shared.readers, thread_.io, stream_);
+    const receiving_clients::reading listed(thread_.shared.readers, thread_.io, stream_);
     sent = co_await stream_.write(out_, answer.body, timeout);
   }
   phase_ = phase::working;

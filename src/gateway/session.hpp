@@ -10,8 +10,8 @@
 
 #include <onceguard/record.hpp>
 
-#include "gateway/heads.hpp"
 #include "gateway/io_thread.hpp"
+#include "gateway/message_heads.hpp"
 #include "gateway/pending_report.hpp"
 #include "http/admission.hpp"
 #include "http/problem.hpp"

@@ -5,7 +5,7 @@
 #include "base/clock.hpp"
 #include "engine/background.hpp"
 #include "engine/held_lease.hpp"
-#include "http/forwarding.hpp"
+#include "http/forwarded_fields.hpp"
 #include "tls/session.hpp"
 
 namespace onceguard::gateway {

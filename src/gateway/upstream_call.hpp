@@ -10,10 +10,10 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/record.hpp>
 
-#include "gateway/answer_readers.hpp"
 #include "gateway/params/gateway_params.hpp"
+#include "gateway/receiving_clients.hpp"
 #include "gateway/upstream_pool.hpp"
-#include "http/forwarding.hpp"
+#include "http/forwarded_fields.hpp"
 #include "http/problem.hpp"
 #include "http/trace_context.hpp"
 #include "http1/message.hpp"
@@ -64,7 +64,7 @@ struct call_limits {
   milliseconds write_timeout{30'000};
   std::size_t max_answer_body = 1u << 20;
   /// Who has to go if there is no room for the answer; null: the answer does not count.
-  answer_readers* readers = nullptr;
+  receiving_clients* readers = nullptr;
 };
 
 /// Checks before each piece of the request whether `lease` may go on (null: there is no lease).

@@ -1,110 +1,18 @@
 #include "gateway/upstream_pool.hpp"
 
 #include <deque>
-#include <system_error>
-#include <thread>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include "base/address.hpp"
 #include "base/clock.hpp"
-#include "base/latch.hpp"
-#include "base/log.hpp"
 #include "tls/session.hpp"
 
 namespace onceguard::gateway {
 
 namespace asio = boost::asio;
 using clock = base::boot_clock;
-
-namespace {
-
-constexpr std::chrono::seconds name_valid_for{10};
-
-result<addresses> resolve_now(const std::string& host) {
-  asio::io_context context;
-  asio::ip::tcp::resolver resolver(context);
-  boost::system::error_code ec;
-  const auto found = resolver.resolve(host, "", ec);
-  if (ec) {
-    return error(errc::store_unreachable, "\"" + host + "\" is not to be found: " + ec.message());
-  }
-  addresses out;
-  for (const auto& one : found) out.push_back(one.endpoint().address());
-  return out;
-}
-
-}  // namespace
-
-/// One look-up. `found` may be read once `over` has happened.
-struct host_names::resolve {
-  base::latch over;
-  result<addresses> found = addresses();
-  base::boot_clock::time_point until;
-
-  void end(result<addresses> reply) {
-    found = std::move(reply);
-    if (found) until = base::boot_now() + name_valid_for;
-    over.happen();
-  }
-  [[nodiscard]] bool outdated() const { return over.happened() && base::boot_now() >= until; }
-};
-
-std::shared_ptr<host_names::resolve> host_names::latest(const std::string& host) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(names_, [](const auto& name) { return name.second->outdated(); });
-  auto& current = names_[host];
-  if (current) return current;
-  current = std::make_shared<resolve>();
-  try {
-    // The thread uses only its own look-up object, so it may outlive everything else.
-    std::thread([begun = current, host] { begun->end(resolve_now(host)); }).detach();
-  } catch (const std::system_error& failure) {
-    current->end(
-        error(errc::overloaded, std::string("no thread for a look-up: ") + failure.what()));
-  }
-  return current;
-}
-
-asio::awaitable<result<addresses>> host_names::find(std::string host, milliseconds timeout) {
-  boost::system::error_code no_address;
-  const auto numeric = asio::ip::make_address(host, no_address);
-  if (!no_address) co_return addresses(1, numeric);
-  const auto shared = latest(host);
-  if (co_await shared->over.wait(timeout)) co_return shared->found;
-  co_return error(errc::store_unreachable,
-                  "the look-up of \"" + host + "\" takes longer than connect_timeout");
-}
-
-void host_names::close() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [name, running] : names_) running->over.forget();
-}
-
-void suspect_upstreams::suspect(const endpoint& which) {
-  const auto end = base::boot_now() + length_;
-  bool first = false;
-  {
-    const std::lock_guard lock(mutex_);
-    first = until_.insert_or_assign(which, end).second;
-    last_end_ = end;
-  }
-  if (!first) return;
-  base::log(base::event::upstream_ends_kept_connections,
-            {{"upstream", which.host + ':' + std::to_string(which.port)},
-             {"hint",
-              "it ended a kept connection that was idle for less than a second, and had not said "
-              "so with Connection: close; guarded requests get fresh connections for a while. Keep "
-              "idle connections open for longer there"}});
-}
-
-bool suspect_upstreams::suspected(const endpoint& which, time_point now) const {
-  if (now >= last_end_.load(std::memory_order_relaxed)) return false;
-  const std::lock_guard lock(mutex_);
-  const auto found = until_.find(which);
-  return found != until_.end() && now < found->second;
-}
 
 namespace {
 

@@ -1,22 +1,20 @@
 // Kept-alive connections to the upstreams, one pool for each I/O thread.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/address.hpp>
 
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
+#include "gateway/host_names.hpp"
 #include "gateway/params/gateway_params.hpp"
+#include "gateway/suspect_upstreams.hpp"
 #include "http1/message.hpp"
 #include "tls/context.hpp"
 #include "tls/timed_socket.hpp"
@@ -27,61 +25,6 @@ using tls::error_code;
 using tls::tcp;
 using tls::timed_socket;
 using tls::transfer;
-
-// Resolves the host names of upstreams to addresses.
-
-using addresses = std::vector<boost::asio::ip::address>;
-
-/// Runs one look-up per name at a time for all callers, and caches the result for ten seconds. A
-/// look-up can't be cancelled and may hang for any time. So each look-up has a thread of its own:
-/// it delays no other name, and the end of the process does not wait for it. (A resolver of Asio
-/// has one thread for all look-ups, and joins that thread when its io_context is destroyed.)
-/// Thread-safety: find() may be called from any thread that runs an io_context.
-class host_names {
- public:
-  host_names() = default;
-  host_names(const host_names&) = delete;
-  host_names& operator=(const host_names&) = delete;
-  ~host_names() { close(); }
-
-  /// Returns at least one address; waits at most for `timeout`. A later caller may get the result
-  /// of a look-up whose first caller gave up. A numeric address needs no look-up.
-  boost::asio::awaitable<result<addresses>> find(std::string host, milliseconds timeout);
-  /// Stops waking callers. Call this when the io_contexts of the waiting callers no longer run, and
-  /// before they are destroyed.
-  void close();
-
- private:
-  struct resolve;
-  [[nodiscard]] std::shared_ptr<resolve> latest(const std::string& host);
-
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<resolve>> names_;
-};
-
-// Upstreams that end kept-alive connections without announcing it. For a guarded request, such an
-// end leaves an unknown outcome, so guarded requests to these upstreams get new connections for a
-// while.
-
-/// Thread-safe: an observation of one I/O thread applies to all.
-class suspect_upstreams {
- public:
-  using time_point = base::boot_clock::time_point;
-
-  explicit suspect_upstreams(milliseconds length = std::chrono::minutes(1)) : length_(length) {}
-
-  /// The upstream ended a connection that was idle for less than a second. Logged once for each
-  /// address.
-  void suspect(const endpoint& which);
-  [[nodiscard]] bool suspected(const endpoint& which, time_point now) const;
-
- private:
-  const milliseconds length_;
-  // The latest end of all entries: usually there are none.
-  std::atomic<time_point> last_end_{time_point{}};
-  mutable std::mutex mutex_;
-  std::map<endpoint, time_point> until_;
-};
 
 struct upstream_connection {
   upstream_connection(tcp::socket socket, boost::asio::io_context& io, const http1::limits& limits)

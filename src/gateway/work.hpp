@@ -10,7 +10,7 @@
 #include <onceguard/byte_budget.hpp>
 #include <onceguard/engine.hpp>
 
-#include "gateway/heads.hpp"
+#include "gateway/message_heads.hpp"
 #include "gateway/request_body.hpp"
 #include "gateway/session.hpp"
 #include "gateway/upstream_call.hpp"

@@ -5,7 +5,7 @@
 
 #include <onceguard/execution.hpp>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 
 namespace onceguard {

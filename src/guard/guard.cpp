@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 #include "core/request.hpp"
 #include "engine/background.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 
 namespace onceguard::http {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/hash.hpp"
+#include "base/field.hpp"
+#include "base/hex.hpp"
 #include "http/body_key.hpp"
-#include "http/forwarding.hpp"
-#include "http/sole_field.hpp"
-#include "http/target.hpp"
+#include "http/forwarded_fields.hpp"
+#include "http/request_target.hpp"
 
 namespace onceguard::http {
 namespace {
@@ -62,7 +62,7 @@ found_key fault_of_key(std::string text) {
 
 found_key key_of_header(const route_policy& policy, const request& request,
                         const std::string& name) {
-  const auto found = find_once(request.fields, name);
+  const auto found = base::find_once(request.fields, name);
   if (found.misspelt) {
     return fault_of_key("The key's header is called " + name + ", with a hyphen.");
   }

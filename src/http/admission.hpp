@@ -10,9 +10,8 @@
 
 #include <onceguard/http_message.hpp>
 
-#include "base/field.hpp"
-#include "http/flow.hpp"
 #include "http/problem.hpp"
+#include "http/request_flow.hpp"
 #include "http/request_report.hpp"
 #include "http/scope.hpp"
 

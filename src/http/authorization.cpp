@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/number_in.hpp"
 #include "base/octets.hpp"

@@ -5,15 +5,13 @@
 
 #include <onceguard/key.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "json/pointer.hpp"
 #include "json/scalars.hpp"
 #include "json/tree.hpp"
 
 namespace onceguard::http {
 namespace {
-
-using core::json_kind;
 
 bool is_json_type(std::string_view content_type) noexcept {
   const auto type = base::trim(content_type.substr(0, content_type.find(';')));
@@ -33,9 +31,8 @@ found_key unusable(const key_source& source, std::string_view text) {
   return out;
 }
 
-found_key key_of(const core::json_tree& tree, const key_source& source,
-                 const route_policy& policy) {
-  const auto position = core::find_value(tree, source.pointer);
+found_key key_of(const json_tree& tree, const key_source& source, const route_policy& policy) {
+  const auto position = find_value(tree, source.pointer);
   if (!position) return {};
   const auto& node = tree.nodes[*position];
   found_key out;
@@ -51,7 +48,7 @@ found_key key_of(const core::json_tree& tree, const key_source& source,
       if (node.number != std::trunc(node.number) || std::abs(node.number) > 9007199254740992.0) {
         return unusable(source, "must be a text or a whole number.");
       }
-      core::append_json_number(out.key, node.number);
+      append_json_number(out.key, node.number);
       break;
     case json_kind::no:
     case json_kind::yes:
@@ -108,9 +105,9 @@ bool takes_key_from_body(const route_policy& policy) noexcept {
 void join_body_keys(found_key& found, const route_policy& policy, std::string_view content_type,
                     std::string_view body) {
   if (body.empty()) return;
-  core::json_tree tree;
-  core::json_cursor cursor{.text = body};
-  const bool read = core::read_json(cursor, tree);
+  json_tree tree;
+  json_cursor cursor{.text = body};
+  const bool read = read_json(cursor, tree);
   if (!read && !is_json_type(content_type) && !begins_as_json(body)) return;
   for (const auto& source : policy.key) {
     if (source.location != key_location::json) continue;

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
-#include "http/forwarding.hpp"
+#include "http/forwarded_fields.hpp"
 
 namespace onceguard::http {
 namespace {

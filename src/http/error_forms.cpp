@@ -190,9 +190,9 @@ std::string error_text_fault(std::string_view text) {
   sample.title = sample.detail = "c\\d";
   sample.status = 400;
   const auto made = filled(text, sample);
-  core::json_tree tree;
-  core::json_cursor cursor{.text = made};
-  if (core::read_json(cursor, tree)) return {};
+  json_tree tree;
+  json_cursor cursor{.text = made};
+  if (read_json(cursor, tree)) return {};
   return std::string("with its placeholders replaced it is no JSON: ") + cursor.fault;
 }
 

@@ -4,7 +4,7 @@
 
 #include <onceguard/etag.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {

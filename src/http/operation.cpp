@@ -1,8 +1,8 @@
 #include "http/operation.hpp"
 
 #include "base/field.hpp"
-#include "http/routing.hpp"
-#include "http/target.hpp"
+#include "http/request_target.hpp"
+#include "http/route_table.hpp"
 
 namespace onceguard::http {
 namespace {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
+#include "base/field.hpp"
+
 namespace onceguard::http {
 namespace {
 

@@ -5,9 +5,10 @@
 #include <onceguard/fingerprint.hpp>
 #include <onceguard/token_verifier.hpp>
 
+#include "base/ascii.hpp"
+#include "base/field.hpp"
 #include "http/authorization.hpp"
 #include "http/caller_fields.hpp"
-#include "http/sole_field.hpp"
 
 namespace onceguard::http {
 namespace {
@@ -39,8 +40,8 @@ std::vector<std::string> caller_marks(std::span<const base::field> fields, const
   return out;
 }
 
-sole_field read_cookie(std::span<const base::field> fields, std::string_view name) {
-  sole_field out;
+base::sole_field read_cookie(std::span<const base::field> fields, std::string_view name) {
+  base::sole_field out;
   for (const auto& f : fields) {
     if (!iequals(f.name, "cookie")) continue;
     auto rest = f.value;
@@ -116,7 +117,7 @@ class finder {
       case scope_source::credential:
         return credential(rule);
       case scope_source::header: {
-        const auto header = find_once(request_.fields, rule.name);
+        const auto header = base::find_once(request_.fields, rule.name);
         const bool absent = !header.misspelt && header.times < 2 && header.value.empty();
         if (absent || header.times != 1 || header.misspelt || header.value.empty()) {
           return not_once(rule, absent);
@@ -140,7 +141,7 @@ class finder {
   }
 
   [[nodiscard]] source_value credential(const scope_rule& rule) const {
-    const auto authorization = find_once(request_.fields, "authorization");
+    const auto authorization = base::find_once(request_.fields, "authorization");
     if (authorization.times > 1) return not_once(rule, false);
     switch (kind_of_credential(authorization.value, policy_.credential_schemes)) {
       case credential_kind::stable:
@@ -185,7 +186,7 @@ class finder {
     const auto refusal = [](bool absent, const std::string& why) {
       return lacks(absent, "This route takes the scope of a key from a token: " + why + ".");
     };
-    const auto authorization = find_once(request_.fields, "authorization");
+    const auto authorization = base::find_once(request_.fields, "authorization");
     if (authorization.times > 1) {
       return refusal(false, "there is more than one Authorization header");
     }
@@ -201,7 +202,7 @@ class finder {
 
   /// Nobody here verified the parts. Whoever writes them himself must not get what belongs to them.
   [[nodiscard]] source_value auth_param(const scope_rule& rule) const {
-    const auto authorization = find_once(request_.fields, "authorization");
+    const auto authorization = base::find_once(request_.fields, "authorization");
     if (authorization.times < 2 && authorization.value.empty()) return nobody(rule);
     const auto scheme = scheme_of(authorization.value);
     if (authorization.times != 1 || scheme.empty()) return not_once(rule, false);
@@ -275,7 +276,7 @@ std::string_view find_token(const route_policy& policy, const request& request) 
   }
   const auto& methods = policy.methods;
   if (std::find(methods.begin(), methods.end(), request.method) == methods.end()) return {};
-  const auto authorization = find_once(request.fields, "authorization");
+  const auto authorization = base::find_once(request.fields, "authorization");
   if (!iequals(authorization.value.substr(0, bearer.size()), bearer)) return {};
   return base::trim(authorization.value.substr(bearer.size()));
 }

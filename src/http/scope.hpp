@@ -8,8 +8,6 @@
 
 #include <onceguard/http_message.hpp>
 
-#include "base/field.hpp"
-
 namespace onceguard::http {
 
 /// The scope that a scope rule finds in a request.

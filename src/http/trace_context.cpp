@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "base/hash.hpp"
+#include "base/ascii.hpp"
+#include "base/field.hpp"
+#include "base/hex.hpp"
 
 namespace onceguard::http {
 namespace {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/field.hpp"
 #include "http1/head_policy.hpp"
 #include "http1/input_buffer.hpp"
 #include "http1/message.hpp"

@@ -17,10 +17,6 @@ namespace onceguard {
 inline namespace v1 {
 namespace {
 
-using core::json_kind;
-using core::json_node;
-using core::json_tree;
-
 /// Writes all values that are not marked as omitted. Recursive: the reader has limited the nesting.
 class writer {
  public:
@@ -39,10 +35,10 @@ class writer {
         out_ += "true";
         break;
       case json_kind::number:
-        core::append_json_number(out_, node.number);
+        append_json_number(out_, node.number);
         break;
       case json_kind::string:
-        core::append_json_string(out_, tree_.text(node.span));
+        append_json_string(out_, tree_.text(node.span));
         break;
       case json_kind::array:
       case json_kind::object:
@@ -61,7 +57,7 @@ class writer {
       if (tree_.nodes[child].omitted) continue;
       if (!std::exchange(first, false)) out_ += ',';
       if (object) {
-        core::append_json_string(out_, tree_.name(child));
+        append_json_string(out_, tree_.name(child));
         out_ += ':';
       }
       value(child);
@@ -78,16 +74,15 @@ void write_picked(const json_tree& tree, const std::vector<std::string>& pointer
   std::vector<std::pair<std::string_view, std::uint32_t>> picked;
   for (const auto& pointer : pointers) {
     if (!is_json_pointer(pointer)) continue;
-    if (const auto position = core::find_value(tree, pointer))
-      picked.emplace_back(pointer, *position);
+    if (const auto position = find_value(tree, pointer)) picked.emplace_back(pointer, *position);
   }
   std::sort(picked.begin(), picked.end(),
-            [](const auto& a, const auto& b) { return core::utf16_less(a.first, b.first); });
+            [](const auto& a, const auto& b) { return utf16_less(a.first, b.first); });
   picked.erase(std::unique(picked.begin(), picked.end()), picked.end());
   out += '{';
   for (const auto& [pointer, position] : picked) {
     if (out.size() > 1) out += ',';
-    core::append_json_string(out, pointer);
+    append_json_string(out, pointer);
     out += ':';
     writer(tree, out).value(position);
   }
@@ -97,7 +92,7 @@ void write_picked(const json_tree& tree, const std::vector<std::string>& pointer
 void mark_omitted(json_tree& tree, const std::vector<std::string>& pointers) {
   for (const auto& pointer : pointers) {
     if (!is_json_pointer(pointer)) continue;
-    if (const auto position = core::find_value(tree, pointer)) tree.nodes[*position].omitted = true;
+    if (const auto position = find_value(tree, pointer)) tree.nodes[*position].omitted = true;
   }
 }
 
@@ -105,8 +100,8 @@ void mark_omitted(json_tree& tree, const std::vector<std::string>& pointers) {
 
 result<std::string> canonical_json(std::string_view text, const fingerprint_rule& rule) {
   json_tree tree;
-  core::json_cursor cursor{.text = text};
-  if (!core::read_json(cursor, tree)) {
+  json_cursor cursor{.text = text};
+  if (!read_json(cursor, tree)) {
     return error{errc::invalid_argument,
                  "byte " + std::to_string(cursor.position + 1) + ": " + cursor.fault};
   }

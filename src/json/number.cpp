@@ -9,7 +9,7 @@
 
 #include "json/scalars.hpp"
 
-namespace onceguard::core {
+namespace onceguard {
 namespace {
 
 constexpr double two_to_53 = 9007199254740992.0;
@@ -162,4 +162,4 @@ void append_json_number(std::string& out, double value) {
   }
 }
 
-}  // namespace onceguard::core
+}  // namespace onceguard

@@ -22,7 +22,7 @@ bool is_json_pointer(std::string_view text) noexcept {
 }  // namespace v1
 }  // namespace onceguard
 
-namespace onceguard::core {
+namespace onceguard {
 namespace {
 
 std::string unescaped(std::string_view segment) {
@@ -80,4 +80,4 @@ std::optional<std::uint32_t> find_value(const json_tree& tree, std::string_view 
   return position;
 }
 
-}  // namespace onceguard::core
+}  // namespace onceguard

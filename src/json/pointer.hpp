@@ -6,11 +6,11 @@
 
 #include "json/tree.hpp"
 
-namespace onceguard::core {
+namespace onceguard {
 
 /// The node at a well-formed pointer; empty if there is no such value. An array index counts all
 /// elements of the text, including elements marked as omitted.
 [[nodiscard]] std::optional<std::uint32_t> find_value(const json_tree& tree,
                                                       std::string_view pointer);
 
-}  // namespace onceguard::core
+}  // namespace onceguard

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace onceguard::core {
+namespace onceguard {
 
 /// The position of a reader and the first fault found. Readers return false after `fail`.
 struct json_cursor {
@@ -61,4 +61,4 @@ void append_json_string(std::string& out, std::string_view text);
 /// Appends the canonical form of a finite number. -0 becomes 0.
 void append_json_number(std::string& out, double value);
 
-}  // namespace onceguard::core
+}  // namespace onceguard

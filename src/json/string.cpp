@@ -7,7 +7,7 @@
 #include "base/utf8.hpp"
 #include "json/scalars.hpp"
 
-namespace onceguard::core {
+namespace onceguard {
 namespace {
 
 constexpr unsigned char byte_of(char c) noexcept { return static_cast<unsigned char>(c); }
@@ -146,4 +146,4 @@ bool utf16_less(std::string_view a, std::string_view b) noexcept {
   return x == a.end() || weight(*x) < weight(*y);
 }
 
-}  // namespace onceguard::core
+}  // namespace onceguard

@@ -7,7 +7,7 @@
 
 #include "json/scalars.hpp"
 
-namespace onceguard::core {
+namespace onceguard {
 namespace {
 
 /// An upper bound for the number of values: each value is the first or follows one of these bytes.
@@ -190,4 +190,4 @@ bool read_json(json_cursor& cursor, json_tree& tree, json_rules rules) {
   return reader(cursor, tree, rules).run();
 }
 
-}  // namespace onceguard::core
+}  // namespace onceguard

@@ -9,7 +9,7 @@
 
 #include "json/scalars.hpp"
 
-namespace onceguard::core {
+namespace onceguard {
 
 inline constexpr std::size_t json_depth_max = 512;  ///< limit of nested arrays and objects
 
@@ -60,4 +60,4 @@ struct json_rules {
 /// how many members it has).
 [[nodiscard]] bool read_json(json_cursor& cursor, json_tree& tree, json_rules rules = {});
 
-}  // namespace onceguard::core
+}  // namespace onceguard

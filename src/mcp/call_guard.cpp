@@ -1,6 +1,7 @@
 #include "mcp/call_guard.hpp"
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "mcp/raw_json.hpp"
 #include "mcp/refused_call.hpp"
 

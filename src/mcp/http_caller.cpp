@@ -7,10 +7,10 @@
 #include <onceguard/http_message.hpp>
 #include <onceguard/key.hpp>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "http/scope.hpp"
-#include "http/sole_field.hpp"
 
 namespace onceguard::mcp {
 namespace {
@@ -24,7 +24,7 @@ bool changes(std::string_view name) {
 }
 
 void read_key(std::span<const base::field> fields, http_caller& out) {
-  const auto found = onceguard::http::find_once(fields, "idempotency-key");
+  const auto found = onceguard::base::find_once(fields, "idempotency-key");
   if (found.times == 0 && !found.misspelt) return;
   if (found.times != 1 || found.misspelt) {
     out.key_fault = "the field Idempotency-Key must be sent once";

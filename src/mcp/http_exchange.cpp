@@ -28,7 +28,7 @@ std::string fault_of(std::string_view id, const std::string& why) {
 
 }  // namespace
 
-http_exchange::http_exchange(http_shared& shared, http_client& client, http_request request)
+http_exchange::http_exchange(http_shared& shared, client_connection& client, http_request request)
     : shared_(shared), client_(client), request_(std::move(request)) {
   session_ = request_.fields["Mcp-Session-Id"];
 }

@@ -12,10 +12,10 @@
 
 #include "mcp/call_guard.hpp"
 #include "mcp/caller_tools.hpp"
+#include "mcp/client_connection.hpp"
 #include "mcp/event_stream.hpp"
-#include "mcp/http_client.hpp"
-#include "mcp/http_upstream.hpp"
 #include "mcp/message.hpp"
+#include "mcp/server_call.hpp"
 
 namespace onceguard::mcp {
 
@@ -24,8 +24,8 @@ struct http_shared {
   boost::asio::io_context& io;
   call_guard& calls;
   caller_tools& tools;
-  const upstream_address& upstream;
-  upstream_connections& connections;
+  const server_address& upstream;
+  server_connections& connections;
   const bool& local_only;      ///< the proxy listens on a loopback address
   const route_policy& policy;  ///< whose a key is
   std::function<void(const std::string&)> complain;
@@ -50,7 +50,7 @@ struct http_shared {
 
 class http_exchange {
  public:
-  http_exchange(http_shared& shared, http_client& client, http_request request);
+  http_exchange(http_shared& shared, client_connection& client, http_request request);
   http_exchange(const http_exchange&) = delete;
   http_exchange& operator=(const http_exchange&) = delete;
   ~http_exchange();
@@ -101,7 +101,7 @@ class http_exchange {
   [[nodiscard]] http_request for_upstream(std::string target = {}) const;
 
   http_shared& shared_;
-  http_client& client_;
+  client_connection& client_;
   http_request request_;
   message message_;
   std::string session_;
@@ -114,7 +114,7 @@ class http_exchange {
   bool admitting_ = false;
   std::optional<running_call> call_;
   std::string call_id_;
-  std::optional<http_upstream> upstream_;
+  std::optional<server_call> upstream_;
 };
 
 }  // namespace onceguard::mcp

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 
 namespace onceguard::mcp {
 

@@ -12,7 +12,7 @@
 #include "mcp/call_guard.hpp"
 #include "mcp/caller_tools.hpp"
 #include "mcp/http_exchange.hpp"
-#include "mcp/http_upstream.hpp"
+#include "mcp/server_call.hpp"
 
 namespace onceguard::mcp {
 
@@ -44,7 +44,7 @@ class http_proxy::listener {
                 std::move(complain)} {}
 
   result<std::uint16_t> listen() {
-    auto upstream = read_upstream(params_.upstream);
+    auto upstream = read_server_url(params_.upstream);
     if (!upstream) return upstream.error();
     upstream_ = std::move(*upstream);
     boost::system::error_code failed;
@@ -116,7 +116,7 @@ class http_proxy::listener {
   }
 
   asio::awaitable<void> serve(http1::stream_socket socket) {
-    http_client client(std::move(socket), io_);
+    client_connection client(std::move(socket), io_);
     http_request request;
     while (co_await client.read_request(request)) {
       http_exchange exchange(shared_, client, std::move(request));
@@ -129,8 +129,8 @@ class http_proxy::listener {
   const http_proxy_params params_;
   call_guard calls_;
   caller_tools tools_;
-  upstream_address upstream_;
-  upstream_connections connections_{io_, upstream_};
+  server_address upstream_;
+  server_connections connections_{io_, upstream_};
   bool local_only_ = true;
   http_shared shared_;
   // Behind what it is shared with: its end is that of the exchanges that still run.

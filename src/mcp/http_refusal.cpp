@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "http1/head_policy.hpp"
 #include "mcp/message.hpp"
 
@@ -37,7 +37,7 @@ bool is_redirect(const http_head& head) noexcept {
   return head.status == 307 || head.status == 308;
 }
 
-std::string redirected_to(const http_head& head, const upstream_address& server) {
+std::string redirected_to(const http_head& head, const server_address& server) {
   auto location = head.fields["Location"];
   const std::string origin = (server.tls ? "https://" : "http://") + server.authority;
   if (base::iequals(location.substr(0, origin.size()), origin))

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "mcp/http_upstream.hpp"
+#include "mcp/server_call.hpp"
 
 namespace onceguard::mcp {
 
@@ -23,7 +23,7 @@ namespace onceguard::mcp {
 
 /// The target at the same server to which a redirect leads with the same request (307, 308); empty:
 /// elsewhere, or to what is no target.
-[[nodiscard]] std::string redirected_to(const http_head& head, const upstream_address& server);
+[[nodiscard]] std::string redirected_to(const http_head& head, const server_address& server);
 [[nodiscard]] bool is_redirect(const http_head& head) noexcept;
 
 }  // namespace onceguard::mcp

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::messaging {

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/field.hpp"
+#include "http/client_reply.hpp"
 #include "http/operation.hpp"
-#include "http/reply.hpp"
-#include "http/target.hpp"
+#include "http/request_target.hpp"
 #include "middleware/observed_request.hpp"
 
 namespace onceguard::http {

@@ -1,4 +1,5 @@
-// The way of a request up to its handler, step by step. Which step follows which: http/flow.hpp.
+// The way of a request up to its handler, step by step. Which step follows which:
+// http/request_flow.hpp.
 #pragma once
 #include <memory>
 #include <optional>
@@ -8,7 +9,7 @@
 
 #include <onceguard/http.hpp>
 
-#include "http/flow.hpp"
+#include "http/request_flow.hpp"
 #include "middleware/state.hpp"
 
 namespace onceguard::http {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/field.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "guard/blocking.hpp"
 #include "middleware/observed_request.hpp"
 #include "middleware/state.hpp"

@@ -2,9 +2,8 @@
 
 #include <onceguard/http.hpp>
 
-#include "base/field.hpp"
 #include "guard/blocking.hpp"
-#include "http/target.hpp"
+#include "http/request_target.hpp"
 #include "middleware/arriving_request.hpp"
 
 namespace onceguard::http {

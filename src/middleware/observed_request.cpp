@@ -1,7 +1,7 @@
 #include "middleware/observed_request.hpp"
 
 #include "http/operation.hpp"
-#include "http/outcome.hpp"
+#include "http/settle_by_answer.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {

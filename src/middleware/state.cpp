@@ -1,13 +1,12 @@
 #include "middleware/state.hpp"
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/octets.hpp"
 #include "base/time_text.hpp"
 #include "engine/held_bytes.hpp"
-#include "http/outcome.hpp"
-#include "http/stored_answer.hpp"
+#include "http/replayed_answer.hpp"
+#include "http/settle_by_answer.hpp"
 #include "middleware/observed_request.hpp"
 
 namespace onceguard::http {

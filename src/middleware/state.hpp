@@ -12,11 +12,11 @@
 
 #include "guard/changes.hpp"
 #include "http/admission.hpp"
-#include "http/flow.hpp"
-#include "http/forwarding.hpp"
+#include "http/client_reply.hpp"
+#include "http/forwarded_fields.hpp"
 #include "http/problem.hpp"
-#include "http/reply.hpp"
-#include "http/routing.hpp"
+#include "http/request_flow.hpp"
+#include "http/route_table.hpp"
 #include "observe/observation.hpp"
 
 namespace onceguard::http {

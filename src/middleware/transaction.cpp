@@ -3,8 +3,8 @@
 
 #include <onceguard/http_transaction.hpp>
 
-#include "base/hash.hpp"
-#include "http/outcome.hpp"
+#include "base/hex.hpp"
+#include "http/settle_by_answer.hpp"
 #include "middleware/arriving_request.hpp"
 
 namespace onceguard::http {

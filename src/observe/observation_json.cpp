@@ -18,7 +18,7 @@ class object {
   std::string& member(std::string_view name) {
     if (!first_) out_ += ',';
     first_ = false;
-    core::append_json_string(out_, name);
+    append_json_string(out_, name);
     return out_ += ':';
   }
   void number(std::string_view name, std::uint64_t value) { member(name) += std::to_string(value); }
@@ -39,7 +39,7 @@ void append(std::string& out, const delays& seen) {
 
 void append(std::string& out, std::string_view route, const route_counts& counts) {
   object route_object(out);
-  core::append_json_string(route_object.member("route"), route);
+  append_json_string(route_object.member("route"), route);
   route_object.number("requests", counts.requests);
   route_object.number("with_key", counts.with_key);
   route_object.number("anonymous", counts.anonymous);

@@ -10,10 +10,12 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
+#include "base/random.hpp"
+#include "engine/effect_report.hpp"
 #include "engine/held_lease.hpp"
-#include "store/view.hpp"
+#include "store/record_view.hpp"
 
 namespace onceguard {
 

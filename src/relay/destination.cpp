@@ -1,6 +1,7 @@
 #include "relay/destination.hpp"
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "consume/endpoint_request.hpp"
 #include "http1/client/client.hpp"
 #include "messaging/batch_publisher.hpp"

@@ -8,6 +8,7 @@
 #include "base/number_in.hpp"
 #include "base/value_text.hpp"
 #include "consume/receiver.hpp"
+#include "consume/signature.hpp"
 #include "messaging/inbox/inbox.hpp"
 #include "messaging/postgres_queue/queue_table.hpp"
 #include "relay/destination.hpp"

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "store/relayed_store.hpp"
+#include "store/forwarding_store.hpp"
 
 namespace onceguard {
 
 /// Until the store is open, every call fails at once with errc::store_unreachable and without an
 /// effect. From then on every call is a call of the opened store.
-class late_store final : public relayed_store {
+class late_store final : public forwarding_store {
  public:
   /// Opens the store; blocks. errc::invalid_argument: no later call will succeed.
   /// errc::store_lost: what is there is damaged. It is not tried again, as a later attempt may find

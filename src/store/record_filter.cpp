@@ -1,6 +1,6 @@
 #include "store/record_filter.hpp"
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/value_text.hpp"
 
 namespace onceguard {

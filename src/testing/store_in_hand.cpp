@@ -8,11 +8,11 @@
 #include <onceguard/testing.hpp>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/random.hpp"
 #include "core/request.hpp"
 #include "guard/blocking.hpp"
+#include "store/forwarding_store.hpp"
 #include "store/memory/memory_store.hpp"
-#include "store/relayed_store.hpp"
 
 namespace onceguard::testing {
 
@@ -50,7 +50,7 @@ namespace {
 
 /// The records of a store_in_hand, as long as it can be reached.
 template <class State>
-class opened_store final : public relayed_store {
+class opened_store final : public forwarding_store {
  public:
   explicit opened_store(std::shared_ptr<State> shared) : shared_(std::move(shared)) {}
 

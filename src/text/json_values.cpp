@@ -10,9 +10,6 @@ namespace onceguard {
 
 namespace {
 
-using core::json_kind;
-using core::json_tree;
-
 /// Some readers skip it, and it changes no value.
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
@@ -32,10 +29,10 @@ std::optional<std::string> integer_of(std::string_view written) {
 
 json_values::json_values(std::string_view text, std::size_t values_max) {
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  core::json_cursor cursor{.text = text};
+  json_cursor cursor{.text = text};
   auto tree = std::make_unique<json_tree>();
-  const core::json_rules rules{.numbers_as_written = true, .values_max = values_max};
-  if (core::read_json(cursor, *tree, rules)) tree_ = std::move(tree);
+  const json_rules rules{.numbers_as_written = true, .values_max = values_max};
+  if (read_json(cursor, *tree, rules)) tree_ = std::move(tree);
 }
 
 json_values::json_values(json_values&& other) noexcept = default;
@@ -44,7 +41,7 @@ json_values::~json_values() = default;
 
 json_value json_values::at(std::string_view pointer) const {
   if (!tree_) return {};
-  const auto position = core::find_value(*tree_, pointer);
+  const auto position = find_value(*tree_, pointer);
   if (!position) return {};
   const auto& node = tree_->nodes[*position];
   switch (node.kind) {
@@ -71,7 +68,7 @@ bool json_values::lacks(std::string_view pointer) const {
   const auto slash = pointer.rfind('/');
   const auto index = pointer.substr(slash + 1);
   if (index.find_first_not_of("0123456789") != index.npos) return true;
-  const auto parent = core::find_value(*tree_, pointer.substr(0, slash));
+  const auto parent = find_value(*tree_, pointer.substr(0, slash));
   return !parent || tree_->nodes[*parent].kind == json_kind::array;
 }
 

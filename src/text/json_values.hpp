@@ -7,11 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace onceguard::core {
-struct json_tree;
-}
-
 namespace onceguard {
+
+struct json_tree;
 
 /// What stands at a place of a JSON text.
 struct json_value {
@@ -46,7 +44,7 @@ class json_values {
   [[nodiscard]] bool lacks(std::string_view pointer) const;
 
  private:
-  std::unique_ptr<core::json_tree> tree_;  // null: the text is refused
+  std::unique_ptr<json_tree> tree_;  // null: the text is refused
 };
 
 }  // namespace onceguard

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/base64.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/json_reader.hpp"
 #include "base/time_text.hpp"
 #include "store/record_filter.hpp"

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/base64.hpp"
-#include "base/hash.hpp"
-#include "store/view.hpp"
+#include "base/hex.hpp"
+#include "store/record_view.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard {

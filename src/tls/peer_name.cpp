@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/owned.hpp"
 
 namespace onceguard::tls {

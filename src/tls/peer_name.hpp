@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "base/peer_name.hpp"
+#include "base/certificate.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name that OpenSSL has
 using X509 = struct x509_st;

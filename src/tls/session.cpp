@@ -13,7 +13,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "base/hash.hpp"
 #include "base/owned.hpp"
 
 namespace onceguard::tls {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "json/scalars.hpp"
 #include "trace/tracer.hpp"
 
@@ -23,7 +23,7 @@ void append_quoted(std::string& out, std::string_view text) {
       base::append_hex(plain, std::span(&byte, 1));
     }
   }
-  core::append_json_string(out, plain);
+  append_json_string(out, plain);
 }
 
 void append_time(std::string& out, std::string_view name, std::int64_t wall_us) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/address.hpp"
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/number_in.hpp"
 #include "base/url.hpp"

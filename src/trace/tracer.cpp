@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/random.hpp"
 #include "http/trace_context.hpp"
 #include "trace/span_json.hpp"
 

@@ -1,5 +1,7 @@
 #include "webhook/delivery.hpp"
 
+#include "base/ascii.hpp"
+#include "base/field.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::webhook {

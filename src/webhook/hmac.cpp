@@ -7,10 +7,10 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "base/ascii.hpp"
 #include "base/base64.hpp"
-#include "base/field.hpp"
 #include "base/file_text.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::webhook {

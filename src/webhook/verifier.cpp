@@ -5,8 +5,10 @@
 
 #include <openssl/crypto.h>
 
+#include "base/ascii.hpp"
 #include "base/base64.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "text/json_text.hpp"
 #include "webhook/encodings.hpp"
 #include "webhook/hmac.hpp"

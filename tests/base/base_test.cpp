@@ -7,6 +7,8 @@
 
 #include "base/field.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
 #include "base/timer_wheel.hpp"
 #include "base/value_text.hpp"
 

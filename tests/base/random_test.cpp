@@ -1,4 +1,6 @@
 // Random bytes in a process that was forked from another.
+#include "base/random.hpp"
+
 #include <array>
 #include <iterator>
 #include <sys/wait.h>
@@ -6,8 +8,6 @@
 #include <unistd.h>
 
 #include <gtest/gtest.h>
-
-#include "base/hash.hpp"
 
 namespace onceguard::base {
 namespace {

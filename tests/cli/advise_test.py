@@ -13,7 +13,7 @@ from support.gateway import clean_environment
 from support.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TABLE = json.loads((ROOT / "src/advise/table.json").read_text())
+TABLE = json.loads((ROOT / "src/advise/questions.json").read_text())
 
 
 def ways(question, before=()):

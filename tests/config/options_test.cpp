@@ -1,9 +1,8 @@
-#include "config/options.hpp"
-
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "config/all_options.hpp"
 #include "config/load.hpp"
 
 namespace onceguard::config {

@@ -6,8 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "config/all_options.hpp"
 #include "config/load.hpp"
-#include "config/options.hpp"
+#include "config/reference.hpp"
 #include "config/remark_texts.hpp"
 
 namespace onceguard::config {

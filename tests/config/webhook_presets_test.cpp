@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/base64.hpp"
-#include "config/webhook.hpp"
+#include "base/field.hpp"
+#include "config/webhook_options.hpp"
 #include "support/temporary_folder.hpp"
 #include "text/json_text.hpp"
 #include "webhook/hmac.hpp"

@@ -14,6 +14,7 @@
 #include <onceguard/key.hpp>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "json/scalars.hpp"
 
 namespace {
@@ -24,7 +25,7 @@ result<std::string> number(std::string_view bytes) {
   std::uint64_t bits = 0;
   for (const char c : bytes) bits = bits << 8 | static_cast<unsigned char>(c);
   std::string out;
-  core::append_json_number(out, std::bit_cast<double>(bits));
+  append_json_number(out, std::bit_cast<double>(bits));
   return out;
 }
 

@@ -9,7 +9,7 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 
 namespace onceguard {
 namespace {

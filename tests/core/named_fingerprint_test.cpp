@@ -9,10 +9,10 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "core/field_kinds.hpp"
 #include "core/gzip.hpp"
-#include "core/work.hpp"
+#include "core/requested_work.hpp"
 
 namespace onceguard {
 namespace {

@@ -1,4 +1,5 @@
 // Many requests of one key, which wait for the one that runs.
+#include "base/random.hpp"
 #include "engine/engine_fixture.hpp"
 #include "engine/waiting_room.hpp"
 

@@ -1,4 +1,5 @@
 // Each call of the engine to its store failing, once and for long, with each kind of error.
+#include "base/random.hpp"
 #include "engine/engine_fixture.hpp"
 #include "store/staleness.hpp"
 

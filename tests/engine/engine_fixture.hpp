@@ -8,7 +8,6 @@
 
 #include <onceguard/engine.hpp>
 
-#include "base/hash.hpp"
 #include "engine/held_lease.hpp"
 #include "store/memory/memory_store.hpp"
 #include "support/faulty_store.hpp"

@@ -1,4 +1,5 @@
 // The engine over a store that goes wrong on request: claim, run, settle, wait.
+#include "base/random.hpp"
 #include "engine/engine_fixture.hpp"
 
 namespace onceguard {

@@ -1,4 +1,5 @@
 // An operation whose record may stand at several places: only one of them runs it.
+#include "base/random.hpp"
 #include "engine/engine_fixture.hpp"
 
 namespace onceguard {

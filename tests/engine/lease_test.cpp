@@ -1,4 +1,5 @@
 // A lease while its work runs: who may send under it, when it is renewed, and when no more.
+#include "base/random.hpp"
 #include "engine/engine_fixture.hpp"
 
 namespace onceguard {

@@ -1,4 +1,5 @@
 // Waiting for a twin: who is woken, who asks, and what one hears from another.
+#include "base/random.hpp"
 #include "engine/twin_fixture.hpp"
 #include "engine/waiting_room.hpp"
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gateway/shared_answers.hpp"
+
 namespace onceguard::gateway {
 namespace {
 

@@ -2,7 +2,7 @@
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
-#include "gateway/probe.hpp"
+#include "gateway/reconciling.hpp"
 
 namespace onceguard::gateway {
 namespace {

@@ -2,10 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/field.hpp"
 #include "http/admission.hpp"
-#include "http/forwarding.hpp"
-#include "http/outcome.hpp"
-#include "http/target.hpp"
+#include "http/forwarded_fields.hpp"
+#include "http/request_target.hpp"
+#include "http/settle_by_answer.hpp"
 
 namespace onceguard::http {
 namespace {

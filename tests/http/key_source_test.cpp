@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "http/admission.hpp"
-#include "http/forwarding.hpp"
+#include "http/forwarded_fields.hpp"
 #include "http/operation.hpp"
 
 namespace onceguard::http {

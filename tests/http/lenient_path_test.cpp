@@ -1,6 +1,6 @@
-#include "http/lenient_path.hpp"
-
 #include <gtest/gtest.h>
+
+#include "http/request_target.hpp"
 
 namespace onceguard::http {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "http/target.hpp"
+#include "http/request_target.hpp"
 
 namespace onceguard::http {
 namespace {

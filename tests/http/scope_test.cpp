@@ -8,6 +8,7 @@
 
 #include <onceguard/token_verifier.hpp>
 
+#include "base/field.hpp"
 #include "http/admission.hpp"
 #include "http/authorization.hpp"
 #include "http/caller_fields.hpp"

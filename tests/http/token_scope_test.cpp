@@ -5,6 +5,7 @@
 
 #include <onceguard/token_verifier.hpp>
 
+#include "base/field.hpp"
 #include "http/admission.hpp"
 
 namespace onceguard::http {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/ascii.hpp"
 #include "http1/generated.hpp"
 #include "http1/refused_requests.hpp"
 

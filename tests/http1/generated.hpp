@@ -5,6 +5,7 @@
 
 #include <rapidcheck.h>
 
+#include "base/ascii.hpp"
 #include "http1/reading.hpp"
 
 namespace onceguard::http1::testing {

@@ -13,7 +13,7 @@ inline std::string canonical(std::string_view text) { return canonical_json(text
 
 inline std::string written(double value) {
   std::string out;
-  core::append_json_number(out, value);
+  append_json_number(out, value);
   return out;
 }
 

@@ -156,7 +156,7 @@ RC_GTEST_PROP(canonical_json, orders_as_utf_16_does, (std::uint64_t seed)) {
   json_source source(seed);
   const auto a = source.string();
   const auto b = source.string();
-  RC_ASSERT(core::utf16_less(a, b) == (utf16(a) < utf16(b)));
+  RC_ASSERT(utf16_less(a, b) == (utf16(a) < utf16(b)));
 }
 
 RC_GTEST_PROP(canonical_json, a_written_double_reads_back_as_itself, (std::uint64_t bits)) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 
+#include "base/random.hpp"
 #include "engine/engine_fixture.hpp"
 #include "reconcile/reconcile.hpp"
 

@@ -14,7 +14,6 @@
 #include <onceguard/record.hpp>
 
 #include "base/base64.hpp"
-#include "base/hash.hpp"
 #include "support/free_port.hpp"
 #include "support/node_program.hpp"
 #include "support/server_process.hpp"

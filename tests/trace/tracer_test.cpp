@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/field.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "http/trace_context.hpp"
 
 namespace onceguard::trace {

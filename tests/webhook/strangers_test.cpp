@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/field.hpp"
 #include "webhook/delivery.hpp"
 #include "webhook/hmac.hpp"
 #include "webhook/verifier.hpp"

@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/field.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "webhook/hmac.hpp"
 
 namespace onceguard::webhook {

@@ -77,7 +77,7 @@ void examine_state_dir(const std::string& folder, diagnoses& out) {
                  "set [gateway] state_dir to a directory that outlives restarts"});
 }
 
-void examine_admin(const gateway::admin_params& params, diagnoses& out) {
+void examine_admin(const admin::admin_params& params, diagnoses& out) {
   if (!params.enabled) {
     out.push_back({grade::note, "admin",
                    "there is no admin listener: no health, no metrics, no admin API",

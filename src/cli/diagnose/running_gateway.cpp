@@ -29,7 +29,7 @@ std::uint64_t sum_of(const std::string& metrics, std::string_view name) {
   return sum;
 }
 
-result<std::string> ask_for_metrics(const gateway::admin_params& params) {
+result<std::string> ask_for_metrics(const admin::admin_params& params) {
   admin::client_request request{.target = "/metrics"};
   if (!params.token_file.empty()) {
     auto token = admin::find_viewing_token(params.token_file);
@@ -49,7 +49,7 @@ std::string times(std::uint64_t count) {
 
 }  // namespace
 
-diagnosis examine_other_scopes(const gateway::admin_params& params) {
+diagnosis examine_other_scopes(const admin::admin_params& params) {
   const auto metrics = ask_for_metrics(params);
   if (!metrics) {
     return {

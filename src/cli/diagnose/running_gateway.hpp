@@ -7,6 +7,6 @@ namespace onceguard::cli {
 
 /// Whether operations came again under another scope, as whoever answers at the admin listener has
 /// counted them.
-[[nodiscard]] base::diagnosis examine_other_scopes(const gateway::admin_params& params);
+[[nodiscard]] base::diagnosis examine_other_scopes(const admin::admin_params& params);
 
 }  // namespace onceguard::cli

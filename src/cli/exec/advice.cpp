@@ -7,7 +7,7 @@
 
 #include <onceguard/request.hpp>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "cli/flags/hidden_arguments.hpp"
 #include "core/request.hpp"
 

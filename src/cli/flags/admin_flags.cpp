@@ -3,7 +3,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::cli {

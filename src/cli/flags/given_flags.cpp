@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <unistd.h>
 
-#include "base/field.hpp"
-#include "config/options.hpp"
+#include "base/ascii.hpp"
+#include "config/all_options.hpp"
 #include "config/table/parsers.hpp"
 #include "config/table/secret_file.hpp"
 #include "http1/message.hpp"

@@ -2,6 +2,7 @@
 
 #include <onceguard/http_message.hpp>
 
+#include "base/ascii.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/keys/find_records.hpp"
@@ -9,7 +10,7 @@
 #include "cli/keys/resolve_record.hpp"
 #include "cli/keys/resolve_selection.hpp"
 #include "cli/store/store_work.hpp"
-#include "http/forwarding.hpp"
+#include "http/forwarded_fields.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -14,11 +14,11 @@
 #include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
-#include "cli/keys/record_stream.hpp"
+#include "cli/keys/export_file.hpp"
 #include "cli/store/store_work.hpp"
 #include "config/stores.hpp"
 #include "config/table/parsers.hpp"
-#include "store/view.hpp"
+#include "store/imported_record.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {
@@ -229,7 +229,7 @@ awaitable<int> export_records(store& records, const export_request& request,
   if (const auto opened = file.open(); !opened) co_return complain(opened.error());
   const auto before = co_await records.vitals(timeout);
   if (!before) co_return complain(before.error());
-  stream_head head;
+  export_head head;
   head.exported_at = base::system_clock().wall_ms();
   head.store = records.traits().name;
   record_writer writer(file.stream(), head);

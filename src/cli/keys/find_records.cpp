@@ -6,7 +6,7 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/value_text.hpp"
 #include "cli/command.hpp"
 #include "cli/keys/filter_flags.hpp"

@@ -4,7 +4,7 @@
 #include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
-#include "cli/keys/record_stream.hpp"
+#include "cli/keys/export_file.hpp"
 #include "cli/store/change_log.hpp"
 #include "cli/store/store_work.hpp"
 #include "config/table/parsers.hpp"
@@ -25,7 +25,7 @@ int refuse(const std::string& file, const error& why) {
 }
 
 /// Reads the whole file first, so that nothing of a damaged file is imported.
-result<stream_head> check(const std::string& file) {
+result<export_head> check(const std::string& file) {
   std::ifstream input(file, std::ios::binary);
   if (!input) return error(errc::invalid_argument, "it can't be opened");
   record_reader reader(input);
@@ -45,7 +45,7 @@ struct import_request {
 
 class importing {
  public:
-  importing(store& records, std::istream& input, const stream_head& head, milliseconds timeout)
+  importing(store& records, std::istream& input, const export_head& head, milliseconds timeout)
       : store_(records), reader_(input), exported_at_(head.exported_at), timeout_(timeout) {}
 
   awaitable<int> run();
@@ -142,7 +142,7 @@ void importing::note(const result<import_outcome>& reply, std::uint64_t line,
 }
 
 /// One line of the audit log for all records, and one for what became of them.
-awaitable<int> import_all(store& records, const import_request& request, const stream_head& head,
+awaitable<int> import_all(store& records, const import_request& request, const export_head& head,
                           const config::settings& settings, change_log& changes) {
   audited_change change;
   change.action = "import";

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "config/table/parsers.hpp"
-#include "store/view.hpp"
+#include "store/record_view.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 

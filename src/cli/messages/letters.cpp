@@ -7,7 +7,7 @@
 
 #include "base/base64.hpp"
 #include "base/clock.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/value_text.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "core/request.hpp"

@@ -11,6 +11,7 @@
 #include <onceguard/client_beast.hpp>
 #include <onceguard/client_key_file.hpp>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"

@@ -9,7 +9,7 @@
 
 #include "base/address.hpp"
 #include "base/url.hpp"
-#include "config/options.hpp"
+#include "config/all_options.hpp"
 #include "text/record_json.hpp"
 #include "tls/context.hpp"
 

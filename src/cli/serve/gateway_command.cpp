@@ -20,8 +20,8 @@
 #include "admin/health.hpp"
 #include "admin/metrics.hpp"
 #include "admin/program.hpp"
-#include "admin/record_acts.hpp"
 #include "admin/record_api.hpp"
+#include "admin/resolve_api.hpp"
 #include "admin/server.hpp"
 #include "audit/audit_log.hpp"
 #include "base/address.hpp"
@@ -258,9 +258,9 @@ class running_gateway final : public admin::program {
   std::atomic<base::boot_clock::time_point> drain_end_{};
 };
 
-admin::record_act_params act_params(milliseconds timeout, const gateway::server& server,
-                                    const running_gateway& program) {
-  admin::record_act_params out;
+admin::resolve_params act_params(milliseconds timeout, const gateway::server& server,
+                                 const running_gateway& program) {
+  admin::resolve_params out;
   out.timeout = timeout;
   out.audit = [&server] { return server.audit(); };
   out.retention = [&program](const std::string& route) { return program.retention(route); };
@@ -285,7 +285,7 @@ class admin_listener {
         {requests, records_, server.engine(), program, server.observed(), build}));
     server_.add(admin::control_resources(program, server.observed()));
     server_.add(admin::record_resources(records, timeout));
-    server_.add(admin::record_act_resources(records, act_params(timeout, server, program)));
+    server_.add(admin::resolve_resources(records, act_params(timeout, server, program)));
     if (settings.admin.records_interval.count() > 0) {
       spawn_background(server_.io(), "count the records", records_.run());
     }

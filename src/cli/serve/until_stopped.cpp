@@ -137,7 +137,7 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
   return code;
 }
 
-int run_workers(const gateway::admin_params& admin, std::stop_source stop, std::size_t count,
+int run_workers(const admin::admin_params& admin, std::stop_source stop, std::size_t count,
                 std::function<admin::worker_state()> state,
                 const std::function<int(std::size_t)>& work) {
   admin::server listener(admin);

@@ -52,7 +52,7 @@ class rounds {
 /// `work(i)` for each of `count` tables of the configuration, on a thread of its own, beside the
 /// admin listener, which answers with the `state`. Blocks until all have returned; one that does
 /// not return exit_ok stops the others. Returns the exit code; a failure is logged.
-[[nodiscard]] int run_workers(const gateway::admin_params& admin, std::stop_source stop,
+[[nodiscard]] int run_workers(const admin::admin_params& admin, std::stop_source stop,
                               std::size_t count, std::function<admin::worker_state()> state,
                               const std::function<int(std::size_t)>& work);
 

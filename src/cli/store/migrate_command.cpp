@@ -2,7 +2,7 @@
 #include <span>
 #include <string>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/octets.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"

@@ -10,7 +10,7 @@
 #include "cli/store/change_log.hpp"
 #include "cli/store/store_work.hpp"
 #include "config/stores.hpp"
-#include "gateway/probe.hpp"
+#include "gateway/reconciling.hpp"
 
 namespace onceguard::cli {
 namespace {

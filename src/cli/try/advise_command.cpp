@@ -3,7 +3,7 @@
 #include <memory>
 #include <unistd.h>
 
-#include "advise/table.hpp"
+#include "advise/questions.hpp"
 #include "cli/command.hpp"
 #include "text/json_text.hpp"
 

@@ -3,8 +3,9 @@
 #include "base/log_events.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
+#include "config/all_options.hpp"
 #include "config/load.hpp"
-#include "config/options.hpp"
+#include "config/reference.hpp"
 
 namespace onceguard::cli {
 namespace {

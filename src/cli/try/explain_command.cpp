@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/field.hpp"
 #include "base/url.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"

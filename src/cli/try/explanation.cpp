@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/field.hpp"
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "cli/keys/record_text.hpp"
-#include "gateway/routing.hpp"
+#include "gateway/routing_table.hpp"
 #include "http/admission.hpp"
 #include "http/operation.hpp"
-#include "http/target.hpp"
+#include "http/request_target.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {

@@ -6,6 +6,7 @@
 
 #include <onceguard/client_curl.hpp>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/for_ever.hpp"
 #include "base/owned.hpp"

@@ -1,7 +1,7 @@
 // The options of what clients see of Onceguard itself: errors, markers, whole contracts.
 #include <algorithm>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/url.hpp"
 #include "config/policy/policy_options.hpp"
 #include "config/table/parsers.hpp"

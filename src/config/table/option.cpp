@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/number_in.hpp"
 #include "config/table/outcome_rules.hpp"

@@ -5,7 +5,7 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/octets.hpp"
 #include "config/table/parsers.hpp"
 

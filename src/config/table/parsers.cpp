@@ -8,6 +8,7 @@
 #include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/number_in.hpp"
 #include "base/octets.hpp"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/octets.hpp"
 #include "config/table/parsers.hpp"

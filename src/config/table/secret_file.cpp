@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sys/stat.h>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "config/table/parsers.hpp"
 
 namespace onceguard::config {

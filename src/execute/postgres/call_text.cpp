@@ -8,6 +8,7 @@
 
 #include "base/for_ever.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/number_in.hpp"
 #include "core/record_codec.hpp"
 #include "execute/request.hpp"

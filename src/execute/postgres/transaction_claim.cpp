@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "base/hash.hpp"
+#include "base/random.hpp"
 #include "execute/request.hpp"
 #include "store/postgres/connection/remedy.hpp"
 

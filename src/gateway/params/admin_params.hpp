@@ -6,7 +6,7 @@
 
 #include "base/address.hpp"
 
-namespace onceguard::gateway {
+namespace onceguard::admin {
 
 struct admin_params {
   bool enabled = false;
@@ -15,4 +15,4 @@ struct admin_params {
   milliseconds records_interval{60'000};  ///< between two counts of the records; 0: none
 };
 
-}  // namespace onceguard::gateway
+}  // namespace onceguard::admin

@@ -9,7 +9,7 @@
 #include <onceguard/http_message.hpp>
 
 #include "base/address.hpp"
-#include "base/peer_name.hpp"
+#include "base/certificate.hpp"
 
 namespace onceguard::webhook {
 class verifier;

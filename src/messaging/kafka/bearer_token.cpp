@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/ascii.hpp"
 #include "base/base64.hpp"
-#include "base/field.hpp"
 #include "base/file_text.hpp"
 #include "json/pointer.hpp"
 
@@ -24,17 +24,17 @@ result<bearer_token> read_token(std::string_view text) {
   if (second == text.npos) return no_token("holds no JWT (three parts with dots between them)");
   const auto claims = base::from_base64url(text.substr(first + 1, second - first - 1));
   if (!claims) return no_token("holds a JWT whose claims are no base64url");
-  core::json_cursor cursor{*claims};
-  core::json_tree tree;
-  if (!core::read_json(cursor, tree)) return no_token("holds a JWT whose claims are no JSON");
+  json_cursor cursor{*claims};
+  json_tree tree;
+  if (!read_json(cursor, tree)) return no_token("holds a JWT whose claims are no JSON");
   bearer_token out;
   out.text = text;
-  if (const auto subject = core::find_value(tree, "/sub");
-      subject && tree.nodes[*subject].kind == core::json_kind::string) {
+  if (const auto subject = find_value(tree, "/sub");
+      subject && tree.nodes[*subject].kind == json_kind::string) {
     out.principal = tree.text(tree.nodes[*subject].span);
   }
-  const auto end = core::find_value(tree, "/exp");
-  if (out.principal.empty() || !end || tree.nodes[*end].kind != core::json_kind::number) {
+  const auto end = find_value(tree, "/exp");
+  if (out.principal.empty() || !end || tree.nodes[*end].kind != json_kind::number) {
     return no_token("holds a JWT without sub or exp");
   }
   const auto seconds = tree.nodes[*end].number;

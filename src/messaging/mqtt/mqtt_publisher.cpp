@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
 #include "messaging/broker_adapter.hpp"
 #include "messaging/mqtt/content.hpp"
 #include "messaging/mqtt/mqtt_broker.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/value_text.hpp"
 
 namespace onceguard::messaging::mqtt {

@@ -8,10 +8,6 @@
 namespace onceguard::messaging::nats {
 namespace {
 
-using core::json_kind;
-using core::json_node;
-using core::json_tree;
-
 // Of the server's errors (nats-server, errors.json): no resources, and a stream that has reached
 // its limit of messages or bytes and discards new ones.
 constexpr double unavailable = 503;
@@ -30,8 +26,8 @@ const json_node* member(const json_tree& tree, const json_node* object, std::str
 
 /// Null: it is no JSON.
 const json_node* read(std::string_view text, json_tree& tree) {
-  core::json_cursor cursor{text};
-  return core::read_json(cursor, tree) && !tree.nodes.empty() ? &tree.nodes.front() : nullptr;
+  json_cursor cursor{text};
+  return read_json(cursor, tree) && !tree.nodes.empty() ? &tree.nodes.front() : nullptr;
 }
 
 int sextet_of(char c) {

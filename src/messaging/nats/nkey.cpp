@@ -7,7 +7,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/file_text.hpp"
 #include "base/owned.hpp"
 

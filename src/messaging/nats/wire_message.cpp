@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "base/field.hpp"
+#include "base/ascii.hpp"
 #include "base/owned.hpp"
 #include "base/value_text.hpp"
 

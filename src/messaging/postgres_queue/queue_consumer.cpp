@@ -5,6 +5,7 @@
 
 #include "base/hash.hpp"
 #include "base/log.hpp"
+#include "base/random.hpp"
 #include "messaging/postgres_queue/queue_table.hpp"
 
 namespace onceguard::messaging::postgres_queue {

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/value_text.hpp"
 #include "messaging/failed_call.hpp"
 #include "messaging/postgres_queue/statements.hpp"

@@ -194,4 +194,16 @@ std::string connection::broker_words(amqp_bytes_t text) const {
   return out;
 }
 
+moment connection::next_heartbeat() const noexcept {
+  if (where_.heartbeat.count() == 0) return moment::max();
+  constexpr int beats_per_interval = 2;  // in which the broker wants to have got one
+  return last_sent_ + milliseconds(where_.heartbeat) / beats_per_interval;
+}
+
+void connection::beat() {
+  if (!broken_ && !pending() && base::boot_now() >= next_heartbeat()) {
+    append_heartbeat(outgoing());
+  }
+}
+
 }  // namespace onceguard::messaging::rabbitmq

@@ -10,8 +10,6 @@ namespace {
 constexpr std::string_view protocol_header{"AMQP\0\0\x09\x01", 8};
 constexpr std::uint32_t wanted_frame_max = 131'072;
 constexpr std::uint32_t least_frame_max = 4'096;  // of the protocol
-/// Two in the time after which the broker wants to have got one.
-constexpr int beats_per_interval = 2;
 
 amqp_table_entry_t text_entry(std::string_view name, std::string_view value) {
   amqp_table_entry_t out{};
@@ -117,17 +115,6 @@ void connection::take_tune(const amqp_connection_tune_t& tune) {
   const int failed = amqp_tune_connection(decoder_.get(), the_channel, static_cast<int>(most), 0);
   if (failed != AMQP_STATUS_OK) {
     end(fault(errc::broker_unreachable, amqp_error_string2(failed)));
-  }
-}
-
-moment connection::next_heartbeat() const noexcept {
-  if (where_.heartbeat.count() == 0) return moment::max();
-  return last_sent_ + milliseconds(where_.heartbeat) / beats_per_interval;
-}
-
-void connection::beat() {
-  if (!broken_ && !pending() && base::boot_now() >= next_heartbeat()) {
-    append_heartbeat(outgoing());
   }
 }
 

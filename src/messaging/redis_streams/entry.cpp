@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "json/scalars.hpp"
 
 namespace onceguard::messaging::redis_streams {
@@ -19,10 +19,10 @@ std::string hex_of(std::string_view bytes) {
 /// The text in quotation marks; none: it is not UTF-8.
 std::optional<std::string> json_text_of(std::string_view text) {
   std::string out;
-  core::append_json_string(out, text);
-  core::json_cursor cursor{out};
+  append_json_string(out, text);
+  json_cursor cursor{out};
   std::string read;
-  if (!core::read_json_string(cursor, read)) return std::nullopt;
+  if (!read_json_string(cursor, read)) return std::nullopt;
   return out;
 }
 

@@ -5,7 +5,8 @@
 #include <limits>
 #include <unistd.h>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
 #include "messaging/redis_streams/entry.hpp"
 #include "messaging/redis_streams/scripts.hpp"
 

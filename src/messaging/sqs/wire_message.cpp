@@ -8,8 +8,10 @@
 
 #include "base/base64.hpp"
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/json_reader.hpp"
 #include "base/number_in.hpp"
+#include "base/random.hpp"
 #include "base/utf8.hpp"
 #include "base/value_text.hpp"
 #include "messaging/sqs/failure.hpp"

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <span>
 
+#include "base/ascii.hpp"
 #include "base/clock.hpp"
-#include "base/field.hpp"
 #include "base/time_text.hpp"
 #include "messaging/subscription/worker_pool.hpp"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "libpq/conninfo.hpp"
 #include "libpq/wire.hpp"
 #include "store/postgres/connection/remedy.hpp"

@@ -2,10 +2,11 @@
 
 #include <optional>
 
+#include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "engine/held_lease.hpp"
-#include "http/forwarding.hpp"
-#include "http/outcome.hpp"
+#include "http/forwarded_fields.hpp"
+#include "http/settle_by_answer.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard {

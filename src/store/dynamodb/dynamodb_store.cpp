@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 #include "store/dynamodb/scan/table_scan.hpp"
-#include "store/dynamodb/table/table.hpp"
-#include "store/view.hpp"
+#include "store/dynamodb/table/table_setup.hpp"
+#include "store/record_errors.hpp"
 
 namespace onceguard::dynamodb {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/dynamodb/act.hpp"
 #include "store/dynamodb/client/client.hpp"
+#include "store/dynamodb/compare_and_set.hpp"
 #include "store/dynamodb/dynamodb_params.hpp"
 #include "store/dynamodb/scan/open_records.hpp"
 #include "store/grant_gate.hpp"

@@ -1,8 +1,8 @@
 #include "store/dynamodb/examine.hpp"
 
 #include "store/dynamodb/dynamodb_params.hpp"
-#include "store/dynamodb/table/description.hpp"
-#include "store/dynamodb/table/table.hpp"
+#include "store/dynamodb/table/table_description.hpp"
+#include "store/dynamodb/table/table_setup.hpp"
 
 namespace onceguard::dynamodb {
 namespace {

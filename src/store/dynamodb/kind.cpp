@@ -3,7 +3,7 @@
 
 #include "store/dynamodb/dynamodb_store.hpp"
 #include "store/dynamodb/examine.hpp"
-#include "store/dynamodb/table/table.hpp"
+#include "store/dynamodb/table/table_setup.hpp"
 #include "store/linked_stores.hpp"
 #include "store/staleness.hpp"
 

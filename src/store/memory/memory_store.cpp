@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/number_in.hpp"
-#include "store/view.hpp"
+#include "base/random.hpp"
+#include "store/imported_record.hpp"
+#include "store/record_errors.hpp"
+#include "store/record_view.hpp"
 
 namespace onceguard {
 namespace {

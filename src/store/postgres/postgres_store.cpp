@@ -1,8 +1,9 @@
 #include "store/postgres/postgres_store.hpp"
 
-#include "store/postgres/acts.hpp"
-#include "store/postgres/queries/questions.hpp"
-#include "store/view.hpp"
+#include "store/postgres/claim_and_settle.hpp"
+#include "store/postgres/queries/store_queries.hpp"
+#include "store/record_errors.hpp"
+#include "store/record_view.hpp"
 
 namespace onceguard::postgres {
 namespace {

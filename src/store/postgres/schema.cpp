@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/number_in.hpp"
 
 namespace onceguard::postgres {

@@ -5,9 +5,11 @@
 #include <map>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
+#include "store/record_errors.hpp"
+#include "store/record_view.hpp"
 #include "store/redis/scan/takers.hpp"
-#include "store/view.hpp"
 
 namespace onceguard::redis {
 namespace {

@@ -8,7 +8,7 @@
 #include <onceguard/store.hpp>
 
 #include "base/recent_marks.hpp"
-#include "store/redis/act.hpp"
+#include "store/redis/compare_and_set.hpp"
 #include "store/redis/redis_params.hpp"
 #include "store/redis/scan/notes.hpp"
 #include "store/redis/subscription/subscription.hpp"

@@ -4,13 +4,13 @@
 
 #include "base/clock.hpp"
 #include "base/number_in.hpp"
+#include "store/record_view.hpp"
 #include "store/sqlite/location.hpp"
 #include "store/sqlite/metadata.hpp"
 #include "store/sqlite/record_table.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/transaction.hpp"
-#include "store/view.hpp"
 
 namespace onceguard::sqlite {
 namespace {

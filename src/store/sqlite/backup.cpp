@@ -10,12 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/owned.hpp"
+#include "base/random.hpp"
 #include "store/sqlite/lock_file.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/session.hpp"
-#include "store/sqlite/wal_state.hpp"
+#include "store/sqlite/wal_reader.hpp"
 
 namespace onceguard::sqlite {
 namespace {

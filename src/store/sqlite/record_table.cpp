@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "store/record_errors.hpp"
 #include "store/sqlite/schema.hpp"
-#include "store/view.hpp"
 
 namespace onceguard::sqlite {
 namespace {

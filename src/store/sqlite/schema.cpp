@@ -2,7 +2,8 @@
 
 #include <array>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::sqlite {
 namespace {

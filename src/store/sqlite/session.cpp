@@ -7,7 +7,7 @@
 
 #include "base/log.hpp"
 #include "store/sqlite/schema.hpp"
-#include "store/sqlite/wal_state.hpp"
+#include "store/sqlite/wal_reader.hpp"
 
 namespace onceguard::sqlite {
 namespace {

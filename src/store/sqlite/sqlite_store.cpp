@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 
-#include "store/view.hpp"
+#include "store/record_errors.hpp"
 
 namespace onceguard::sqlite {
 namespace {

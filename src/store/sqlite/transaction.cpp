@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "store/view.hpp"
+#include "store/imported_record.hpp"
+#include "store/record_errors.hpp"
 
 namespace onceguard::sqlite {
 namespace {

@@ -5,7 +5,9 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/hash.hpp"
 #include "base/log.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::tiered {
 

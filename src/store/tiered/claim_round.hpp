@@ -11,15 +11,6 @@
 
 namespace onceguard::tiered {
 
-// The settles for the accelerator after the truth has settled a batch. Does no I/O.
-
-/// `batch`: the truth's reply to each of `items`. `waited`: the time since before they were sent.
-/// `trusted`: the epoch at that time. A marker that can't be settled now is removed later.
-[[nodiscard]] std::vector<settlement> settles_for_accelerator(
-    const std::vector<settlement>& items, const std::vector<result<settled>>& batch,
-    milliseconds waited, const std::optional<trusted_epoch>& trusted, marker_table& markers,
-    tiered_counters& counters);
-
 class claim_round {
  public:
   claim_round(std::vector<claim> batch, const trusted_epoch& trusted, marker_table& markers,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/tiered/claim_round.hpp"
+#include "store/tiered/settle_round.hpp"
 
 namespace onceguard::tiered {
 

@@ -12,6 +12,8 @@
 #include <onceguard/store.hpp>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
 #include "support/manual_clock.hpp"
 #include "support/run.hpp"
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "store/contract/store_fixture.hpp"
+#include "store/imported_record.hpp"
 #include "store/memory/memory_store.hpp"
-#include "store/view.hpp"
 
 namespace onceguard::testing {
 namespace {

@@ -12,6 +12,8 @@
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "store/dynamodb/table.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/database.hpp"

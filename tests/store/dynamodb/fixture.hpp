@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/hash.hpp"
 #include "store/contract/acts.hpp"
 #include "store/dynamodb/table.hpp"
 

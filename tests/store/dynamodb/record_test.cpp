@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/hex.hpp"
 #include "store/dynamodb/fixture.hpp"
 
 namespace onceguard::testing {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "store/contract/acts.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/postgres_store.hpp"

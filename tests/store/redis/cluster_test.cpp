@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/imported_record.hpp"
 #include "store/redis/cluster_fixture.hpp"
-#include "store/view.hpp"
 
 namespace onceguard::testing {
 namespace {

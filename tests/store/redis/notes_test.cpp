@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/hash.hpp"
 #include "store/redis/fixture.hpp"
 #include "support/waiting.hpp"
 

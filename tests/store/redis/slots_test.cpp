@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
 #include "store/redis/cluster_fixture.hpp"
 #include "store/redis/commands/keyspace.hpp"
 #include "store/redis/redis_params.hpp"

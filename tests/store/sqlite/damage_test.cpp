@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/hex.hpp"
 #include "store/contract/acts.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/fault_vfs.hpp"

@@ -12,7 +12,7 @@
 #include "store/sqlite/lock_file.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_store.hpp"
-#include "store/sqlite/wal_state.hpp"
+#include "store/sqlite/wal_reader.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {

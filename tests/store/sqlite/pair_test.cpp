@@ -10,7 +10,7 @@
 #include "store/contract/acts.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
-#include "store/sqlite/wal_state.hpp"
+#include "store/sqlite/wal_reader.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {

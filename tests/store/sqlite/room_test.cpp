@@ -10,7 +10,7 @@
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/location.hpp"
 #include "store/sqlite/sqlite_store.hpp"
-#include "store/sqlite/wal_state.hpp"
+#include "store/sqlite/wal_reader.hpp"
 #include "store/sqlite/wal_vfs.hpp"
 #include "support/small_disk.hpp"
 #include "support/temporary_folder.hpp"

@@ -7,7 +7,7 @@
 
 #include "store/dynamodb/scan/position.hpp"
 #include "store/dynamodb/wire/calls.hpp"
-#include "store/view.hpp"
+#include "store/record_view.hpp"
 
 namespace onceguard::dynamodb {
 namespace {

@@ -6,7 +6,7 @@
 #include <onceguard/store.hpp>
 
 #include "store/dynamodb/client/request.hpp"
-#include "store/dynamodb/reading.hpp"
+#include "store/dynamodb/record_reading.hpp"
 
 namespace onceguard::dynamodb {
 

@@ -1,6 +1,7 @@
 #include "store/dynamodb/wire/payload.hpp"
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "core/record_codec.hpp"
 
 namespace onceguard::dynamodb {

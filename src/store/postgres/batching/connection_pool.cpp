@@ -2,8 +2,9 @@
 
 #include <boost/asio/post.hpp>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::postgres {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 #include "store/postgres/batching/batch_trip.hpp"
 

@@ -12,7 +12,7 @@
 #include "store/postgres/batching/request.hpp"
 #include "store/postgres/connection/trip.hpp"
 #include "store/postgres/postgres_params.hpp"
-#include "store/postgres/queries/memory.hpp"
+#include "store/postgres/queries/known_memory.hpp"
 #include "store/wall_guard.hpp"
 
 namespace onceguard::postgres {

@@ -13,8 +13,8 @@
 #include <onceguard/record.hpp>
 
 #include "libpq/wire.hpp"
+#include "store/postgres/queries/record_row.hpp"
 #include "store/postgres/queries/statements.hpp"
-#include "store/postgres/queries/stored.hpp"
 #include "store/request_job.hpp"
 
 namespace onceguard::postgres {

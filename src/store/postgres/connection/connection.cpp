@@ -7,7 +7,7 @@
 
 #include <boost/asio/post.hpp>
 
-#include "base/hash.hpp"
+#include "base/random.hpp"
 #include "store/postgres/schema.hpp"
 
 namespace onceguard::postgres {

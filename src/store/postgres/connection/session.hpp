@@ -8,7 +8,7 @@
 #include <onceguard/record.hpp>
 
 #include "libpq/wire.hpp"
-#include "store/postgres/queries/memory.hpp"
+#include "store/postgres/queries/known_memory.hpp"
 
 namespace onceguard::postgres {
 

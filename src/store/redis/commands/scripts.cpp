@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "store/redis/transport/resp.hpp"
 
 namespace onceguard::redis {

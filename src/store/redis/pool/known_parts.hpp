@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/grant_gate.hpp"
-#include "store/redis/commands/queries.hpp"
+#include "store/redis/commands/store_commands.hpp"
 #include "store/redis/pool/server_facts.hpp"
 #include "store/wall_guard.hpp"
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "store/record_view.hpp"
 #include "store/redis/scan/slot_ownership.hpp"
-#include "store/view.hpp"
 
 namespace onceguard::redis {
 namespace {

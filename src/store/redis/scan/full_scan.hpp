@@ -7,7 +7,7 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/redis/commands/stored.hpp"
+#include "store/redis/commands/record_value.hpp"
 #include "store/redis/pool/server_pool.hpp"
 
 namespace onceguard::redis {

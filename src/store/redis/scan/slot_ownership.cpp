@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/redis/commands/queries.hpp"
+#include "store/redis/commands/store_commands.hpp"
 #include "store/redis/topology/cluster_text.hpp"
 
 namespace onceguard::redis {

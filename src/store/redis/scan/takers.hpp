@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "store/record_view.hpp"
 #include "store/redis/scan/full_scan.hpp"
-#include "store/view.hpp"
 
 namespace onceguard::redis {
 

@@ -10,7 +10,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "base/hash.hpp"
 #include "base/log.hpp"
 #include "base/rethrow.hpp"
 #include "base/timer_wheel.hpp"

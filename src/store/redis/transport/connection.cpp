@@ -9,7 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
-#include "base/hash.hpp"
+#include "base/random.hpp"
 
 namespace onceguard::redis {
 namespace {

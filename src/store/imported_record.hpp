@@ -1,0 +1,19 @@
+// A record that moves to another store.
+#pragma once
+#include <cstdint>
+
+#include <onceguard/store.hpp>
+
+namespace onceguard {
+
+/// Makes the form in which a record moves to another store. `wall_now` is the wall clock's time. If
+/// the lease still runs, the operation may have been dispatched: the imported record will be
+/// unknown.
+[[nodiscard]] imported_record make_imported_record(record_view seen, std::int64_t wall_now);
+
+/// The least token counter of a store that imports a record: at least the token that the record
+/// brings, and, as in a new store, at least the clock, because the other store may have given later
+/// tokens to records that it forgot.
+[[nodiscard]] token token_above(token counter, token brought, const instant& now) noexcept;
+
+}  // namespace onceguard

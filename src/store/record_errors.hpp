@@ -1,0 +1,29 @@
+// The errors for records and calls that lack something.
+#pragma once
+#include <string>
+
+#include <onceguard/error.hpp>
+
+namespace onceguard {
+
+/// The error for a claim without its subject, and for a settle that would write a record without
+/// one.
+[[nodiscard]] inline error subject_missing() {
+  return error(errc::invalid_argument, "a claim, and a settle of a lost record, need a subject");
+}
+
+/// The error for a stored record without a subject, for which no claim can be decided.
+[[nodiscard]] inline error subject_unreadable() {
+  return error(errc::record_unreadable, "stored record: it has no subject");
+}
+
+/// The error for a record of work in steps, in a store of this name that keeps no recovery points.
+[[nodiscard]] inline error recovery_refused(const std::string& name) {
+  return error(errc::invalid_argument,
+               name +
+                   ": this is work in steps, and its finished steps are kept only where an "
+                   "application can go on with it: in PostgreSQL, or in the application's own "
+                   "SQLite database");
+}
+
+}  // namespace onceguard
