@@ -1,8 +1,8 @@
 // Whom a signal to `onceguard exec` reaches, by when it comes.
 #include "cli/exec/signal_relay.hpp"
 
+#include <cstdlib>
 #include <mutex>
-#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -43,42 +43,53 @@ void send_from_elsewhere(int signal) {
   ASSERT_EQ(::waitpid(sender, nullptr, 0), sender);
 }
 
-class signals_of_exec : public ::testing::Test {
- protected:
-  signals_of_exec() { ::pthread_sigmask(SIG_SETMASK, nullptr, &former_); }
-  ~signals_of_exec() override { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-
-  sigset_t former_{};
-  noted_signals command_;
-};
-
-TEST_F(signals_of_exec, reach_a_command_that_runs) {
-  signal_relay relay;
-  relay.send_to(&command_);
-  send_from_elsewhere(SIGTERM);
-  wait_until("the signal", [&] { return command_.taken() == std::vector{SIGTERM}; });
-  EXPECT_FALSE(relay.stop().stop_requested());
+/// In a process of its own, with one thread: a thread that another test has left, and that blocks
+/// no signal, would be ended by this one, and the whole program with it.
+template <class Body>
+void alone(Body body) {
+  const auto run = [&body] {
+    body();
+    std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST_F(signals_of_exec, request_a_stop_before_and_reach_a_command_that_has_begun_meanwhile) {
-  signal_relay relay;
-  send_from_elsewhere(SIGTERM);
-  wait_until("the request", [&] { return relay.stop().stop_requested(); });
-  relay.send_to(&command_);
-  EXPECT_EQ(command_.taken(), std::vector{SIGTERM});
-  // The exit code is the command's: this process is not ended by the signal as well.
-  relay.send_to(nullptr);
-  relay.end_by_signal(0);
+TEST(signals_of_exec, reach_a_command_that_runs) {
+  alone([] {
+    noted_signals command;
+    signal_relay relay;
+    relay.send_to(&command);
+    send_from_elsewhere(SIGTERM);
+    wait_until("the signal", [&] { return command.taken() == std::vector{SIGTERM}; });
+    EXPECT_FALSE(relay.stop().stop_requested());
+  });
 }
 
-TEST_F(signals_of_exec, reach_the_next_attempt_no_second_time) {
-  signal_relay relay;
-  send_from_elsewhere(SIGTERM);
-  wait_until("the request", [&] { return relay.stop().stop_requested(); });
-  relay.send_to(&command_);
-  relay.send_to(nullptr);
-  relay.send_to(&command_);
-  EXPECT_EQ(command_.taken(), std::vector{SIGTERM});
+TEST(signals_of_exec, request_a_stop_before_and_reach_a_command_that_has_begun_meanwhile) {
+  alone([] {
+    noted_signals command;
+    signal_relay relay;
+    send_from_elsewhere(SIGTERM);
+    wait_until("the request", [&] { return relay.stop().stop_requested(); });
+    relay.send_to(&command);
+    EXPECT_EQ(command.taken(), std::vector{SIGTERM});
+    // The exit code is the command's: this process is not ended by the signal as well.
+    relay.send_to(nullptr);
+    relay.end_by_signal(0);
+  });
+}
+
+TEST(signals_of_exec, reach_the_next_attempt_no_second_time) {
+  alone([] {
+    noted_signals command;
+    signal_relay relay;
+    send_from_elsewhere(SIGTERM);
+    wait_until("the request", [&] { return relay.stop().stop_requested(); });
+    relay.send_to(&command);
+    relay.send_to(nullptr);
+    relay.send_to(&command);
+    EXPECT_EQ(command.taken(), std::vector{SIGTERM});
+  });
 }
 
 }  // namespace
