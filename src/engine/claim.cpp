@@ -15,11 +15,10 @@
 #include "engine/state.hpp"
 
 namespace onceguard {
+namespace {
 
 namespace asio = boost::asio;
 using clock = base::boot_clock;
-
-namespace {
 
 constexpr int claims_max = 8;  // of one request, before the request is answered as busy
 

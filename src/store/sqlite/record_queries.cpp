@@ -1,9 +1,9 @@
 #include "store/sqlite/record_queries.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/hex.hpp"
+#include "base/number_in.hpp"
 #include "base/log.hpp"
 #include "store/record_view.hpp"
 #include "store/sqlite/record_table.hpp"
