@@ -129,13 +129,13 @@ bool has_other_readings(std::string_view path) noexcept {
 }
 
 std::optional<std::vector<std::string>> other_readings(std::string_view path) {
-  constexpr std::array steps{decode_all,    slash_for_backslash, without_parameters,
-                             merge_slashes, up_to_an_end,        normalise_path};
+  constexpr std::array rewrites{decode_all,    slash_for_backslash, without_parameters,
+                                merge_slashes, up_to_an_end,        normalise_path};
   constexpr std::size_t most = 64;
   std::vector<std::string> read(1, std::string(path));
   for (std::size_t i = 0; i < read.size(); ++i) {
-    for (const auto step : steps) {
-      auto made = step(read[i]);
+    for (const auto rewrite : rewrites) {
+      auto made = rewrite(read[i]);
       if (std::find(read.begin(), read.end(), made) != read.end()) continue;
       if (read.size() == most) return std::nullopt;
       read.push_back(std::move(made));

@@ -9,7 +9,7 @@
 namespace onceguard::http {
 namespace {
 
-using fields = std::vector<base::field>;
+using header_lines = std::vector<base::field>;
 
 address_block block(std::string_view text) {
   address_block out;
@@ -39,23 +39,23 @@ TEST(address_blocks, refuse_what_is_none) {
 
 TEST(origin, is_the_peer_unless_that_is_a_listed_proxy) {
   const std::vector<address_block> trusted{block("10.0.0.0/8")};
-  const fields chain{{"X-Forwarded-For", "6.6.6.6, 192.0.2.9, 10.1.1.1"}};
+  const header_lines chain{{"X-Forwarded-For", "6.6.6.6, 192.0.2.9, 10.1.1.1"}};
   EXPECT_EQ(find_origin("192.0.2.1", chain, trusted).address, "192.0.2.1");
   // From the right, the first that is not a listed proxy: what stands before it anybody may write.
   EXPECT_EQ(find_origin("10.0.0.1", chain, trusted).address, "192.0.2.9");
   EXPECT_EQ(find_origin("10.0.0.1", {}, trusted).address, "10.0.0.1");
-  const fields lines{{"X-Forwarded-For", "6.6.6.6, 192.0.2.9"},
-                     {"Via", "x"},
-                     {"x-forwarded-for", "10.2.2.2"},
-                     {"X-Forwarded-For", "10.1.1.1"}};
+  const header_lines lines{{"X-Forwarded-For", "6.6.6.6, 192.0.2.9"},
+                           {"Via", "x"},
+                           {"x-forwarded-for", "10.2.2.2"},
+                           {"X-Forwarded-For", "10.1.1.1"}};
   EXPECT_EQ(find_origin("10.0.0.1", lines, trusted).address, "192.0.2.9");
 }
 
 TEST(forwarded, replaces_a_strangers_and_extends_a_listed_proxys) {
-  const fields headers{{"Host", "shop"},
-                       {"X-Forwarded-For", "1.1.1.1"},
-                       {"X-Forwarded-Proto", "https"},
-                       {"Forwarded", "for=1.1.1.1"}};
+  const header_lines headers{{"Host", "shop"},
+                             {"X-Forwarded-For", "1.1.1.1"},
+                             {"X-Forwarded-Proto", "https"},
+                             {"Forwarded", "for=1.1.1.1"}};
   const auto stranger = make_forwarded("192.0.2.1", false, headers);
   EXPECT_EQ(stranger.forwarded_for, "192.0.2.1");
   EXPECT_EQ(stranger.proto, "http");
@@ -71,25 +71,25 @@ TEST(forwarded, replaces_a_strangers_and_extends_a_listed_proxys) {
 TEST(origin, is_not_known_where_a_listed_proxy_does_not_know_it) {
   const std::vector<address_block> trusted{block("10.0.0.0/8")};
   for (const auto* chain : {"unknown", "6.6.6.6, unknown", "192.0.2.9:4711", "unknown, 10.1.1.1"}) {
-    const fields headers{{"X-Forwarded-For", chain}};
+    const header_lines headers{{"X-Forwarded-For", chain}};
     EXPECT_EQ(find_origin("10.0.0.1", headers, trusted).address, "") << chain;
   }
   for (const auto* chain : {"", ",", " , "}) {
-    const fields headers{{"X-Forwarded-For", chain}};
+    const header_lines headers{{"X-Forwarded-For", chain}};
     EXPECT_EQ(find_origin("10.0.0.1", headers, trusted).address, "") << chain;
   }
-  const fields by_another_field{{"Forwarded", "for=192.0.2.9"}};
+  const header_lines by_another_field{{"Forwarded", "for=192.0.2.9"}};
   EXPECT_EQ(find_origin("10.0.0.1", by_another_field, trusted).address, "");
   EXPECT_EQ(find_origin("192.0.2.1", by_another_field, trusted).address, "192.0.2.1");
   for (const auto* spelling : {"2001:db8::1", "2001:DB8:0:0::1", "2001:db8:0:0:0:0:0:1"}) {
-    const fields one{{"X-Forwarded-For", spelling}};
+    const header_lines one{{"X-Forwarded-For", spelling}};
     EXPECT_EQ(find_origin("10.0.0.1", one, trusted).address, "2001:db8::1");
   }
-  const fields mapped{{"X-Forwarded-For", "::ffff:192.0.2.9"}};
+  const header_lines mapped{{"X-Forwarded-For", "::ffff:192.0.2.9"}};
   EXPECT_EQ(find_origin("10.0.0.1", mapped, trusted).address, "192.0.2.9");
-  const fields both{{"Forwarded", "for=6.6.6.6"}, {"X-Forwarded-For", "192.0.2.9"}};
+  const header_lines both{{"Forwarded", "for=6.6.6.6"}, {"X-Forwarded-For", "192.0.2.9"}};
   EXPECT_EQ(find_origin("10.0.0.1", both, trusted).address, "192.0.2.9");
-  const fields other_spelling{{"X_Forwarded_For", "192.0.2.9"}};
+  const header_lines other_spelling{{"X_Forwarded_For", "192.0.2.9"}};
   EXPECT_EQ(find_origin("10.0.0.1", other_spelling, trusted).address, "10.0.0.1");
 }
 
@@ -101,16 +101,17 @@ class travel : public ::testing::Test {
     policy.scope = {scope_source::header, "x-shop"};
     policy.previous_scope = {{scope_source::header, "x-shop-before"}, {scope_source::cookie, "te"}};
   }
-  bool travels(std::string_view name, const fields& headers = {}) const {
+  bool travels(std::string_view name, const header_lines& headers = {}) const {
     return travel_filter(headers, policy).travels(name);
   }
 };
 
 TEST_F(travel, what_connection_lists_stays_but_nothing_that_others_rely_on) {
-  const fields headers{{"Connection",
-                        "x-secret, Authorization, Idempotency-Key, host, Cookie, Content-Type, "
-                        "X-Shop, x-shop-before, X-Tenant, X-Api-Key, X_User"},
-                       {"connection", "keep-alive, X-Other"}};
+  const header_lines headers{
+      {"Connection",
+       "x-secret, Authorization, Idempotency-Key, host, Cookie, Content-Type, "
+       "X-Shop, x-shop-before, X-Tenant, X-Api-Key, X_User"},
+      {"connection", "keep-alive, X-Other"}};
   for (const auto* name : {"X-Secret", "x_secret", "X-Other", "TE", "Keep-Alive"}) {
     EXPECT_FALSE(travels(name, headers)) << name;
   }
@@ -122,7 +123,7 @@ TEST_F(travel, what_connection_lists_stays_but_nothing_that_others_rely_on) {
 }
 
 TEST_F(travel, connection_field_of_an_answer_may_list_any_field) {
-  const fields headers{{"Connection", "Cookie, X-Shop, Onceguard-Token"}};
+  const header_lines headers{{"Connection", "Cookie, X-Shop, Onceguard-Token"}};
   const travel_filter filter(headers);
   EXPECT_FALSE(filter.travels("Cookie"));
   EXPECT_FALSE(filter.travels("X-Shop"));
@@ -133,7 +134,7 @@ TEST_F(travel, connection_field_of_an_answer_may_list_any_field) {
 TEST_F(travel, any_number_of_names_may_be_listed) {
   std::string list;
   for (int i = 0; i < 12; ++i) list += "x-" + std::to_string(i) + ", ";
-  const fields headers{{"Connection", list}};
+  const header_lines headers{{"Connection", list}};
   for (int i = 0; i < 12; ++i) EXPECT_FALSE(travels("X-" + std::to_string(i), headers)) << i;
   EXPECT_TRUE(travels("X-12", headers));
   EXPECT_TRUE(travels("Accept", headers));
@@ -142,8 +143,8 @@ TEST_F(travel, any_number_of_names_may_be_listed) {
 TEST_F(travel, more_names_than_a_message_has_fields_are_too_many) {
   std::string list;
   for (std::size_t i = 0; i < connection_names_max; ++i) list += "x,";
-  EXPECT_FALSE(lists_too_many(fields{{"Connection", list}, {"Via", "a,b"}}));
-  EXPECT_TRUE(lists_too_many(fields{{"connection", list}, {"Connection", "y"}}));
+  EXPECT_FALSE(lists_too_many(header_lines{{"Connection", list}, {"Via", "a,b"}}));
+  EXPECT_TRUE(lists_too_many(header_lines{{"connection", list}, {"Connection", "y"}}));
 }
 
 TEST_F(travel, what_an_application_could_take_for_a_field_of_ours_stays) {
@@ -165,23 +166,25 @@ TEST_F(travel, what_an_application_could_take_for_a_field_of_ours_stays) {
 }
 
 TEST(circle, is_seen_by_the_mark_of_this_process) {
-  EXPECT_EQ(circle_fault(fields{{"cdn-loop", "other, onceguard-7"}}, "onceguard-8", 8), "");
-  EXPECT_THAT(circle_fault(fields{{"cdn-loop", "other, onceguard-8"}}, "onceguard-8", 8),
+  EXPECT_EQ(circle_fault(header_lines{{"cdn-loop", "other, onceguard-7"}}, "onceguard-8", 8), "");
+  EXPECT_THAT(circle_fault(header_lines{{"cdn-loop", "other, onceguard-8"}}, "onceguard-8", 8),
               ::testing::HasSubstr("through this gateway before"));
 }
 
 TEST(circle, is_seen_by_too_many_gateways) {
-  const auto fault = [](const fields& given) { return circle_fault(given, "onceguard-8", 2); };
-  EXPECT_EQ(fault(fields{}), "");
-  EXPECT_EQ(fault(fields{{"Via", "1.1 onceguard, 1.1 onceguard"}}), "");
+  const auto fault = [](const header_lines& given) {
+    return circle_fault(given, "onceguard-8", 2);
+  };
+  EXPECT_EQ(fault(header_lines{}), "");
+  EXPECT_EQ(fault(header_lines{{"Via", "1.1 onceguard, 1.1 onceguard"}}), "");
   // Others, and names that only begin so, do not count.
-  EXPECT_EQ(fault(fields{{"Via", "1.1 varnish, HTTP/2 onceguards:80, onceguard"},
-                         {"Via", "1.1 onceguard, 1.0 onceguard"}}),
+  EXPECT_EQ(fault(header_lines{{"Via", "1.1 varnish, HTTP/2 onceguards:80, onceguard"},
+                               {"Via", "1.1 onceguard, 1.0 onceguard"}}),
             "");
-  EXPECT_THAT(fault(fields{{"via", "1.1 a, HTTP/1.1\tOnceguard (a comment)"},
-                           {"Via", "1.1  onceguard,1.0 onceguard"}}),
+  EXPECT_THAT(fault(header_lines{{"via", "1.1 a, HTTP/1.1\tOnceguard (a comment)"},
+                                 {"Via", "1.1  onceguard,1.0 onceguard"}}),
               ::testing::HasSubstr("through too many gateways"));
-  EXPECT_EQ(fault(fields{{"Via", ",, ,1.1,"}}), "");
+  EXPECT_EQ(fault(header_lines{{"Via", ",, ,1.1,"}}), "");
 }
 
 TEST(circle, a_hop_names_the_version_that_the_request_came_in) {

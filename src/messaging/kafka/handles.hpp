@@ -4,8 +4,6 @@
 
 #include "base/owned.hpp"
 
-#include "base/owned.hpp"
-
 namespace onceguard::messaging::kafka {
 
 using conf_handle = base::owned<rd_kafka_conf_t, rd_kafka_conf_destroy>;

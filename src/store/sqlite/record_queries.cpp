@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/hex.hpp"
-#include "base/number_in.hpp"
 #include "base/log.hpp"
+#include "base/number_in.hpp"
 #include "store/record_view.hpp"
 #include "store/sqlite/record_table.hpp"
 
