@@ -27,8 +27,8 @@ struct worker_state {
 
   template <class Number>
   void add(std::string_view name, std::string_view meaning, const Number& value,
-           std::vector<name_and_text> labels = {}) {
-    measurements.push_back({name, meaning, static_cast<double>(value), std::move(labels)});
+           std::vector<name_and_text> named = {}) {
+    measurements.push_back({name, meaning, static_cast<double>(value), std::move(named)});
   }
 };
 

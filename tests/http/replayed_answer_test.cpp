@@ -19,18 +19,18 @@ using headers = std::vector<std::pair<std::string, std::string>>;
 
 constexpr auto packed = testing::packed_hello;
 
-answer_ptr stored(headers fields, std::string_view body) {
+answer_ptr stored(headers lines, std::string_view body) {
   auto out = std::make_shared<answer>();
   out->status = 201;
-  out->headers = std::move(fields);
+  out->headers = std::move(lines);
   out->body = body;
   return out;
 }
 
 std::string coding_for(std::string_view accepted, const answer_ptr& held,
                        std::size_t longest = 100) {
-  const std::vector<base::field> fields{{"Accept-Encoding", accepted}};
-  const auto got = answer_for(held, fields, {}, longest);
+  const std::vector<base::field> sent{{"Accept-Encoding", accepted}};
+  const auto got = answer_for(held, sent, {}, longest);
   if (got == held) return "as it is";
   EXPECT_EQ(got->headers, (headers{{"X", "1"}}));
   return got->body;
@@ -52,9 +52,9 @@ TEST(stored_answer, is_unpacked_for_who_does_not_accept_gzip) {
   EXPECT_EQ(coding_for("br", stored({{"Content-Encoding", "zstd"}}, packed)), "as it is");
 }
 
-std::string origin_for(std::string_view origin, headers fields, const route_policy& policy = {}) {
+std::string origin_for(std::string_view origin, headers lines, const route_policy& policy = {}) {
   const std::vector<base::field> sent{{"Origin", origin}};
-  const auto got = answer_for(stored(std::move(fields), "x"), sent, policy, 100);
+  const auto got = answer_for(stored(std::move(lines), "x"), sent, policy, 100);
   for (const auto& [name, value] : got->headers) {
     if (name == "Access-Control-Allow-Origin") return value;
   }
