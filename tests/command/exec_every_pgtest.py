@@ -39,9 +39,10 @@ def fire(executing, number, library, begin, periods, failures):
         clock.write_bytes(struct.pack("q", int((fired + SKEWS[number]) * 1000)))
         done = executing.run(
             "nightly", "sh", "-c",
-            f'unset LD_PRELOAD; echo {fired} {fired + min(delay, 0)} $(date +%s.%N) >>"$EFFECTS"',
+            'unset LD_PRELOAD; echo $FIRED $DUE $(date +%s.%N) >>"$EFFECTS"',
             options=["--every", f"{int(PERIOD * 1000)}ms"],
-            environment={"LD_PRELOAD": str(library), "ONCEGUARD_TEST_CLOCK": str(clock)})
+            environment={"LD_PRELOAD": str(library), "ONCEGUARD_TEST_CLOCK": str(clock),
+                         "FIRED": str(fired), "DUE": str(fired + min(delay, 0))})
         if done.triple != (0, b"", b""):
             failures.append(done)
 
