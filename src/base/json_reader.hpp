@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <onceguard/error.hpp>
 
@@ -159,14 +161,39 @@ class json_reader {
   bool is_whole_ = true;
 };
 
+/// Why a text was not read.
+enum class json_fault : std::uint8_t { none, no_json, repeated_name };
+
+/// Reads a text that must be one value, in which no name stands twice: readers differ in which of
+/// the two counts. The library takes a NUL for the end of the text.
+template <class Json>
+[[nodiscard]] json_fault parse_unambiguous(std::string_view text, Json& out) {
+  using event = typename Json::parse_event_t;
+  std::vector<std::set<std::string>> names;
+  bool once = true;
+  const auto watch = [&](int, event seen, Json& value) {
+    if (seen == event::object_start) names.emplace_back();
+    if (seen == event::object_end) names.pop_back();
+    if (seen == event::key) {
+      once = names.back().insert(value.template get<std::string>()).second && once;
+    }
+    return true;
+  };
+  out = Json::parse(text, watch, false);
+  if (out.is_discarded() || text.find('\0') != text.npos) return json_fault::no_json;
+  return once ? json_fault::none : json_fault::repeated_name;
+}
+
 /// What `read` makes of the whole text, which faults call `name`; or what is wrong with it.
 template <class Json, class Read>
 [[nodiscard]] auto read_json(std::string_view text, const char* name, const Read& read)
     -> result<decltype(read(std::declval<const json_reader<Json>&>()))> {
-  const auto parsed = Json::parse(text, nullptr, false);
+  Json parsed;
+  const auto fault = parse_unambiguous(text, parsed);
   const json_reader<Json> whole(parsed, name);
   try {
-    if (parsed.is_discarded()) whole.refuse("is no JSON");
+    if (fault == json_fault::no_json) whole.refuse("is no JSON");
+    if (fault == json_fault::repeated_name) whole.refuse("has a member twice");
     return read(whole);
   } catch (const malformed_json& fault) {
     return error(errc::invalid_argument, fault.text);

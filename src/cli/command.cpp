@@ -133,6 +133,13 @@ std::vector<std::string> with_options(std::vector<std::string> arguments) {
   } else if (arguments.front() == "version") {
     arguments.front() = "--version";
   }
+  // "--key=" has an empty value, for which the parser would take the next word.
+  for (auto each = arguments.begin(); each != arguments.end() && *each != "--"; ++each) {
+    if (each->size() < 4 || !each->starts_with("--") || each->find('=') != each->size() - 1)
+      continue;
+    each->pop_back();
+    each = arguments.insert(std::next(each), std::string());
+  }
   return arguments;
 }
 

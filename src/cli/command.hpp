@@ -74,7 +74,7 @@ struct command_line {
   std::vector<std::string>* words = nullptr;  ///< takes what stands behind "--": add_words()
 };
 
-/// `version` is `--version`, and `help COMMAND` is `COMMAND --help`.
+/// `version` is `--version`, `help COMMAND` is `COMMAND --help`, and `--key=` has an empty value.
 [[nodiscard]] std::vector<std::string> with_options(std::vector<std::string> arguments);
 /// Moves what stands behind the first "--" to where the command takes it. The option parser never
 /// sees it: it would take a word like `["pay",100]` for a list.

@@ -82,6 +82,8 @@ std::string_view cancelled_id(const message& notification) {
 }
 
 response_end end_of(const message& response) {
+  // It says both, and readers differ in what counts.
+  if (!response.error.empty() && !response.result.empty()) return response_end::unknown;
   if (!response.error.empty()) {
     const auto members = members_of(response.error);
     const auto* code = members ? find_last(*members, "code") : nullptr;

@@ -116,6 +116,7 @@ std::optional<std::vector<raw_value>> parts_of(std::string_view text, char open,
     out.push_back(std::move(part));
     if (position < text.size() && text[position] == ',') position = skip_space(text, position + 1);
   }
+  if (position >= text.size()) return std::nullopt;  // it was cut off
   return out;
 }
 
@@ -123,7 +124,8 @@ std::optional<std::vector<raw_value>> parts_of(std::string_view text, char open,
 
 bool is_json(std::string_view text) {
   // RFC 8259 leaves it to readers whether they ignore a byte order mark: nlohmann/json does.
-  if (text.starts_with("\xEF\xBB\xBF")) return false;
+  // A NUL is the end of the text there.
+  if (text.starts_with("\xEF\xBB\xBF") || text.find('\0') != text.npos) return false;
   const auto whole = without_surrogates(text);
   return nlohmann::json::accept(whole.empty() ? text : std::string_view(whole));
 }

@@ -21,8 +21,8 @@ struct raw_value {
 /// without their other halves, as the grammar allows.
 [[nodiscard]] bool is_json(std::string_view text);
 
-/// The members of an object, in order; empty: the text is no object. The text may be no valid JSON
-/// in its values, as others read NaN or bytes that are no UTF-8.
+/// The members of an object, in order; empty: the text is no whole object. The text may be no valid
+/// JSON in its values, as others read NaN or bytes that are no UTF-8.
 [[nodiscard]] std::optional<std::vector<raw_value>> members_of(std::string_view text);
 /// The elements of an array; empty: the text is no array.
 [[nodiscard]] std::optional<std::vector<raw_value>> elements_of(std::string_view text);

@@ -1,12 +1,11 @@
 #include "token/token.hpp"
 
 #include <algorithm>
-#include <set>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "base/base64.hpp"
+#include "base/json_reader.hpp"
 
 namespace onceguard::tokens {
 namespace {
@@ -18,19 +17,7 @@ error refused(std::string why) { return {errc::invalid_argument, std::move(why)}
 /// An object in base64url in which no name stands twice: readers differ in which of the two counts.
 bool read_object(std::string_view encoded_text, json& out) {
   const auto text = base::from_base64url(encoded_text);
-  if (!text) return false;
-  std::vector<std::set<std::string>> names;
-  bool once = true;
-  const auto watch = [&](int, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key) {
-      once = names.back().insert(value.get<std::string>()).second && once;
-    }
-    return true;
-  };
-  out = json::parse(*text, watch, false);
-  return once && out.is_object();
+  return text && base::parse_unambiguous(*text, out) == base::json_fault::none && out.is_object();
 }
 
 /// The three parts, still encoded.

@@ -172,6 +172,8 @@ def test_a_running_operation_is_left_alone_without_force(running, own_upstream, 
 
 @pytest.mark.parametrize("body, words", [
     (b"", "the body: is no JSON"),
+    (b'{"reason":"r","dry_run":true}\0x', "the body: is no JSON"),
+    (b'{"reason":"r","dry_run":true,"dry_run":false}', "the body: has a member twice"),
     (b"[]", "the body: is no object"),
     ({"dry_run": True}, "reason"),
     ({"reason": "  "}, "reason"),

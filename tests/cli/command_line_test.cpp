@@ -43,6 +43,14 @@ TEST_F(command_line_of, no_value_is_taken_for_a_list) {
   }
 }
 
+TEST_F(command_line_of, nothing_behind_the_sign_is_an_empty_value_and_not_the_next_word) {
+  text_ = "before";
+  parse(with_options({"do", "--text=", "--list=", "--list=b", "--", "--text="}));
+  EXPECT_EQ(text_, "");
+  EXPECT_EQ(list_, (words{"", "b"}));
+  EXPECT_EQ(behind_, words{"--text="});
+}
+
 TEST_F(command_line_of, a_positional_list_takes_all_words_as_they_are) {
   CLI::App app("", "onceguard");
   command_line line;

@@ -14,13 +14,13 @@ from support.waiting import wait_until
 
 
 def in_shell(exec_, line):
-    """As a person would copy it; `onceguard` is the one under test."""
+    """As a person would copy it into bash; `onceguard` is the one under test."""
     path = f"{exec_.onceguard.parent}:{os.environ['PATH']}"
-    return subprocess.run(["sh", "-c", line], cwd="/", env={**clean_environment(), "PATH": path},
+    return subprocess.run(["bash", "-c", line], cwd="/", env={**clean_environment(), "PATH": path},
                           capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("name", ["nightly", "it's", "-x", "a b;c", "$(x)"])
+@pytest.mark.parametrize("name", ["nightly", "it's", "-x", "a b;c", "$(x)", "pay\x01'\x7f"])
 @pytest.mark.parametrize("scope", ["", "team"])
 def test_the_two_commands_that_mend_it_are_named(exec_, name, scope):
     words = ["sh", "-c", "[ -e ok ] && echo ran || kill -9 $$"]
@@ -34,6 +34,7 @@ def test_the_two_commands_that_mend_it_are_named(exec_, name, scope):
         return done.returncode, done.stdout, done.stderr
 
     assert call("of-others")[0] == 137, "the name alone says too little"
+    assert exec_.shell("pay?'?", "kill -9 $$").code == 137, "another key"
     assert call()[0] == 137
     code, out, err = call()
     assert (code, out) == (UNKNOWN, ""), err
@@ -64,6 +65,15 @@ def test_a_password_of_the_store_is_not_repeated(exec_on, redis_server, key):
     executing.shell(key, "kill -9 $$")
     err = executing.shell(key, "kill -9 $$").err.decode()
     assert f"--store {url}" in err or f"--store '{url}'" in err, err
+
+
+def test_a_hidden_password_is_to_be_given_again(exec_on, postgres_server, key):
+    url = postgres_server.url(postgres_server.create_store())
+    executing = exec_on(f"{url}{'&' if '?' in url else '?'}password=not-shown")
+    executing.shell(key, "kill -9 $$")
+    err = executing.shell(key, "kill -9 $$").err.decode()
+    assert "keys release" in err and "not-shown" not in err
+    assert "The password is hidden here: give the store as you gave it" in err
 
 
 def no_folder(folder):

@@ -135,12 +135,30 @@ TEST(mcp_response, its_end_is_read) {
   EXPECT_EQ(end(R"("result":{"resultType":"input_required"})"), response_end::more_input);
   EXPECT_EQ(end(R"("result":{"resultType":"complete"})"), response_end::complete);
   EXPECT_EQ(end(R"("result":7)"), response_end::unknown);
+  EXPECT_EQ(end(R"("result":{},"error":{"code":-32601})"), response_end::unknown);
   for (const char* code : {"-32601", "-32602", "-32602.0"}) {
     EXPECT_EQ(end(std::string(R"("error":{"code":)") + code + "}"), response_end::refused_call);
   }
   for (const char* code : {"-32700", "-32600", "-32603", "-32000", "1", "\"-32602\""}) {
     EXPECT_EQ(end(std::string(R"("error":{"code":)") + code + "}"), response_end::unknown);
   }
+}
+
+TEST(mcp_response, one_that_is_cut_off_is_none) {
+  const std::string_view whole =
+      R"({"jsonrpc":"2.0","id":5,"result":{"content":[{"type":"text","text":""}],"isError":true}})";
+  EXPECT_EQ(end_of(read_answer(whole)), response_end::tool_error);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto cut = read_answer(whole.substr(0, size));
+    EXPECT_NE(cut.kind, message_kind::response) << size;
+    EXPECT_EQ(end_of(cut), response_end::unknown) << size;
+  }
+}
+
+TEST(mcp_message, with_a_nul_is_no_json) {
+  const std::string given = R"({"jsonrpc":"2.0","id":1,"method":"ping"})";
+  EXPECT_EQ(read_message(given).kind, message_kind::request);
+  EXPECT_EQ(read_message(given + std::string(1, '\0') + "x").kind, message_kind::malformed);
 }
 
 TEST(mcp_response, what_some_reader_understands_is_read) {

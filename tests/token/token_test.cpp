@@ -232,6 +232,8 @@ TEST(key_sets, that_can_t_be_used_say_why) {
   for (const auto& [text, fault] : {
            wanted{"", "is no JSON"},
            {"{", "is no JSON"},
+           {R"({"keys":[],"keys":[]})", "has a member twice"},
+           {std::string(R"({"keys":[]})") + '\0' + "x", "is no JSON"},
            {"[]", "an object with the array \"keys\""},
            {R"({"keys":7})", "an object with the array \"keys\""},
            {set_of(""), "has no key for signatures"},

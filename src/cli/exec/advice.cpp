@@ -1,6 +1,7 @@
 #include "cli/exec/advice.hpp"
 
 #include <filesystem>
+#include <fmt/format.h>
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
@@ -10,16 +11,28 @@
 #include "base/hex.hpp"
 #include "cli/flags/hidden_arguments.hpp"
 #include "core/request.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::cli {
 namespace {
 
 constexpr std::size_t digits_of_scope = 12;
 
+bool is_printable(char c) noexcept { return c >= ' ' && c <= '~'; }
+
 std::string quoted_for_shell(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+  // What is not shown as it is would name another key.
+  if (terminal_text(word) != word) {
+    std::string out = "$'";
+    for (const char c : word) {
+      const bool as_it_is = is_printable(c) && c != '\'' && c != '\\';
+      out += as_it_is ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    }
+    return out + '\'';
+  }
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + '\'';
@@ -48,8 +61,12 @@ std::string mending_commands(const exec_request& given, const config::settings& 
   const auto file = file_of(settings.store.url);
   const auto url = file.empty() ? without_passwords(settings.store.url) : "sqlite:" + file;
   where += " --store " + quoted_for_shell(url) + ' ';
-  return "it did take effect:  onceguard keys complete --status 200" + where + which +
-         "\nit did not:          onceguard keys release" + where + which;
+  auto out = "it did take effect:  onceguard keys complete --status 200" + where + which +
+             "\nit did not:          onceguard keys release" + where + which;
+  if (file.empty() && url != settings.store.url) {
+    out += "\nThe password is hidden here: give the store as you gave it to this command.";
+  }
+  return out;
 }
 
 bool needs_person(const error& why, const config::settings& settings) {

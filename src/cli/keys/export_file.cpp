@@ -132,9 +132,10 @@ bool record_reader::take_line() {
 
 result<export_head> record_reader::head() {
   if (!take_line()) return wrong("this is no file of `onceguard keys export`");
-  const auto reply = json::parse(text_, nullptr, false);
+  json reply;
+  const bool read = base::parse_unambiguous(text_, reply) == base::json_fault::none;
   const auto version =
-      reply.is_object() ? member<std::int64_t>(reply, "onceguard_export") : std::nullopt;
+      read && reply.is_object() ? member<std::int64_t>(reply, "onceguard_export") : std::nullopt;
   if (!version) return wrong("this is no file of `onceguard keys export`");
   if (*version > format) {
     return wrong("format " + std::to_string(*version) + " is newer than " + std::to_string(format) +
@@ -148,8 +149,9 @@ result<export_head> record_reader::head() {
 
 result<std::optional<imported_record>> record_reader::next() {
   if (!take_line()) return wrong("the file breaks off: it has no last line, or only a part of it");
-  const auto reply = json::parse(text_, nullptr, false);
-  if (!reply.is_object()) return wrong("it is damaged: no JSON object");
+  json reply;
+  const bool read = base::parse_unambiguous(text_, reply) == base::json_fault::none;
+  if (!read || !reply.is_object()) return wrong("it is damaged: no JSON object");
   const auto sum = member<std::string>(reply, "sum");
   if (const auto count = member<std::uint64_t>(reply, "end"); count && sum)
     return end(*count, *sum);
