@@ -189,11 +189,11 @@ template <class Json, class Read>
 [[nodiscard]] auto read_json(std::string_view text, const char* name, const Read& read)
     -> result<decltype(read(std::declval<const json_reader<Json>&>()))> {
   Json parsed;
-  const auto fault = parse_unambiguous(text, parsed);
+  const auto read_as = parse_unambiguous(text, parsed);
   const json_reader<Json> whole(parsed, name);
   try {
-    if (fault == json_fault::no_json) whole.refuse("is no JSON");
-    if (fault == json_fault::repeated_name) whole.refuse("has a member twice");
+    if (read_as == json_fault::no_json) whole.refuse("is no JSON");
+    if (read_as == json_fault::repeated_name) whole.refuse("has a member twice");
     return read(whole);
   } catch (const malformed_json& fault) {
     return error(errc::invalid_argument, fault.text);
