@@ -168,13 +168,13 @@ enum class json_fault : std::uint8_t { none, no_json, repeated_name };
 /// the two counts. The library takes a NUL for the end of the text.
 template <class Json>
 [[nodiscard]] json_fault parse_unambiguous(std::string_view text, Json& out) {
-  using event = typename Json::parse_event_t;
+  using moment = typename Json::parse_event_t;
   std::vector<std::set<std::string>> names;
   bool once = true;
-  const auto watch = [&](int, event seen, Json& value) {
-    if (seen == event::object_start) names.emplace_back();
-    if (seen == event::object_end) names.pop_back();
-    if (seen == event::key) {
+  const auto watch = [&](int, moment seen, Json& value) {
+    if (seen == moment::object_start) names.emplace_back();
+    if (seen == moment::object_end) names.pop_back();
+    if (seen == moment::key) {
       once = names.back().insert(value.template get<std::string>()).second && once;
     }
     return true;

@@ -272,9 +272,9 @@ class key_reader {
 result<std::vector<key>> read_key_set(std::string_view text) {
   const auto fault = [](std::string why) { return error(errc::invalid_argument, std::move(why)); };
   json document;
-  const auto read = base::parse_unambiguous(text, document);
-  if (read == base::json_fault::no_json) return fault("is no JSON");
-  if (read == base::json_fault::repeated_name) return fault("has a member twice");
+  const auto read_as = base::parse_unambiguous(text, document);
+  if (read_as == base::json_fault::no_json) return fault("is no JSON");
+  if (read_as == base::json_fault::repeated_name) return fault("has a member twice");
   const auto* const listed = base::find_member(document, "keys");
   if (listed == nullptr || !listed->is_array()) {
     return fault("is no JSON Web Key Set: an object with the array \"keys\" is expected");
