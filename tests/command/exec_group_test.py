@@ -8,7 +8,7 @@ import signal
 import sys
 
 from support.executing import none_left, processes_with
-from support.waiting import wait_until
+from support.waiting import stands_still, wait_until
 
 # Takes in the orphans of its own, and has one that is nobody's child and of no session of ours.
 ESCAPES = r"""import ctypes, os, sys
@@ -104,6 +104,7 @@ def test_the_next_exec_removes_what_one_left_that_was_killed_with_its_guardian(e
     if divisible():
         (group / "onceguard-1-x").mkdir()  # made by the command: it goes along
     os.kill(process.pid, signal.SIGSTOP)  # lest it notice the end of the guardian
+    stands_still(process.pid)
     os.kill(guardian, signal.SIGKILL)
     process.kill()
     exec_.end(process)

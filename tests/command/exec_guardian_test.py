@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from support.executing import Done, none_left, pause, processes_with
-from support.waiting import wait_until
+from support.waiting import stands_still, wait_until
 
 # Leaves a mark for each step, with the number of its attempt.
 STEPS = ("for i in $(seq 60); do echo $ONCEGUARD_ATTEMPT >>steps; sleep 0.1; "
@@ -27,6 +27,7 @@ def test_a_stopped_exec_has_no_command_beside_the_next_attempt(exec_, key, how):
     first = exec_.begin_shell(key, STEPS, options=options)
     wait_until(lambda: steps(exec_), what="the first step")
     first.send_signal(signal.SIGSTOP)
+    stands_still(first.pid)
     wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")
     second = exec_.shell(key, STEPS, options=options)
     first.send_signal(signal.SIGCONT)
@@ -45,6 +46,7 @@ def test_the_guardian_of_a_stopped_exec_kills_all_when_the_lease_is_over(exec_, 
                           options=["--lease", "1s", "--grace", "300s"])
     wait_until(lambda: processes_with(f"of-{key}"), what="the sleeper")
     process.send_signal(signal.SIGSTOP)
+    stands_still(process.pid)
     wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")
     assert not processes_with(f"of-{key}")
     process.send_signal(signal.SIGCONT)

@@ -11,7 +11,7 @@ import subprocess
 from support.client import Connection, ask, fields_for
 from support.ports import Port
 from support.toml import toml_text
-from support.waiting import wait_until
+from support.waiting import stands_still, wait_until
 
 DEFAULT_BODY = b'{"amount":100}'
 
@@ -89,12 +89,7 @@ class Gateway:
     def signal(self, number):
         self.process.send_signal(number)
         if number == signal.SIGSTOP:
-            wait_until(self._stands_still, what="the process to stand still")
-
-    def _stands_still(self):
-        """A stop takes a moment to reach each thread."""
-        tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
-        return all("\nState:\tT" in (task / "status").read_text() for task in tasks)
+            stands_still(self.process.pid)
 
     def wait(self, timeout=30):
         """Waits for its end and returns the exit code."""

@@ -1,6 +1,7 @@
 """Waiting for conditions instead of sleeping, and scaling loads down for slow builds."""
 
 import os
+import pathlib
 import threading
 import time
 
@@ -41,3 +42,11 @@ class Stopwatch:
     @property
     def seconds(self):
         return time.monotonic() - self.began
+
+
+def stands_still(process):
+    """Waits until a stop has reached each thread of the process."""
+    def stopped():
+        tasks = pathlib.Path(f"/proc/{process}/task").iterdir()
+        return all("\nState:\tT" in (task / "status").read_text() for task in tasks)
+    wait_until(stopped, what="the process to stand still")
