@@ -18,7 +18,11 @@ using text_ptr = std::unique_ptr<std::string>;
 
 text_ptr owned() { return std::make_unique<std::string>("done"); }
 
-using move_only = middleware_fixture;
+/// The guard's thread lets go of the context of its caller a moment after the call.
+class move_only : public middleware_fixture {
+ protected:
+  static inline asio::io_context context;
+};
 
 TEST_F(move_only, work_of_a_guard_runs) {
   auto first = [text = owned()] { return *text; };
@@ -26,7 +30,8 @@ TEST_F(move_only, work_of_a_guard_runs) {
   EXPECT_EQ(records_guard.execute({"tenant-1", "b"}, std::move(first))->value, "done");
   auto awaited = [text = owned()]() -> asio::awaitable<std::string> { co_return *text; };
   const onceguard::request later("tenant-1", "c");
-  EXPECT_EQ(testing::run(records_guard.async_execute(later, std::move(awaited)))->value, "done");
+  auto call = records_guard.async_execute(later, std::move(awaited));
+  EXPECT_EQ(testing::run(context, std::move(call))->value, "done");
 }
 
 TEST_F(move_only, work_that_is_finished_later_runs) {
@@ -47,7 +52,7 @@ TEST_F(move_only, handlers_run) {
   EXPECT_EQ(first.body, "done");
   sent.set("Idempotency-Key", "\"key-2\"");
   auto awaited = [text = owned()]() -> asio::awaitable<response> { co_return created(*text); };
-  EXPECT_EQ(testing::run(served.async_serve(sent.now(), std::move(awaited))).body, "done");
+  EXPECT_EQ(testing::run(context, served.async_serve(sent.now(), std::move(awaited))).body, "done");
 }
 
 TEST_F(move_only, work_in_a_transaction_runs) {
