@@ -5,77 +5,35 @@
 
 #include "base/ascii.hpp"
 #include "base/field.hpp"
+#include "base/name_list.hpp"
 
 namespace onceguard::core {
 namespace {
 
 /// These stand anywhere in a name: each vendor has its own spelling around them.
-constexpr std::array<std::string_view, 5> account_parts{"tenant", "account", "merchant",
-                                                        "organization", "organisation"};
+constexpr base::name_list account_parts{"tenant", "account", "merchant", "organization",
+                                        "organisation"};
 /// These are a whole word of a name, as they are a part of other words, too.
-constexpr std::array<std::string_view, 24> account_words{
+constexpr base::name_list account_words{
     "store",       "stores",   "storeid", "shop",      "shopid",     "org",
     "orgid",       "orgs",     "company", "companyid", "workspace",  "project",
     "projectid",   "customer", "partner", "seller",    "vendor",     "realm",
     "workspaceid", "onbehalf", "behalf",  "subuser",   "customerid", "projects"};
-constexpr std::array<std::string_view, 6> account_names{"x-client-id",      "x-user-id",
-                                                        "x-forwarded-host", "x-original-host",
-                                                        "x-host",           "impersonate-user"};
+constexpr base::name_list account_names{"x-client-id",     "x-user-id", "x-forwarded-host",
+                                        "x-original-host", "x-host",    "impersonate-user"};
 
-constexpr std::array<std::string_view, 8> operation_words{"soapaction",   "dryrun",  "simulate",
-                                                          "simulation",   "sandbox", "testmode",
-                                                          "validateonly", "override"};
+constexpr base::name_list operation_parts{"dry-run"};
+constexpr base::name_list operation_words{"soapaction", "dryrun",   "simulate",     "simulation",
+                                          "sandbox",    "testmode", "validateonly", "override"};
 /// `X-Operation-Id` has another value at each try, so these words count only where they stand
 /// alone.
-constexpr std::array<std::string_view, 13> operation_names{
+constexpr base::name_list operation_names{
     "x-amz-target", "x-method",      "x-dry",         "x-original-url",  "x-rewrite-url",
     "x-test-mode",  "x-http-method", "validate-only", "x-validate-only", "x-action",
     "x-operation",  "action",        "operation"};
 
-constexpr char folded(char c) noexcept { return c == '_' ? '-' : base::ascii_lower(c); }
-
-bool begins_with(std::string_view text, std::string_view part) noexcept {
-  return text.size() >= part.size() && base::iequals(text.substr(0, part.size()), part);
-}
-
-bool has_part(std::string_view name) noexcept {
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const char c = base::ascii_lower(name[i]);
-    if (c != 't' && c != 'a' && c != 'm' && c != 'o') continue;
-    const auto rest = name.substr(i);
-    for (const auto part : account_parts) {
-      if (part.front() == c && begins_with(rest, part)) return true;
-    }
-  }
-  return false;
-}
-
-template <class Words>
-bool has_word(std::string_view name, const Words& words) noexcept {
-  for (std::size_t i = 0; i < name.size();) {
-    auto end = i;
-    while (end < name.size() && folded(name[end]) != '-') ++end;
-    const auto word = name.substr(i, end - i);
-    for (const auto wanted : words) {
-      if (wanted.size() == word.size() && base::iequals(word, wanted)) return true;
-    }
-    i = end + 1;
-  }
-  return false;
-}
-
-template <class Names>
-bool is_one_of(std::string_view name, const Names& wanted) noexcept {
-  return std::any_of(wanted.begin(), wanted.end(),
-                     [&](std::string_view one) { return base::same_name(name, one); });
-}
-
-bool names_dry_run(std::string_view name) noexcept {
-  for (std::size_t i = 0; i + 7 <= name.size(); ++i) {
-    if (base::same_name(name.substr(i, 7), "dry-run")) return true;
-  }
-  return false;
-}
+/// What browsers say about a fetch is no word of the application.
+constexpr base::name_list browser_parts{"sec-", "access-control-"};
 
 bool contains(std::string_view text, std::string_view part) noexcept {
   for (std::size_t i = 0; i + part.size() <= text.size(); ++i) {
@@ -145,21 +103,18 @@ bool is_passing_cookie(std::string_view name) noexcept {
          name.starts_with("visid_incap_");
 }
 
-/// What browsers say about a fetch is no word of the application.
-bool is_of_browser(std::string_view name) noexcept {
-  return begins_with(name, "sec-") || begins_with(name, "access-control-");
-}
-
 }  // namespace
 
 bool names_account(std::string_view name) noexcept {
-  if (is_of_browser(name)) return false;
-  return has_part(name) || has_word(name, account_words) || is_one_of(name, account_names);
+  if (browser_parts.begin(name)) return false;
+  return account_parts.stand_in(name) || account_words.are_word_of(name) ||
+         account_names.holds(name);
 }
 
 bool names_operation(std::string_view name) noexcept {
-  if (is_of_browser(name)) return false;
-  return has_word(name, operation_words) || is_one_of(name, operation_names) || names_dry_run(name);
+  if (browser_parts.begin(name)) return false;
+  return operation_parts.stand_in(name) || operation_words.are_word_of(name) ||
+         operation_names.holds(name);
 }
 
 std::string lasting_mark(std::string_view mark) {

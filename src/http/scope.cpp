@@ -23,20 +23,13 @@ bool is_key_header(const route_policy& policy, std::string_view name) {
   });
 }
 
-/// The fields for which `counts(name)` holds, in one order: a retry may send them in another one.
-template <class Counts>
-std::vector<std::string> caller_marks(std::span<const base::field> fields, const Counts& counts) {
-  std::vector<std::string> out;
-  for (const auto& f : fields) {
-    if (f.value.empty() || !counts(f.name)) continue;
-    std::string mark;
-    mark.reserve(f.name.size() + 1 + f.value.size());
-    for (const char c : f.name) mark += base::ascii_lower(c);
-    mark += ':';
-    mark += f.value;
-    out.push_back(std::move(mark));
-  }
-  std::sort(out.begin(), out.end());
+/// A field as a mark of its sender.
+std::string mark_of(const base::field& f) {
+  std::string out;
+  out.reserve(f.name.size() + 1 + f.value.size());
+  for (const char c : f.name) out += base::ascii_lower(c);
+  out += ':';
+  out += f.value;
   return out;
 }
 
@@ -246,11 +239,16 @@ class finder {
     return out;
   }
 
+  /// In one order: a retry may send the fields in another one.
   void add_marks(scope_match& match) const {
-    match.more_before = caller_marks(request_.fields, names_a_caller);
-    match.more = caller_marks(request_.fields, [&](std::string_view name) {
-      return tells_callers_apart(name) && !is_key_header(policy_, name);
-    });
+    for (const auto& f : request_.fields) {
+      if (f.value.empty() || !tells_callers_apart(f.name)) continue;
+      auto mark = mark_of(f);
+      if (names_a_caller(f.name)) match.more_before.push_back(mark);
+      if (!is_key_header(policy_, f.name)) match.more.push_back(std::move(mark));
+    }
+    std::sort(match.more_before.begin(), match.more_before.end());
+    std::sort(match.more.begin(), match.more.end());
     // No list of one kind is ever one of the other kind, whose fields are fewer.
     match.more.insert(match.more.begin(), "all fields");
   }

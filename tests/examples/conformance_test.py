@@ -13,5 +13,5 @@ HIDDEN = dict.fromkeys(("httplib", "httplib-sqlite"), {"malformed-key/empty"})
 def test_the_server_conforms(example, onceguard, start_payments):
     server = start_payments(example)
     kit = Kit(onceguard, "http://%s:%d" % server.address)
-    failed = kit.failed("--level", level_of(example), "--long-work", "3")
+    failed = kit.failed("--level", level_of(example), "--long-work", "6")
     assert set(failed) == HIDDEN.get(example, set()), failed

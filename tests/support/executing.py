@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from support.gateway import clean_environment
 from support.waiting import Stopwatch, wait_until
 
+# A loaded machine with a slow disk is no store that is away. An option goes before it.
+PATIENT = {"ONCEGUARD_STORE_TIMEOUT": "20s"}
+
 TRY_LATER, OTHER_COMMAND, UNKNOWN, NOT_RECORDED, FAILED_ITSELF = 75, 120, 121, 122, 125
 
 # Counts the signals that it gets in the file `signals`, and ends when the file `go` is there.
@@ -45,7 +48,7 @@ class Executing:
                 *map(str, options), "--", *map(str, command)]
 
     def environment(self, **more):
-        return {**clean_environment(), "EFFECTS": str(self.effects), **more}
+        return {**clean_environment(), **PATIENT, "EFFECTS": str(self.effects), **more}
 
     def begin(self, key, *command, options=(), environment=None, **how):
         """A process, with pipes in place of its standard streams unless `how` says otherwise."""
@@ -82,7 +85,7 @@ class Executing:
 
     def ask(self, *words):
         return subprocess.run([str(self.onceguard), *map(str, words), "--store", self.store],
-                              cwd=self.folder, env=clean_environment(), capture_output=True,
+                              cwd=self.folder, env=self.environment(), capture_output=True,
                               text=True, timeout=60)
 
     def state(self, key):

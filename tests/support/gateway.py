@@ -42,7 +42,8 @@ class Gateway:
         self.config = config
         whole = {
             "gateway": {"listen": f"127.0.0.1:{self.port.number}", **config.get("gateway", {})},
-            "store": {"url": self.store_url(), **config.get("store", {})},
+            # A loaded machine with a slow disk is no store that is away.
+            "store": {"url": self.store_url(), "timeout": "10s", **config.get("store", {})},
             "defaults": dict(config.get("defaults", {})),
             "upstream": config.get("upstream") or [{"name": "shop", "url": self.upstream_url}],
         }
