@@ -4,12 +4,12 @@
 #include <new>
 #include <string>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::aws {
 
-using curl_handle = base::owned<CURL, curl_easy_cleanup>;
-using header_list = base::owned<curl_slist, curl_slist_free_all>;
+using curl_handle = base::unique_handle<CURL, curl_easy_cleanup>;
+using header_list = base::unique_handle<curl_slist, curl_slist_free_all>;
 
 inline void add_header(header_list& list, const std::string& line) {
   auto* const longer = curl_slist_append(list.get(), line.c_str());

@@ -7,17 +7,17 @@
 #include <openssl/x509.h>
 
 #include "base/file_text.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::base {
 namespace {
 
 using grade = diagnosis::grade;
-using bio_ptr = owned<BIO, BIO_free>;
+using bio_ptr = unique_handle<BIO, BIO_free>;
 
 constexpr int soon = 30;  // days: long enough to renew it in working hours
 
-using certificate_ptr = owned<X509, X509_free>;
+using certificate_ptr = unique_handle<X509, X509_free>;
 
 constexpr std::size_t file_size_max = 4u << 20;
 

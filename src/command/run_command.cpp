@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "base/for_ever.hpp"
 #include "base/hex.hpp"
-#include "command/command_run.hpp"
+#include "command/command_attempt.hpp"
 #include "command/old_run.hpp"
 #include "command/output.hpp"
 #include "command/output_queue.hpp"
@@ -176,7 +176,7 @@ class attempts {
                                 std::to_string(held.lease().token) + ".output";
     output_queue queue(rules_.output_folder, rules_.keep_in_file);
     collected_output output(rules_, file);
-    command_run run(command_, rules_, output, rules_.on_output ? &queue : nullptr);
+    command_attempt run(command_, rules_, output, rules_.on_output ? &queue : nullptr);
     // The command, its lease and its settle are not held up by whoever is shown the output.
     std::future<settled_attempt> attempt;
     bool ready = false;
@@ -219,7 +219,7 @@ class attempts {
     return settled_value<command_result>(settled, std::move(ended.result));
   }
 
-  settled_attempt attempt_once(lease_handle held, process::time_point begin, command_run& run,
+  settled_attempt attempt_once(lease_handle held, process::time_point begin, command_attempt& run,
                                collected_output& output) {
     auto environment = environment_of(held.about(), held.lease());
     environment.push_back("ONCEGUARD_RECORD_LEASE=" + held.text());
@@ -337,7 +337,7 @@ std::function<effect_report(const subject&, const lease&)> probe_by_command(comm
     rules.success = {0, 1};
     rules.failure = settle_kind::abandon;
     collected_output output(rules, {});
-    command_run asked(question, rules, output, nullptr);
+    command_attempt asked(question, rules, output, nullptr);
     const std::stop_callback on_stop(stop, [&asked] { asked.give_up(); });
     auto made = asked.run(environment_of(about, held), {});
     output.move_to(made.result);

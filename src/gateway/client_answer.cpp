@@ -5,7 +5,7 @@
 #include "gateway/buffers.hpp"
 #include "gateway/client_watch.hpp"
 #include "gateway/replay_check.hpp"
-#include "gateway/work.hpp"
+#include "gateway/request_work.hpp"
 #include "http/client_reply.hpp"
 #include "http/replayed_answer.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "base/field.hpp"
 #include "gateway/buffers.hpp"
-#include "gateway/work.hpp"
+#include "gateway/request_work.hpp"
 #include "http/forwarded_fields.hpp"
 #include "http/operation.hpp"
 #include "http/settle_by_answer.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gateway/buffers.hpp"
-#include "gateway/work.hpp"
+#include "gateway/request_work.hpp"
 
 namespace onceguard::gateway {
 

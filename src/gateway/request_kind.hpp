@@ -8,7 +8,7 @@
 
 #include <onceguard/engine.hpp>
 
-#include "gateway/work.hpp"
+#include "gateway/request_work.hpp"
 #include "http/admission.hpp"
 #include "http/request_flow.hpp"
 

@@ -6,9 +6,9 @@
 #include "engine/held_bytes.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/message_heads.hpp"
+#include "gateway/request_work.hpp"
 #include "gateway/upstream_call.hpp"
 #include "gateway/webhook_delivery.hpp"
-#include "gateway/work.hpp"
 #include "http/forwarded_fields.hpp"
 #include "http/settle_by_answer.hpp"
 

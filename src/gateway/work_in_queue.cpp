@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "base/clock.hpp"
+#include "gateway/request_work.hpp"
 #include "gateway/webhook_delivery.hpp"
-#include "gateway/work.hpp"
 #include "webhook/verifier.hpp"
 
 namespace onceguard::gateway {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::postgres {
 namespace {
@@ -41,7 +41,8 @@ std::string location_of(const connect_options& options) {
 }  // namespace
 
 std::optional<connect_options> read_options(const std::string& url) {
-  const base::owned<PQconninfoOption, PQconninfoFree> parsed(PQconninfoParse(url.c_str(), nullptr));
+  const base::unique_handle<PQconninfoOption, PQconninfoFree> parsed(
+      PQconninfoParse(url.c_str(), nullptr));
   if (!parsed) return std::nullopt;
   connect_options out;
   for (const auto* option = parsed.get(); option->keyword != nullptr; ++option) {

@@ -10,7 +10,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::postgres {
 
@@ -54,7 +54,7 @@ struct conninfo {
 /// errc::invalid_argument: libpq cannot read it. No error text repeats any part of the URL.
 [[nodiscard]] result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout);
 
-using connection_ptr = base::owned<PGconn, PQfinish>;
+using connection_ptr = base::unique_handle<PGconn, PQfinish>;
 
 struct connected {
   connection_ptr handle;  ///< broken: no server could be reached; this is the last try

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::postgres {
 
@@ -96,7 +96,7 @@ class unexpected_answer : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-using result_ptr = base::owned<PGresult, PQclear>;
+using result_ptr = base::unique_handle<PGresult, PQclear>;
 
 /// The number in network byte order, with its sign.
 [[nodiscard]] std::int64_t number_of(std::string_view bytes);

@@ -11,7 +11,7 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/call.hpp"
+#include "store/worker_call.hpp"
 
 namespace onceguard {
 

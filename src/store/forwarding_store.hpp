@@ -1,12 +1,12 @@
 // A store whose calls are those of another store, as long as that one can be called.
 #pragma once
-#include "store/store_calls.hpp"
+#include "store/store_overrides.hpp"
 
 namespace onceguard {
 
 class forwarding_store : public store {
  public:
-  ONCEGUARD_STORE_CALLS;
+  ONCEGUARD_STORE_OVERRIDES;
   boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   [[nodiscard]] std::vector<store_number> numbers() const override;
 

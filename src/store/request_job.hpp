@@ -12,7 +12,7 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
-#include "store/call.hpp"
+#include "store/worker_call.hpp"
 
 namespace onceguard {
 

@@ -12,7 +12,7 @@
 #include <openssl/ssl.h>
 
 #include "base/file_text.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::tls {
 namespace {
@@ -41,8 +41,8 @@ error wrong_file(std::string_view path) {
 
 constexpr std::size_t file_size_max = 4u << 20;
 
-using bio_ptr = base::owned<BIO, BIO_free>;
-using certificate_ptr = base::owned<X509, X509_free>;
+using bio_ptr = base::unique_handle<BIO, BIO_free>;
+using certificate_ptr = base::unique_handle<X509, X509_free>;
 
 result<std::string> text_of(const std::string& path) {
   auto text = base::read_file(path, file_size_max);
@@ -87,7 +87,7 @@ result<void> take_chain(SSL_CTX* made, const std::string& path) {
 result<void> take_key(SSL_CTX* made, const std::string& path) {
   const auto text = text_of(path);
   if (!text) return text.error();
-  const base::owned<EVP_PKEY, EVP_PKEY_free> key(
+  const base::unique_handle<EVP_PKEY, EVP_PKEY_free> key(
       PEM_read_bio_PrivateKey(input_of(*text).get(), nullptr, no_password, nullptr));
   if (!key || SSL_CTX_use_PrivateKey(made, key.get()) != 1) return wrong_file(path);
   return {};

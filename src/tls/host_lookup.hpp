@@ -7,13 +7,13 @@
 #include <onceguard/error.hpp>
 
 #include "base/clock.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::tls {
 
 using moment = base::boot_clock::time_point;
 
-using address_list = base::owned<addrinfo, ::freeaddrinfo>;
+using address_list = base::unique_handle<addrinfo, ::freeaddrinfo>;
 
 /// At least one address. errc::broker_unreachable: there is none, or the answer did not come in
 /// time.

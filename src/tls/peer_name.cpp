@@ -8,13 +8,13 @@
 #include <openssl/x509v3.h>
 
 #include "base/hex.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::tls {
 namespace {
 
 std::string uri_of(const X509& shown) {
-  const base::owned<GENERAL_NAMES, GENERAL_NAMES_free> names(static_cast<GENERAL_NAMES*>(
+  const base::unique_handle<GENERAL_NAMES, GENERAL_NAMES_free> names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(&shown, NID_subject_alt_name, nullptr, nullptr)));
   std::string out;
   for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
@@ -29,7 +29,7 @@ std::string uri_of(const X509& shown) {
 }
 
 std::string subject_of(const X509& shown) {
-  const base::owned<BIO, BIO_free> written(BIO_new(BIO_s_mem()));
+  const base::unique_handle<BIO, BIO_free> written(BIO_new(BIO_s_mem()));
   const auto* subject = X509_get_subject_name(&shown);
   if (!written || X509_NAME_entry_count(subject) == 0) return {};
   if (X509_NAME_print_ex(written.get(), subject, 0, XN_FLAG_RFC2253) < 0) return {};

@@ -13,7 +13,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::tls {
 namespace {
@@ -211,7 +211,7 @@ void session::announce_end() noexcept {
 }
 
 std::string session::peer(peer_name wanted) const {
-  const base::owned<X509, X509_free> certificate(SSL_get1_peer_certificate(session_.get()));
+  const base::unique_handle<X509, X509_free> certificate(SSL_get1_peer_certificate(session_.get()));
   return certificate ? name_of_peer(*certificate, wanted) : std::string();
 }
 

@@ -16,7 +16,7 @@
 
 #include "base/base64.hpp"
 #include "base/json_reader.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::tokens {
 namespace {
@@ -42,8 +42,8 @@ constexpr std::array algorithms{
     algorithm{"EdDSA", scheme::eddsa, "", ""},
 };
 
-using bignum = base::owned<BIGNUM, BN_free>;
-using builder = base::owned<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>;
+using bignum = base::unique_handle<BIGNUM, BN_free>;
+using builder = base::unique_handle<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>;
 
 const unsigned char* octets(std::string_view text) noexcept {
   return reinterpret_cast<const unsigned char*>(text.data());
@@ -54,8 +54,8 @@ bignum number_of(std::string_view bytes) {
 }
 
 std::shared_ptr<EVP_PKEY> make_key(const char* kind, OSSL_PARAM_BLD* parts) {
-  const base::owned<OSSL_PARAM, OSSL_PARAM_free> params(OSSL_PARAM_BLD_to_param(parts));
-  const base::owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
+  const base::unique_handle<OSSL_PARAM, OSSL_PARAM_free> params(OSSL_PARAM_BLD_to_param(parts));
+  const base::unique_handle<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
       EVP_PKEY_CTX_new_from_name(nullptr, kind, nullptr));
   EVP_PKEY* made = nullptr;
   const bool good = params && context && EVP_PKEY_fromdata_init(context.get()) == 1 &&
@@ -70,7 +70,7 @@ std::string der_of(std::string_view signature, std::size_t number_size) {
   if (signature.size() != 2 * number_size) return {};
   auto r = number_of(signature.substr(0, number_size));
   auto s = number_of(signature.substr(number_size));
-  const base::owned<ECDSA_SIG, ECDSA_SIG_free> both(ECDSA_SIG_new());
+  const base::unique_handle<ECDSA_SIG, ECDSA_SIG_free> both(ECDSA_SIG_new());
   if (!r || !s || !both || ECDSA_SIG_set0(both.get(), r.get(), s.get()) != 1) return {};
   [[maybe_unused]] const auto* const r_taken = r.release();
   [[maybe_unused]] const auto* const s_taken = s.release();
@@ -124,7 +124,7 @@ bool key::verifies(const algorithm& used, std::string_view signature, std::strin
     if (der.empty()) return false;
     signature = der;
   }
-  const base::owned<EVP_MD_CTX, EVP_MD_CTX_free> context(EVP_MD_CTX_new());
+  const base::unique_handle<EVP_MD_CTX, EVP_MD_CTX_free> context(EVP_MD_CTX_new());
   const auto* hash = used.hash.empty() ? nullptr : EVP_get_digestbyname(used.hash.data());
   EVP_PKEY_CTX* settings = nullptr;
   bool good =

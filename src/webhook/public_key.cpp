@@ -10,7 +10,7 @@
 #include <openssl/x509.h>
 
 #include "base/file_text.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "base/value_text.hpp"
 
 namespace onceguard::webhook {
@@ -27,7 +27,7 @@ struct pem_block {
 };
 
 result<std::vector<pem_block>> blocks_of(const std::string& text) {
-  const base::owned<BIO, BIO_free> memory(
+  const base::unique_handle<BIO, BIO_free> memory(
       BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   std::vector<pem_block> out;
   char* title = nullptr;
@@ -62,7 +62,7 @@ result<public_key> key_of(const pem_block& block) {
   if (block.title == PEM_STRING_PUBLIC) {
     key = d2i_PUBKEY(nullptr, &bytes, size);
   } else if (block.title == PEM_STRING_X509) {
-    const base::owned<X509, X509_free> certificate(d2i_X509(nullptr, &bytes, size));
+    const base::unique_handle<X509, X509_free> certificate(d2i_X509(nullptr, &bytes, size));
     if (certificate) {
       key = X509_get_pubkey(certificate.get());
       end = end_of(*certificate);
@@ -89,7 +89,8 @@ result<public_key> key_of(const pem_block& block) {
 
 bool public_key::verifies(std::string_view signature, const digest& hash, std::int64_t now) const {
   if (now > end_) return false;
-  const base::owned<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(EVP_PKEY_CTX_new(key_.get(), nullptr));
+  const base::unique_handle<EVP_PKEY_CTX, EVP_PKEY_CTX_free> context(
+      EVP_PKEY_CTX_new(key_.get(), nullptr));
   const bool good =
       context && EVP_PKEY_verify_init(context.get()) == 1 &&
       EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_PKCS1_PADDING) == 1 &&

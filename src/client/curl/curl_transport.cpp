@@ -9,7 +9,7 @@
 #include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/for_ever.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "client/answer_fields.hpp"
 #include "client/delivery_run.hpp"
 
@@ -17,7 +17,7 @@ namespace onceguard::client {
 inline namespace v1 {
 namespace {
 
-using header_list = base::owned<curl_slist, curl_slist_free_all>;
+using header_list = base::unique_handle<curl_slist, curl_slist_free_all>;
 
 /// What the callbacks of one attempt fill in.
 struct reception {
@@ -90,7 +90,7 @@ header_list headers_of(const request& sent) {
 
 struct curl_transport::state {
   transport_params params;
-  base::owned<CURL, curl_easy_cleanup> handle;
+  base::unique_handle<CURL, curl_easy_cleanup> handle;
 };
 
 curl_transport::curl_transport(transport_params params) : state_(std::make_unique<state>()) {

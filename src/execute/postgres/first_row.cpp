@@ -4,7 +4,7 @@
 #include <onceguard/first_row_postgres.hpp>
 #include <onceguard/postgres.hpp>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "execute/insert_form.hpp"
 #include "libpq/wire.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int attempts_max = 8;
 
-using owned_result = base::owned<PGresult, PQclear>;
+using owned_result = base::unique_handle<PGresult, PQclear>;
 
 owned_result run(PGconn* connection, const std::string& text,
                  const std::vector<sql_value>& parameters) {

@@ -3,7 +3,7 @@
 
 #include <onceguard/first_row_sqlite.hpp>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "execute/insert_form.hpp"
 
 namespace onceguard::sqlite {
@@ -70,7 +70,7 @@ class bound_statement {
   }
 
   sqlite3* database_;
-  base::owned<sqlite3_stmt, sqlite3_finalize> statement_;
+  base::unique_handle<sqlite3_stmt, sqlite3_finalize> statement_;
 };
 
 std::invalid_argument unused(std::size_t number) {

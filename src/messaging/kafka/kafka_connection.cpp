@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "messaging/kafka/bearer_token.hpp"
 #include "messaging/kafka/failure.hpp"
 
@@ -22,7 +22,8 @@ constexpr milliseconds longest_question{500};
 
 std::string number(milliseconds time) { return std::to_string(time.count()); }
 
-using metadata_handle = base::owned<const struct rd_kafka_metadata, rd_kafka_metadata_destroy>;
+using metadata_handle =
+    base::unique_handle<const struct rd_kafka_metadata, rd_kafka_metadata_destroy>;
 
 }  // namespace
 

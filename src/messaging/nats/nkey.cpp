@@ -9,7 +9,7 @@
 
 #include "base/ascii.hpp"
 #include "base/file_text.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::messaging::nats {
 namespace {
@@ -100,7 +100,7 @@ std::optional<std::string> seed_of(std::string_view line) {
 }
 
 std::optional<std::string> public_key_of(std::string_view seed) {
-  const base::owned<EVP_PKEY, EVP_PKEY_free> key(EVP_PKEY_new_raw_private_key(
+  const base::unique_handle<EVP_PKEY, EVP_PKEY_free> key(EVP_PKEY_new_raw_private_key(
       EVP_PKEY_ED25519, nullptr, reinterpret_cast<const unsigned char*>(seed.data()), seed.size()));
   std::array<unsigned char, 32> out{};
   auto size = out.size();

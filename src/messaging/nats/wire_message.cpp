@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/ascii.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "base/value_text.hpp"
 
 namespace onceguard::messaging::nats {
@@ -94,7 +94,7 @@ bool may_be_line(std::string_view value) {
 }
 
 /// What libnats allocated for the caller.
-using text_array = base::owned<const char*, std::free>;
+using text_array = base::unique_handle<const char*, std::free>;
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(white);

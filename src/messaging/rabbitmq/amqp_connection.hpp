@@ -14,7 +14,7 @@
 
 #include <onceguard/error.hpp>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "messaging/framed_connection.hpp"
 #include "messaging/rabbitmq/amqp_url.hpp"
 #include "messaging/rabbitmq/content.hpp"
@@ -75,7 +75,7 @@ class connection final : public framed_connection {
   void beat();
 
  private:
-  using decoder = base::owned<amqp_connection_state_t_, amqp_destroy_connection>;
+  using decoder = base::unique_handle<amqp_connection_state_t_, amqp_destroy_connection>;
 
   [[nodiscard]] result<void> await(amqp_method_number_t answer, moment until);
   [[nodiscard]] result<void> log_in(const std::string& name, moment until);

@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/json_reader.hpp"
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::messaging::rabbitmq {
@@ -36,7 +36,8 @@ struct answer {
 
 answer get(const address& where, const std::string& url, milliseconds timeout) {
   static const auto ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-  const base::owned<CURL, curl_easy_cleanup> curl(ready == CURLE_OK ? curl_easy_init() : nullptr);
+  const base::unique_handle<CURL, curl_easy_cleanup> curl(ready == CURLE_OK ? curl_easy_init()
+                                                                            : nullptr);
   answer out;
   if (!curl) {
     out.fault = "no memory for a request";

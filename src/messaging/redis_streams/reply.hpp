@@ -6,12 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "messaging/redis_streams/failure.hpp"
 
 namespace onceguard::messaging::redis_streams {
 
-using reply_ptr = base::owned<redisReply, freeReplyObject>;
+using reply_ptr = base::unique_handle<redisReply, freeReplyObject>;
 
 /// A view; the data belong to a reply_ptr. What has another form than expected throws `failed`: the
 /// server is none that this room knows.

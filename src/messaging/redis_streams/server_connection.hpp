@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "messaging/redis_streams/command.hpp"
 #include "messaging/redis_streams/reply.hpp"
 #include "messaging/redis_streams/stream_url.hpp"
@@ -43,7 +43,7 @@ class server_connection {
   bool take_arrived();
 
   tls::tcp_socket socket_;
-  base::owned<redisReader, redisReaderFree> reader_;
+  base::unique_handle<redisReader, redisReaderFree> reader_;
   bool asking_ = false;
 };
 

@@ -14,7 +14,7 @@
 #include "store/dynamodb/scan/open_records.hpp"
 #include "store/grant_gate.hpp"
 #include "store/registry.hpp"
-#include "store/store_calls.hpp"
+#include "store/store_overrides.hpp"
 
 namespace onceguard::dynamodb {
 
@@ -34,7 +34,7 @@ class dynamodb_store final : public store {
   [[nodiscard]] static result<std::unique_ptr<dynamodb_store>> open(const dynamodb_params& params);
   ~dynamodb_store() override;
 
-  ONCEGUARD_STORE_CALLS;
+  ONCEGUARD_STORE_OVERRIDES;
   [[nodiscard]] std::vector<store_number> numbers() const override { return client_.numbers(); }
 
  private:

@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "core/record_id_hash.hpp"
 #include "store/registry.hpp"
-#include "store/store_calls.hpp"
+#include "store/store_overrides.hpp"
 #include "store/wall_guard.hpp"
 
 namespace onceguard {
@@ -20,7 +20,7 @@ class memory_store final : public store {
   /// `clock` must outlive the store.
   explicit memory_store(const base::clock& clock = base::system_clock());
 
-  ONCEGUARD_STORE_CALLS;
+  ONCEGUARD_STORE_OVERRIDES;
 
  private:
   struct entry {

@@ -9,7 +9,7 @@
 #include "store/postgres/batching/connection_pool.hpp"
 #include "store/postgres/postgres_params.hpp"
 #include "store/registry.hpp"
-#include "store/store_calls.hpp"
+#include "store/store_overrides.hpp"
 
 namespace onceguard::postgres {
 
@@ -24,7 +24,7 @@ class postgres_store final : public store, public epoch_metadata {
   [[nodiscard]] static result<std::unique_ptr<postgres_store>> open(postgres_params params);
   ~postgres_store() override { stop(); }
 
-  ONCEGUARD_STORE_CALLS;
+  ONCEGUARD_STORE_OVERRIDES;
   boost::asio::awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
                                                            milliseconds timeout) override;
   boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,

@@ -10,10 +10,10 @@
 #include "base/recent_marks.hpp"
 #include "store/redis/compare_and_set.hpp"
 #include "store/redis/redis_params.hpp"
-#include "store/redis/scan/notes.hpp"
+#include "store/redis/scan/attention_notes.hpp"
 #include "store/redis/subscription/subscription.hpp"
 #include "store/registry.hpp"
-#include "store/store_calls.hpp"
+#include "store/store_overrides.hpp"
 
 namespace onceguard::redis {
 
@@ -35,7 +35,7 @@ class redis_store final : public store {
   [[nodiscard]] static result<std::unique_ptr<redis_store>> open(redis_params params);
   ~redis_store() override;
 
-  ONCEGUARD_STORE_CALLS;
+  ONCEGUARD_STORE_OVERRIDES;
   boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   /// The listener is also called for settles of this process.
   void on_settled(settled_listener listener) override { subscription_.listen(std::move(listener)); }

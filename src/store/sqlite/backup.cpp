@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/hex.hpp"
-#include "base/owned.hpp"
 #include "base/random.hpp"
+#include "base/unique_handle.hpp"
 #include "store/sqlite/lock_file.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/session.hpp"
@@ -87,7 +87,7 @@ bool flush_folder_of(const std::string& path) {
 /// Throws `failure`.
 void copy(connection& database, const std::string& path) {
   connection made(path, nullptr);
-  base::owned<sqlite3_backup, sqlite3_backup_finish> act(
+  base::unique_handle<sqlite3_backup, sqlite3_backup_finish> act(
       sqlite3_backup_init(made.get(), "main", database.get(), "main"));
   if (!act) throw failure(sqlite3_extended_errcode(made.get()), sqlite3_errmsg(made.get()));
   // All pages in one step: between two steps others may write, and the copy begins anew each time.

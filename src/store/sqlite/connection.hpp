@@ -10,7 +10,7 @@
 
 #include <sqlite3.h>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 
 namespace onceguard::sqlite {
 
@@ -48,7 +48,7 @@ class statement {
 
  private:
   void check(int code);
-  base::owned<sqlite3_stmt, sqlite3_finalize> it_;
+  base::unique_handle<sqlite3_stmt, sqlite3_finalize> it_;
 };
 
 /// Resets a statement at the end of a scope, also after an exception.

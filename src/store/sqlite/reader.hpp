@@ -10,10 +10,10 @@
 #include <onceguard/store.hpp>
 
 #include "store/batch_queue.hpp"
-#include "store/call.hpp"
 #include "store/sqlite/record_queries.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_params.hpp"
+#include "store/worker_call.hpp"
 
 namespace onceguard::sqlite {
 

@@ -9,7 +9,7 @@
 #include "store/sqlite/reader.hpp"
 #include "store/sqlite/sqlite_params.hpp"
 #include "store/sqlite/writer.hpp"
-#include "store/store_calls.hpp"
+#include "store/store_overrides.hpp"
 
 namespace onceguard::sqlite {
 
@@ -32,7 +32,7 @@ class sqlite_store final : public store {
   [[nodiscard]] static result<std::unique_ptr<sqlite_store>> open(sqlite_params params);
   ~sqlite_store() override { stop(); }
 
-  ONCEGUARD_STORE_CALLS;
+  ONCEGUARD_STORE_OVERRIDES;
   boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   [[nodiscard]] std::vector<store_number> numbers() const override {
     return writer_.queue()->numbers();

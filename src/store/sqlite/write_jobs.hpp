@@ -10,10 +10,10 @@
 
 #include <onceguard/error.hpp>
 
-#include "store/call.hpp"
 #include "store/sqlite/damaged_records.hpp"
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/transaction.hpp"
+#include "store/worker_call.hpp"
 
 namespace onceguard::sqlite {
 

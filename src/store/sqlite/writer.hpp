@@ -10,7 +10,6 @@
 
 #include "base/clock.hpp"
 #include "store/batch_queue.hpp"
-#include "store/call.hpp"
 #include "store/grant_gate.hpp"
 #include "store/sqlite/checkpointer.hpp"
 #include "store/sqlite/damaged_records.hpp"
@@ -18,6 +17,7 @@
 #include "store/sqlite/sqlite_params.hpp"
 #include "store/sqlite/transaction.hpp"
 #include "store/sqlite/write_jobs.hpp"
+#include "store/worker_call.hpp"
 
 namespace onceguard::sqlite {
 

@@ -10,7 +10,7 @@
 #include <onceguard/store.hpp>
 
 #include "store/epoch_metadata.hpp"
-#include "store/store_calls.hpp"
+#include "store/store_overrides.hpp"
 #include "store/tiered/accelerator_monitor.hpp"
 #include "store/tiered/circuit_breaker.hpp"
 #include "store/tiered/marker_table.hpp"
@@ -34,7 +34,7 @@ class tiered_store final : public store {
   /// The traits of a tiered store whose truth has these.
   [[nodiscard]] static store_traits traits_over(store_traits truth);
 
-  ONCEGUARD_STORE_CALLS;
+  ONCEGUARD_STORE_OVERRIDES;
   boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
   void on_settled(settled_listener listener) override;
 

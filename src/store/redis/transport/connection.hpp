@@ -12,7 +12,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "store/redis/redis_params.hpp"
 #include "store/redis/transport/failure.hpp"
 #include "store/redis/transport/resp.hpp"
@@ -79,7 +79,7 @@ class connection {
   std::optional<boost::asio::ssl::stream<tcp::socket&>> secure_;
   phase phase_ = phase::resolving;
   bool received_ = false;
-  base::owned<redisReader, redisReaderFree> reader_;
+  base::unique_handle<redisReader, redisReaderFree> reader_;
   std::array<char, 65'536> buffer_{};
 };
 

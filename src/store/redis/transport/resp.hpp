@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/owned.hpp"
+#include "base/unique_handle.hpp"
 #include "store/redis/transport/failure.hpp"
 
 namespace onceguard::redis {
@@ -58,7 +58,7 @@ struct unexpected_reply : broken {
   explicit unexpected_reply(std::string text) : broken{connection_failure(std::move(text))} {}
 };
 
-using reply_ptr = base::owned<redisReply, freeReplyObject>;
+using reply_ptr = base::unique_handle<redisReply, freeReplyObject>;
 
 /// A view; the data belong to a reply_ptr.
 class reply {

@@ -4,7 +4,7 @@
 
 /// In the class of a store, among its public members. `check_writes`, `on_settled` and `numbers`
 /// are declared beside it by those stores that have more to say than the contract does.
-#define ONCEGUARD_STORE_CALLS                                                                  \
+#define ONCEGUARD_STORE_OVERRIDES                                                              \
   [[nodiscard]] ::onceguard::store_traits traits() const override;                             \
   boost::asio::awaitable<std::vector<::onceguard::result<::onceguard::verdict>>> claim(        \
       std::vector<::onceguard::claim> batch, ::onceguard::milliseconds timeout) override;      \

@@ -14,6 +14,6 @@ struct destroyer {
 
 /// `Destroy`: the library's function that frees a T.
 template <class T, auto Destroy>
-using owned = std::unique_ptr<T, destroyer<Destroy>>;
+using unique_handle = std::unique_ptr<T, destroyer<Destroy>>;
 
 }  // namespace onceguard::base

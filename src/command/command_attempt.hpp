@@ -33,11 +33,11 @@ struct attempt_lease {
   std::function<milliseconds()> left;
 };
 
-class command_run final : public running_command {
+class command_attempt final : public running_command {
  public:
   /// `queue`: what is to be shown; null: nothing is.
-  command_run(const command& command, const command_rules& rules, collected_output& output,
-              output_queue* queue);
+  command_attempt(const command& command, const command_rules& rules, collected_output& output,
+                  output_queue* queue);
 
   /// Runs the command; blocks, but never for a reader of its output. `environment` goes in front of
   /// that of this process.

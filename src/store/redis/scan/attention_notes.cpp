@@ -1,4 +1,4 @@
-#include "store/redis/scan/notes.hpp"
+#include "store/redis/scan/attention_notes.hpp"
 
 #include <set>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "cli/late/load.hpp"
+#include "cli/late/late_library.hpp"
 
 #include <atomic>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "gateway/work.hpp"
+#include "gateway/request_work.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "store/call.hpp"
+#include "store/worker_call.hpp"
 
 #include <algorithm>
 

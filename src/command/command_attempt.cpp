@@ -1,4 +1,4 @@
-#include "command/command_run.hpp"
+#include "command/command_attempt.hpp"
 
 #include <algorithm>
 #include <array>
@@ -51,8 +51,8 @@ attempt_result nothing_run(const std::string& why) {
   return out;
 }
 
-command_run::command_run(const command& command, const command_rules& rules,
-                         collected_output& output, output_queue* queue)
+command_attempt::command_attempt(const command& command, const command_rules& rules,
+                                 collected_output& output, output_queue* queue)
     : command_(command),
       rules_(rules),
       streams_(command, rules, output, queue),
@@ -60,26 +60,26 @@ command_run::command_run(const command& command, const command_rules& rules,
   if (queue != nullptr) queue->on_room([this] { wake(); });
 }
 
-void command_run::wake() const noexcept {
+void command_attempt::wake() const noexcept {
   const std::uint64_t one = 1;
   static_cast<void>(::write(wake_.get(), &one, sizeof one));
 }
 
-void command_run::give_up() noexcept {
+void command_attempt::give_up() noexcept {
   given_up_ = true;
   wake();
 }
 
-void command_run::signal(int number) const noexcept {
+void command_attempt::signal(int number) const noexcept {
   if (child_) child_->signal(number);
 }
 
-void command_run::resize_terminal() const noexcept {
+void command_attempt::resize_terminal() const noexcept {
   // The kernel tells those in the foreground of the command's terminal.
   if (!streams_.resize()) signal(SIGWINCH);
 }
 
-attempt_result command_run::run(std::vector<std::string> environment, attempt_lease held) {
+attempt_result command_attempt::run(std::vector<std::string> environment, attempt_lease held) {
   if (!wake_.is_open()) return not_started({EMFILE, "an event descriptor can't be made"});
   if (const auto made = streams_.open(); !made) return not_started({EMFILE, made.error().detail});
   process::child_params params;
@@ -115,7 +115,7 @@ attempt_result command_run::run(std::vector<std::string> environment, attempt_le
   return conclude();
 }
 
-process::run_limit command_run::limit_of(const attempt_lease& held) const {
+process::run_limit command_attempt::limit_of(const attempt_lease& held) const {
   process::run_limit out;
   if (!held.left || !rules_.end_when_lost) return out;
   // Read before: whatever time passes between the two, the limit comes too early, not too late.
@@ -130,14 +130,14 @@ process::run_limit command_run::limit_of(const attempt_lease& held) const {
   return out;
 }
 
-void command_run::renew_limit(const attempt_lease& held) {
+void command_attempt::renew_limit(const attempt_lease& held) {
   const auto now = limit_of(held);
   if (now.end <= limit_.end) return;
   limit_ = now;
   child_->limit(now);
 }
 
-void command_run::follow(const attempt_lease& held) {
+void command_attempt::follow(const attempt_lease& held) {
   const std::stop_callback on_lost(held.lost, [this] { wake(); });
   if (rules_.timeout.count() > 0) end_ = base::boot_now() + rules_.timeout;
   while (poll_ends(held)) {
@@ -163,7 +163,7 @@ void command_run::follow(const attempt_lease& held) {
   if (child_->ended()) streams_.drain();
 }
 
-bool command_run::poll_ends(const attempt_lease& held) {
+bool command_attempt::poll_ends(const attempt_lease& held) {
   const bool ended = child_->ended();
   if (child_->time_is_over() && why_ended_ == ended_by::itself) {
     // The guardian saw it first, and has sent the signals.
@@ -185,7 +185,7 @@ bool command_run::poll_ends(const attempt_lease& held) {
   return true;
 }
 
-void command_run::end_command(ended_by why) {
+void command_attempt::end_command(ended_by why) {
   why_ended_ = why;
   kill_at_ = base::boot_now() + rules_.grace;
   // A stopped process would not take the one without the other.
@@ -193,7 +193,7 @@ void command_run::end_command(ended_by why) {
   child_->signal(SIGCONT);
 }
 
-void command_run::stop_with_command(int number) {
+void command_attempt::stop_with_command(int number) {
   auto* const shown = streams_.terminal();
   const bool for_keys = number == SIGTTIN || number == SIGTTOU;
   if (shown == nullptr || (number != SIGTSTP && !for_keys)) return;
@@ -219,7 +219,7 @@ void command_run::stop_with_command(int number) {
   }
 }
 
-attempt_result command_run::conclude() {
+attempt_result command_attempt::conclude() {
   attempt_result out;
   const auto status = child_->status();
   // Killed with all that it started, it has left no status.
@@ -245,7 +245,7 @@ attempt_result command_run::conclude() {
   return out;
 }
 
-void command_run::conclude_by_code(attempt_result& out) const {
+void command_attempt::conclude_by_code(attempt_result& out) const {
   const int code = out.result.exit_code;
   auto report = std::string_view(streams_.reported());
   while (report.ends_with('\n')) report.remove_suffix(1);
