@@ -52,6 +52,7 @@ bool marks_a_try(std::string_view name) noexcept {
 class list_text {
  public:
   list_text& add(std::string_view part) {
+    text_.reserve(text_.size() + part.size() + 8);  // one allocation for most lists
     text_.append(std::to_string(part.size())) += ':';
     text_ += part;
     return *this;
@@ -90,6 +91,7 @@ std::optional<std::string> form_text(std::string_view text) {
 
 std::string unescaped(std::string_view text) {
   std::string out;
+  out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::array<unsigned char, 1> byte{};
     if (text[i] == '%' && base::from_hex(text.substr(i + 1, 2), byte)) {
