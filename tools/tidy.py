@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cpp_text
+import markdown_text
 import rooms as house
 import tidy_rules as rules
 
@@ -252,14 +253,24 @@ def check_tests_have_targets(root, findings):
                              "is in no target of tests/CMakeLists.txt")
 
 
-def check_links(root, path, text, findings):
-    """Relative links of a page lead to something."""
+def check_links(pages, path, text, findings):
+    """Relative links of a page lead to a file, and to a heading of it if they name one."""
+    for number, target in markdown_text.links(text):
+        fault = pages.fault(path, target)
+        if fault:
+            findings.add(path, number, fault)
+
+
+DOCUMENT = re.compile(r"(?<![\[`/\w])`?\bdocs/[\w/-]+\.(?:md|yml|json)\b")
+
+
+def check_named_documents(root, path, text, findings):
+    """A page of docs/ that a message, a comment or another page names is there."""
     for number, line in enumerate(text.splitlines(), 1):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", line):
-            if "://" in target or target.startswith("mailto:"):
-                continue
-            if not (root / path).parent.joinpath(target).exists():
-                findings.add(path, number, f"the link leads nowhere: {target}")
+        for named in DOCUMENT.findall(line):
+            named = named.lstrip("`")
+            if not (root / named).exists():
+                findings.add(path, number, f"there is no {named}")
 
 
 EVENT = re.compile(r'^EVENT\((\w+),\s*\w+,\s*\w+,((?:\s*"[^"]*")+)', re.M)
@@ -337,6 +348,7 @@ def main(arguments):
     root = Path(places[0] if places else Path(__file__).resolve().parent.parent).resolve()
     findings = Findings()
     rooms = house.read(root)
+    pages = markdown_text.Pages(root)
     for path in text_files(root):
         text = (root / path).read_text(encoding="utf-8")
         check_name(path, findings)
@@ -347,8 +359,10 @@ def main(arguments):
             check_includes(rooms, path, text, findings)
         if path.endswith((".cpp", ".hpp", ".py", ".lua", ".sql")):
             check_words(path, text, findings)
+        if path.endswith((".cpp", ".hpp", ".inc", ".md", ".toml")):
+            check_named_documents(root, path, text, findings)
         if path.endswith(".md"):
-            check_links(root, path, text, findings)
+            check_links(pages, path, text, findings)
     check_problem_pages(root, findings)
     check_tests_have_targets(root, findings)
     check_internals(root, rooms, findings)

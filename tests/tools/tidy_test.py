@@ -45,6 +45,11 @@ def test_a_tree_that_is_right_has_no_findings(tree):
 
 
 BREACHES = [
+    ("docs/a.md", "[b](b.md)\n", "the link leads nowhere: b.md"),
+    ("docs/a.md", "# A title\n[b](#a-tilte)\n", "no heading has this anchor: #a-tilte"),
+    ("docs/a.md", "[b](problems/in-progress.md#why)\n", "no heading has this anchor"),
+    ("docs/a.md", "[b](/docs/a.md)\n", "the link is not relative"),
+    ("src/core/a.cpp", "// See docs/nothing.md.\n", "there is no docs/nothing.md"),
     ("src/core/a.cpp", '#include "engine/claim.hpp"\n', "core may not include engine"),
     ("src/store/memory/a.cpp", '#include "store/sqlite/b.hpp"\n', "may not include sqlite"),
     ("src/store/tiered/a.cpp", '#include "store/redis/b.hpp"\n', "may not include redis"),
@@ -144,6 +149,8 @@ def test_a_problem_type_needs_a_page(tree):
     ("tests/core/a.hpp", "int own;\nvoid a_gateway_did_not_look_at_it();\n"),
     ("tests/core/a.py", "# of the place\nspoken = 'told'\nlink = '# told'\n"),
     ("src/core/a.lua", "local a = 'told -- told'  -- of the place\n"),
+    ("docs/a.md", "# A `b`: c, d\n# A\n# A\n[b](#a-b-c-d) [b](#a-1) `[b](c.md)`\n"),
+    ("docs/a.md", "```\n# no heading\n[b](c.md)\n```\n"),
     ("src/core/a.sql", "SELECT 'told -- told' AS a;  -- of the place\n"),
 ])
 def test_allowed_code_is_not_reported(tree, path, text):
