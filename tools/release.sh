@@ -3,7 +3,7 @@
 #
 #   release.sh check                          is the tree one that can be released?
 #   release.sh tarball FOLDER                 onceguard-VERSION.tar.xz of the last commit
-#   release.sh sums FOLDER [--key FILE]       SHA256SUMS of what lies in the folder, and its signature
+#   release.sh sums FOLDER [--key FILE]       SHA256SUMS of what is in the folder, signed
 #   release.sh collect [--key FILE] [--tag]   all of it in build/release-VERSION, and then the tag
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -46,8 +46,8 @@ tarball() {
 
 # sums FOLDER [--key FILE]: a key of ssh signs with ssh-keygen; anything else names one of gpg.
 sums() {
-  (cd "$1" && rm -f SHA256SUMS SHA256SUMS.* && find . -type f -printf '%P\n' | LC_ALL=C sort |
-    xargs -d '\n' sha256sum -- >.sums && mv .sums SHA256SUMS)
+  (cd "$1" && rm -f SHA256SUMS.* && find . -type f ! -name 'SHA256SUMS*' -printf '%P\n' |
+    LC_ALL=C sort | xargs -d '\n' sha256sum -- >SHA256SUMS)
   [[ "${2:-}" == --key ]] || return 0
   if [[ -f "$3" ]]; then
     ssh-keygen -q -Y sign -f "$3" -n onceguard-release "$1/SHA256SUMS"

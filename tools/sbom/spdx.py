@@ -37,8 +37,11 @@ def version():
 
 
 def time_of_the_sources():
-    seconds = os.environ.get("SOURCE_DATE_EPOCH") or output_of(
-        "git", "-C", ROOT, "log", "-1", "--format=%ct")
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    if not seconds:
+        if not (ROOT / ".git").exists():
+            sys.exit("sbom: outside of git, SOURCE_DATE_EPOCH must say when the sources were made")
+        seconds = output_of("git", "-C", ROOT, "log", "-1", "--format=%ct")
     return datetime.fromtimestamp(int(seconds), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,0 +1,25 @@
+# What is made to be given to others: the site, the bill of materials, a release. Part of ./dev,
+# whose functions it calls.
+# shellcheck shell=bash
+
+# What the program is made of, with versions and licences.
+verb_sbom() {
+  install_section test
+  say "building build/release/onceguard"
+  configure release
+  compile release --target onceguard
+  "$python" tools/sbom/spdx.py build/release build/release/onceguard.spdx.json
+}
+
+# What a release has. tools/release.sh has its parts; the packages come from verb_package.
+verb_release() {
+  tools/release.sh check
+  verb_sbom
+  if [[ "$(type -t verb_package)" == function ]]; then verb_package; fi
+  tools/release.sh collect "$@"
+}
+
+verb_site() {
+  install_section test
+  exec tools/site/build.sh build/site "$@"
+}
