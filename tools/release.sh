@@ -19,11 +19,11 @@ number="$(sed -n 's/^#define ONCEGUARD_VERSION \([0-9]*\)$/\1/p' include/oncegua
 
 check() {
   local major minor patch unclean
+  unclean="$(git status --porcelain)"
+  [[ -z "$unclean" ]] || die "the tree has changes that are not committed: $unclean"
   IFS=. read -r major minor patch <<<"$version"
   ((number == 10000 * major + 100 * minor + patch)) ||
     die "include/onceguard/version.hpp: ONCEGUARD_VERSION is $number, and the version $version"
-  unclean="$(git status --porcelain)"
-  [[ -z "$unclean" ]] || die "the tree has changes that are not committed: $unclean"
   grep -Eq "^## \[${version//./\\.}\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md ||
     die "CHANGELOG.md has no line \"## [$version] - YYYY-MM-DD\""
   [[ -z "$(unreleased)" ]] ||
@@ -41,7 +41,7 @@ unreleased() { awk '/^## /{on = /\[Unreleased\]/; next} on && NF' CHANGELOG.md; 
 tarball() {
   local name="onceguard-$version"
   mkdir -p "$1"
-  git archive --format=tar --prefix="$name/" HEAD | xz --threads=1 -9 >"$1/$name.tar.xz"
+  git archive --format=tar --prefix="$name/" HEAD | xz --threads=1 -6 >"$1/$name.tar.xz"
 }
 
 # sums FOLDER [--key FILE]: a key of ssh signs with ssh-keygen; anything else names one of gpg.

@@ -4,7 +4,7 @@
 #include <string_view>
 
 /// The same as a number, for `#if`: 10000 × MAJOR + 100 × MINOR + PATCH.
-#define ONCEGUARD_VERSION 100
+#define ONCEGUARD_VERSION 200
 
 /// All of the library. `v1` is the version of its ABI: objects that were compiled with the headers
 /// of another one do not link. Code that uses the library never writes it.
@@ -12,7 +12,7 @@ namespace onceguard {
 inline namespace v1 {
 
 /// The version of the headers that a program was compiled with, such as "1.2.3".
-inline constexpr std::string_view version = "0.1.0";
+inline constexpr std::string_view version = "0.2.0";
 
 }  // namespace v1
 }  // namespace onceguard
