@@ -105,7 +105,7 @@ BANNED = [
         # A write to a pipe that nobody reads never returns; the process ends without it.
         but=("src/cli/log/line_writer.cpp",)),
     Ban("later", re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b"),
-        "do it now, or write it into the Limitations of the README",
+        "do it now, or write it into docs/limitations.md",
         ("",), tuple(CODE_SUFFIXES | {".md", ".txt", ".toml", "dev"}),
         but=("tools/tidy", "tests/tools/", "CONTRIBUTING.md"), in_comments=True),
     Ban("name", re.compile(r"\b\w*(?:_manager|_helper|_utils?)\b|\b(?:class|struct|namespace)\s+"

@@ -1,4 +1,4 @@
-"""What the README shows is what the program does."""
+"""What the README and the first steps show is what the program does."""
 
 import functools
 import pathlib
@@ -9,6 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+START = (ROOT / "docs/start.md").read_text()
 
 
 def counts_in(text):
@@ -26,7 +27,7 @@ def test_the_demo_counts_as_shown(onceguard):
 
 
 def test_both_answers_shown_are_the_same_but_for_two_headers():
-    shown = re.findall(r"^(HTTP/1\.1 201 Created\n(?:.+\n)+\n.+\n)", README, re.MULTILINE)
+    shown = re.findall(r"^(HTTP/1\.1 201 Created\n(?:.+\n)+\n.+\n)", START, re.MULTILINE)
     first, again = (re.sub(r"^Date: .*\n", "", answer, flags=re.MULTILINE) for answer in shown)
     assert "Idempotent-Replayed: true\n" in again
     assert first == again.replace("Idempotent-Replayed: true\n", "")

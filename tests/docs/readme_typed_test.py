@@ -1,5 +1,5 @@
-"""The README's commands, typed as they stand there but for ports and folders. `./dev pages` types
-the first of them, which installs and builds, on a fresh Debian."""
+"""The commands of the README and of the first steps, typed as they stand there but for ports and
+folders. `./dev pages` types the first of them, which installs and builds, on a fresh Debian."""
 
 import os
 import pathlib
@@ -16,14 +16,15 @@ from support.waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+START = (ROOT / "docs/start.md").read_text(encoding="utf-8")
 
 
-def section(title):
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+def section(page, title):
+    return page.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
-def blocks(title, language=""):
-    fenced = section(title).split("\n```")[1::2]
+def blocks(page, title, language=""):
+    fenced = section(page, title).split("\n```")[1::2]
     return [code + "\n" for named, _, code in (text.partition("\n") for text in fenced)
             if named == language]
 
@@ -99,7 +100,7 @@ def test_two_calls_one_key(onceguard, terminals, ports, tmp_path):
         # The tests have the packages already.
         "npm install && ": ""})
     terminals.append(terminal)
-    servers, calls = blocks("Two calls, one key")
+    servers, calls = blocks(START, "Two calls, one key")
     terminal.begin(servers + "wait\n")
     wait_until(lambda: answers(service) and answers(gateway), 30, "service and gateway")
     typed = re.split(r"^\$ ", calls, flags=re.MULTILINE)[1:]
@@ -107,7 +108,7 @@ def test_two_calls_one_key(onceguard, terminals, ports, tmp_path):
     for call in typed:
         command, shown = re.match(r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", call, re.DOTALL).groups()
         assert comparable(terminal.run(command)) == comparable(shown)
-    said = re.search(r"`(curl http[^`]*)` says `([^`]*)`", section("Two calls, one key"))
+    said = re.search(r"`(curl http[^`]*)` says `([^`]*)`", section(START, "Two calls, one key"))
     assert said[2] in terminal.run(said[1])
 
 
@@ -119,11 +120,11 @@ def test_in_front_of_your_own_service(onceguard, terminals, ports, tmp_path, own
                                     "http://127.0.0.1:9000": own_upstream.url,
                                     "0.0.0.0:8080": f"127.0.0.1:{gateway.number}"}, tmp_path)
     terminals.append(terminal)
-    config, = blocks("In front of your own service", "toml")
+    config, = blocks(README, "In front of your own service", "toml")
     for shown, real in terminal.instead.items():
         config = config.replace(shown, real)
     (tmp_path / "onceguard.toml").write_text(config)
-    typed, = blocks("In front of your own service")
+    typed, = blocks(README, "In front of your own service")
     check, doctor, serve, listing, backup = typed.splitlines()
     assert "ok" in terminal.run(check)
     assert "upstream" in terminal.run(doctor)
