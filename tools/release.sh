@@ -2,7 +2,7 @@
 # The parts of a release that compile nothing. ./dev release calls them in their order.
 #
 #   release.sh check                          is the tree one that can be released?
-#   release.sh tarball FOLDER                 onceguard-VERSION.tar.xz of the last commit
+#   release.sh tarball FOLDER                 onceguard-VERSION.tar.gz of the last commit
 #   release.sh sums FOLDER [--key FILE]       SHA256SUMS of what is in the folder, signed
 #   release.sh collect [--key FILE] [--tag]   all of it in build/release-VERSION, and then the tag
 set -euo pipefail
@@ -37,11 +37,11 @@ check() {
 # The lines of the changes that are in no release yet.
 unreleased() { awk '/^## /{on = /\[Unreleased\]/; next} on && NF' CHANGELOG.md; }
 
-# The same bytes for the same commit: git archive takes its time, and xz one thread.
+# The same bytes for the same commit: git archive takes its time, and gzip none.
 tarball() {
   local name="onceguard-$version"
   mkdir -p "$1"
-  git archive --format=tar --prefix="$name/" HEAD | xz --threads=1 -6 >"$1/$name.tar.xz"
+  git archive --format=tar --prefix="$name/" HEAD | gzip -n -9 >"$1/$name.tar.gz"
 }
 
 # sums FOLDER [--key FILE]: a key of ssh signs with ssh-keygen; anything else names one of gpg.

@@ -212,8 +212,8 @@ def test_the_version_is_the_same_everywhere(onceguard, installed):
 
 
 PROBES = [
-    ("find_package(onceguard 0.1 CONFIG REQUIRED COMPONENTS postgres http_config http)", {}, None),
-    ("find_package(onceguard 0.1 CONFIG REQUIRED)", {}, None),
+    ("find_package(onceguard 0.2 CONFIG REQUIRED COMPONENTS postgres http_config http)", {}, None),
+    ("find_package(onceguard 0.2 CONFIG REQUIRED)", {}, None),
     ("find_package(onceguard 0.9 CONFIG REQUIRED)", {},
      r"compatible\s+with\s+requested\s+version"),
     ("find_package(onceguard CONFIG REQUIRED COMPONENTS mysql)", {},

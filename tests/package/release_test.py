@@ -3,6 +3,7 @@ it refuses."""
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tarfile
@@ -66,7 +67,7 @@ def tarball(tmp_path_factory):
 def test_the_tarball_is_the_same_twice_and_has_what_git_has(tarball):
     clone, file = tarball
     assert file.read_bytes() == (clone / "two" / file.name).read_bytes()
-    folder = file.name.removesuffix(".tar.xz")
+    folder = file.name.removesuffix(".tar.gz")
     with tarfile.open(file) as opened:
         members = {each.name.removeprefix(f"{folder}/") for each in opened if not each.isdir()}
     assert members == set(run("git", "ls-files", cwd=clone).splitlines())
@@ -77,7 +78,7 @@ def test_the_tarball_is_the_same_twice_and_has_what_git_has(tarball):
 def test_the_tarball_configures_without_its_repository(tarball, tmp_path):
     _, file = tarball
     run("tar", "xf", file, cwd=tmp_path)
-    folder = tmp_path / file.name.removesuffix(".tar.xz")
+    folder = tmp_path / file.name.removesuffix(".tar.gz")
     run("cmake", "-S", folder, "-B", tmp_path / "build", "-G", "Ninja", "-DONCEGUARD_TESTS=OFF",
         cwd=tmp_path)
     cache = (tmp_path / "build/CMakeCache.txt").read_text()
@@ -94,7 +95,7 @@ def test_all_that_was_made_is_collected_and_its_sums_are_right(tree):
     release(tree, "collect")
     folder = tree / f"build/release-{VERSION}"
     assert {file.name for file in folder.iterdir()} == {
-        f"onceguard-{VERSION}.tar.xz", f"onceguard-{VERSION}.spdx.json",
+        f"onceguard-{VERSION}.tar.gz", f"onceguard-{VERSION}.spdx.json",
         "onceguard_3.4.5_amd64.deb", "SHA256SUMS"}
     assert len((folder / "SHA256SUMS").read_text().splitlines()) == 3
     run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=folder)
@@ -164,7 +165,12 @@ def test_it_refuses_a_file_that_is_not_committed(tree):
     assert "src/new.cpp" in release(tree, "check", code=1)
 
 
-def test_the_changes_of_this_repository_name_its_version():
+def test_this_repository_names_one_version():
     header = (ROOT / "include/onceguard/version.hpp").read_text()
     version = header.split('string_view version = "')[1].split('"')[0]
     assert f"\n## [{version}] - " in (ROOT / "CHANGELOG.md").read_text()
+    minor = version.rpartition(".")[0]
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"),
+                 ROOT / "tests/package/installed/CMakeLists.txt"]:
+        wanted = re.findall(r"find_package\(onceguard (\d[\d.]*)", page.read_text())
+        assert set(wanted) <= {minor}, page
