@@ -49,9 +49,13 @@ def test_an_event_page_says_what_to_do_and_where_more_stands(built):
 def test_the_navigation_is_the_table_of_the_documentation(built):
     sections = re.findall(r"^## (.+)", (ROOT / "docs/README.md").read_text(), re.MULTILINE)
     home = (built / "index.html").read_text()
-    tabs = re.search(r'<nav class="md-tabs".*?</nav>', home, re.DOTALL)[0]
-    shown = [text.strip() for text in re.findall(r"<a[^>]*>([^<]+)</a>", tabs)]
+    shown = re.findall(r'<label class="md-nav__link" for="__nav_\d+"[^>]*>\s*([^<]+?)\s*<', home)
     assert shown == ["Onceguard", *sections]
+    listed = (ROOT / "docs/README.md").read_text()
+    for target in re.findall(r"^\| \[[^]]+\]\(([a-z-]+)\.md\)", listed, re.MULTILINE):
+        link = rf'href="{target}(\.html|/index\.html)" class="md-nav__link"'
+        assert re.search(link, home), target
+    assert 'href="backup/index.html" class="md-nav__link"' in home
 
 
 def test_each_page_of_the_documentation_is_listed():
@@ -75,6 +79,7 @@ FAULTS = [
     ('<script src="https://cdn.example/a.js"></script>', "loaded from elsewhere"),
     ('<link rel="stylesheet" href="//fonts.example/a.css">', "loaded from elsewhere"),
     ('<img src="http://images.example/a.png">', "loaded from elsewhere"),
+    ('<pre class="mermaid">a --> b</pre>', "loaded from elsewhere"),
     ("<p>| a | b |</p>", "Markdown in the text"),
 ]
 

@@ -57,7 +57,7 @@ def release(tree, *arguments, code=0, **environment):
 def tarball(tmp_path_factory):
     """Of the repository itself."""
     clone = tmp_path_factory.mktemp("release") / "clone"
-    run("git", "clone", "-q", ROOT, clone, cwd=ROOT)
+    run("git", "clone", "-q", "--depth", "1", f"file://{ROOT}", clone, cwd=ROOT)
     release(clone, "tarball", "one")
     release(clone, "tarball", "two")
     file, = (clone / "one").iterdir()

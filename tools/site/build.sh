@@ -15,4 +15,5 @@ if [[ "${2:-}" == --external ]]; then
   linkchecker --no-status --no-warnings --recursion-level=1 --check-extern \
     "$folder/html/external.html"
 fi
-echo "site: open $folder/html/index.html"
+echo "site: open $folder/html/index.html; for the search it has to be served:"
+echo "site: python3 -m http.server --bind 127.0.0.1 --directory $folder/html"

@@ -40,6 +40,8 @@ class Page(HTMLParser):
             self.loaded.append(values.get("href") or "")
         if tag in LOADED and values.get(LOADED[tag]):
             self.loaded.append(values[LOADED[tag]])
+        if "mermaid" in (values.get("class") or "").split(): # the theme fetches its renderer
+            self.loaded.append("https://unpkg.com/mermaid")
         self._code += tag in CODE_TAGS
 
     def handle_endtag(self, tag):
