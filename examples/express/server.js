@@ -25,6 +25,6 @@ app.get("/charges", (request, response) => {
   response.json({ count: ledger.length, charges: ledger });
 });
 
-const server = app.listen(Number(process.env.PORT || 9000), "127.0.0.1", () => {
+const server = app.listen(Number(process.env.PORT || 9000), process.env.HOST || "127.0.0.1", () => {
   console.log(`listening on http://127.0.0.1:${server.address().port}`);
 });

@@ -4,7 +4,9 @@ import os
 
 import pytest
 
+from support.charts import Chart
 from support.containers import Image, InNamespace, InPodman, Podman, USER
+from support.ports import Port
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +54,17 @@ def contain(runner, volume):
     yield start
     for container in made:
         container.close()
+
+
+@pytest.fixture
+def ports():
+    """Two, for requests and for the admin listener."""
+    made = Port(), Port()
+    yield [port.number for port in made]
+    for port in made:
+        port.close()
+
+
+@pytest.fixture(scope="module")
+def render(tmp_path_factory):
+    return Chart(tmp_path_factory.mktemp("chart"))

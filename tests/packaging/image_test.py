@@ -95,14 +95,6 @@ def test_it_has_the_driver_of_each_store_and_broker(image, volume, tmp_path, nob
 
 # ---- its life ---------------------------------------------------------------------------------
 
-@pytest.fixture
-def ports():
-    made = Port(), Port()
-    yield [port.number for port in made]
-    for port in made:
-        port.close()
-
-
 def settings(ports, upstream):
     """What `podman run --env` says; inside a container of its own the addresses are fixed."""
     return {"ONCEGUARD_UPSTREAM": upstream, "ONCEGUARD_LISTEN": f"127.0.0.1:{ports[0]}",

@@ -16,14 +16,16 @@ STATE = "/var/lib/onceguard"
 CONFIG = "/etc/onceguard/onceguard.toml"
 USER = 65532
 
-# Everything of the image is read-only but the volume; the process is the container, as in podman.
+# Everything of the image is read-only but the volume, and files are mounted below /etc/onceguard.
 ENTER = f"""
 mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -t proc proc "$0/proc" &&
 mount --bind /dev "$0/dev" && mount -t tmpfs -o mode=1777 tmp "$0/tmp" &&
 mount --bind "$1" "$0{STATE}" && shift &&
+{{ [[ "$1" == -- ]] || mount -t tmpfs -o mode=755 files "$0/etc/onceguard"; }} &&
 for file in "$@"; do
   shift; [[ "$file" == -- ]] && break
-  mount --bind "${{file%%:*}}" "$0${{file#*:}}" || exit 1
+  to="$0${{file#*:}}" && mkdir -p "${{to%/*}}" && touch "$to" &&
+    mount --bind "${{file%%:*}}" "$to" || exit 1
 done && exec /usr/sbin/chroot --userspec={USER}:{USER} "$0" "$@"
 """
 

@@ -86,7 +86,7 @@ func main() {
 	}
 	data := map[string]interface{}{
 		"Values":  values,
-		"Release": map[string]interface{}{"Name": os.Args[2], "Namespace": os.Args[3], "Service": "Helm"},
+		"Release": map[string]interface{}{"Name": os.Args[2], "Namespace": os.Args[3]},
 		"Chart": map[string]interface{}{
 			"Name": about["name"], "Version": about["version"], "AppVersion": about["appVersion"]},
 	}

@@ -14,8 +14,6 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "onceguard.labels" -}}
 {{ include "onceguard.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
 {{- define "onceguard.image" -}}
