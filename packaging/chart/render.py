@@ -13,7 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = ROOT / "packaging/chart/onceguard"
 MANIFESTS = ROOT / "packaging/kubernetes"
-HEADER = "# Rendered from packaging/chart by packaging/chart/render.py --write, with values/{name}.\n"
+HEADER = "# Made from packaging/chart with values/{name} by packaging/chart/render.py --write.\n"
 
 
 def renderer():

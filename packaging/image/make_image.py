@@ -29,7 +29,8 @@ FILES = {  # of the machine that makes the image
     "etc/os-release": "base-files",
 }
 TEXTS = {
-    "etc/passwd": f"root:x:0:0:root:/:/nologin\nnonroot:x:{USER}:{USER}:nonroot:/{STATE}:/nologin\n",
+    "etc/passwd": "root:x:0:0:root:/:/nologin\n"
+                  f"nonroot:x:{USER}:{USER}:nonroot:/{STATE}:/nologin\n",
     "etc/group": f"root:x:0:\nnonroot:x:{USER}:\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
@@ -167,7 +168,8 @@ def configuration(version, epoch, layers):
         "architecture": ARCHITECTURES[os.uname().machine], "os": "linux", "created": created,
         "config": {
             "User": f"{USER}:{USER}", "WorkingDir": f"/{STATE}", "StopSignal": "SIGTERM",
-            "Env": ["PATH=/usr/bin"], "ExposedPorts": {"8080/tcp": {}}, "Volumes": {f"/{STATE}": {}},
+            "Env": ["PATH=/usr/bin"], "ExposedPorts": {"8080/tcp": {}},
+            "Volumes": {f"/{STATE}": {}},
             "Entrypoint": ["/usr/bin/onceguard"],
             "Cmd": ["gateway", "--config", "/etc/onceguard/onceguard.toml"],
             "Healthcheck": {
@@ -223,11 +225,12 @@ def main():
     asked = parser.parse_args()
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or 0)
     version = output_of(asked.program, "--version").split()[1]
-    layers = [debian_layer(asked.program, epoch).bytes(), program_layer(asked.program, epoch).bytes()]
+    layers = [make(asked.program, epoch).bytes() for make in (debian_layer, program_layer)]
     data, digest = archive(version, epoch, layers)
+    asked.file.parent.mkdir(parents=True, exist_ok=True)
     asked.file.write_bytes(data)
-    size = sum(map(len, layers)) / 1e6
-    print(f"{asked.file}: localhost/onceguard:{version}, {size:.1f} MB, {len(data) / 1e6:.1f} MB packed")
+    size, packed = sum(map(len, layers)) / 1e6, len(data) / 1e6
+    print(f"{asked.file}: localhost/onceguard:{version}, {size:.1f} MB, {packed:.1f} MB packed")
     print(digest)
 
 

@@ -81,8 +81,8 @@ def test_what_selects_pods_selects_these_and_ports_are_there(render, mode):
     opened = {port["port"] for rule in policy.get("ingress", []) for port in rule["ports"]}
     assert opened <= ports and (8080 in opened) == (mode != "consume")
     monitor = one(objects, "ServiceMonitor")["spec"]
-    matched = [service for service in services
-               if monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()]
+    wanted = monitor["selector"]["matchLabels"].items()
+    matched = [each for each in services if wanted <= each["metadata"]["labels"].items()]
     assert [port["name"] for service in matched for port in service["spec"]["ports"]] == ["admin"]
     assert monitor["endpoints"][0]["port"] == "admin"
 
@@ -125,7 +125,7 @@ def test_the_grace_period_fits_the_drain(render, mode, delay, seconds, app):
         assert gateway["drain_delay"] == f"{delay}s"
         assert grace > delay + seconds
         return
-    # The application is told to end after the delay, and the sidecar after its end.
+    # The application gets its SIGTERM after the delay, and the sidecar after its end.
     (shop,) = pod["containers"]
     (sidecar,) = pod["initContainers"]
     assert sidecar["restartPolicy"] == "Always" and sidecar["startupProbe"]
@@ -160,7 +160,7 @@ def test_a_file_is_never_shared(render):
     ("gateway", {"store": {"url": "postgresql://a:b@db/x"}}, "a password belongs into a Secret"),
     ("gateway", {"gateway": {"drain": "5s"}}, "gateway.drain: the chart sets it"),
     ("gateway", {"gateway": {"admin": ""}}, "gateway.admin: the chart sets it"),
-    ("gateway", {"admin": {"tokenSecret": {"name": ""}}}, "kubectl create secret generic onceguard-admin"),
+    ("gateway", {"admin": {"tokenSecret": {"name": ""}}}, "create secret generic onceguard-admin"),
     ("gateway", {"serviceMonitor": {"tokenSecret": {"name": ""}}}, "the token of a viewer"),
     ("gateway", {"image": {"repository": ""}}, "./dev image"),
     ("gateway", {"config": ""}, "[[upstream]]"),
@@ -182,7 +182,8 @@ def test_values_have_a_schema():
     for path in (TOOL.MANIFESTS / "values").glob("*.yaml"):
         valid.validate(yaml.safe_load(path.read_text()))
     valid.validate(EVERYTHING)
-    for wrong in ({"replica": 1}, {"mode": "proxy"}, {"replicas": "2"}, {"drain": {"seconds": "60s"}},
+    for wrong in ({"replica": 1}, {"mode": "proxy"}, {"replicas": "2"},
+                  {"drain": {"seconds": "60s"}},
                   {"store": {"kind": "mysql"}}, {"store": {"url": "sqlite:/data/keys.db"}},
                   {"store": {"volume": {"accessMode": "ReadWriteMany"}}},
                   {"pod": {"containers": []}}, {"image": {"digest": "sha256:abc"}}):

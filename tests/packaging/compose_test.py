@@ -16,8 +16,8 @@ FOLDER = TESTS.parent / "packaging/compose"
 
 
 def compose(*arguments, **environment):
-    return subprocess.run(["docker-compose", *arguments], cwd=FOLDER, capture_output=True, text=True,
-                          check=False, env=clean_environment() | environment)
+    return subprocess.run(["docker-compose", *arguments], cwd=FOLDER, capture_output=True,
+                          text=True, check=False, env=clean_environment() | environment)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,8 @@ def test_the_gateway_is_confined_and_has_time_to_finish(services, image):
     assert gateway["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
 
 
-def test_what_it_starts_works(services, contain, own_upstream, postgres_server, ports, tmp_path, key):
+def test_what_it_starts_works(services, contain, own_upstream, postgres_server, ports, tmp_path,
+                              key):
     """Its commands, files and variables, with this machine's addresses in place of names."""
     database = postgres_server.create_database()
     url = services["gateway"]["environment"]["ONCEGUARD_STORE"]

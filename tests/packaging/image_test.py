@@ -41,7 +41,8 @@ def test_two_builds_are_equal_and_a_registry_sees_the_digest_that_was_said(
 
 def test_it_has_one_program_and_nothing_that_its_user_could_change(image):
     paths = {entry.name: entry for entry in image.entries}
-    programs = [path for path in paths if path.startswith(("usr/bin/", "usr/sbin/", "usr/libexec/"))]
+    places = ("usr/bin/", "usr/sbin/", "usr/libexec/")
+    programs = [path for path in paths if path.startswith(places)]
     assert programs == ["usr/bin/onceguard"]
     assert paths["bin"].linkname == "usr/bin"
     for path, entry in paths.items():
@@ -83,11 +84,11 @@ def test_it_has_the_driver_of_each_store_and_broker(image, volume, tmp_path, nob
         assert done.returncode == 0 and "not found" not in done.stdout, (library, done)
 
     file = tmp_path / "doctor.toml"
+    credentials = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     for store in STORES:
         file.write_text(f'[store]\nurl = "{store.format(port=nobody)}"\n'
                         f'[[upstream]]\nname = "shop"\nurl = "http://127.0.0.1:{nobody}"\n')
-        container = InNamespace(image, volume, files={CONFIG: file},
-                                environment={"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"})
+        container = InNamespace(image, volume, files={CONFIG: file}, environment=credentials)
         done = container.run("doctor", "--config", CONFIG)
         assert done.returncode == 4, (store, done)
         assert "onceguard: lib" not in done.stderr, (store, done)

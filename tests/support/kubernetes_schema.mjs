@@ -9,7 +9,9 @@ async function modelOf({ apiVersion, kind }) {
     try {
       return (await import(`${name}/${apiVersion}/${kind}`))[kind];
     } catch (error) {
-      if (error.code !== "ERR_MODULE_NOT_FOUND" && error.code !== "ERR_PACKAGE_PATH_NOT_EXPORTED") throw error;
+      if (!["ERR_MODULE_NOT_FOUND", "ERR_PACKAGE_PATH_NOT_EXPORTED"].includes(error.code)) {
+        throw error;
+      }
     }
   }
   throw new Error(`no schema of ${apiVersion} ${kind}`);
