@@ -160,7 +160,13 @@ def image_health(contain, ports):
     return [word.replace("127.0.0.1:8081", f"127.0.0.1:{ports[1]}") for word in test[2:]]
 
 
-def test_a_container_without_a_service_says_so(contain):
-    done = contain(started=False).run("check", "--config", CONFIG)
-    assert done.returncode == 3
-    assert "upstream" in done.stdout + done.stderr
+def test_all_that_its_own_file_lacks_is_a_service(image, volume):
+    def check(**environment):
+        container = InNamespace(image, volume, environment=environment)
+        done = container.run("check", "--config", CONFIG)
+        return done.returncode, done.stdout + done.stderr
+
+    code, text = check()
+    assert code == 3 and "upstream" in text
+    code, text = check(ONCEGUARD_UPSTREAM="http://shop:9000")
+    assert code == 0 and "warning" not in text, text
