@@ -53,6 +53,8 @@ def test_it_has_one_program_and_nothing_that_its_user_could_change(image):
     for package in [p for p in paths if p.startswith("var/lib/dpkg/status.d/")]:
         assert f"usr/share/doc/{os.path.basename(package)}/copyright" in paths
     assert "usr/share/doc/libc6/copyright" in paths
+    # An engine gives a new volume the owner of the folder that it covers.
+    assert image.config["Volumes"] == {STATE: {}} and paths[STATE[1:]].uid == USER
     assert image.config["User"] == f"{USER}:{USER}"
 
 
