@@ -11,6 +11,16 @@ verb_sbom() {
   "$python" tools/sbom/spdx.py build/release build/release/onceguard.spdx.json
 }
 
+# The same commit makes the same image: its time is the one that the files get.
+verb_image() {
+  install_section build
+  say "building build/release/onceguard"
+  configure release
+  compile release --target onceguard
+  export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
+  exec "$python" packaging/image/make_image.py build/release/onceguard build/image/onceguard.tar
+}
+
 # What a release has. tools/release.sh has its parts; the packages come from verb_package.
 verb_release() {
   tools/release.sh check
