@@ -42,7 +42,7 @@ def test_a_machine_that_is_ready_has_no_fault(onceguard, own_upstream, url, tmp_
     assert report.code == 0, report.findings
     for name in ("store-reach", "store-room", "listen", "file-limit", "state-dir", "upstream"):
         assert report.level(name) == "ok", report.one(name)
-    assert [r["method"] for r in own_upstream.requests()] == ["HEAD"]
+    assert [r["method"] for r in own_upstream.requests()] == ["HEAD", "GET", "OPTIONS"]
     assert not list(tmp_path.iterdir()), "nothing is made"
 
 
@@ -65,7 +65,7 @@ def test_a_wrong_configuration_ends_with_3(onceguard):
 # ---- the configuration ------------------------------------------------------------------------
 @pytest.mark.parametrize("words, level, text", [
     (["--scope", "none"], "warning", "scope: with \"none\" all callers share their keys"),
-    (["--scope", "credential"], "note", "scope: a refreshed access token is another credential"),
+    ([], "note", "scope: a refreshed access token is another credential"),
     (["--retention", "20s"], "warning", "retention: shorter than the lease"),
     (["--retention", "10m"], "note", "retention: many clients try again for hours"),
 ])

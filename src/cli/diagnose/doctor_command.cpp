@@ -1,13 +1,17 @@
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
 #include "admin/tokens.hpp"
+#include "base/clock.hpp"
 #include "cli/command.hpp"
+#include "cli/diagnose/credential_findings.hpp"
 #include "cli/diagnose/running_gateway.hpp"
 #include "cli/diagnose/surroundings.hpp"
+#include "cli/diagnose/upstream_findings.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/keys/record_text.hpp"
 #include "config/load.hpp"
@@ -97,7 +101,83 @@ void examine_admin(const admin::admin_params& params, diagnoses& out) {
   }
 }
 
-diagnoses examine(const config::loaded& read) {
+std::string looked_path_fault(const std::string& text) {
+  const bool whole =
+      std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+  return whole && text.starts_with('/') ? std::string() : "expected a path, such as /payments";
+}
+
+struct doctor_request {
+  bool json = false;
+  bool strict = false;
+  std::vector<std::string> paths;    ///< to look at; none: the root and those of the routes
+  std::vector<std::string> samples;  ///< values of Authorization, or names of files behind "@"
+};
+
+std::vector<std::string> paths_of(const doctor_request& request, const config::settings& settings,
+                                  std::size_t upstream) {
+  if (!request.paths.empty()) return request.paths;
+  constexpr std::size_t paths_max = 8;
+  std::vector<std::string> out{"/"};
+  for (const auto& route : settings.routing.routes) {
+    const bool known = std::find(out.begin(), out.end(), route.path) != out.end();
+    if (route.upstream == upstream && !known && out.size() < paths_max) out.push_back(route.path);
+  }
+  return out;
+}
+
+/// Returns the scheme that the service asks for, if it is one that signs each request anew.
+std::string examine_upstreams(const doctor_request& request, const config::settings& settings,
+                              diagnoses& out) {
+  std::string asked;
+  const auto& gateway = settings.gateway;
+  for (std::size_t i = 0; i < settings.routing.upstreams.size(); ++i) {
+    const auto& upstream = settings.routing.upstreams[i];
+    auto found = examine_upstream(upstream, gateway.listen, gateway.connect_timeout);
+    if (found.level != grade::ok) {
+      out.push_back(std::move(found));
+      continue;
+    }
+    const auto seen = look_at_upstream(upstream, gateway, paths_of(request, settings, i));
+    add(out, examine_answers(seen, upstream.empty_body));
+    if (asked.empty()) asked = signed_scheme(seen);
+  }
+  return asked;
+}
+
+/// The lines of files that are named behind "@" stand for themselves.
+std::vector<std::string> read_samples(const std::vector<std::string>& given) {
+  std::vector<std::string> out;
+  for (const auto& one : given) {
+    if (!one.starts_with('@')) {
+      out.push_back(one);
+      continue;
+    }
+    std::ifstream file(one.substr(1));
+    for (std::string line; std::getline(file, line);) {
+      if (!line.empty()) out.push_back(line);
+    }
+    if (!file.eof()) throw std::runtime_error(one.substr(1) + ": can't be read");
+  }
+  return out;
+}
+
+void examine_callers(const doctor_request& request, const config::settings& settings,
+                     std::string asked, diagnoses& out) {
+  credential_facts known{.samples = read_samples(request.samples),
+                         .asked = std::move(asked),
+                         .scope = settings.defaults.scope.text(),
+                         .schemes = settings.defaults.credential_schemes,
+                         .now_s = base::system_clock().wall_ms() / 1'000};
+  for (const auto& route : settings.routing.routes) {
+    if (route.policy.scope.text() != "credential") continue;
+    known.scope = "credential";
+    known.schemes = route.policy.credential_schemes;
+  }
+  add(out, examine_credentials(known));
+}
+
+diagnoses examine(const config::loaded& read, const doctor_request& request) {
   const auto& settings = read.values;
   diagnoses out;
   examine_configuration(read.remarks, out);
@@ -111,12 +191,7 @@ diagnoses examine(const config::loaded& read) {
     out.push_back(examine_file("audit_log", settings.gateway.audit_log));
   }
   for (const auto& each : settings.consumers) add(out, examine_consumer(each));
-  for (const auto& upstream : settings.routing.upstreams) {
-    auto found =
-        examine_upstream(upstream, settings.gateway.listen, settings.gateway.connect_timeout);
-    if (found.level == grade::ok) found = talk_to_upstream(upstream, settings.gateway);
-    out.push_back(std::move(found));
-  }
+  examine_callers(request, settings, examine_upstreams(request, settings, out), out);
   return out;
 }
 
@@ -155,7 +230,7 @@ void print_text(const diagnoses& found) {
             << (warnings == 1 ? " warning\n" : " warnings\n");
 }
 
-int run_doctor(const given_flags& given, bool as_json) {
+int run_doctor(const given_flags& given, const doctor_request& request) {
   const auto read = config::load(sources_of(given, false));
   if (!read.ok()) {
     for (const auto& r : read.remarks) {
@@ -163,21 +238,30 @@ int run_doctor(const given_flags& given, bool as_json) {
     }
     return exit_configuration;
   }
-  const auto found = examine(read);
-  as_json ? print_json(found) : print_text(found);
+  const auto found = examine(read, request);
+  request.json ? print_json(found) : print_text(found);
   if (std::any_of(found.begin(), found.end(), [](const auto& one) { return one.out_of_reach; })) {
     return exit_store;
   }
-  return count(found, grade::fault) == 0 ? exit_ok : exit_failed;
+  const bool weak = request.strict && count(found, grade::warning) != 0;
+  return count(found, grade::fault) == 0 && !weak ? exit_ok : exit_failed;
 }
 
 }  // namespace
 
 void add_doctor_command(const command& added) {
-  const auto as_json = std::make_shared<bool>(false);
-  added.add({{"--json", as_json.get(), "As one JSON object"}});
+  const auto request = std::make_shared<doctor_request>();
+  added.add({{"--json", &request->json, "As one JSON object"},
+             {"--strict", &request->strict, "A warning ends with 1, too"},
+             {"--path", &request->paths,
+              "Look at this path of the upstreams; none: at / and at those of the routes",
+              typed("PATH", looked_path_fault)},
+             {"--authorization", &request->samples,
+              "A value of Authorization as a caller sends it, or @FILE with a line for each; of "
+              "several tries of one caller, whether it changes. It is sent nowhere",
+              typed("VALUE")}});
   const auto given = add_all_flags(added);
-  added.runs([=] { return run_doctor(*given, *as_json); });
+  added.runs([=] { return run_doctor(*given, *request); });
 }
 
 }  // namespace onceguard::cli

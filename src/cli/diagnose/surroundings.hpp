@@ -37,9 +37,4 @@ namespace onceguard::cli {
 /// need, and keeps it for as long.
 [[nodiscard]] base::diagnoses examine_consumer(const consume::consume_params& params);
 
-/// Sends one HEAD, which has no effect. Finds an upstream whose certificate is refused here, one
-/// that refuses the certificate of this gateway, and the signs of a proxy before the service.
-[[nodiscard]] base::diagnosis talk_to_upstream(const gateway::upstream_params& upstream,
-                                               const gateway::gateway_params& params);
-
 }  // namespace onceguard::cli

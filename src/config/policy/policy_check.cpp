@@ -232,11 +232,12 @@ class checker {
   void source(const scope_rule& rule) {
     switch (rule.source) {
       case scope_source::credential:
+        if (given("scope")) break;  // who wrote it has chosen it
         note(
             {"scope"},
             "a refreshed access token is another credential, so a retry with it is a stranger; "
             "where tokens are short-lived, take \"jwt:sub\", or \"header:NAME\" with a header that "
-            "a trusted proxy sets");
+            "a trusted proxy sets; scope = \"credential\" in the file says that they are not");
         break;
       case scope_source::address:
         note({"scope"},
@@ -295,13 +296,16 @@ class checker {
       after_success = after_success || (again(meaning) && status / 100 == 2);
       after_redirect = after_redirect || (again(meaning) && status / 100 == 3);
     }
+    const bool left_empty = given("outcome") && policy_.outcome_status.empty() &&
+                            policy_.outcome_class.empty() && policy_.outcome_parts.empty();
     if (policy_.keep != keep_rule::all && !policy_.outcome_status.contains(503) &&
-        !policy_.outcome_class.contains(5)) {
+        !policy_.outcome_class.contains(5) && !left_empty) {
       note({"outcome"},
            "a 503 means that nothing was done, but one with the sign of a proxy (`Via`, "
            "`X-Varnish`, `Server: envoy` …) counts as unknown; behind a balancer without such a "
            "sign that answers 503 when a request was sent already, set "
-           "{ \"503\" = \"unknown\" }; where none does, { \"503\" = \"release\" }");
+           "{ \"503\" = \"unknown\" }; where none does, { \"503\" = \"release\" }; {} in the file "
+           "keeps it so");
     }
     if (after_effect) {
       warn({"outcome"},

@@ -1,0 +1,24 @@
+// Asks a person at a terminal for what `onceguard init` was not told by flags.
+#pragma once
+#include <functional>
+#include <istream>
+#include <ostream>
+#include <string>
+
+namespace onceguard::cli {
+
+class questions {
+ public:
+  questions(std::istream& in, std::ostream& out) : in_(in), out_(out) {}
+
+  /// The line that is typed, or the proposal if it is empty. Asks again while `fault` finds one;
+  /// the end of the input takes the proposal. Throws std::runtime_error if that has a fault, too.
+  [[nodiscard]] std::string ask(const std::string& question, const std::string& proposal,
+                                const std::function<std::string(const std::string&)>& fault);
+
+ private:
+  std::istream& in_;
+  std::ostream& out_;
+};
+
+}  // namespace onceguard::cli

@@ -1,0 +1,259 @@
+#include "cli/diagnose/upstream_findings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+
+#include "base/ascii.hpp"
+#include "base/field.hpp"
+#include "http/proxy_sign.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using base::diagnoses;
+using base::diagnosis;
+using grade = diagnosis::grade;
+
+std::string place_of(const looked_answer& one) { return one.method + " " + one.path; }
+
+/// Servers by a word in `Server` or `X-Powered-By`, and what is to be known of each.
+struct known_server {
+  std::string_view word;
+  grade level;
+  std::string_view text;
+  std::string_view remedy;
+};
+constexpr std::array servers{
+    known_server{"werkzeug", grade::note,
+                 "Flask's server for development: one connection for each request",
+                 "gunicorn or uwsgi for more than a trial"},
+    known_server{
+        "caddy", grade::note,
+        "Caddy, which sends a request without a body again if its connection breaks, unless "
+        "it is chunked, as a guarded one is",
+        "keep its lb_retry_match off for guarded methods; see docs/proxies.md"},
+    known_server{"nginx", grade::note, "nginx, which may ask its next server",
+                 "set its proxy_next_upstream off; see docs/proxies.md"},
+    known_server{"openresty", grade::note, "nginx, which may ask its next server",
+                 "set its proxy_next_upstream off; see docs/proxies.md"},
+    known_server{"php/", grade::ok, "PHP", ""},
+    known_server{"express", grade::ok, "Express", ""},
+    known_server{"uvicorn", grade::ok, "uvicorn", ""},
+};
+
+std::vector<base::field> fields_of(const looked_answer& one) {
+  std::vector<base::field> out;
+  for (const auto& [name, value] : one.fields) out.push_back({name, value});
+  return out;
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
+           return base::ascii_lower(a) == base::ascii_lower(b);
+         }) != text.end();
+}
+
+/// Seconds since 1970, of a field Date.
+std::optional<std::int64_t> read_date(std::string_view text) {
+  std::tm read{};
+  const std::string whole(text);
+  const auto* end = ::strptime(whole.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &read);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return ::timegm(&read);
+}
+
+/// Pages that a proxy writes in the place of the service.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> proxy_pages{
+    {{"Guru Meditation", "Varnish"},
+     {"No server is available to handle this request", "HAProxy"},
+     {"no available server", "Traefik"},
+     {"upstream connect error", "Envoy"},
+     {"<center>nginx", "nginx"},
+     {"<center>openresty", "nginx"}}};
+
+class answer_examination {
+ public:
+  answer_examination(const upstream_look& seen, gateway::empty_framing empty_body)
+      : seen_(seen), empty_body_(empty_body) {}
+
+  diagnoses run() && {
+    if (seen_.obstacle) return {*seen_.obstacle};
+    proxy();
+    server();
+    status();
+    redirect();
+    version();
+    length();
+    coding();
+    clock();
+    looks();
+    return std::move(out_);
+  }
+
+ private:
+  template <class Test>
+  [[nodiscard]] const looked_answer* first(const Test& test) const {
+    const auto found = std::find_if(seen_.answers.begin(), seen_.answers.end(), test);
+    return found == seen_.answers.end() ? nullptr : &*found;
+  }
+  void add(grade level, std::string id, const std::string& text, std::string remedy) {
+    out_.push_back({level, std::move(id), seen_.title + text, std::move(remedy)});
+  }
+
+  void proxy() {
+    std::string sign;
+    for (const auto& one : seen_.answers) {
+      if (sign.empty()) sign = http::proxy_sign(fields_of(one));
+    }
+    if (sign.empty()) {
+      return add(grade::ok, "upstream", " takes connections, and shows no proxy", {});
+    }
+    add(grade::note, "upstream",
+        " is reached through a proxy, as its answer shows (" + sign +
+            "): a 503 of that leaves the outcome unknown",
+        "where it says 503 only of what it has not sent, outcome = { \"503\" = \"release\" }; "
+        "see docs/proxies.md");
+  }
+
+  void server() {
+    std::string names;
+    std::vector<const known_server*> known;
+    for (const auto& one : seen_.answers) {
+      for (const auto& [field, value] : one.fields) {
+        if (!base::iequals(field, "Server") && !base::iequals(field, "X-Powered-By")) continue;
+        if (names.find(value) != names.npos) continue;
+        names += (names.empty() ? "" : ", ") + value;
+        for (const auto& each : servers) {
+          if (has_word(value, each.word)) known.push_back(&each);
+        }
+      }
+    }
+    if (names.empty()) return add(grade::ok, "upstream-server", " does not name its server", {});
+    auto level = grade::ok;
+    std::string text = " names its server: " + names;
+    std::string remedy;
+    for (const auto* each : known) {
+      if (each->level == grade::ok) continue;
+      level = std::max(level, each->level);
+      text += "; there is " + std::string(each->text);
+      remedy += (remedy.empty() ? "" : "; ") + std::string(each->remedy);
+    }
+    add(level, "upstream-server", text, std::move(remedy));
+  }
+
+  void status() {
+    const auto* failed = first([](const auto& one) {
+      return one.status == 502 || one.status == 503 || one.status == 504;
+    });
+    if (failed == nullptr) return;
+    std::string whose = "the service itself, or a proxy";
+    for (const auto& other : seen_.answers) {
+      if (other.status != failed->status) continue;
+      for (const auto& [page, name] : proxy_pages) {
+        if (has_word(other.beginning, page)) whose = name;
+      }
+    }
+    add(grade::warning, "upstream-status",
+        " answers " + place_of(*failed) + " with " + std::to_string(failed->status) +
+            ", which is of " + whose,
+        "start the service that stands behind it; what a 503 of a proxy means: docs/proxies.md");
+  }
+
+  void redirect() {
+    const auto* moved = first([](const auto& one) {
+      return (one.status == 301 || one.status == 302 || one.status == 307 || one.status == 308) &&
+             !one.field("Location").empty();
+    });
+    if (moved == nullptr) return;
+    const auto where = std::string(moved->field("Location"));
+    const auto text = " sends " + place_of(*moved) + " on to " + where + " (" +
+                      std::to_string(moved->status) + ")";
+    if (moved->status == 301 || moved->status == 302) {
+      return add(grade::warning, "upstream-redirect",
+                 text + ": most clients make a GET of a POST there, and the order is lost",
+                 "let clients send to " + where +
+                     ", or let the service answer 308; see docs/first-hour.md");
+    }
+    add(grade::note, "upstream-redirect",
+        text + ": a POST and its key follow, and both places count as one operation",
+        "let clients send to " + where + ", which spares them a turn; see docs/first-hour.md");
+  }
+
+  void version() {
+    const auto* old = first([](const auto& one) { return one.minor == 0; });
+    if (old == nullptr) return;
+    const bool set = empty_body_ == gateway::empty_framing::length;
+    add(set ? grade::ok : grade::note, "upstream-version",
+        " answers " + place_of(*old) +
+            " with HTTP/1.0, which knows no chunks: a guarded request without a body goes as " +
+            (set ? "Content-Length: 0" : "an empty chunk"),
+        set ? "" : "set empty_body = \"length\" in its [[upstream]], or use a server of HTTP/1.1");
+  }
+
+  void length() {
+    const auto* endless = first([](const auto& one) {
+      return one.method != "HEAD" && one.body == http1::body_kind::until_eof;
+    });
+    if (endless == nullptr) return;
+    add(grade::warning, "upstream-length",
+        " answers " + place_of(*endless) +
+            " without a length: such an answer is not kept, and a repeat gets 409 "
+            "answer-not-kept, though nothing runs twice",
+        "send Content-Length (in PHP header('Content-Length: ' . strlen($body))), or use a server "
+        "that does; see docs/problems/answer-not-kept.md");
+  }
+
+  void coding() {
+    const auto* coded =
+        first([](const auto& one) { return !one.field("Content-Encoding").empty(); });
+    if (coded == nullptr) return;
+    add(grade::note, "upstream-coding",
+        " answers " + place_of(*coded) + " in the coding " +
+            std::string(coded->field("Content-Encoding")) +
+            ": the first answer is replayed in it, and rules on its JSON can't read it",
+        "let clients send the same Accept-Encoding at each try, as they do; see docs/proxies.md, "
+        "Parts of an answer");
+  }
+
+  void clock() {
+    constexpr std::int64_t usual = 5'000;  // a Date has whole seconds
+    for (const auto& one : seen_.answers) {
+      const auto date = read_date(one.field("Date"));
+      if (!date) continue;
+      const auto ahead = *date * 1'000 - one.arrived_ms + one.taken_ms / 2;
+      const auto size = std::abs(ahead);
+      const auto text = " has a clock that is " + std::to_string(size / 1'000) + " s " +
+                        (ahead < 0 ? "behind" : "ahead of") + " this machine's, by its Date";
+      if (size < usual + one.taken_ms) {
+        return add(grade::ok, "upstream-clock", text, {});
+      }
+      return add(grade::warning, "upstream-clock", text,
+                 "synchronise both clocks (chrony, systemd-timesyncd): tokens and signatures end "
+                 "by them");
+    }
+  }
+
+  void looks() {
+    std::string text;
+    for (const auto& one : seen_.answers) {
+      text +=
+          (text.empty() ? " was asked " : ", ") + place_of(one) + ": " + std::to_string(one.status);
+    }
+    add(grade::ok, "upstream-looks", text + "; nothing else was sent", {});
+  }
+
+  const upstream_look& seen_;
+  const gateway::empty_framing empty_body_;
+  diagnoses out_;
+};
+
+}  // namespace
+
+diagnoses examine_answers(const upstream_look& seen, gateway::empty_framing empty_body) {
+  return answer_examination(seen, empty_body).run();
+}
+
+}  // namespace onceguard::cli

@@ -1,0 +1,46 @@
+// Looks at an upstream with requests that change nothing: HEAD, GET and OPTIONS.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnosis.hpp"
+#include "gateway/params/gateway_params.hpp"
+#include "http1/message.hpp"
+
+namespace onceguard::cli {
+
+/// What came to one of them.
+struct looked_answer {
+  std::string method;
+  std::string path;  ///< as asked, without the path of the upstream's URL
+  std::uint16_t status = 0;
+  std::uint8_t minor = 1;  ///< of HTTP/1.minor
+  http1::body_kind body = http1::body_kind::none;
+  std::vector<std::pair<std::string, std::string>> fields;  ///< in their order
+  std::string beginning;                                    ///< of the body
+  std::int64_t arrived_ms = 0;                              ///< by the clock of this machine
+  std::int64_t taken_ms = 0;
+
+  /// The first field of this name; empty: there is none.
+  [[nodiscard]] std::string_view field(std::string_view name) const;
+};
+
+struct upstream_look {
+  std::string title;  ///< its name and address
+  std::vector<looked_answer> answers;
+  /// Why there is no answer to the first request.
+  std::optional<base::diagnosis> obstacle;
+};
+
+/// The requests that are sent for each path.
+inline constexpr const char* harmless_methods[]{"HEAD", "GET", "OPTIONS"};
+
+/// Asks for each path. Of a body only the beginning is read. A path that gives no answer in time is
+/// left out, unless it is the first.
+[[nodiscard]] upstream_look look_at_upstream(const gateway::upstream_params& upstream,
+                                             const gateway::gateway_params& params,
+                                             const std::vector<std::string>& paths);
+
+}  // namespace onceguard::cli
