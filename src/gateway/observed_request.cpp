@@ -73,7 +73,24 @@ void observed_request::take(std::string_view piece) {
   body_ += piece;
 }
 
+/// Also of what would be refused, and of a body that there was no room for.
+void observed_request::compare_tries() {
+  const auto& head = session_.head();
+  http::request request;
+  request.method = head.method;
+  request.target = head.target;
+  request.fields = head.fields;
+  request.body = body_;
+  std::string_view key = seen_.with_key ? std::string_view(admitted_.key) : "";
+  // It has a key, and its caller is not known by the route's scope; by what else it may be counts.
+  const auto* const sent = base::find_field(head.fields, "idempotency-key");
+  if (key.empty() && seen_.problem == "scope-missing" && sent != nullptr) key = sent->value;
+  auto& tries = session_.thread().shared.observed.tries();
+  tries.see(session_.rule().name, key, request, keeps_body_);
+}
+
 void observed_request::whole() {
+  compare_tries();
   if (!keeps_body_) return;
   auto& shared = session_.thread().shared;
   const auto print = [&](const http::scope_match& under) {

@@ -38,6 +38,7 @@ class observed_request {
 
  private:
   void refuse(http::problem problem);
+  void compare_tries();
   void settle();
   void drop_body();
 

@@ -42,6 +42,8 @@ void observed_request::compare(const admission& admitted, const std::optional<sc
     return make_fingerprint(rule_of(policy), input).value;
   };
   seen_.with_key = with_key;
+  const std::string_view key = with_key ? std::string_view(admitted.key) : "";
+  owner_.observed->tries().see(rule_.name, key, arrived, fits);
   if (with_key) {
     record_ = make_record_id(admitted.scope, admitted.key);
     if (!fits) return refuse(problem::request_too_large);

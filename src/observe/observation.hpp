@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "base/recent_table.hpp"
 #include "http/request_report.hpp"
+#include "observe/try_comparison.hpp"
 
 namespace onceguard::observing {
 
@@ -103,6 +104,9 @@ class observation {
   /// A whole request without a key, on a route that requires none.
   [[nodiscard]] sighting see_without_key(const digest& scope, const digest& print);
 
+  /// What its tries are compared with, and what routes are recommended from.
+  [[nodiscard]] try_comparison& tries() noexcept { return tries_; }
+
   /// Remembers how the request ended, for its repeats. Before its client gets the answer: a repeat
   /// may follow at once.
   void settle(const route_policy& policy, const sighting& seen, const ending& end);
@@ -156,6 +160,7 @@ class observation {
   const std::size_t entries_;
   std::once_flag made_;
   std::unique_ptr<tables> tables_;
+  try_comparison tries_;
   mutable std::mutex mutex_;
   std::map<std::string, route_counts, std::less<>> routes_;  // under the mutex
 };

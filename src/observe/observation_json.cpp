@@ -37,7 +37,27 @@ void append(std::string& out, const delays& seen) {
   times.number("longer", seen.counts().back());
 }
 
-void append(std::string& out, std::string_view route, const route_counts& counts) {
+void append(std::string& out, const counts_by_name& counts) {
+  object names(out);
+  for (const auto& [name, count] : counts) names.number(name, count);
+}
+
+void append(std::string& out, std::string_view path, const path_counts& counts) {
+  object path_object(out);
+  append_json_string(path_object.member("path"), path);
+  path_object.number("requests", counts.requests);
+  path_object.number("with_key", counts.with_key);
+  path_object.number("tries", counts.tries);
+  path_object.number("differed", counts.differed);
+  path_object.number("spelled", counts.spelled);
+  append(path_object.member("differing"), counts.differing);
+  append(path_object.member("callers"), counts.callers);
+}
+
+using paths_of_route = std::map<std::string, path_counts>;
+
+void append(std::string& out, std::string_view route, const route_counts& counts,
+            const paths_of_route& paths) {
   object route_object(out);
   append_json_string(route_object.member("route"), route);
   route_object.number("requests", counts.requests);
@@ -63,12 +83,20 @@ void append(std::string& out, std::string_view route, const route_counts& counts
   route_object.number("contents_with_another_key", counts.contents_with_another_key);
   route_object.number("contents_run_again", counts.contents_run_again);
   append(route_object.member("contents_after_ms"), counts.content_delays);
+  auto& list = route_object.member("paths") += '[';
+  for (const auto& [path, seen] : paths) {
+    if (list.back() != '[') list += ',';
+    append(list, path, seen);
+  }
+  list += ']';
 }
 
 }  // namespace
 
 std::string observation::json() const {
   const auto found = this->counts();
+  const auto tries = tries_.counts();
+  const paths_of_route none;
   std::string out;
   {
     object whole(out);
@@ -79,7 +107,8 @@ std::string observation::json() const {
     for (const auto& [route, counts] : found) {
       if (!first) routes += ',';
       first = false;
-      append(routes, route, counts);
+      const auto paths = tries.find(route);
+      append(routes, route, counts, paths == tries.end() ? none : paths->second);
     }
     routes += ']';
   }

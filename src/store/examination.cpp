@@ -1,5 +1,7 @@
 #include "store/examination.hpp"
 
+#include <array>
+#include <charconv>
 #include <cstdlib>
 
 #include <boost/asio/co_spawn.hpp>
@@ -14,7 +16,27 @@ using grade = base::diagnosis::grade;
 
 constexpr std::int64_t usual_difference = 1'000;  // ms: below it, clocks are synchronised
 
+using version_numbers = std::array<int, 3>;
+
+/// Of "7.0.15": 7, 0, 15. What is missing is 0.
+version_numbers read_version(std::string_view text) {
+  version_numbers out{};
+  const auto* position = text.data();
+  const auto* const end = position + text.size();
+  for (auto& number : out) {
+    position = std::from_chars(position, end, number).ptr;
+    if (position == end || *position != '.') break;
+    ++position;
+  }
+  return out;
+}
+
 }  // namespace
+
+bool is_faulty(std::string_view version, const faulty_versions& faulty) {
+  const auto number = read_version(version);
+  return number >= read_version(faulty.first) && number < read_version(faulty.mended);
+}
 
 std::string diagnosis_id(store_role role, std::string_view subject) {
   return (role == store_role::truth ? "store-" : "accelerator-") + std::string(subject);

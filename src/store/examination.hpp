@@ -29,4 +29,14 @@ enum class store_role : std::uint8_t {
 [[nodiscard]] base::diagnosis diagnose_clock(store_role role, std::int64_t ahead,
                                              std::int64_t round_trip);
 
+/// Versions of a server or a library with a fault that loses records: from `first` on, before
+/// `mended`.
+struct faulty_versions {
+  std::string_view first;
+  std::string_view mended;
+};
+
+/// Whether this version, as "15.8 (Debian 15.8-1)" or "7.0.15", is one of them.
+[[nodiscard]] bool is_faulty(std::string_view version, const faulty_versions& faulty);
+
 }  // namespace onceguard

@@ -7,6 +7,8 @@ import pytest
 from support.doctor import certificate, examine
 from support.pgbouncer import PgBouncer
 from support.postgres import Postgres
+from support.postgres_standby import Standby
+from support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +29,25 @@ def test_a_server_that_is_ready_has_no_fault(onceguard, safe_server):
     assert report.level("store-clock") == "ok"
     assert not report.all("store-durability") and not report.all("store-pooler")
     assert report.level("store-connections") == "note", "4 of 12"
+
+
+def test_a_standby_that_no_commit_waits_for(onceguard):
+    with contextlib.ExitStack() as running:
+        primary = running.enter_context(contextlib.closing(Postgres())).start()
+        url = primary.url(primary.create_store())
+        assert examine(onceguard, "--store", url).level("store-replication") == "ok", "none"
+        running.enter_context(contextlib.closing(Standby(primary))).start().follows()
+        found = examine(onceguard, "--store", url).one("store-replication")
+        assert found["level"] == "warning" and "1 standby, and no commit waits" in found["text"]
+        assert "synchronous_standby_names" in found["remedy"]
+        with primary.connect() as session:
+            session.autocommit = True
+            session.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            session.execute("SELECT pg_reload_conf()")
+            wait_until(lambda: session.execute("SHOW synchronous_standby_names").fetchone()[0],
+                       what="the setting")
+        found = examine(onceguard, "--store", url).one("store-replication")
+        assert found["level"] == "ok" and "commits wait for *" in found["text"]
 
 
 def test_a_server_without_fsync_is_weak(onceguard, postgres_server, database):

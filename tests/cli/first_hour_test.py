@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import socket
 import stat
 import subprocess
 
@@ -171,7 +172,7 @@ CALLERS = [("authorization", []), ("cookie", ["--name", "sid"]),
                                    "postgresql://app@db/x", "redis://cache", "memory:"])
 def test_check_has_no_remark_whatever_was_answered(onceguard, tmp_path, callers, words, store):
     file = tmp_path / "onceguard.toml"
-    done = init(onceguard, "--no-look", "--upstream", "https://shop.example/api", "--callers",
+    done = init(onceguard, "--offline", "--upstream", "https://shop.example/api", "--callers",
                 callers, "--store", store, "--path", "/orders", "--path", "/refunds", *words,
                 cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done
@@ -182,7 +183,7 @@ def test_check_has_no_remark_whatever_was_answered(onceguard, tmp_path, callers,
 def test_a_file_that_is_there_is_left_alone(onceguard, tmp_path):
     file = tmp_path / "x.toml"
     file.write_text("# mine\n")
-    words = ["--no-look", "--upstream", "http://127.0.0.1:9", "--config", file]
+    words = ["--offline", "--upstream", "http://127.0.0.1:9", "--config", file]
     done = init(onceguard, *words)
     assert done.returncode == 1 and "--force" in done.stderr
     assert file.read_text() == "# mine\n"
@@ -193,11 +194,30 @@ def test_a_file_that_is_there_is_left_alone(onceguard, tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["x.toml"]
 
 
+def test_a_file_that_is_made_meanwhile_is_left_alone(onceguard, tmp_path):
+    """The service is asked after the first look at the file; its answer waits for the second."""
+    file = tmp_path / "x.toml"
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        running = subprocess.Popen(
+            [str(onceguard), "init", "--upstream", f"http://127.0.0.1:{service.getsockname()[1]}",
+             "--config", str(file)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env=clean_environment())
+        service.settimeout(60)
+        service.accept()[0].close()  # a connection that is only tried
+        with service.accept()[0] as connection:
+            file.write_text("# mine\n")
+            connection.sendall(b"no HTTP\r\n\r\n")
+            _, errors = running.communicate(timeout=60)
+    assert running.returncode == 1 and "can't be written" in errors, errors
+    assert file.read_text() == "# mine\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["x.toml"]
+
+
 @pytest.mark.parametrize("store, mode", [("postgresql://app:secret@db/x", 0o600),
                                          ("postgresql://app@db/x", 0o644)])
 def test_a_password_is_for_its_user_alone(onceguard, tmp_path, store, mode):
     file = tmp_path / "x.toml"
-    init(onceguard, "--no-look", "--upstream", "http://127.0.0.1:9", "--store", store, "--config",
+    init(onceguard, "--offline", "--upstream", "http://127.0.0.1:9", "--store", store, "--config",
          file)
     assert stat.S_IMODE(os.stat(file).st_mode) == mode
 
@@ -211,7 +231,7 @@ def test_a_password_is_for_its_user_alone(onceguard, tmp_path, store, mode):
     (["--upstream", "http://127.0.0.1:9", "--store", "oracle:x"], 3, "nothing was written"),
 ])
 def test_what_is_missing_or_wrong_is_said(onceguard, tmp_path, words, code, text):
-    done = init(onceguard, "--no-look", *words, cwd=tmp_path)
+    done = init(onceguard, "--offline", *words, cwd=tmp_path)
     assert done.returncode == code and text in done.stderr, done
     assert not list(tmp_path.iterdir())
 
@@ -279,6 +299,6 @@ def test_a_clock_and_a_coding_and_a_redirect_that_loses_the_order(onceguard, own
     assert "in the coding gzip" in report.one("upstream-coding")["text"]
     said = report.one("upstream-redirect")
     assert said["level"] == "warning" and "most clients make a GET of a POST" in said["text"]
-    said = report.one("upstream-looks")["text"]
+    said = report.one("upstream-requests")["text"]
     for look in ("HEAD /: ", "GET /: ", "OPTIONS /: ", "OPTIONS /pay: 301"):
         assert look in said, said

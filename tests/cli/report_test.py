@@ -187,3 +187,103 @@ def test_a_gateway_and_its_log_report_the_same_problems(start_gateway, own_upstr
     for name in ("problems", "with_key", "refused", "would_be"):
         assert logged[name] == live[name], name
     admin.close()
+
+
+# ---- routes to paste --------------------------------------------------------------------------
+BEARER = ("Authorization", "Bearer ann")
+
+
+@pytest.fixture
+def recommend(run, onceguard, tmp_path):
+    """The routes that are recommended, after `check` has taken them."""
+    def ask(*arguments, lines=()):
+        done = run("--toml", *arguments, lines=lines)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        file = tmp_path / "pasted.toml"
+        file.write_text('[gateway]\ndrain = "60s"\n[defaults]\noutcome = {}\n'
+                        'scope = "credential"\n[[upstream]]\nname = "shop"\n'
+                        f'url = "http://127.0.0.1:9"\n{done.stdout}')
+        checked = subprocess.run([str(onceguard), "check", "--config", file], check=False,
+                                 capture_output=True, text=True, env=clean_environment())
+        assert checked.returncode == 0, checked
+        assert checked.stdout.splitlines()[0] == f"{file}: ok", (checked, done.stdout)
+        return done.stdout
+    return ask
+
+
+def route_of(text, path):
+    """The lines of one route and of the evidence before it."""
+    blocks = [block for block in text.split("\n\n") if f'path = "{path}"' in block]
+    assert len(blocks) == 1, text
+    return blocks[0].splitlines()
+
+
+def test_routes_to_paste_from_what_was_observed(start_gateway, own_upstream, recommend, fresh_key):
+    admin = Admin()
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": admin.text}, "defaults": {"observe": True}})
+
+    def send(path, key, body, *fields):
+        assert gateway.post(path, key=key, body=body, fields=list(fields)).status == 201
+    for number in range(3):
+        key = fresh_key()
+        for attempt in range(2):
+            send("/v1/orders", key, b'{"item":%d,"sent_at":%d}' % (number, attempt), BEARER)
+        send("/refunds/17", key, b'{ "id": 1 }', ("Cookie", "theme=x; sid=1"))
+        send("/refunds/17", key, b'{"id":1}', ("Cookie", "theme=x; sid=1"))
+        send("/gifts", fresh_key(), b"{}", ("X-User", "ann"))
+        send("/visits", None, b"{}")
+    reused = fresh_key()
+    send("/changed", reused, b'{"amount":1}', BEARER)
+    send("/changed", reused, b'{"amount":2}', BEARER)
+    renewed = fresh_key()
+    send("/renewed", renewed, b"{}", BEARER)
+    send("/renewed", renewed, b"{}", ("Authorization", "Bearer ann-2"))
+    signed = 'Digest username="ann", realm="shop", nonce="1", uri="/", response="x"'
+    send("/signed", fresh_key(), b"{}", ("Authorization", signed))
+    text = wait_until(lambda: (said := recommend("--admin", admin.text)) and "/signed" in said
+                      and "/renewed" in said and said, what="all requests counted")
+
+    orders = route_of(text, "/v1/orders")
+    assert "# 6 requests, 6 with a key, 3 repeats of a key; 3 of them differed from the first" in \
+        orders
+    assert "# known by: Authorization: Bearer (6)" in orders
+    assert "# differing parts: json:/sent_at (3)" in orders
+    assert orders[-5:] == [
+        "required = true", 'scope = "credential"', 'fingerprint = "json"',
+        "# they say when it was sent, or at which try, and nothing of the work",
+        'fingerprint_omit = ["/sent_at"]']
+    refunds = route_of(text, "/refunds")
+    assert 'scope = "cookie:sid"' in refunds and 'fingerprint = "json"' in refunds
+    assert 'scope = "header:X-User"' in route_of(text, "/gifts")
+    assert "# /visits: 3 requests, none with a key that could be used; guarding changes nothing " \
+        "there" in text
+    changed = route_of(text, "/changed")
+    assert not any(line.startswith("fingerprint") for line in changed), "an amount is the work"
+    assert any("/amount was another at 1 repeat: 422" in line for line in changed)
+    renewed = route_of(text, "/renewed")
+    assert '# scope = "jwt:sub"' in renewed and 'scope = "credential"' in renewed
+    assert '# scope = "auth-param:username,realm"' in route_of(text, "/signed")
+    admin.close()
+
+
+def test_a_strangers_names_stay_in_their_comments(start_gateway, own_upstream, recommend, key):
+    admin = Admin()
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": admin.text}, "defaults": {"observe": True}})
+    for number in (b"1", b"2"):
+        gateway.post("/o", key=key, fields=[BEARER],
+                     body=b'{"x\\n[[route]]\\npath = \\"/evil":' + number + b'}')
+    text = wait_until(lambda: (said := recommend("--admin", admin.text)) and "2 requests" in said
+                      and said, what="both counted")
+    assert not any(line.startswith('path = "/evil') for line in text.splitlines()), text
+    assert "evil" in text
+    admin.close()
+
+
+def test_routes_to_paste_from_a_log(recommend):
+    text = recommend(lines=[observed("ran", "a"), observed("replayed", "a"),
+                            observed("unguarded", route="shop.example/visits")])
+    assert "required = true" in route_of(text, "/pay")
+    visits = route_of(text, "/visits")
+    assert 'host = "shop.example"' in visits and "required = true" not in visits

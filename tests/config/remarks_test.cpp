@@ -62,6 +62,16 @@ TEST(faults, are_said_once_for_all_routes) {
   EXPECT_EQ(faults, 1);
 }
 
+TEST(remarks, what_is_written_is_chosen) {
+  const auto chosen = load_text(
+      "[gateway]\ndrain = \"60s\"\n[defaults]\nscope = \"credential\"\n"
+      "outcome = {}\n[[route]]\npath = \"/a\"\n",
+      bare());
+  EXPECT_EQ(texts_of(chosen), "");
+  const auto of_some = load_text("[defaults]\noutcome = { 402 = \"complete\" }\n", bare());
+  EXPECT_THAT(texts_of(of_some), HasSubstr("a 503 means that nothing was done"));
+}
+
 struct hint {
   const char* name;
   std::string_view toml;

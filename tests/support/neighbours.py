@@ -70,7 +70,7 @@ async def count():
 uvicorn.run(app, port=int(sys.argv[1]), log_level="warning")
 """
 
-# Digest by RFC 7616 (MD5, qop=auth), each nonce and count once, so that no request can be sent
+# Digest by RFC 7616 (MD5, qop=auth), each challenge and count once, so that no request can be sent
 # twice as it is.
 DIGEST = """
 import hashlib, re, secrets, sys

@@ -27,7 +27,7 @@ struct init_request {
   std::string file = "onceguard.toml";
   bool force = false;
   bool to_output = false;
-  bool without_look = false;
+  bool offline = false;
 };
 
 std::string upstream_fault(const std::string& text) {
@@ -70,7 +70,7 @@ class initialisation {
     if (!take_upstream()) {
       return end_with(exit_usage, "which service? Say it with --upstream http://HOST:PORT");
     }
-    look();
+    poll();
     if (!take_callers()) return exit_usage;
     take_rest();
     return write(init_text(given_, request_.file, found_));
@@ -86,8 +86,8 @@ class initialisation {
   }
 
   /// With requests that change nothing.
-  void look() {
-    if (request_.without_look) return;
+  void poll() {
+    if (request_.offline) return;
     const auto read =
         read_back("[[upstream]]\nname = \"service\"\nurl = " + json_string(given_.upstream) + "\n",
                   request_.file);
@@ -102,7 +102,7 @@ class initialisation {
     }
     std::vector<std::string> paths{"/"};
     paths.insert(paths.end(), given_.paths.begin(), given_.paths.end());
-    seen_ = look_at_upstream(upstream, gateway, paths);
+    seen_ = poll_upstream(upstream, gateway, paths);
     found_ = examine_answers(seen_, upstream.empty_body);
     given_.empty_length = std::any_of(seen_.answers.begin(), seen_.answers.end(),
                                       [](const auto& one) { return one.minor == 0; });
@@ -219,13 +219,13 @@ class initialisation {
       why = std::strerror(errno);
     }
     if (::close(descriptor) != 0 && why.empty()) why = std::strerror(errno);
-    if (why.empty() && !put_in_place(name)) why = std::strerror(errno);
+    if (why.empty() && !put_file(name)) why = std::strerror(errno);
     if (!why.empty()) ::unlink(name.c_str());
     return why;
   }
 
   /// Without --force it never takes the place of another file, also not of one made meanwhile.
-  [[nodiscard]] bool put_in_place(const std::string& name) const {
+  [[nodiscard]] bool put_file(const std::string& name) const {
     if (request_.force) return ::rename(name.c_str(), request_.file.c_str()) == 0;
     if (::link(name.c_str(), request_.file.c_str()) != 0) return false;
     ::unlink(name.c_str());
@@ -236,7 +236,7 @@ class initialisation {
   init_answers given_;
   const bool asks_;
   questions person_;
-  upstream_look seen_;
+  upstream_poll seen_;
   base::diagnoses found_;
 };
 
@@ -267,7 +267,7 @@ void add_init_command(const command& added) {
        {"--config", &request->file, "The file to write [" + request->file + "]", single("FILE")},
        {"--force", &request->force, "Write it also if it is there"},
        {"--stdout", &request->to_output, "Write to standard output, and no file"},
-       {"--no-look", &request->without_look, "Send nothing to the service"}});
+       {"--offline", &request->offline, "Send nothing to the service"}});
   added.runs([=] { return initialisation(*request).run(); });
 }
 

@@ -31,15 +31,15 @@ std::string quote_all(const std::vector<std::string>& texts) {
 /// Appends the text as lines of a comment. Later lines are indented by `indent`.
 void append_comment(std::string& out, std::string_view text, std::size_t indent = 0) {
   std::string line = "#";
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find(' ', at), text.size());
-    const auto word = text.substr(at, end - at);
+  for (std::size_t position = 0; position < text.size();) {
+    const auto end = std::min(text.find_first_of(" \n", position), text.size());
+    const auto word = text.substr(position, end - position);
     if (line.size() + 1 + word.size() > line_width && line.size() > indent + 2) {
       out += line + "\n";
       line = "#" + std::string(indent, ' ');
     }
     line.append(" ").append(word);
-    at = end + 1;
+    position = end + 1;
   }
   out += line + "\n";
 }
@@ -83,8 +83,8 @@ class init_writer {
     comment("What a look at " + terminal_text(given_.upstream) + " found:");
     bool any = false;
     for (const auto& one : found) {
-      const bool looks = one.id == "upstream-looks";
-      if (one.level == base::diagnosis::grade::ok && !looks) continue;
+      const bool summary = one.id == "upstream-requests";
+      if (one.level == base::diagnosis::grade::ok && !summary) continue;
       any = true;
       append_comment(out_, "- " + terminal_text(one.text), 2);
       if (!one.remedy.empty()) append_comment(out_, "  -> " + terminal_text(one.remedy), 5);

@@ -9,15 +9,15 @@ namespace onceguard::cli {
 std::string questions::ask(const std::string& question, const std::string& proposal,
                            const std::function<std::string(const std::string&)>& fault) {
   while (true) {
-    out_ << question << (proposal.empty() ? "" : " [" + proposal + "]") << ": " << std::flush;
+    output_ << question << (proposal.empty() ? "" : " [" + proposal + "]") << ": " << std::flush;
     std::string line;
-    const bool typed = static_cast<bool>(std::getline(in_, line));
+    const bool typed = static_cast<bool>(std::getline(input_, line));
     std::string answer(base::trim(line));
     if (answer.empty()) answer = proposal;
     const auto why = fault(answer);
     if (why.empty()) return answer;
     if (!typed) throw std::runtime_error(why);
-    out_ << why << "\n";
+    output_ << why << "\n";
   }
 }
 

@@ -1,4 +1,4 @@
-// Asks a person at a terminal for what `onceguard init` was not told by flags.
+// Asks a person at a terminal for what `onceguard init` is not in flags.
 #pragma once
 #include <functional>
 #include <istream>
@@ -9,7 +9,7 @@ namespace onceguard::cli {
 
 class questions {
  public:
-  questions(std::istream& in, std::ostream& out) : in_(in), out_(out) {}
+  questions(std::istream& input, std::ostream& output) : input_(input), output_(output) {}
 
   /// The line that is typed, or the proposal if it is empty. Asks again while `fault` finds one;
   /// the end of the input takes the proposal. Throws std::runtime_error if that has a fault, too.
@@ -17,8 +17,8 @@ class questions {
                                 const std::function<std::string(const std::string&)>& fault);
 
  private:
-  std::istream& in_;
-  std::ostream& out_;
+  std::istream& input_;
+  std::ostream& output_;
 };
 
 }  // namespace onceguard::cli

@@ -51,14 +51,14 @@ std::optional<std::int64_t> life_of(std::string_view authorization, std::int64_t
 }
 
 diagnosis report_signed(const std::string& scheme, const credential_facts& known,
-                        const std::string& how) {
+                        const std::string& sign) {
   const auto stays = scope_of_scheme(scheme);
   const bool taken = known.scope != "credential";
   if (taken) {
-    return {grade::ok, credentials_id, how + ", and the scope is " + known.scope, {}};
+    return {grade::ok, credentials_id, sign + ", and the scope is " + known.scope, {}};
   }
   const auto text =
-      how + ": with scope = \"credential\" a request with a key gets 400 scope-missing";
+      sign + ": with scope = \"credential\" a request with a key gets 400 scope-missing";
   return {grade::warning, credentials_id, text,
           (stays.empty() ? "take the part that stays, scope = \"auth-param:NAME\""
                          : "scope = \"" + std::string(stays) + "\"") +
@@ -72,10 +72,10 @@ class credential_examination {
   diagnoses run() && {
     for (const auto& sample : known_.samples) one(sample);
     if (out_.empty()) rotation();
-    if (out_.empty() && !known_.asked.empty()) {
+    if (out_.empty() && !known_.scheme.empty()) {
       out_.push_back(report_signed(
-          known_.asked, known_,
-          "the service asks for " + known_.asked + ", which is signed anew for each request"));
+          known_.scheme, known_,
+          "the service asks for " + known_.scheme + ", which is signed anew for each request"));
     }
     if (out_.empty() && !known_.samples.empty()) {
       out_.push_back({grade::ok,
@@ -135,7 +135,7 @@ std::string_view scope_of_scheme(std::string_view scheme) {
   return found == scopes_of_schemes.end() ? std::string_view() : found->second;
 }
 
-std::string signed_scheme(const upstream_look& seen) {
+std::string signed_scheme(const upstream_poll& seen) {
   for (const auto& one : seen.answers) {
     for (const auto& [name, value] : one.fields) {
       if (!base::iequals(name, "WWW-Authenticate")) continue;
@@ -146,7 +146,7 @@ std::string signed_scheme(const upstream_look& seen) {
   return {};
 }
 
-std::string cookie_of(const upstream_look& seen) {
+std::string cookie_of(const upstream_poll& seen) {
   for (const auto& one : seen.answers) {
     const auto set = one.field("Set-Cookie");
     if (const auto equals = set.find('='); equals != set.npos) {

@@ -101,7 +101,7 @@ void examine_admin(const admin::admin_params& params, diagnoses& out) {
   }
 }
 
-std::string looked_path_fault(const std::string& text) {
+std::string poll_path_fault(const std::string& text) {
   const bool whole =
       std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
   return whole && text.starts_with('/') ? std::string() : "expected a path, such as /payments";
@@ -129,7 +129,7 @@ std::vector<std::string> paths_of(const doctor_request& request, const config::s
 /// Returns the scheme that the service asks for, if it is one that signs each request anew.
 std::string examine_upstreams(const doctor_request& request, const config::settings& settings,
                               diagnoses& out) {
-  std::string asked;
+  std::string scheme;
   const auto& gateway = settings.gateway;
   for (std::size_t i = 0; i < settings.routing.upstreams.size(); ++i) {
     const auto& upstream = settings.routing.upstreams[i];
@@ -138,11 +138,11 @@ std::string examine_upstreams(const doctor_request& request, const config::setti
       out.push_back(std::move(found));
       continue;
     }
-    const auto seen = look_at_upstream(upstream, gateway, paths_of(request, settings, i));
+    const auto seen = poll_upstream(upstream, gateway, paths_of(request, settings, i));
     add(out, examine_answers(seen, upstream.empty_body));
-    if (asked.empty()) asked = signed_scheme(seen);
+    if (scheme.empty()) scheme = signed_scheme(seen);
   }
-  return asked;
+  return scheme;
 }
 
 /// The lines of files that are named behind "@" stand for themselves.
@@ -163,9 +163,9 @@ std::vector<std::string> read_samples(const std::vector<std::string>& given) {
 }
 
 void examine_callers(const doctor_request& request, const config::settings& settings,
-                     std::string asked, diagnoses& out) {
+                     std::string scheme, diagnoses& out) {
   credential_facts known{.samples = read_samples(request.samples),
-                         .asked = std::move(asked),
+                         .scheme = std::move(scheme),
                          .scope = settings.defaults.scope.text(),
                          .schemes = settings.defaults.credential_schemes,
                          .now_s = base::system_clock().wall_ms() / 1'000};
@@ -255,7 +255,7 @@ void add_doctor_command(const command& added) {
              {"--strict", &request->strict, "A warning ends with 1, too"},
              {"--path", &request->paths,
               "Look at this path of the upstreams; none: at / and at those of the routes",
-              typed("PATH", looked_path_fault)},
+              typed("PATH", poll_path_fault)},
              {"--authorization", &request->samples,
               "A value of Authorization as a caller sends it, or @FILE with a line for each; of "
               "several tries of one caller, whether it changes. It is sent nowhere",

@@ -8,6 +8,7 @@
 #include "admin/client.hpp"
 #include "base/json_reader.hpp"
 #include "cli/command.hpp"
+#include "cli/diagnose/recommended_routes.hpp"
 #include "cli/diagnose/traffic.hpp"
 #include "cli/flags/admin_flags.hpp"
 #include "cli/store/store_work.hpp"
@@ -25,6 +26,7 @@ struct report_request {
   admin_flags admin;
   std::vector<std::string> files;
   bool json = false;
+  bool toml = false;
 };
 
 result<traffic> ask_gateway(const admin::admin_target& target) {
@@ -157,6 +159,10 @@ int run_report(const report_request& request) {
               << (remote ? "; do routes have observe = true?\n" : "\n");
     return exit_not_found;
   }
+  if (request.toml) {
+    std::cout << recommended_routes(*seen);
+    return exit_ok;
+  }
   print_page(*seen);
   return exit_ok;
 }
@@ -168,7 +174,11 @@ void add_report_command(const command& added) {
   add_admin_flags(added, request->admin,
                   "Read what the gateway with this admin listener has observed");
   added.add({{"FILE", &request->files, "A log of JSON lines; none: standard input", typed("")},
-             {"--json", &request->json, "As one JSON object"}});
+             {"--json", &request->json, "As one JSON object"},
+             {"--toml", &request->toml,
+              "Routes to paste into the configuration, with the evidence in comments; with --admin "
+              "also their scopes and fingerprints",
+              not_with("--json")}});
   added.runs([=] { return run_report(*request); });
 }
 

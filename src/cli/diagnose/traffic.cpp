@@ -35,6 +35,19 @@ numbers_by_name numbers(const json& object, const char* name) {
   return out;
 }
 
+path_traffic read_path(const json& object) {
+  path_traffic out;
+  out.path = base::text_in(object, "path");
+  out.requests = number(object, "requests");
+  out.with_key = number(object, "with_key");
+  out.tries = number(object, "tries");
+  out.differed = number(object, "differed");
+  out.spelled = number(object, "spelled");
+  out.differing = numbers(object, "differing");
+  out.callers = numbers(object, "callers");
+  return out;
+}
+
 route_traffic read_route(const json& object) {
   route_traffic out;
   out.requests = out.observed = number(object, "requests");
@@ -49,6 +62,9 @@ route_traffic read_route(const json& object) {
   out.would_be = numbers(object, "would_be");
   out.without_key = out.count(unguarded);
   out.problems = numbers(object, "problems");
+  for (const auto& path : base::list_in(object, "paths")) {
+    if (path.is_object()) out.paths.push_back(read_path(path));
+  }
   return out;
 }
 

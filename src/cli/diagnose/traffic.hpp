@@ -16,6 +16,18 @@ namespace onceguard::cli {
 
 using numbers_by_name = std::map<std::string, std::uint64_t, std::less<>>;
 
+/// Of the requests of one beginning of a path: what routes are recommended from.
+struct path_traffic {
+  std::string path;
+  std::uint64_t requests = 0;
+  std::uint64_t with_key = 0;
+  std::uint64_t tries = 0;     ///< a key came again
+  std::uint64_t differed = 0;  ///< of them: anything was another
+  std::uint64_t spelled = 0;   ///< of them: only the spelling of the JSON was
+  numbers_by_name differing;   ///< "json:/sent_at", "header:authorization", "body"
+  numbers_by_name callers;     ///< "Authorization: Bearer", "Cookie: sid", "X-User"
+};
+
 struct route_traffic {
   std::uint64_t requests = 0;
   std::uint64_t observed = 0;  ///< of them: passed by `observe = true`
@@ -30,6 +42,7 @@ struct route_traffic {
   numbers_by_name outcomes;             ///< of guarded requests
   numbers_by_name would_be;             ///< of observed requests
   numbers_by_name problems;             ///< of refusals
+  std::vector<path_traffic> paths;      ///< of a gateway's own counts alone
 
   /// Guarded and observed ones.
   [[nodiscard]] std::uint64_t count(std::string_view outcome) const;

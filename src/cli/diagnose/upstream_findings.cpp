@@ -17,7 +17,7 @@ using base::diagnoses;
 using base::diagnosis;
 using grade = diagnosis::grade;
 
-std::string place_of(const looked_answer& one) { return one.method + " " + one.path; }
+std::string request_text(const polled_answer& one) { return one.method + " " + one.path; }
 
 /// Servers by a word in `Server` or `X-Powered-By`, and what is to be known of each.
 struct known_server {
@@ -44,7 +44,7 @@ constexpr std::array servers{
     known_server{"uvicorn", grade::ok, "uvicorn", ""},
 };
 
-std::vector<base::field> fields_of(const looked_answer& one) {
+std::vector<base::field> fields_of(const polled_answer& one) {
   std::vector<base::field> out;
   for (const auto& [name, value] : one.fields) out.push_back({name, value});
   return out;
@@ -76,7 +76,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> proxy_pag
 
 class answer_examination {
  public:
-  answer_examination(const upstream_look& seen, gateway::empty_framing empty_body)
+  answer_examination(const upstream_poll& seen, gateway::empty_framing empty_body)
       : seen_(seen), empty_body_(empty_body) {}
 
   diagnoses run() && {
@@ -89,13 +89,13 @@ class answer_examination {
     length();
     coding();
     clock();
-    looks();
+    requests();
     return std::move(out_);
   }
 
  private:
   template <class Test>
-  [[nodiscard]] const looked_answer* first(const Test& test) const {
+  [[nodiscard]] const polled_answer* first(const Test& test) const {
     const auto found = std::find_if(seen_.answers.begin(), seen_.answers.end(), test);
     return found == seen_.answers.end() ? nullptr : &*found;
   }
@@ -149,16 +149,16 @@ class answer_examination {
       return one.status == 502 || one.status == 503 || one.status == 504;
     });
     if (failed == nullptr) return;
-    std::string whose = "the service itself, or a proxy";
+    std::string owner = "the service itself, or a proxy";
     for (const auto& other : seen_.answers) {
       if (other.status != failed->status) continue;
       for (const auto& [page, name] : proxy_pages) {
-        if (has_word(other.beginning, page)) whose = name;
+        if (has_word(other.beginning, page)) owner = name;
       }
     }
     add(grade::warning, "upstream-status",
-        " answers " + place_of(*failed) + " with " + std::to_string(failed->status) +
-            ", which is of " + whose,
+        " answers " + request_text(*failed) + " with " + std::to_string(failed->status) +
+            ", which is of " + owner,
         "start the service that stands behind it; what a 503 of a proxy means: docs/proxies.md");
   }
 
@@ -169,7 +169,7 @@ class answer_examination {
     });
     if (moved == nullptr) return;
     const auto where = std::string(moved->field("Location"));
-    const auto text = " sends " + place_of(*moved) + " on to " + where + " (" +
+    const auto text = " sends " + request_text(*moved) + " on to " + where + " (" +
                       std::to_string(moved->status) + ")";
     if (moved->status == 301 || moved->status == 302) {
       return add(grade::warning, "upstream-redirect",
@@ -187,7 +187,7 @@ class answer_examination {
     if (old == nullptr) return;
     const bool set = empty_body_ == gateway::empty_framing::length;
     add(set ? grade::ok : grade::note, "upstream-version",
-        " answers " + place_of(*old) +
+        " answers " + request_text(*old) +
             " with HTTP/1.0, which knows no chunks: a guarded request without a body goes as " +
             (set ? "Content-Length: 0" : "an empty chunk"),
         set ? "" : "set empty_body = \"length\" in its [[upstream]], or use a server of HTTP/1.1");
@@ -199,7 +199,7 @@ class answer_examination {
     });
     if (endless == nullptr) return;
     add(grade::warning, "upstream-length",
-        " answers " + place_of(*endless) +
+        " answers " + request_text(*endless) +
             " without a length: such an answer is not kept, and a repeat gets 409 "
             "answer-not-kept, though nothing runs twice",
         "send Content-Length (in PHP header('Content-Length: ' . strlen($body))), or use a server "
@@ -211,7 +211,7 @@ class answer_examination {
         first([](const auto& one) { return !one.field("Content-Encoding").empty(); });
     if (coded == nullptr) return;
     add(grade::note, "upstream-coding",
-        " answers " + place_of(*coded) + " in the coding " +
+        " answers " + request_text(*coded) + " in the coding " +
             std::string(coded->field("Content-Encoding")) +
             ": the first answer is replayed in it, and rules on its JSON can't read it",
         "let clients send the same Accept-Encoding at each try, as they do; see docs/proxies.md, "
@@ -236,23 +236,23 @@ class answer_examination {
     }
   }
 
-  void looks() {
+  void requests() {
     std::string text;
     for (const auto& one : seen_.answers) {
-      text +=
-          (text.empty() ? " was asked " : ", ") + place_of(one) + ": " + std::to_string(one.status);
+      text += (text.empty() ? " was asked " : ", ") + request_text(one) + ": " +
+              std::to_string(one.status);
     }
-    add(grade::ok, "upstream-looks", text + "; nothing else was sent", {});
+    add(grade::ok, "upstream-requests", text + "; nothing else was sent", {});
   }
 
-  const upstream_look& seen_;
+  const upstream_poll& seen_;
   const gateway::empty_framing empty_body_;
   diagnoses out_;
 };
 
 }  // namespace
 
-diagnoses examine_answers(const upstream_look& seen, gateway::empty_framing empty_body) {
+diagnoses examine_answers(const upstream_poll& seen, gateway::empty_framing empty_body) {
   return answer_examination(seen, empty_body).run();
 }
 

@@ -20,7 +20,9 @@ constexpr auto question =
     "SELECT pg_catalog.current_setting('server_version'), pg_catalog.pg_backend_pid(),"
     " (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint,"
     " pg_catalog.current_setting('fsync'), pg_catalog.current_setting('full_page_writes'),"
-    " pg_catalog.current_setting('max_connections')";
+    " pg_catalog.current_setting('max_connections'),"
+    " (SELECT count(*) FROM pg_catalog.pg_stat_replication),"
+    " pg_catalog.current_setting('synchronous_standby_names')";
 
 std::string id_of(std::string_view subject) { return diagnosis_id(store_role::truth, subject); }
 
@@ -71,6 +73,37 @@ void examine_connections(std::size_t wanted, std::int64_t most, base::diagnoses&
                  "lower [store] connections, or raise max_connections"});
 }
 
+/// Release notes of 14.4: an index that was built CONCURRENTLY may lack rows.
+void examine_version(const char* version, base::diagnoses& out) {
+  if (!is_faulty(version, {"14.0", "14.4"})) return;
+  out.push_back({grade::warning, id_of("version"),
+                 "PostgreSQL " + std::string(version) +
+                     ": an index that was built or rebuilt CONCURRENTLY may lack rows, and a key "
+                     "that is not found runs again",
+                 "update to 14.4 or later, and type: REINDEX SCHEMA of the store"});
+}
+
+/// The store's own commits are synchronous, whatever the server's synchronous_commit is; whether
+/// they wait for a standby is up to the server.
+void examine_replication(std::int64_t standbys, std::string_view waited_for, base::diagnoses& out) {
+  const auto number = std::to_string(standbys) + (standbys == 1 ? " standby" : " standbys");
+  if (!waited_for.empty()) {
+    return out.push_back(
+        {grade::ok,
+         id_of("replication"),
+         number + "; commits wait for " + std::string(waited_for) + " (synchronous_standby_names)",
+         {}});
+  }
+  if (standbys == 0) {
+    return out.push_back({grade::ok, id_of("replication"), "no standby follows the server", {}});
+  }
+  out.push_back({grade::warning, id_of("replication"),
+                 number + ", and no commit waits for one: a failover loses the last records, and "
+                          "what they guard runs again",
+                 "set synchronous_standby_names, and [gateway] state_dir, by which the loss is "
+                 "noticed; see docs/postgresql.md"});
+}
+
 void examine_server(const conninfo& where, const store_params& params, base::diagnoses& out) {
   const auto connection = connect(where, params.timeout).handle;
   const auto sent = params.clock->wall_ms();
@@ -89,6 +122,8 @@ void examine_server(const conninfo& where, const store_params& params, base::dia
   examine_pooler(connection.get(), number(value(1)), out);
   examine_durability(value(3), value(4), out);
   examine_connections(params.connections, number(value(5)), out);
+  examine_version(value(0), out);
+  examine_replication(number(value(6)), value(7), out);
 }
 
 }  // namespace

@@ -86,6 +86,16 @@ diagnosis examine_persistence(const server_facts& facts) {
           "(docs/tiered.md)"};
 }
 
+/// Release notes of 7.0.5 and 7.0.11: the append-only file was not flushed in some cases.
+void examine_version(const server_facts& facts, base::diagnoses& out) {
+  if (facts.append_only != "yes" || !is_faulty(facts.version, {"7.0.0", "7.0.11"})) return;
+  out.push_back({grade::warning, diagnosis_id(store_role::truth, "version"),
+                 "Redis " + facts.version +
+                     " leaves out some flushes of its append-only file: a crash of its machine "
+                     "may lose what was acknowledged",
+                 "update to 7.0.11 or later"});
+}
+
 void examine_server(const address& address, const store_params& params, store_role role,
                     base::diagnoses& out) {
   const auto seen = read_server(address, params);
@@ -99,7 +109,9 @@ void examine_server(const address& address, const store_params& params, store_ro
   out.front().text += " (Redis " + seen->facts.version + ")";
   out.push_back(diagnose_clock(role, seen->ahead, seen->round_trip));
   out.push_back(examine_eviction(seen->facts, role));
-  if (role == store_role::truth) out.push_back(examine_persistence(seen->facts));
+  if (role != store_role::truth) return;
+  out.push_back(examine_persistence(seen->facts));
+  examine_version(seen->facts, out);
 }
 
 diagnosis examine_durability(const store& opened) {

@@ -1,10 +1,12 @@
 #include "store/sqlite/examine.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <sqlite3.h>
@@ -110,6 +112,38 @@ diagnosis examine_file_system(const std::string& folder) {
   }
 }
 
+/// sqlite.org/wal.html, "The WAL-Reset Bug". The sessions of this program avoid it (decision 0019).
+void examine_version(base::diagnoses& out) {
+  constexpr std::array faulty{faulty_versions{"3.7.0", "3.44.6"},
+                              faulty_versions{"3.45.0", "3.50.7"},
+                              faulty_versions{"3.51.0", "3.51.3"}};
+  const std::string_view version = sqlite3_libversion();
+  if (std::none_of(faulty.begin(), faulty.end(),
+                   [&](const auto& one) { return is_faulty(version, one); })) {
+    return;
+  }
+  out.push_back({grade::note, id_of("version"),
+                 "SQLite " + std::string(version) +
+                     " may lose commits when two programs checkpoint one file (its WAL-reset "
+                     "bug); onceguard's own don't",
+                 "let no other program open the file beside a gateway; see docs/backup/sqlite.md"});
+}
+
+/// Answers may hold what only their caller should see.
+void examine_rights(const std::string& path, const std::string& folder, base::diagnoses& out) {
+  struct ::stat file {};
+  struct ::stat parent {};
+  if (::stat(path.c_str(), &file) != 0 || ::stat(folder.c_str(), &parent) != 0) return;
+  const bool open = (file.st_mode & S_IROTH) != 0 && (parent.st_mode & S_IXOTH) != 0;
+  if (!open) {
+    return out.push_back({grade::ok, id_of("rights"), path + " is not for every user to read", {}});
+  }
+  out.push_back(
+      {grade::note, id_of("rights"),
+       path + ": every user of this machine can read the stored answers",
+       "chmod o-x the directory, or start the gateway with umask 027 (UMask= of systemd)"});
+}
+
 }  // namespace
 
 base::diagnoses examine(const sqlite_params& params) {
@@ -118,6 +152,8 @@ base::diagnoses examine(const sqlite_params& params) {
   const auto folder = std::filesystem::path(*path).parent_path().string();
   base::diagnoses out{examine_file(params, *path), examine_room(folder),
                       examine_file_system(folder)};
+  examine_version(out);
+  examine_rights(*path, folder, out);
   // Of a file that a gateway would still make or migrate, nothing is opened for writing.
   if (out.front().level == grade::ok && size_of(*path) > 0) {
     if (const auto opened = sqlite_store::open(params)) {

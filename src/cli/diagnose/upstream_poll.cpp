@@ -1,4 +1,4 @@
-#include "cli/diagnose/upstream_look.hpp"
+#include "cli/diagnose/upstream_poll.hpp"
 
 #include <chrono>
 
@@ -21,12 +21,12 @@ using grade = diagnosis::grade;
 
 constexpr auto certificates =
     "correct tls_ca, tls_name, tls_certificate or tls_key of its [[upstream]]";
-constexpr std::size_t looked_body_max = 64 * 1024;  // of an answer's body
+constexpr std::size_t polled_body_max = 64 * 1024;  // of an answer's body
 constexpr std::size_t read_piece = 4'096;
 
-class upstream_looking {
+class upstream_polling {
  public:
-  upstream_looking(const gateway::upstream_params& upstream, const gateway::gateway_params& params,
+  upstream_polling(const gateway::upstream_params& upstream, const gateway::gateway_params& params,
                    const std::vector<std::string>& paths)
       : upstream_(upstream),
         paths_(paths),
@@ -35,7 +35,7 @@ class upstream_looking {
     found_.title = upstream.name + " (" + text_of(upstream.address) + ")";
   }
 
-  upstream_look run() {
+  upstream_poll run() {
     asio::co_spawn(io_, ask_all(), base::rethrow);
     // An upstream may answer without an end.
     io_.run_for(4 * timeout_);
@@ -81,9 +81,9 @@ class upstream_looking {
     const auto sent = base::system_clock().wall_ms();
     // Also after a failed write there may be an alert to read.
     static_cast<void>(co_await up.stream.write(text, timeout_));
-    looked_answer answer{.method = std::move(method), .path = std::move(path)};
+    polled_answer answer{.method = std::move(method), .path = std::move(path)};
     bool has_head = false;
-    while (answer.beginning.size() < looked_body_max) {
+    while (answer.beginning.size() < polled_body_max) {
       const auto got = up.reader.next();
       if (got == http1::progress::head && up.reader.head().status >= 200) {
         take_head(up.reader.head(), sent, answer);
@@ -108,7 +108,7 @@ class upstream_looking {
     if (has_head) found_.answers.push_back(std::move(answer));
   }
 
-  static void take_head(const http1::head& head, std::int64_t sent, looked_answer& out) {
+  static void take_head(const http1::head& head, std::int64_t sent, polled_answer& out) {
     out.arrived_ms = base::system_clock().wall_ms();
     out.taken_ms = out.arrived_ms - sent;
     out.status = head.status;
@@ -145,22 +145,22 @@ class upstream_looking {
   gateway::host_names names_;
   gateway::suspect_upstreams suspects_;
   gateway::upstream_pool pool_;
-  upstream_look found_;
+  upstream_poll found_;
 };
 
 }  // namespace
 
-std::string_view looked_answer::field(std::string_view name) const {
+std::string_view polled_answer::field(std::string_view name) const {
   for (const auto& [known, value] : fields) {
     if (base::iequals(known, name)) return value;
   }
   return {};
 }
 
-upstream_look look_at_upstream(const gateway::upstream_params& upstream,
-                               const gateway::gateway_params& params,
-                               const std::vector<std::string>& paths) {
-  return upstream_looking(upstream, params, paths).run();
+upstream_poll poll_upstream(const gateway::upstream_params& upstream,
+                            const gateway::gateway_params& params,
+                            const std::vector<std::string>& paths) {
+  return upstream_polling(upstream, params, paths).run();
 }
 
 }  // namespace onceguard::cli

@@ -12,7 +12,7 @@
 namespace onceguard::cli {
 
 /// What came to one of them.
-struct looked_answer {
+struct polled_answer {
   std::string method;
   std::string path;  ///< as asked, without the path of the upstream's URL
   std::uint16_t status = 0;
@@ -27,9 +27,9 @@ struct looked_answer {
   [[nodiscard]] std::string_view field(std::string_view name) const;
 };
 
-struct upstream_look {
+struct upstream_poll {
   std::string title;  ///< its name and address
-  std::vector<looked_answer> answers;
+  std::vector<polled_answer> answers;
   /// Why there is no answer to the first request.
   std::optional<base::diagnosis> obstacle;
 };
@@ -39,8 +39,8 @@ inline constexpr const char* harmless_methods[]{"HEAD", "GET", "OPTIONS"};
 
 /// Asks for each path. Of a body only the beginning is read. A path that gives no answer in time is
 /// left out, unless it is the first.
-[[nodiscard]] upstream_look look_at_upstream(const gateway::upstream_params& upstream,
-                                             const gateway::gateway_params& params,
-                                             const std::vector<std::string>& paths);
+[[nodiscard]] upstream_poll poll_upstream(const gateway::upstream_params& upstream,
+                                          const gateway::gateway_params& params,
+                                          const std::vector<std::string>& paths);
 
 }  // namespace onceguard::cli
