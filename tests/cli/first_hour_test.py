@@ -222,6 +222,17 @@ def test_a_password_is_for_its_user_alone(onceguard, tmp_path, store, mode):
     assert stat.S_IMODE(os.stat(file).st_mode) == mode
 
 
+def test_a_password_that_every_user_can_read_is_a_warning(onceguard, tmp_path):
+    file = tmp_path / "x.toml"
+    file.write_text('[gateway]\nlisten = "127.0.0.1:0"\n'
+                    '[store]\nurl = "postgresql://me:secret@127.0.0.1:9/x"\n')
+    for mode, level in ((0o644, ["warning"]), (0o640, [])):
+        file.chmod(mode)
+        done = run_doctor(onceguard, "--json", "--config", file)
+        found = Report(done).all("configuration-rights")
+        assert [one["level"] for one in found] == level and "secret" not in done.stdout, found
+
+
 @pytest.mark.parametrize("words, code, text", [
     ([], 2, "--upstream"),
     (["--upstream", "ftp://x"], 2, "ftp"),

@@ -2,11 +2,13 @@
 #include <array>
 #include <fstream>
 #include <iostream>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
 #include "admin/tokens.hpp"
 #include "base/clock.hpp"
+#include "cli/begin/init_file.hpp"
 #include "cli/command.hpp"
 #include "cli/diagnose/credential_findings.hpp"
 #include "cli/diagnose/running_gateway.hpp"
@@ -177,6 +179,15 @@ void examine_callers(const doctor_request& request, const config::settings& sett
   add(out, examine_credentials(known));
 }
 
+/// Of a file with the password of the store in it.
+void examine_secrecy(const std::string& file, diagnoses& out) {
+  struct ::stat found {};
+  if (file.empty() || ::stat(file.c_str(), &found) != 0 || (found.st_mode & S_IROTH) == 0) return;
+  out.push_back({grade::warning, "configuration-rights",
+                 file + " has a password in it, and every user of this machine can read it",
+                 "chmod o-r, or take url_file; see docs/operations.md, Passwords"});
+}
+
 diagnoses examine(const config::loaded& read, const doctor_request& request) {
   const auto& settings = read.values;
   diagnoses out;
@@ -231,14 +242,16 @@ void print_text(const diagnoses& found) {
 }
 
 int run_doctor(const given_flags& given, const doctor_request& request) {
-  const auto read = config::load(sources_of(given, false));
+  const auto source = sources_of(given, false);
+  const auto read = config::load(source);
   if (!read.ok()) {
     for (const auto& r : read.remarks) {
       if (r.weight == config::remark::grade::fault) std::cerr << r.text() << "\n";
     }
     return exit_configuration;
   }
-  const auto found = examine(read, request);
+  auto found = examine(read, request);
+  if (has_password(read.values.store.url)) examine_secrecy(source.file, found);
   request.json ? print_json(found) : print_text(found);
   if (std::any_of(found.begin(), found.end(), [](const auto& one) { return one.out_of_reach; })) {
     return exit_store;
