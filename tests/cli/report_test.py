@@ -232,6 +232,7 @@ def test_routes_to_paste_from_what_was_observed(start_gateway, own_upstream, rec
         send("/refunds/17", key, b'{ "id": 1 }', ("Cookie", "theme=x; sid=1"))
         send("/refunds/17", key, b'{"id":1}', ("Cookie", "theme=x; sid=1"))
         send("/gifts", fresh_key(), b"{}", ("X-User", "ann"))
+        send("/bonus", fresh_key(), b"{}", ("X-Api-Key", "ann"))
         send("/visits", None, b"{}")
     reused = fresh_key()
     send("/changed", reused, b'{"amount":1}', BEARER)
@@ -255,7 +256,9 @@ def test_routes_to_paste_from_what_was_observed(start_gateway, own_upstream, rec
         'fingerprint_omit = ["/sent_at"]']
     refunds = route_of(text, "/refunds")
     assert 'scope = "cookie:sid"' in refunds and 'fingerprint = "json"' in refunds
-    assert 'scope = "header:X-User"' in route_of(text, "/gifts")
+    gifts = route_of(text, "/gifts")
+    assert '# scope = "header:X-User"' in gifts and 'scope = "credential"' in gifts, "a name"
+    assert 'scope = "header:X-Api-Key"' in route_of(text, "/bonus"), "a secret"
     assert "# /visits: 3 requests, none with a key that could be used; guarding changes nothing " \
         "there" in text
     changed = route_of(text, "/changed")

@@ -7,7 +7,7 @@ import pytest
 
 from support.gateway import clean_environment
 
-COMMANDS = ("gateway, consume, relay, exec, mcp, demo, send, health, check, doctor, explain, "
+COMMANDS = ("gateway, consume, relay, exec, mcp, demo, send, health, init, check, doctor, explain, "
             "advise, conformance, keys, messages, stats, report, reconcile, sweep, migrate, "
             "backup, restore")
 BELOW_KEYS = "list, show, release, complete, export, import"

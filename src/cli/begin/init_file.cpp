@@ -10,7 +10,7 @@
 namespace onceguard::cli {
 namespace {
 
-constexpr std::array<std::pair<callers_kind, std::string_view>, 5> kinds{
+constexpr std::array<std::pair<callers_kind, std::string_view>, 5> callers_kinds{
     {{callers_kind::authorization, "authorization"},
      {callers_kind::cookie, "cookie"},
      {callers_kind::signature, "signed"},
@@ -197,14 +197,15 @@ class init_writer {
 }  // namespace
 
 std::string_view name_of(callers_kind kind) {
-  return std::find_if(kinds.begin(), kinds.end(), [&](auto& one) { return one.first == kind; })
+  return std::find_if(callers_kinds.begin(), callers_kinds.end(),
+                      [&](auto& one) { return one.first == kind; })
       ->second;
 }
 
 std::optional<callers_kind> find_callers_kind(std::string_view name) {
-  const auto* found =
-      std::find_if(kinds.begin(), kinds.end(), [&](auto& one) { return one.second == name; });
-  if (found == kinds.end()) return std::nullopt;
+  const auto* found = std::find_if(callers_kinds.begin(), callers_kinds.end(),
+                                   [&](auto& one) { return one.second == name; });
+  if (found == callers_kinds.end()) return std::nullopt;
   return found->first;
 }
 

@@ -20,7 +20,7 @@ using base::diagnoses;
 using base::diagnosis;
 using grade = diagnosis::grade;
 
-constexpr const char* credentials_id = "credentials";
+constexpr const char* credentials_finding_id = "credentials";
 constexpr const char* credentials_page = "docs/operations.md, Short-lived credentials";
 
 /// As the table in docs/operations.md has them.
@@ -55,11 +55,11 @@ diagnosis report_signed(const std::string& scheme, const credential_facts& known
   const auto stays = scope_of_scheme(scheme);
   const bool taken = known.scope != "credential";
   if (taken) {
-    return {grade::ok, credentials_id, sign + ", and the scope is " + known.scope, {}};
+    return {grade::ok, credentials_finding_id, sign + ", and the scope is " + known.scope, {}};
   }
   const auto text =
       sign + ": with scope = \"credential\" a request with a key gets 400 scope-missing";
-  return {grade::warning, credentials_id, text,
+  return {grade::warning, credentials_finding_id, text,
           (stays.empty() ? "take the part that stays, scope = \"auth-param:NAME\""
                          : "scope = \"" + std::string(stays) + "\"") +
               ", with replay_check or trusted_proxies; see " + credentials_page};
@@ -79,7 +79,7 @@ class credential_examination {
     }
     if (out_.empty() && !known_.samples.empty()) {
       out_.push_back({grade::ok,
-                      credentials_id,
+                      credentials_finding_id,
                       std::to_string(known_.samples.size()) +
                           (known_.samples.size() == 1 ? " credential was" : " credentials were") +
                           " looked at: nothing in it changes from try to try",
@@ -100,7 +100,7 @@ class credential_examination {
     constexpr std::int64_t day = 86'400;
     const auto life = life_of(sample, known_.now_s);
     if (!life || *life >= day || known_.scope != "credential") return;
-    out_.push_back({grade::warning, credentials_id,
+    out_.push_back({grade::warning, credentials_finding_id,
                     "the token lives for " + std::to_string(*life) +
                         " s: a retry with the next one is a stranger with scope = \"credential\", "
                         "and runs again",
@@ -113,7 +113,7 @@ class credential_examination {
   void rotation() {
     const std::set<std::string> different(known_.samples.begin(), known_.samples.end());
     if (different.size() < 2 || known_.scope != "credential") return;
-    out_.push_back({grade::warning, credentials_id,
+    out_.push_back({grade::warning, credentials_finding_id,
                     std::to_string(different.size()) +
                         " different credentials of one caller: with scope = \"credential\" a retry "
                         "with another one is a stranger, and runs again",

@@ -11,11 +11,10 @@
 namespace onceguard::cli {
 namespace {
 
-constexpr auto npos = std::string::npos;
-constexpr std::string_view authorization = "Authorization: ";
-constexpr std::string_view cookie = "Cookie: ";
-constexpr std::string_view member = "json:";
-constexpr std::string_view header = "header:";
+constexpr std::string_view authorization_prefix = "Authorization: ";
+constexpr std::string_view cookie_prefix = "Cookie: ";
+constexpr std::string_view member_prefix = "json:";
+constexpr std::string_view header_prefix = "header:";
 
 std::string number_text(std::uint64_t number, const char* unit) {
   return std::to_string(number) + " " + unit + (number == 1 ? "" : "s");
@@ -90,27 +89,34 @@ class route_writer {
 
   void scope() {
     const auto* const known =
-        common_source([](const auto& name) { return name.starts_with(authorization); });
-    if (known != nullptr) return scope_of_authorization(known->substr(authorization.size()));
+        common_source([](const auto& name) { return name.starts_with(authorization_prefix); });
+    if (known != nullptr) return scope_of_authorization(known->substr(authorization_prefix.size()));
     const auto* const session =
-        common_source([](const auto& name) { return name.starts_with(cookie); });
+        common_source([](const auto& name) { return name.starts_with(cookie_prefix); });
     const auto* const other = common_source([](const auto& name) {
-      return !name.starts_with(authorization) && !name.starts_with(cookie) &&
+      return !name.starts_with(authorization_prefix) && !name.starts_with(cookie_prefix) &&
              name.find(' ') == name.npos;
     });
-    if (other != nullptr && session == nullptr) {
-      comment("all have it; a proxy must set it, and take it out of what clients send");
-      if (const auto times = differing(std::string(header) + lower(*other)); times != 0) {
-        comment("it differed between tries of one key " + number_text(times, "time"));
-      }
-      return set("scope", json_string("header:" + *other));
-    }
+    if (other != nullptr && session == nullptr) return scope_of_header(*other);
     if (session != nullptr) {
-      return set("scope", json_string("cookie:" + session->substr(cookie.size())));
+      return set("scope", json_string("cookie:" + session->substr(cookie_prefix.size())));
     }
     comment(
         "no one source is in all requests; who has no Authorization is told apart by all its "
         "headers");
+    set("scope", "\"credential\"");
+  }
+
+  /// A secret can't be written by somebody else; a name can, unless a proxy sees to it.
+  void scope_of_header(const std::string& name) {
+    if (const auto times = differing(std::string(header_prefix) + lower(name)); times != 0) {
+      comment(name + " was another at " + number_text(times, "repeat"));
+    }
+    const auto plain = lower(name);
+    const bool secret = plain.find("key") != plain.npos || plain.find("token") != plain.npos;
+    if (secret) return set("scope", json_string("header:" + name));
+    comment("all have " + name + "; where a proxy sets it, and takes it out of what clients send:");
+    comment("scope = " + json_string("header:" + name));
     set("scope", "\"credential\"");
   }
 
@@ -134,9 +140,10 @@ class route_writer {
     std::vector<std::string> omitted;
     bool other = false;
     for (const auto& [name, count] : seen_.differing) {
-      if (!name.starts_with(member)) continue;
-      const auto pointer = name.substr(member.size());
-      if (is_of_try(pointer) && terminal_text(pointer) == pointer && pointer.find('\n') == npos) {
+      if (!name.starts_with(member_prefix)) continue;
+      const auto pointer = name.substr(member_prefix.size());
+      if (is_of_try(pointer) && terminal_text(pointer) == pointer &&
+          pointer.find('\n') == pointer.npos) {
         omitted.push_back(pointer);
         continue;
       }

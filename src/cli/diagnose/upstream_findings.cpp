@@ -22,26 +22,20 @@ std::string request_text(const polled_answer& one) { return one.method + " " + o
 /// Servers by a word in `Server` or `X-Powered-By`, and what is to be known of each.
 struct known_server {
   std::string_view word;
-  grade level;
   std::string_view text;
-  std::string_view remedy;
+  std::string_view remedy;  ///< empty: there is nothing to mend
 };
-constexpr std::array servers{
-    known_server{"werkzeug", grade::note,
-                 "Flask's server for development: one connection for each request",
+constexpr std::array known_servers{
+    known_server{"werkzeug", "Flask's server for development: one connection for each request",
                  "gunicorn or uwsgi for more than a trial"},
-    known_server{
-        "caddy", grade::note,
-        "Caddy, which sends a request without a body again if its connection breaks, unless "
-        "it is chunked, as a guarded one is",
-        "keep its lb_retry_match off for guarded methods; see docs/proxies.md"},
-    known_server{"nginx", grade::note, "nginx, which may ask its next server",
+    known_server{"caddy",
+                 "Caddy, which sends a request without a body again if its connection breaks, "
+                 "unless it is chunked, as a guarded one is",
+                 "keep its lb_retry_match off for guarded methods; see docs/proxies.md"},
+    known_server{"nginx", "nginx, which may ask its next server",
                  "set its proxy_next_upstream off; see docs/proxies.md"},
-    known_server{"openresty", grade::note, "nginx, which may ask its next server",
+    known_server{"openresty", "nginx, which may ask its next server",
                  "set its proxy_next_upstream off; see docs/proxies.md"},
-    known_server{"php/", grade::ok, "PHP", ""},
-    known_server{"express", grade::ok, "Express", ""},
-    known_server{"uvicorn", grade::ok, "uvicorn", ""},
 };
 
 std::vector<base::field> fields_of(const polled_answer& one) {
@@ -126,7 +120,7 @@ class answer_examination {
         if (!base::iequals(field, "Server") && !base::iequals(field, "X-Powered-By")) continue;
         if (names.find(value) != names.npos) continue;
         names += (names.empty() ? "" : ", ") + value;
-        for (const auto& each : servers) {
+        for (const auto& each : known_servers) {
           if (has_word(value, each.word)) known.push_back(&each);
         }
       }
@@ -136,8 +130,7 @@ class answer_examination {
     std::string text = " names its server: " + names;
     std::string remedy;
     for (const auto* each : known) {
-      if (each->level == grade::ok) continue;
-      level = std::max(level, each->level);
+      level = grade::note;
       text += "; there is " + std::string(each->text);
       remedy += (remedy.empty() ? "" : "; ") + std::string(each->remedy);
     }

@@ -47,7 +47,8 @@ class upstream_polling {
  private:
   asio::awaitable<void> ask_all() {
     for (const auto& path : paths_) {
-      for (const auto* method : harmless_methods) {
+      for (const auto* each : harmless_methods) {
+        const std::string method(each);
         co_await ask(method, path);
         if (found_.obstacle) co_return;
       }
@@ -66,7 +67,7 @@ class upstream_polling {
   }
 
   /// On a connection of its own, which is closed before the end of a long answer.
-  asio::awaitable<void> ask(std::string method, std::string path) {
+  asio::awaitable<void> ask(const std::string& method, const std::string& path) {
     auto connection = co_await pool_.connect(upstream_.address);
     if (!connection) {
       if (found_.answers.empty()) {
@@ -81,7 +82,7 @@ class upstream_polling {
     const auto sent = base::system_clock().wall_ms();
     // Also after a failed write there may be an alert to read.
     static_cast<void>(co_await up.stream.write(text, timeout_));
-    polled_answer answer{.method = std::move(method), .path = std::move(path)};
+    polled_answer answer{.method = method, .path = path};
     bool has_head = false;
     while (answer.beginning.size() < polled_body_max) {
       const auto got = up.reader.next();
