@@ -100,6 +100,7 @@ def test_fastapi_with_another_slash(settled_in, key):
     service, gateway, report = settled_in("fastapi", "--callers", "authorization")
     said = report.one("upstream-redirect")
     assert said["level"] == "note" and "HEAD /orders on to " in said["text"]
+    assert said["remedy"].startswith("let clients send to /orders/ of the gateway")
     assert said["text"].partition(" (307)")[1] and "docs/first-hour.md" in said["remedy"]
     for answer in twice(gateway, key):
         assert answer.status == 307
@@ -313,3 +314,25 @@ def test_a_clock_and_a_coding_and_a_redirect_that_loses_the_order(onceguard, own
     said = report.one("upstream-requests")["text"]
     for look in ("HEAD /: ", "GET /: ", "OPTIONS /: ", "OPTIONS /pay: 301"):
         assert look in said, said
+
+
+def test_a_redirect_below_the_path_of_an_upstream(onceguard, own_upstream):
+    own_upstream.plan("/api/pay", {"status": 308, "headers": [["Location", "/api/pay/"]]})
+    done = run_doctor(onceguard, "--json", "--listen", "127.0.0.1:0", "--store", "memory:",
+                      "--upstream", f"{own_upstream.url}/api", "--path", "/pay")
+    assert Report(done).one("upstream-redirect")["remedy"].startswith("let clients send to /pay/ ")
+
+
+@pytest.mark.parametrize("location, level, text", [
+    ("http://elsewhere.test/pay/", "warning", "who follows goes past the gateway"),
+    ("/pay/", "note", "a POST and its key follow"),
+    ("/login", None, ""),
+])
+def test_where_a_redirect_leads(onceguard, own_upstream, location, level, text):
+    own_upstream.plan("/pay", {"status": 307, "headers": [["Location", location]]})
+    done = run_doctor(onceguard, "--json", "--listen", "127.0.0.1:0", "--store", "memory:",
+                      "--upstream", own_upstream.url, "--path", "/pay")
+    found = Report(done).all("upstream-redirect")
+    assert [one["level"] for one in found] == ([level] if level else []), found
+    assert all(text in one["text"] for one in found)
+    assert {one["method"] for one in own_upstream.requests()} == {"HEAD", "GET", "OPTIONS"}

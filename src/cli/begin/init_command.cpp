@@ -46,7 +46,9 @@ std::string name_fault(const std::string& text) {
 std::string no_fault(const std::string& /*text*/) { return {}; }
 
 config::loaded read_back(const std::string& text, const std::string& file) {
-  return config::load_text(text, {.file = file});
+  config::sources source;
+  source.file = file;
+  return config::load_text(text, source);
 }
 
 void print_remarks(const config::remarks& remarks) {

@@ -68,6 +68,27 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> proxy_pag
      {"<center>nginx", "nginx"},
      {"<center>openresty", "nginx"}}};
 
+/// The path of a Location, which may be a whole URL.
+std::string_view path_in(std::string_view location) {
+  const auto scheme = location.find("://");
+  if (scheme != location.npos) {
+    location.remove_prefix(std::min(location.find('/', scheme + 3), location.size()));
+  }
+  return location.substr(0, location.find_first_of("?#"));
+}
+
+std::string_view without_slash(std::string_view path) {
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
+
+/// Whether a redirect names one host, whatever host was asked.
+bool leads_past(const std::optional<polled_answer>& renamed) {
+  if (!renamed || !is_redirect(renamed->status)) return false;
+  const auto where = renamed->field("Location");
+  return where.find("://") != where.npos && where.find(another_host) == where.npos;
+}
+
 class answer_examination {
  public:
   answer_examination(const upstream_poll& seen, gateway::empty_framing empty_body)
@@ -155,24 +176,37 @@ class answer_examination {
         "start the service that stands behind it; what a 503 of a proxy means: docs/proxies.md");
   }
 
+  /// The place where a POST would go on, with its last slash or without, at this host or another.
   void redirect() {
-    const auto* moved = first([](const auto& one) {
-      return (one.status == 301 || one.status == 302 || one.status == 307 || one.status == 308) &&
-             !one.field("Location").empty();
+    const auto* moved = first([&](const auto& one) {
+      const auto whole = seen_.base_path + one.path;
+      const auto where = one.field("Location");
+      return is_redirect(one.status) && !where.empty() &&
+             without_slash(path_in(where)) == without_slash(whole);
     });
     if (moved == nullptr) return;
-    const auto where = std::string(moved->field("Location"));
-    const auto text = " sends " + request_text(*moved) + " on to " + where + " (" +
-                      std::to_string(moved->status) + ")";
+    const auto path = std::string(path_in(moved->field("Location"))).substr(seen_.base_path.size());
+    const auto text = " sends " + request_text(*moved) + " on to " +
+                      std::string(moved->field("Location")) + " (" + std::to_string(moved->status) +
+                      ")";
+    const auto remedy = "let clients send to " + path + " of the gateway";
+    if (leads_past(seen_.renamed)) {
+      return add(grade::warning, "upstream-redirect",
+                 text +
+                     ", whatever host it is asked as: who follows goes past the gateway, and "
+                     "nothing is guarded there",
+                 remedy +
+                     ", and give the service the gateway's address as its own; see "
+                     "docs/first-hour.md");
+    }
     if (moved->status == 301 || moved->status == 302) {
       return add(grade::warning, "upstream-redirect",
                  text + ": most clients make a GET of a POST there, and the order is lost",
-                 "let clients send to " + where +
-                     ", or let the service answer 308; see docs/first-hour.md");
+                 remedy + ", or let the service answer 308; see docs/first-hour.md");
     }
     add(grade::note, "upstream-redirect",
         text + ": a POST and its key follow, and both places count as one operation",
-        "let clients send to " + where + ", which spares them a turn; see docs/first-hour.md");
+        remedy + ", which spares them a turn; see docs/first-hour.md");
   }
 
   void version() {

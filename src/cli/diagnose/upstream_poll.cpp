@@ -32,6 +32,7 @@ class upstream_polling {
         paths_(paths),
         timeout_(params.connect_timeout),
         pool_(io_, params, names_, suspects_) {
+    found_.base_path = upstream.base_path;
     found_.title = upstream.name + " (" + text_of(upstream.address) + ")";
   }
 
@@ -46,19 +47,29 @@ class upstream_polling {
 
  private:
   asio::awaitable<void> ask_all() {
+    const auto host = authority_of(upstream_.address);
     for (const auto& path : paths_) {
       for (const auto* each : harmless_methods) {
         const std::string method(each);
-        co_await ask(method, path);
+        auto answer = co_await ask(method, path, host);
         if (found_.obstacle) co_return;
+        if (answer) found_.answers.push_back(std::move(*answer));
       }
+    }
+    for (const auto& one : found_.answers) {
+      const auto where = one.field("Location");
+      if (!is_redirect(one.status) || where.find("://") == where.npos) continue;
+      const std::string other(another_host);
+      found_.renamed = co_await ask(one.method, one.path, other);
+      co_return;
     }
   }
 
-  [[nodiscard]] std::string question(const std::string& method, const std::string& path) const {
+  [[nodiscard]] std::string question(const std::string& method, const std::string& path,
+                                     const std::string& host) const {
     std::string out;
     http1::append_request_line(out, method, upstream_.base_path + path);
-    http1::append_field(out, "Host", authority_of(upstream_.address));
+    http1::append_field(out, "Host", host);
     http1::append_field(out, "User-Agent", "onceguard-doctor");
     http1::append_field(out, "Accept", "*/*");
     http1::append_field(out, "Accept-Encoding", "gzip");
@@ -67,22 +78,26 @@ class upstream_polling {
   }
 
   /// On a connection of its own, which is closed before the end of a long answer.
-  asio::awaitable<void> ask(const std::string& method, const std::string& path) {
+  asio::awaitable<std::optional<polled_answer>> ask(const std::string& method,
+                                                    const std::string& path,
+                                                    const std::string& host) {
     auto connection = co_await pool_.connect(upstream_.address);
     if (!connection) {
       if (found_.answers.empty()) {
         found_.obstacle = {grade::fault, "upstream",
                            found_.title + ": " + connection.error().detail, certificates};
       }
-      co_return;
+      co_return std::nullopt;
     }
     auto& up = **connection;
     up.reader.answers_to(method);
-    const auto text = question(method, path);
+    const auto text = question(method, path, host);
     const auto sent = base::system_clock().wall_ms();
     // Also after a failed write there may be an alert to read.
     static_cast<void>(co_await up.stream.write(text, timeout_));
-    polled_answer answer{.method = method, .path = path};
+    polled_answer answer;
+    answer.method = method;
+    answer.path = path;
     bool has_head = false;
     while (answer.beginning.size() < polled_body_max) {
       const auto got = up.reader.next();
@@ -106,7 +121,8 @@ class upstream_polling {
         up.reader.commit(read.bytes);
       }
     }
-    if (has_head) found_.answers.push_back(std::move(answer));
+    if (!has_head) co_return std::nullopt;
+    co_return answer;
   }
 
   static void take_head(const http1::head& head, std::int64_t sent, polled_answer& out) {

@@ -28,14 +28,24 @@ struct polled_answer {
 };
 
 struct upstream_poll {
-  std::string title;  ///< its name and address
+  std::string title;      ///< its name and address
+  std::string base_path;  ///< the path of its URL, before each path
   std::vector<polled_answer> answers;
+  /// The first redirect to a whole URL, asked for once more as another host.
+  std::optional<polled_answer> renamed;
   /// Why there is no answer to the first request.
   std::optional<base::diagnosis> obstacle;
 };
 
 /// The requests that are sent for each path.
 inline constexpr const char* harmless_methods[]{"HEAD", "GET", "OPTIONS"};
+
+/// The host of `renamed`, which nobody has (RFC 6761).
+inline constexpr const char* another_host = "onceguard.invalid";
+
+[[nodiscard]] constexpr bool is_redirect(std::uint16_t status) noexcept {
+  return status == 301 || status == 302 || status == 307 || status == 308;
+}
 
 /// Asks for each path. Of a body only the beginning is read. A path that gives no answer in time is
 /// left out, unless it is the first.
