@@ -101,23 +101,27 @@ void read_members(std::string_view body, std::vector<request_part>& out) {
 
 /// The names of cookies that sessions are known by.
 void add_cookies(std::string_view cookies, std::vector<std::string>& out) {
-  constexpr std::array<std::string_view, 4> marks{"sess", "sid", "auth", "token"};
   while (!cookies.empty()) {
     const auto end = std::min(cookies.find(';'), cookies.size());
     const auto one = base::trim(cookies.substr(0, end));
     cookies.remove_prefix(std::min(end + 1, cookies.size()));
     const auto name = one.substr(0, one.find('='));
-    const auto plain = lower(name);
-    const bool session = std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) {
-      return plain.find(mark) != plain.npos;
-    });
-    if (session && base::is_token(name) && name.size() <= name_max) {
+    if (names_a_session(name) && base::is_token(name) && name.size() <= name_max) {
       out.push_back("Cookie: " + std::string(name));
     }
   }
 }
 
 }  // namespace
+
+bool names_a_session(std::string_view cookie) {
+  constexpr std::array<std::string_view, 4> marks{"sess", "sid", "auth", "token"};
+  constexpr std::array<std::string_view, 3> others{"csrf", "xsrf", "nonce"};
+  const auto plain = lower(cookie);
+  const auto has = [&](std::string_view mark) { return plain.find(mark) != plain.npos; };
+  return std::any_of(marks.begin(), marks.end(), has) &&
+         std::none_of(others.begin(), others.end(), has);
+}
 
 std::string path_beginning(std::string_view target) {
   constexpr std::size_t depth_max = 4;

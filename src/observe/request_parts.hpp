@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <onceguard/http_message.hpp>
@@ -29,5 +30,9 @@ struct request_parts {
 
 /// How the service may know the caller: "Authorization: Bearer", "Cookie: sid", "X-User".
 [[nodiscard]] std::vector<std::string> callers_of(const http::request& request);
+
+/// Whether a cookie of this name is that of a session, and so the same at each try. One against
+/// forged requests (csrftoken) is not, nor that of a balancer.
+[[nodiscard]] bool names_a_session(std::string_view cookie);
 
 }  // namespace onceguard::observing

@@ -257,11 +257,12 @@ def test_a_service_that_is_not_there_is_no_hindrance(onceguard, tmp_path):
 
 
 def test_a_person_is_asked(onceguard, own_upstream, tmp_path):
-    own_upstream.plan("/", {"headers": [["Set-Cookie", "basket=1; Path=/"]]})
+    own_upstream.plan("/", {"headers": [["Set-Cookie", "AWSALB=x"], ["Set-Cookie", "csrftoken=y"],
+                                        ["Set-Cookie", "basket_sid=1; Path=/"]]})
     terminal = Terminal([str(onceguard), "init"], clean_environment(), tmp_path)
     answers = [own_upstream.url, "", "", "sqlite:keys.db", "127.0.0.1:0"]
-    for question, answer in zip(["address", "Callers [cookie]", "name [basket]", "store", "Listen"],
-                                answers):
+    asked = ["address", "Callers [cookie]", "name [basket_sid]", "store", "Listen"]
+    for question, answer in zip(asked, answers):
         while question.encode() not in terminal.text.rpartition(b"\r\n")[2]:
             assert terminal.read(), terminal.text
         os.write(terminal.master, answer.encode() + b"\n")
@@ -269,7 +270,7 @@ def test_a_person_is_asked(onceguard, own_upstream, tmp_path):
     while terminal.read():
         pass
     text = (tmp_path / "onceguard.toml").read_text()
-    assert 'scope = "cookie:basket"' in text and 'url = "sqlite:keys.db"' in text
+    assert 'scope = "cookie:basket_sid"' in text and 'url = "sqlite:keys.db"' in text
     assert_no_remark(onceguard, tmp_path / "onceguard.toml")
     assert {one["method"] for one in own_upstream.requests()} == {"HEAD", "GET", "OPTIONS"}
 

@@ -120,6 +120,15 @@ TEST_F(compared, the_memory_for_names_and_paths_has_a_bound) {
   }
 }
 
+TEST(names_a_session, a_balancers_cookie_and_one_against_forgery_are_none) {
+  for (const auto* name : {"PHPSESSID", "sessionid", "connect.sid", "auth_token"}) {
+    EXPECT_TRUE(names_a_session(name)) << name;
+  }
+  for (const auto* name : {"AWSALB", "theme", "csrftoken", "XSRF-TOKEN", "__cf_bm"}) {
+    EXPECT_FALSE(names_a_session(name)) << name;
+  }
+}
+
 TEST(path_beginning, ends_before_the_first_id) {
   EXPECT_EQ(path_beginning("/v1/orders/17/items?x=1"), "/v1/orders");
   EXPECT_EQ(path_beginning("/orders"), "/orders");

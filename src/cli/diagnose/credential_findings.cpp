@@ -12,6 +12,7 @@
 #include "base/base64.hpp"
 #include "base/json_reader.hpp"
 #include "http/authorization.hpp"
+#include "observe/request_parts.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -148,9 +149,10 @@ std::string signed_scheme(const upstream_poll& seen) {
 
 std::string cookie_of(const upstream_poll& seen) {
   for (const auto& one : seen.answers) {
-    const auto set = one.field("Set-Cookie");
-    if (const auto equals = set.find('='); equals != set.npos) {
-      return std::string(base::trim(set.substr(0, equals)));
+    for (const auto& [name, value] : one.fields) {
+      if (!base::iequals(name, "Set-Cookie")) continue;
+      const auto cookie = base::trim(std::string_view(value).substr(0, value.find('=')));
+      if (observing::names_a_session(cookie)) return std::string(cookie);
     }
   }
   return {};

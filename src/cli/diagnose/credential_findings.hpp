@@ -16,7 +16,7 @@ namespace onceguard::cli {
 /// that is known to sign each request anew.
 [[nodiscard]] std::string_view scope_of_scheme(std::string_view scheme);
 
-/// The name of the first cookie that the service sets; empty: it sets none.
+/// The name of the session's cookie that the service sets; empty: it sets none.
 [[nodiscard]] std::string cookie_of(const upstream_poll& seen);
 
 struct credential_facts {

@@ -189,7 +189,7 @@ class answer_examination {
     const auto text = " sends " + request_text(*moved) + " on to " +
                       std::string(moved->field("Location")) + " (" + std::to_string(moved->status) +
                       ")";
-    const auto remedy = "let clients send to " + path + " of the gateway";
+    const auto remedy = "let clients send to " + (path.empty() ? "/" : path) + " of the gateway";
     if (leads_past(seen_.renamed)) {
       return add(grade::warning, "upstream-redirect",
                  text +
