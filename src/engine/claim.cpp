@@ -131,7 +131,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     co_return in_doubt(request, std::move(reply).error());
   }
   engine_.monitor.answered(reply->kind == verdict_kind::run);
-  engine_.unknowns.met(op_, *reply);
+  engine_.met(op_, *reply);
   switch (reply->kind) {
     case verdict_kind::run:
       co_return co_await granted(request, reply->lease, before);

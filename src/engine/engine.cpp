@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <stdexcept>
 
 #include <onceguard/engine.hpp>
@@ -32,6 +33,22 @@ void engine::state::remember(const operation& op, answer_ptr answer, answer_kept
   entry.answer = std::move(answer);
   entry.kept = kept;
   cache.put(op.id, op.about->print, std::move(entry), base::boot_now() + retention, epoch);
+}
+
+bool lease_list::holds(const record_id& id) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(held_.begin(), held_.end(),
+                     [&id](const auto& held) { return held->id() == id && !held->is_lost(); });
+}
+
+void engine::state::met(const operation& op, verdict& found) {
+  // A claim in doubt, whose work never began; or a lease whose settle is on its way.
+  const bool is_unknown = found.kind == verdict_kind::unknown;
+  if (is_unknown && (behind.concerns(op.id) || leases.holds(op.id))) {
+    found.kind = verdict_kind::busy;
+    return;
+  }
+  unknowns.met(op, found);
 }
 
 void engine::state::announce(const operation& op, const outcome& outcome) {

@@ -33,19 +33,30 @@ asio::awaitable<void> pause_after(retry_pause& pause, const error* why) {
 /// Counts an operation as in flight for as long as the guard lives.
 class follow_up::in_flight_guard {
  public:
-  explicit in_flight_guard(std::atomic<std::size_t>& counter)
-      : counter_(&counter), before_(counter.fetch_add(1)) {}
+  in_flight_guard(follow_up& counted, std::atomic<std::size_t>& counter, const record_id& id)
+      : owner_(&counted), counter_(counter), id_(id), before_(counter.fetch_add(1)) {
+    const std::lock_guard lock(owner_->mutex_);
+    owner_->ids_.insert(id_);
+  }
   in_flight_guard(in_flight_guard&& other) noexcept
-      : counter_(std::exchange(other.counter_, nullptr)), before_(other.before_) {}
+      : owner_(std::exchange(other.owner_, nullptr)),
+        counter_(other.counter_),
+        id_(other.id_),
+        before_(other.before_) {}
   in_flight_guard& operator=(in_flight_guard&&) = delete;
   ~in_flight_guard() {
-    if (counter_ != nullptr) counter_->fetch_sub(1);
+    if (owner_ == nullptr) return;
+    counter_.fetch_sub(1);
+    const std::lock_guard lock(owner_->mutex_);
+    owner_->ids_.erase(owner_->ids_.find(id_));
   }
   /// How many other operations were in flight when this guard was made.
   [[nodiscard]] std::size_t before() const noexcept { return before_; }
 
  private:
-  std::atomic<std::size_t>* counter_;
+  follow_up* owner_;
+  std::atomic<std::size_t>& counter_;
+  record_id id_;
   std::size_t before_;
 };
 
@@ -60,15 +71,17 @@ void follow_up::settle(asio::io_context& io, settlement request, std::string ups
                        byte_reservation room) {
   counters_.late_settles.fetch_add(1, std::memory_order_relaxed);
   room.set(bytes_of(request) + waiting_bytes);
+  in_flight_guard guard(*this, settles_, request.id);
   spawn_background(io, "settle later",
                    keep_settling(std::move(request), std::move(upstream), std::move(room),
-                                 in_flight_guard(settles_), true));
+                                 std::move(guard), true));
 }
 
 void follow_up::settle_now(asio::io_context& io, settlement request, std::string upstream) {
+  in_flight_guard guard(*this, settles_, request.id);
   spawn_background(io, "settle behind its request",
                    keep_settling(std::move(request), std::move(upstream), byte_reservation(budget_),
-                                 in_flight_guard(settles_), false));
+                                 std::move(guard), false));
 }
 
 /// Retries after every kind of error, until the process ends, because nothing else knows that the
@@ -101,7 +114,7 @@ asio::awaitable<void> follow_up::keep_settling(settlement request, std::string u
 
 void follow_up::claim_in_doubt(asio::io_context& io, claim request) {
   if (stopping_) return;
-  in_flight_guard guard(claims_);
+  in_flight_guard guard(*this, claims_, request.id);
   if (guard.before() < params_.max_follow_ups) {
     spawn_background(io, "follow up a claim in doubt",
                      resolve_claim(std::move(request), std::move(guard)));

@@ -3,11 +3,15 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <mutex>
+#include <unordered_set>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <onceguard/engine.hpp>
+
+#include "core/record_id_hash.hpp"
 
 namespace onceguard {
 
@@ -46,6 +50,11 @@ class follow_up {
   void stop() noexcept { stopping_ = true; }
   [[nodiscard]] bool stopping() const noexcept { return stopping_; }
   [[nodiscard]] std::size_t pending() const noexcept { return claims_ + settles_; }
+  /// Whether a claim or a settle of the record is followed up.
+  [[nodiscard]] bool concerns(const record_id& id) const {
+    const std::lock_guard lock(mutex_);
+    return ids_.contains(id);
+  }
 
  private:
   class in_flight_guard;
@@ -64,6 +73,8 @@ class follow_up {
   std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> claims_{0};
   std::atomic<std::size_t> settles_{0};
+  mutable std::mutex mutex_;
+  std::unordered_multiset<record_id, record_id_hash> ids_;
 };
 
 }  // namespace onceguard

@@ -58,6 +58,8 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   /// From now on, nothing may be sent. Returns true if nothing was sent before.
   bool give_up() noexcept;
   [[nodiscard]] bool superseded() const noexcept { return superseded_; }
+  /// Superseded, or given up.
+  [[nodiscard]] bool is_lost() const noexcept { return superseded_ || stage_ == stage::given_up; }
 
   void keep_renewing();
   /// For leases that are renewed by rounds: renews the lease if it is time. Called on the thread of

@@ -35,6 +35,8 @@ class lease_list {
     const std::lock_guard lock(mutex_);
     return held_.size();
   }
+  /// Whether a lease of the record is held whose settle would count, as far as its holder knows.
+  [[nodiscard]] bool holds(const record_id& id) const;
   [[nodiscard]] std::vector<std::shared_ptr<lease_handle::state>> all() const {
     const std::lock_guard lock(mutex_);
     return {held_.begin(), held_.end()};
@@ -75,6 +77,9 @@ struct engine::state {
   /// Puts a stored answer into the replay cache, if it may be served from there.
   void remember(const operation& op, answer_ptr answer, answer_kept kept, milliseconds retention,
                 std::uint64_t epoch);
+  /// Takes note of a claim's verdict. Becomes busy what is unknown only because the store was away
+  /// for longer than a lease, and this process has yet to tell it how the attempt ended.
+  void met(const operation& op, verdict& found);
   /// Announces the outcome to the requests that wait for the same record.
   void announce(const operation& op, const outcome& outcome);
   /// Renews the leases of claims that were made without an io_context.

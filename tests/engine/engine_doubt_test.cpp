@@ -160,6 +160,56 @@ TEST_F(engine_over_faults, an_older_copy_of_the_store_counts_as_loss_and_is_flag
   EXPECT_TRUE((*found)->stored.maybe_repeated);
 }
 
+// ---- a store that was away for longer than a lease
+
+TEST_F(engine_over_faults, a_claim_in_doubt_for_longer_than_its_lease_makes_nothing_unknown) {
+  store.fail(store_call::claim, store_fault::after_timeout, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
+  store.fail(store_call::settle, store_fault::before_timeout, 1);
+  clock.advance(policy.lease);
+  EXPECT_EQ(state(), observed_state::unknown);
+  EXPECT_EQ(execute(w).kind, outcome_kind::busy) << "it is known here that nothing ran";
+  EXPECT_EQ(tested->counters().unknowns, 0u);
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(execute(w).kind, outcome_kind::ran);
+  EXPECT_EQ(w.runs, 1);
+}
+
+TEST_F(engine_over_faults, a_settle_later_than_its_lease_makes_nothing_unknown) {
+  store.fail(store_call::settle, store_fault::before_timeout, 2);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, outcome_kind::unrecorded);
+  clock.advance(policy.lease);
+  EXPECT_EQ(execute(w).kind, outcome_kind::busy);
+  until([&] { return tested->pending() == 0; });
+  EXPECT_EQ(body_of(execute(w)), "run 1");
+  EXPECT_EQ(w.runs, 1);
+}
+
+TEST_F(engine_over_faults, work_that_goes_on_behind_its_lease_is_no_unknown_outcome) {
+  counted_work w;
+  begin(w);
+  clock.advance(policy.lease);
+  EXPECT_EQ(state(), observed_state::unknown);
+  counted_work other;
+  EXPECT_EQ(execute(other).kind, outcome_kind::busy);
+  let_go();
+  EXPECT_EQ(body_of(execute(other)), "run 1");
+  EXPECT_EQ(other.runs, 0);
+}
+
+TEST_F(engine_over_faults, what_was_given_up_is_unknown_here_too) {
+  counted_work w;
+  begin(w);
+  end_held_leases();
+  counted_work other;
+  EXPECT_EQ(execute(other).kind, outcome_kind::unknown);
+  let_go();
+}
+
+// ---- shutdown
+
 TEST_F(engine_over_faults, at_shutdown_held_leases_are_abandoned) {
   counted_work w;
   begin(w);
