@@ -35,6 +35,13 @@ bool is_shortage(int number) noexcept {
 attempt_result not_started(const process::start_failure& why) {
   if (is_shortage(why.number)) return nothing_run(why.detail);
   attempt_result out;
+  if (why.may_have_begun) {
+    out.result.exit_code = 128 + SIGKILL;
+    out.result.why = why.detail;
+    out.terms.kind = out.result.settled = settle_kind::abandon;
+    out.terms.why = unknown_reason::upstream_broken;
+    return out;
+  }
   out.result.exit_code = why.number == ENOENT ? exit_not_found : exit_not_startable;
   out.result.why = why.detail;
   out.terms.kind = out.result.settled = settle_kind::release;

@@ -54,6 +54,10 @@ class command final : public receiver {
     if (!running && running.error().number == E2BIG) {  // by the headers of this message
       return not_handled(inbox_result::failed, running.error().detail);
     }
+    if (!running && running.error().may_have_begun) {
+      return not_handled(inbox_result::unknown, running.error().detail,
+                         unknown_reason::upstream_broken);
+    }
     if (!running) return not_begun(running.error().detail);
     input->there.close();
     output->close();

@@ -31,6 +31,22 @@ start_failure failure(const std::string& program, int number) {
   return {number, program + " can't be started: " + std::strerror(number)};
 }
 
+/// Of a guardian whose last words were these: a command that did not start, as far as it knows.
+start_failure failure_after(const std::string& program, const report& last) {
+  const auto prefix = program + " can't be started: ";
+  switch (last.event) {
+    case report::kind::failed:
+      return failure(program, last.value);
+    case report::kind::lost:
+      return {EAGAIN, prefix + "signal " + std::to_string(last.value) +
+                          " ended its process before it began"};
+    case report::kind::beginning:
+      return {ECHILD, program + " was ended together with its guardian, and may have begun", true};
+    default:
+      return {EAGAIN, prefix + "its guardian was killed before it began"};
+  }
+}
+
 std::int64_t nanoseconds_of(time_point instant) noexcept {
   // 0 disarms a timer (timerfd_settime(2)): no limit.
   return instant == time_point::max()
@@ -96,7 +112,7 @@ boost::system::result<child, start_failure> child::start(const child_params& par
     return failure(program, errno);
   }
   descriptor here(ends[0]);
-  const descriptor there(ends[1]);
+  descriptor there(ends[1]);
   const auto words = pointers_to(params.words);
   const auto variables = pointers_to(params.environment);
   auto task = task_of(params, there.get());
@@ -114,16 +130,21 @@ boost::system::result<child, start_failure> child::start(const child_params& par
   if (guardian == 0) run_guardian(task);
   if (guardian < 0 && group) end_control_group(task.group);
   if (guardian < 0) return failure(program, forked);
+  there.close();  // or the end of a guardian that is killed would never be seen
   child out(std::move(here), guardian);
   if (group) out.group_ = std::move(group->folder);
-  report first{};
-  ssize_t size = 0;
-  while ((size = ::recv(out.events(), &first, sizeof first, 0)) < 0 && errno == EINTR) {
+  report last{};
+  while (true) {
+    report got{};
+    const auto size = ::recv(out.events(), &got, sizeof got, 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size != static_cast<ssize_t>(sizeof got)) break;  // the guardian is gone
+    last = got;
+    if (got.event == report::kind::started) return out;
+    if (got.event != report::kind::beginning) break;
   }
-  if (size == static_cast<ssize_t>(sizeof first) && first.event == report::kind::started)
-    return out;
   out.kill_all();
-  return failure(program, size == static_cast<ssize_t>(sizeof first) ? first.value : ECHILD);
+  return failure_after(program, last);
 }
 
 child::~child() { kill_all(); }

@@ -56,8 +56,9 @@ struct child_params {
 
 /// Why a command did not start.
 struct start_failure {
-  int number = 0;      ///< errno
-  std::string detail;  ///< for people
+  int number = 0;               ///< errno; EAGAIN: it was kept from beginning, by a signal
+  std::string detail;           ///< for people
+  bool may_have_begun = false;  ///< its guardian was killed just when the command was to begin
 };
 
 /// Called by result::value(), which is a programmer's error after a failure.

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -72,19 +73,22 @@ void send_report(int control, report::kind event, std::int32_t value) noexcept {
   ::_exit(127);
 }
 
+/// Writes the digits there, and returns their end.
+char* append_number(char* end, unsigned number) noexcept {
+  char digits[16];
+  int count = 0;
+  for (; number != 0; number /= 10) digits[count++] = static_cast<char>('0' + number % 10);
+  while (count > 0) *end++ = digits[--count];
+  return end;
+}
+
 /// Kills each child once. False: their list can't be read.
 bool kill_children() noexcept {
   char name[64] = "/proc/self/task/";
   // The list belongs to a thread; the guardian has one.
-  char digits[16];
-  int count = 0;
-  for (auto id = static_cast<unsigned>(::syscall(SYS_gettid)); id != 0; id /= 10) {
-    digits[count++] = static_cast<char>('0' + id % 10);
-  }
-  char* end = name + sizeof "/proc/self/task/" - 1;
-  while (count > 0) *end++ = digits[--count];
-  for (const char* rest = "/children"; *rest != '\0';) *end++ = *rest++;
-  *end = '\0';
+  const auto thread = static_cast<unsigned>(::syscall(SYS_gettid));
+  char* const end = append_number(name + sizeof "/proc/self/task/" - 1, thread);
+  std::strcpy(end, "/children");
   const int list = ::open(name, O_RDONLY | O_CLOEXEC);
   if (list < 0) return false;
   pid_t child = 0;
@@ -157,6 +161,32 @@ pid_t fork_into_group(const guardian_task& task) noexcept {
   return static_cast<pid_t>(::syscall(SYS_clone3, &wanted, sizeof wanted));
 }
 
+/// Whether the process of the command has not become its program. An exec clears the flag before
+/// it closes the pipe whose end was seen; a process that ends before any exec keeps it, also until
+/// its parent takes it. False where that can't be read.
+bool has_no_program(pid_t made) noexcept {
+  constexpr unsigned forked_without_exec = 0x40;  // PF_FORKNOEXEC (proc_pid_stat(5))
+  char name[64] = "/proc/";
+  char* const end = append_number(name + sizeof "/proc/" - 1, static_cast<unsigned>(made));
+  std::strcpy(end, "/stat");
+  const int file = ::open(name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[512];
+  const auto size = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  text[size > 0 ? size : 0] = '\0';
+  // Its name stands in brackets and may have any characters in it.
+  const char* field = std::strrchr(text, ')');
+  constexpr int from_name_to_flags = 7;
+  for (int i = 0; field != nullptr && i < from_name_to_flags; ++i) {
+    field = std::strchr(field + 1, ' ');
+  }
+  if (field == nullptr) return false;
+  unsigned flags = 0;
+  while (*++field >= '0' && *field <= '9') flags = flags * 10 + static_cast<unsigned>(*field - '0');
+  return (flags & forked_without_exec) != 0;
+}
+
 /// Starts the command. Its process id; 0: it did not start.
 pid_t start(const guardian_task& task) noexcept {
   int ends[2];
@@ -164,6 +194,7 @@ pid_t start(const guardian_task& task) noexcept {
     send_report(task.control, report::kind::failed, errno);
     return 0;
   }
+  send_report(task.control, report::kind::beginning, 0);
   const pid_t guardian = ::getpid();
   // The guardian is a copy of a process that may be large, and this copy ends at once.
   pid_t made = fork_into_group(task);
@@ -178,9 +209,15 @@ pid_t start(const guardian_task& task) noexcept {
     ssize_t size = 0;
     while ((size = ::read(ends[0], &why, sizeof why)) < 0 && errno == EINTR) {
     }
-    if (size <= 0) why = 0;  // the exec closed it
+    if (size <= 0) why = 0;  // the exec closed it, or the end of the process
   }
   ::close(ends[0]);
+  if (why == 0 && has_no_program(made)) {
+    int status = 0;
+    ::waitpid(made, &status, 0);
+    send_report(task.control, report::kind::lost, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    return 0;
+  }
   if (why == 0) {
     send_report(task.control, report::kind::started, made);
     return made;

@@ -13,11 +13,13 @@ namespace onceguard::process {
 /// From the guardian.
 struct report {
   enum class kind : std::int32_t {
-    started = 1,   ///< value: the command's process id
-    failed = 2,    ///< value: the errno of the start
-    ended = 3,     ///< value: the status, as of waitpid
-    stopped = 4,   ///< value: the signal that stopped the command
-    time_over = 5  ///< the command is being ended, as its time is over
+    started = 1,    ///< value: the command's process id
+    failed = 2,     ///< value: the errno of the start
+    ended = 3,      ///< value: the status, as of waitpid
+    stopped = 4,    ///< value: the signal that stopped the command
+    time_over = 5,  ///< the command is being ended, as its time is over
+    beginning = 6,  ///< from here on the command may begin
+    lost = 7        ///< value: the signal that ended the command's process before its program began
   };
   kind event;
   std::int32_t value;

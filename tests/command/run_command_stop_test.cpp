@@ -2,10 +2,12 @@
 #include <csignal>
 #include <fstream>
 #include <future>
+#include <optional>
 
 #include <gtest/gtest.h>
 
 #include "command/command_call.hpp"
+#include "support/held_at_exec.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard::testing {
@@ -44,6 +46,28 @@ TEST_F(command_call, no_command_begins_after_a_stop) {
   rules_.stop = {};
   EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
   EXPECT_EQ(runs(), 1);
+}
+
+TEST_F(command_call, what_is_killed_before_it_begins_leaves_the_key_free) {
+  const auto job = shell("exit 0");
+  std::optional<execution<command_result>> made;
+  const auto kill = [](pid_t command, pid_t) { ::kill(command, SIGKILL); };
+  const held_at_exec held([&] { made = run_command(guard_, of(job), job, rules_); }, kill);
+  ASSERT_TRUE(made->has_value());
+  EXPECT_EQ((*made)->value.settled, settle_kind::release);
+  EXPECT_EQ((*made)->value.exit_code, 75);
+  EXPECT_EQ(run_command(guard_, of(job), job, rules_)->value.exit_code, 0);
+  EXPECT_EQ(runs(), 1);
+}
+
+TEST_F(command_call, what_is_killed_with_its_guardian_as_it_begins_may_have_run) {
+  const auto job = shell("exit 0");
+  std::optional<execution<command_result>> made;
+  const auto kill = [](pid_t, pid_t guardian) { ::kill(guardian, SIGKILL); };
+  const held_at_exec held([&] { made = run_command(guard_, of(job), job, rules_); }, kill);
+  ASSERT_TRUE(made->has_value());
+  EXPECT_EQ((*made)->value.settled, settle_kind::abandon);
+  EXPECT_EQ(run_command(guard_, of(job), job, rules_).error().kind, refusal_kind::unknown);
 }
 
 TEST_F(command_call, a_stop_ends_the_wait_for_a_twin) {

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "process/channel.hpp"
+#include "support/held_at_exec.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
 
@@ -86,6 +87,22 @@ TEST_F(process_child, a_missing_program_is_an_error_with_its_number) {
   params = shell("true");
   params.folder = "/no/such/folder";
   EXPECT_EQ(child::start(params).error().number, ENOENT);
+}
+
+TEST_F(process_child, a_command_that_is_killed_before_it_begins_did_not_start) {
+  start_failure seen;
+  const auto kill = [](pid_t command, pid_t) { ::kill(command, SIGKILL); };
+  const testing::held_at_exec held([&] { seen = child::start(shell("true")).error(); }, kill);
+  EXPECT_EQ(seen.number, EAGAIN);
+  EXPECT_FALSE(seen.may_have_begun);
+  EXPECT_NE(seen.detail.find("signal 9"), std::string::npos) << seen.detail;
+}
+
+TEST_F(process_child, a_command_whose_guardian_is_killed_as_it_begins_may_have_begun) {
+  start_failure seen;
+  const auto kill = [](pid_t, pid_t guardian) { ::kill(guardian, SIGKILL); };
+  const testing::held_at_exec held([&] { seen = child::start(shell("true")).error(); }, kill);
+  EXPECT_TRUE(seen.may_have_begun) << seen.detail;
 }
 
 TEST_F(process_child, the_wait_ends_when_its_time_is_over) {
