@@ -1,23 +1,15 @@
 """What a call that ran nothing says to a person: whether a later call can help, and which commands
 mend what is unknown."""
 
-import os
 import resource
 import subprocess
 
 import pytest
 
 from support.executing import FAILED_ITSELF, NOT_RECORDED, TRY_LATER, UNKNOWN
-from support.gateway import clean_environment
 from support.ports import Port
+from support.shell import in_shell
 from support.waiting import wait_until
-
-
-def in_shell(exec_, line):
-    """As a person would copy it into bash; `onceguard` is the one under test."""
-    path = f"{exec_.onceguard.parent}:{os.environ['PATH']}"
-    return subprocess.run(["bash", "-c", line], cwd="/", env={**clean_environment(), "PATH": path},
-                          capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("name", ["nightly", "it's", "-x", "a b;c", "$(x)", "pay\x01'\x7f"])
@@ -74,6 +66,49 @@ def test_a_hidden_password_is_to_be_given_again(exec_on, postgres_server, key):
     err = executing.shell(key, "kill -9 $$").err.decode()
     assert "keys release" in err and "not-shown" not in err
     assert "The password is hidden here: give the store as you gave it" in err
+
+
+@pytest.mark.parametrize("way", ["--store-file", "ONCEGUARD_STORE_FILE", "--config",
+                                 "ONCEGUARD_CONFIG"])
+def test_a_file_with_the_password_is_named_in_its_place(exec_on, postgres_server, key, way):
+    url = postgres_server.url(postgres_server.create_store())
+    secret = f"{url}{'&' if '?' in url else '?'}password=not-shown"
+    executing = exec_on(url)
+    file = executing.folder / "the store"
+    file.write_text(secret if "STORE" in way.upper() else f'[store]\nurl = "{secret}"\n')
+    file.chmod(0o600)
+    words = executing.words(key, "sh", "-c", 'echo "$0" >>"$EFFECTS"; kill -9 $$', key)
+    at = words.index("--store")
+    words[at:at + 2] = [way, file.name] if way.startswith("-") else []
+    more = {} if way.startswith("-") else {way: file.name}
+
+    def call():
+        return subprocess.run(words, cwd=executing.folder, env=executing.environment(**more),
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    assert call().returncode == 137
+    unknown = call()
+    assert unknown.returncode == UNKNOWN and "not-shown" not in unknown.stderr
+    assert "hidden" not in unknown.stderr
+    [line] = [each for each in unknown.stderr.splitlines() if each.startswith("it did not:")]
+    released = in_shell(executing, line.split(":", 1)[1])
+    assert (released.returncode, released.stdout.split(":")[0]) == (0, "released"), released
+    assert executing.runs(key) == 1
+
+
+def test_a_file_that_a_variable_overrides_is_not_named(exec_on, postgres_server, key):
+    url = postgres_server.url(postgres_server.create_store())
+    executing = exec_on(url)
+    (executing.folder / "other.toml").write_text('[store]\nurl = "memory:"\n')
+    words = executing.words(key, "sh", "-c", "kill -9 $$")
+    at = words.index("--store")
+    words[at:at + 2] = ["--config", "other.toml"]
+    more = {"ONCEGUARD_STORE": f"{url}{'&' if '?' in url else '?'}password=not-shown"}
+    for _ in range(2):
+        done = subprocess.run(words, cwd=executing.folder, env=executing.environment(**more),
+                              capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == UNKNOWN and "not-shown" not in done.stderr
+    assert "other.toml" not in done.stderr and "The password is hidden here" in done.stderr
 
 
 def no_folder(folder):

@@ -52,21 +52,66 @@ std::string absolute_path(const std::string& path) {
   return gone ? path : made.string();
 }
 
-std::string mending_commands(const exec_request& given, const config::settings& settings) {
-  std::string which = quoted_for_shell(given.key);
-  if (which.starts_with('-')) which.insert(0, "-- ");
-  // Always: another scope may have the same key.
-  const request wanted(given.scope, given.key, {});
-  auto where = " --scope " + base::to_hex(digests_of(wanted).scope).substr(0, digits_of_scope);
-  const auto file = file_of(settings.store.url);
-  const auto url = file.empty() ? without_passwords(settings.store.url) : "sqlite:" + file;
-  where += " --store " + quoted_for_shell(url) + ' ';
-  auto out = "it did take effect:  onceguard keys complete --status 200" + where + which +
-             "\nit did not:          onceguard keys release" + where + which;
-  if (file.empty() && url != settings.store.url) {
-    out += "\nThe password is hidden here: give the store as you gave it to this command.";
+std::string store_flag_of(const config::sources& given) {
+  const auto text_in = [](const config::sources::texts& texts, std::string_view name) {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::string() : found->second;
+  };
+  const auto file = [](std::string_view flag, const std::string& path) {
+    return std::string(flag) + ' ' + quoted_for_shell(absolute_path(path));
+  };
+  // As in config::load(): a flag wins over the environment, and that over the file.
+  if (const auto path = text_in(given.flags, "store-file"); !path.empty()) {
+    return file("--store-file", path);
   }
-  return out;
+  if (!text_in(given.flags, "store").empty()) return {};
+  if (const auto path = text_in(given.environment, "ONCEGUARD_STORE_FILE"); !path.empty()) {
+    return file("--store-file", path);
+  }
+  if (!text_in(given.environment, "ONCEGUARD_STORE").empty() || given.file.empty()) return {};
+  return file("--config", given.file);
+}
+
+namespace {
+
+/// What `onceguard keys` needs to find the record.
+class record_words {
+ public:
+  record_words(const exec_request& given, const config::settings& settings) {
+    std::string which = quoted_for_shell(given.key);
+    if (which.starts_with('-')) which.insert(0, "-- ");
+    // Always: another scope may have the same key.
+    const request wanted(given.scope, given.key, {});
+    text_ = " --scope " + base::to_hex(digests_of(wanted).scope).substr(0, digits_of_scope);
+    const auto file = file_of(settings.store.url);
+    const auto url = file.empty() ? without_passwords(settings.store.url) : "sqlite:" + file;
+    const bool hides = file.empty() && url != settings.store.url;
+    const bool repeats_flag = hides && !given.store_flag.empty();
+    text_ += ' ' + (repeats_flag ? given.store_flag : "--store " + quoted_for_shell(url)) + ' ';
+    text_ += which;
+    if (hides && !repeats_flag) {
+      note_ = "\nThe password is hidden here: give the store as you gave it to this command.";
+    }
+  }
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  [[nodiscard]] const std::string& note() const noexcept { return note_; }
+
+ private:
+  std::string text_;
+  std::string note_;
+};
+
+}  // namespace
+
+std::string releasing_command(const exec_request& given, const config::settings& settings) {
+  const record_words record(given, settings);
+  return "onceguard keys release" + record.text() + record.note();
+}
+
+std::string mending_commands(const exec_request& given, const config::settings& settings) {
+  const record_words record(given, settings);
+  return "it did take effect:  onceguard keys complete --status 200" + record.text() +
+         "\nit did not:          onceguard keys release" + record.text() + record.note();
 }
 
 bool needs_person(const error& why, const config::settings& settings) {

@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/value_text.hpp"
 #include "cli/command.hpp"
+#include "cli/exec/advice.hpp"
 #include "cli/exec/exec_run.hpp"
 #include "cli/exec/signal_relay.hpp"
 #include "cli/flags/given_flags.hpp"
@@ -54,7 +55,7 @@ class settle_failures final : public base::log_sink {
   std::atomic<int> lines_ = 0;
 };
 
-int run_checked(const given_flags& flags, const exec_request& given) {
+int run_checked(const given_flags& flags, exec_request given) {
   if (given.words.empty() || given.words.front().empty()) {
     const auto* const fault = given.words.empty() ? "a command is missing" : "the command is empty";
     return end_with(exit_usage,
@@ -68,6 +69,7 @@ int run_checked(const given_flags& flags, const exec_request& given) {
   }
   const auto settings = load_settings(flags, false);
   if (!settings) return exit_configuration;
+  given.store_flag = store_flag_of(sources_of(flags, false));
   signal_relay signals;
   int code = exit_exec_failed;
   if (settings->log.file.empty()) {

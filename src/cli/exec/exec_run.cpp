@@ -5,11 +5,13 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <fmt/format.h>
 #include <map>
+#include <mutex>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -18,6 +20,8 @@
 
 #include <onceguard/command.hpp>
 
+#include "base/clock.hpp"
+#include "base/value_text.hpp"
 #include "cli/command.hpp"
 #include "cli/exec/advice.hpp"
 #include "config/stores.hpp"
@@ -159,6 +163,28 @@ std::string later(const refusal& refused) {
   return fmt::format("; the same command later, in {} s at the earliest", std::max(seconds, 1L));
 }
 
+/// Nothing was run, and the store does not answer whether it has the claim: waits until it has
+/// learnt that. For a lease, after which the record becomes unknown. False: it may have the claim.
+bool claim_is_known(guard& records, const route_policy& policy, const std::stop_token& stop) {
+  const auto in_doubt = [&] { return records.engine().pending() != 0; };
+  const auto begin = base::boot_now();
+  const auto longest = std::max(policy.lease, engine_params{}.settle_wait);
+  bool reported = false;
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any never;
+  while (in_doubt() && !stop.stop_requested() && base::boot_now() < begin + longest) {
+    if (!reported && base::boot_now() >= begin + std::chrono::seconds(1)) {
+      reported = true;
+      end_with(exit_ok,
+               "nothing was run; the store may have the claim, and has to learn that: trying for " +
+                   base::duration_text(longest));
+    }
+    never.wait_for(lock, stop, std::chrono::milliseconds(20), [] { return false; });
+  }
+  return !in_doubt();
+}
+
 int report_refusal(const refusal& refused, const exec_request& given,
                    const config::settings& settings) {
   const bool periodic = !given.every.empty();
@@ -223,8 +249,15 @@ int run_in(guard& records, const exec_request& given, const config::settings& se
   };
   rules.on_end = [&] { signals.send_to(nullptr); };
   const auto done = run_command(records, wanted, job, rules);
-  if (!done) return report_refusal(done.error(), given, settings);
-  return report_end(*done, given, begun, shown);
+  if (done) return report_end(*done, given, begun, shown);
+  auto refused = done.error();
+  if (refused.kind == refusal_kind::store_failed && !claim_is_known(records, policy, rules.stop)) {
+    refused.detail +=
+        "; the store can't learn that: if it has the claim, the key will count as of "
+        "unknown outcome, and this makes it free:\n" +
+        releasing_command(given, settings);
+  }
+  return report_refusal(refused, given, settings);
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ struct exec_request {
   bool run_on = false;
   std::string output_folder;
   bool verbose = false;
+  /// The flag that names the file with the store's URL, ready to be repeated in a shell; empty: the
+  /// URL was not read from one.
+  std::string store_flag;
 };
 
 /// The file of a SQLite store, as it is written in its URL; empty: the store is another one.
