@@ -112,10 +112,12 @@ result<rows> connection::run(const std::string& statement, const parameters& val
     sqlstate_.clear();
     auto got = run_once(statement, values, until);
     if (got || base::boot_now() >= until) return got;
-    // Rolled back as a whole: outside of BEGIN, each statement is a transaction of its own.
     const bool raced =
         sqlstate_.starts_with("40") || (lost == races::with_unique && sqlstate_ == "23505");
-    if (!raced) return got;
+    // Rolled back as a whole: outside of BEGIN, each statement is a transaction of its own. Within,
+    // it has taken the statements before it along.
+    const bool alone = handle_ && PQtransactionStatus(handle_.get()) == PQTRANS_IDLE;
+    if (!raced || !alone) return got;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "messaging/contract/postgres_queue_fixture.hpp"
+#include "messaging/postgres_queue/connection.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -185,6 +186,26 @@ TEST_F(postgres_queue_unreadable, a_dead_row_too) {
   ASSERT_EQ(log_.all.size(), 1u);
   EXPECT_EQ(log_.all[0].row, 1);
   EXPECT_EQ(state(), "true infinity");
+}
+
+TEST_F(postgres_queue_rows, a_statement_that_took_its_transaction_along_is_not_sent_again) {
+  using messaging::postgres_queue::connection;
+  const auto parsed = messaging::postgres_queue::parse_queue_url(url()).value();
+  const auto server = checked(connection::open(parsed, long_wait, "a test"));
+  for (const std::string code : {"40001", "40P01"}) {
+    checked(server->run("BEGIN"));
+    const auto refused =
+        server->run("DO $$ BEGIN RAISE 'lost' USING ERRCODE = '" + code + "'; END $$");
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().detail.find('[' + code + ']'), std::string::npos)
+        << refused.error().detail;
+    checked(server->run("ROLLBACK"));
+  }
+  // On its own it is.
+  checked(server->run("CREATE SEQUENCE IF NOT EXISTS tries"));
+  checked(
+      server->run("DO $$ BEGIN IF nextval('tries') < 3 THEN RAISE 'lost' USING ERRCODE = "
+                  "'40001'; END IF; END $$"));
 }
 
 }  // namespace
