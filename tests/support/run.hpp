@@ -1,4 +1,4 @@
-// Runs a coroutine to its end on an io_context of its own, and gives what it returned.
+// Runs a coroutine to its end on an io_context, and gives what it returned.
 #pragma once
 #include <optional>
 #include <utility>
@@ -22,10 +22,21 @@ T run(boost::asio::io_context& context, boost::asio::awaitable<T> value) {
   return std::move(*out);
 }
 
+/// An io_context of this thread, for one call. It outlives the call, as another thread may let go
+/// of it a moment later, and at the end of the call it finishes whatever else was begun on it.
+class context_of_thread {
+ public:
+  context_of_thread() = default;
+  context_of_thread(const context_of_thread&) = delete;
+  context_of_thread& operator=(const context_of_thread&) = delete;
+  ~context_of_thread();
+  [[nodiscard]] boost::asio::io_context& get() const noexcept;
+};
+
 template <class T>
 T run(boost::asio::awaitable<T> awaitable) {
-  boost::asio::io_context context;
-  return run(context, std::move(awaitable));
+  const context_of_thread own;
+  return run(own.get(), std::move(awaitable));
 }
 
 }  // namespace onceguard::testing
