@@ -173,9 +173,10 @@ awaitable<result<list_page>> remote_records::list(list_filter filter, std::strin
   for (const auto& [name, value] : words_of(filter)) append_parameter(path, name, value);
   const auto got = get(target_, std::move(path), timeout);
   if (!got) co_return got.error();
-  if (!got->body.contains("records")) co_return strange(target_);
+  const auto* const listed = base::find_member(got->body, "records");
+  if (listed == nullptr || !listed->is_array()) co_return strange(target_);
   list_page out;
-  for (const auto& object : got->body["records"]) {
+  for (const auto& object : *listed) {
     if (is_unreadable(object)) {
       out.unreadable.push_back(read_unreadable(object));
       continue;

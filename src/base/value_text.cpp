@@ -21,18 +21,31 @@ constexpr std::array<unit, 5> duration_units{
 constexpr std::array<unit, 4> size_units{
     {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"", 1}}};
 
-std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const unit> units) {
+constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+
+struct measure {
+  std::optional<std::int64_t> value;
+  bool too_large = false;
+};
+
+measure parse_with_unit(std::string_view text, std::span<const unit> units) {
   std::int64_t number = 0;
   const auto* end = text.data() + text.size();
   const auto [stop, failed] = std::from_chars(text.data(), end, number);
-  if (failed != std::errc{} || text.front() == '-') return std::nullopt;
+  if (failed == std::errc::invalid_argument || text.front() == '-') return {};
   const std::string_view name(stop, static_cast<std::size_t>(end - stop));
   for (const auto& u : units) {
     if (u.name != name) continue;
-    if (number > std::numeric_limits<std::int64_t>::max() / u.factor) return std::nullopt;
-    return number * u.factor;
+    if (failed != std::errc{} || number > largest / u.factor) return {std::nullopt, true};
+    return {number * u.factor, false};
   }
-  return std::nullopt;
+  return {};
+}
+
+error too_large(std::string_view text, std::span<const unit> units) {
+  const auto& unit = units.front();
+  return {errc::invalid_argument, "expected at most " + std::to_string(largest / unit.factor) +
+                                      std::string(unit.name) + ", got " + quoted(text)};
 }
 
 std::string text_with_unit(std::int64_t value, std::span<const unit> units) {
@@ -125,7 +138,9 @@ std::string meant_duration(std::string_view text) {
 
 result<milliseconds> parse_duration(std::string_view text) {
   if (!text.empty()) {
-    if (const auto value = parse_with_unit(text, duration_units)) return milliseconds(*value);
+    const auto read = parse_with_unit(text, duration_units);
+    if (read.value) return milliseconds(*read.value);
+    if (read.too_large) return too_large(text, duration_units);
   }
   const auto meant = meant_duration(text);
   return onceguard::error(
@@ -140,7 +155,9 @@ std::string duration_text(milliseconds value) {
 
 result<std::int64_t> parse_size(std::string_view text) {
   if (!text.empty()) {
-    if (const auto value = parse_with_unit(text, size_units)) return *value;
+    const auto read = parse_with_unit(text, size_units);
+    if (read.value) return *read.value;
+    if (read.too_large) return too_large(text, size_units);
   }
   return onceguard::error(
       errc::invalid_argument,

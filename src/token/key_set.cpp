@@ -203,6 +203,8 @@ class key_reader {
     if (!bytes("n", modulus) || !bytes("e", exponent)) return "has no n or e in base64url";
     const auto n = number_of(modulus);
     const auto e = number_of(exponent);
+    // RFC 8017 section 3.1. With 1, anybody's text is its own signature.
+    if (!e || !BN_is_odd(e.get()) || BN_is_one(e.get())) return "has an e that is not odd, or is 1";
     const builder parts(OSSL_PARAM_BLD_new());
     if (!parts || OSSL_PARAM_BLD_push_BN(parts.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) != 1 ||
         OSSL_PARAM_BLD_push_BN(parts.get(), OSSL_PKEY_PARAM_RSA_E, e.get()) != 1) {

@@ -7,7 +7,10 @@ import socket
 import stat
 import subprocess
 
+import pytest
+
 from support.admin import ask_socket, run_health
+from support.fixed_answer import fixed_answer
 from support.gateway import clean_environment
 from support.ports import Port
 from support.waiting import wait_until
@@ -30,6 +33,15 @@ def test_it_takes_requests_during_the_drain_delay_and_is_not_ready(begin_admin, 
     wait_until(lambda: admin.reasons() == ["draining"], what="the drain")
     assert gateway.post(key=fresh_key()).status == 201
     assert gateway.wait() == 0
+
+
+@pytest.mark.parametrize("body", ["", "ok", "[]", '{"status":"ok"}', '{"ready":"true"}',
+                                  '{"ready":false}'])
+def test_another_server_that_answers_200_is_not_ready(onceguard, body):
+    with fixed_answer(body) as address:
+        done = run_health(onceguard, address)
+    assert (done.returncode, done.stdout) == (1, ""), done
+    assert "answered 200 to /readyz; is it the admin listener of a gateway?" in done.stderr
 
 
 def test_health_says_when_nobody_listens(onceguard):

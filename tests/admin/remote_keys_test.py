@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from support.fixed_answer import fixed_answer
 from support.gateway import clean_environment
 from support.sqlite_files import overwrite_page_of
 
@@ -252,6 +253,15 @@ def test_the_token_decides_what_may_be_done(begin_admin, onceguard, tokens, fres
         "A viewer may read only; this needs an operator's token; nothing was changed\n")
     assert run("release", key, "--reason", "x", word=operator).returncode == 0
     assert gateway.logged("audit", 2)[0]["who"] == "alice"
+
+
+@pytest.mark.parametrize("records", ["null", "7", '"text"', "{}", "[null]", "[7]"])
+def test_a_list_that_is_none_is_no_empty_list(onceguard, records):
+    with fixed_answer(f'{{"records":{records},"cursor":""}}') as address:
+        done = subprocess.run([str(onceguard), "keys", "list", "--admin", address], timeout=30,
+                              capture_output=True, text=True, check=False, env=clean_environment())
+    assert (done.returncode, done.stdout) == (1, ""), done
+    assert "no answer of an admin API" in done.stderr
 
 
 def test_a_name_whose_resolution_hangs_ends_with_the_timeout(onceguard, names):

@@ -1,7 +1,11 @@
-// How what was exported ages.
+// What an export file may hold, and how what was exported ages.
 #include "cli/keys/export_file.hpp"
 
+#include <sstream>
+
 #include <gtest/gtest.h>
+
+#include <onceguard/fingerprint.hpp>
 
 namespace onceguard::cli {
 namespace {
@@ -47,6 +51,50 @@ TEST(aged, what_may_run_or_never_expires_stays_so) {
   ASSERT_TRUE(before);
   EXPECT_EQ(before->retry_after, milliseconds(0));
   EXPECT_EQ(before->retention_left, milliseconds(0));
+}
+
+// ---- the file
+
+imported_record of_key(const std::string& key) {
+  auto out = some();
+  auto about = std::make_shared<subject>();
+  about->scope = {1};
+  about->key = key;
+  out.id = make_record_id(about->scope, key);
+  out.stored.about = std::move(about);
+  out.stored.state = record_state::completed;
+  return out;
+}
+
+/// What the reader says of a file with that record; empty: it is fine.
+std::string fault_in_file_of(const imported_record& written) {
+  std::stringstream file;
+  record_writer writer(file, {});
+  writer.add(written);
+  writer.finish();
+  record_reader reader(file);
+  EXPECT_TRUE(reader.head());
+  const auto read = reader.next();
+  return read ? std::string() : read.error().detail;
+}
+
+TEST(export_file, a_record_under_the_id_of_another_key_is_refused) {
+  auto made = of_key("pay-1");
+  EXPECT_EQ(fault_in_file_of(made), "");
+  made.id = of_key("pay-2").id;
+  EXPECT_EQ(fault_in_file_of(made),
+            "line 2: the id is not that of key \"pay-1\" in scope 01" + std::string(62, '0'));
+  auto about = std::make_shared<subject>(*made.stored.about);
+  about->scope = {2};
+  made.id = of_key("pay-1").id;
+  made.stored.about = about;
+  EXPECT_NE(fault_in_file_of(made), "");
+}
+
+TEST(export_file, what_an_operator_completed_unread_is_of_no_known_key) {
+  auto made = of_key("pay-1");
+  made.stored.about = std::make_shared<subject>();
+  EXPECT_EQ(fault_in_file_of(made), "");
 }
 
 }  // namespace

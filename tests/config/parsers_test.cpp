@@ -20,11 +20,22 @@ TEST(duration, reads_each_unit) {
 
 TEST(duration, refuses_everything_else) {
   for (const auto* text : {"", "5", "s", "-1s", "+1s", "1.5s", "1S", "1 s", " 1s", "1s ", "1h30m",
-                           "1w", "9223372036854775807d", "99999999999999999999s", "1s\n"}) {
+                           "1w", "99999999999999999999x", "1s\n"}) {
     const auto read = parse_duration(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().detail.rfind("expected a duration", 0), 0U) << read.error().detail;
   }
+}
+
+TEST(duration, beyond_the_range_says_the_range) {
+  for (const auto* text :
+       {"9223372036854775807d", "9223372036854775808ms", "99999999999999999999s"}) {
+    EXPECT_EQ(parse_duration(text).error().detail,
+              "expected at most 106751991167d, got \"" + std::string(text) + '"');
+  }
+  EXPECT_TRUE(parse_duration("9223372036854775807ms"));
+  EXPECT_EQ(parse_size("99999999999999999999").error().detail,
+            "expected at most 8589934591GiB, got \"99999999999999999999\"");
 }
 
 RC_GTEST_PROP(duration, is_read_as_it_was_written, ()) {

@@ -223,6 +223,15 @@ TEST(key_sets, leave_out_what_is_for_other_uses) {
   EXPECT_EQ(keys.size(), 1U);
 }
 
+/// A key of 2048 bits.
+std::string rsa_of(const std::string& exponent) {
+  return R"({"kty":"RSA","n":"_)" + std::string(340, 'w') + R"(Q","e":")" + exponent + R"("})";
+}
+
+TEST(key_sets, an_exponent_of_three_is_enough) {
+  EXPECT_TRUE(read_key_set(set_of(rsa_of("Aw")))) << "as some still have it";
+}
+
 TEST(key_sets, that_can_t_be_used_say_why) {
   struct wanted {
     std::string text;
@@ -242,6 +251,9 @@ TEST(key_sets, that_can_t_be_used_say_why) {
            {set_of(R"({"kty":"oct","k":"!"})"), "key 1 has no k"},
            {set_of(R"({"kty":"RSA","n":")" + weak + R"(","e":"AQAB"})"), "key 1 "},
            {set_of(R"({"kty":"RSA","e":"AQAB"})"), "key 1 has no n or e"},
+           {set_of(rsa_of("AQ")), "key 1 has an e that is not odd, or is 1"},
+           {set_of(rsa_of("AA")), "key 1 has an e that is not odd, or is 1"},
+           {set_of(rsa_of("AQAA")), "key 1 has an e that is not odd, or is 1"},
            {set_of(R"({"kty":"EC","crv":"P-256","x":"AQ","y":"AQ"})"), "of the curve's length"},
            {set_of(R"({"kty":"EC","crv":"P-256","x":")" + std::string(43, 'A') + R"(","y":")" +
                    std::string(43, 'A') + R"("})"),

@@ -33,11 +33,12 @@ int run_health(const std::string& text) {
     std::cerr << "onceguard: " << answer.error().detail << "\n";
     return exit_failed;
   }
-  if (answer->status == 200) {
+  const auto body = json::parse(answer->body, nullptr, false);
+  // Another server may answer 200 to any path.
+  if (answer->status == 200 && base::member<bool>(body, "ready").value_or(false)) {
     std::cout << "ready\n";
     return exit_ok;
   }
-  const auto body = json::parse(answer->body, nullptr, false);
   const auto* const reasons = base::find_member(body, "reasons");
   if (answer->status != 503 || reasons == nullptr) {
     std::cerr << "onceguard: " << text << ": answered " << answer->status

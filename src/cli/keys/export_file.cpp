@@ -4,10 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include <onceguard/fingerprint.hpp>
+
 #include "base/base64.hpp"
 #include "base/hash.hpp"
 #include "base/hex.hpp"
 #include "base/json_reader.hpp"
+#include "base/value_text.hpp"
 #include "cli/keys/record_text.hpp"
 #include "core/record_codec.hpp"
 #include "text/json_text.hpp"
@@ -58,6 +61,15 @@ imported_record read_relative(const record_id& id, record stored) {
   out.retention_left = length(stored.expires_at_wall);
   out.stored = std::move(stored);
   return out;
+}
+
+/// Whoever uses the key would get what stands under the id. Empty: the id is the subject's.
+std::string fault_of_id(const record_id& id, const subject& about) {
+  // An operator's completion of a record that can't be read may not know whose it was.
+  const bool is_known = !about.key.empty() || about.scope != digest{};
+  if (!is_known || make_record_id(about.scope, about.key) == id) return {};
+  return "the id is not that of key " + base::quoted(about.key) + " in scope " +
+         base::to_hex(about.scope);
 }
 
 /// None: it is not work in steps.
@@ -170,6 +182,7 @@ result<std::optional<imported_record>> record_reader::next() {
   auto stored = decode_record(*bytes);
   if (!stored) return wrong(stored.error().detail);
   if (!stored->about) return wrong("a record without its subject");
+  if (auto why = fault_of_id(id, *stored->about); !why.empty()) return wrong(why);
   ++count_;
   auto out = read_relative(id, std::move(*stored));
   out.recovery = std::move(*recovery);

@@ -304,6 +304,38 @@ TEST_F(postgres_loss_test, a_lease_that_commits_after_another_memory_was_polled_
   EXPECT_EQ(answer.error().effect, effect::done);
 }
 
+TEST_F(postgres_loss_test, a_repeat_gets_no_lease_from_another_memory_than_was_polled) {
+  auto parameters = params();
+  parameters.timeout = std::chrono::minutes(2);
+  const auto tested = open(parameters);
+  blocking_store caller(*tested);
+  const auto request = claim_of("k");
+  caller.leased(request);
+  sql("DROP TABLE IF EXISTS public.row_of_k;"
+      "CREATE TABLE public.row_of_k AS SELECT * FROM onceguard.records;"
+      "DELETE FROM onceguard.records");
+  caller.vitals();
+  // The repeat has found the memory that it expected, and waits behind its own row.
+  sql_session theirs(database_.url());
+  theirs.run("BEGIN; INSERT INTO onceguard.records SELECT * FROM public.row_of_k");
+  auto reply = meanwhile([&] {
+    blocking_store own(*tested);
+    return own.try_claim(request, std::chrono::minutes(2));
+  });
+  wait_until("the claim", [&] {
+    return value(
+               "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") !=
+           "0";
+  });
+  sql("UPDATE onceguard.meta SET identity = 'another'");
+  EXPECT_EQ(caller.vitals().identity, "another");
+  theirs.run("COMMIT");
+  const auto answer = reply.get();
+  ASSERT_FALSE(answer) << "a lease was handed out";
+  EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
+  EXPECT_EQ(answer.error().effect, effect::done);
+}
+
 TEST_F(postgres_loss_test, a_claim_whose_reply_was_lost_is_no_loss_of_memory) {
   tcp_gate gate(server_.port());
   auto parameters = params();
