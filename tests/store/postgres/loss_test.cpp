@@ -315,7 +315,7 @@ TEST_F(postgres_loss_test, a_repeat_gets_no_lease_from_another_memory_than_was_p
       "CREATE TABLE public.row_of_k AS SELECT * FROM onceguard.records;"
       "DELETE FROM onceguard.records");
   caller.vitals();
-  // The repeat has found the memory that it expected, and waits behind its own row.
+  // The repeat finds its own row only when that commits, and then reads it.
   sql_session theirs(database_.url());
   theirs.run("BEGIN; INSERT INTO onceguard.records SELECT * FROM public.row_of_k");
   auto reply = meanwhile([&] {
@@ -327,9 +327,22 @@ TEST_F(postgres_loss_test, a_repeat_gets_no_lease_from_another_memory_than_was_p
                "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") !=
            "0";
   });
+  sql_session after_it(database_.url());
+  auto locked = meanwhile([&] {
+    after_it.run("BEGIN; LOCK TABLE onceguard.records");
+    return true;
+  });
+  const auto waiting = [&](const std::string& mode) {
+    return value("SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = '" + mode +
+                 "' AND relation = 'onceguard.records'::regclass") != "0";
+  };
+  wait_until("the lock", [&] { return waiting("AccessExclusiveLock"); });
+  theirs.run("COMMIT");
+  EXPECT_TRUE(locked.get());
+  wait_until("the reading", [&] { return waiting("AccessShareLock"); });
   sql("UPDATE onceguard.meta SET identity = 'another'");
   EXPECT_EQ(caller.vitals().identity, "another");
-  theirs.run("COMMIT");
+  after_it.run("COMMIT");
   const auto answer = reply.get();
   ASSERT_FALSE(answer) << "a lease was handed out";
   EXPECT_EQ(answer.error().code, errc::store_lost) << answer.error().detail;
