@@ -13,6 +13,7 @@ class _Pair:
     def __init__(self, client, server):
         self.client, self.server = client, server
         self.losing = False  # its next bytes to the client are lost
+        self.last = False    # what it has in hand is the last to go to the server for a while
         self.tail = b""      # of what went to the server: a mark may come in two pieces
 
     def close(self):
@@ -56,6 +57,11 @@ class TcpGate:
         """From the bytes `mark` on nothing passes to the server or back, until pass_on()."""
         with self._lock:
             self._mark, self._loses = mark, "time"
+
+    def hold_behind(self, mark):
+        """The same, but the bytes themselves arrive: what is held up first is their answer."""
+        with self._lock:
+            self._mark, self._loses = mark, "replies"
 
     def pass_on(self):
         self._passing.set()
@@ -111,7 +117,10 @@ class TcpGate:
                 self._passing.wait()
                 if not piece or self._loses_now(pair, piece, sink is pair.server):
                     break
-                self._passing.wait()
+                if sink is pair.server and pair.last:
+                    pair.last = False
+                else:
+                    self._passing.wait()
                 sink.sendall(piece)
         pair.close()
         with self._lock:
@@ -126,8 +135,9 @@ class TcpGate:
                 pair.tail = seen[-64:]
                 return False
             self._mark = None
-            if self._loses == "time":
+            if self._loses in ("time", "replies"):
                 self._passing.clear()
+                pair.last = self._loses == "replies"
                 return False
             pair.losing = True
             return self._loses == "request"
