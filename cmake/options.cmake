@@ -5,7 +5,7 @@ target_compile_features(onceguard_options INTERFACE cxx_std_20)
 target_compile_options(onceguard_options INTERFACE
   -fPIC -fvisibility=hidden -fno-omit-frame-pointer)
 target_compile_definitions(onceguard_options INTERFACE
-  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE BOOST_ASIO_SEPARATE_COMPILATION)
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(onceguard_options INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)

@@ -1,7 +1,7 @@
 # Targets of the rooms (cmake/rooms.ini), of the program and of the fuzzers.
 
 # Reads cmake/rooms.ini: `onceguard_room_list` has all rooms, lowest first, and ROOM_folder,
-# ROOM_uses, ROOM_links, ROOM_compiles and ROOM_component what the list says of each.
+# ROOM_uses, ROOM_links, ROOM_compiles, ROOM_component and ROOM_cold what the list says of each.
 macro(onceguard_read_rooms)
   set(list ${PROJECT_SOURCE_DIR}/cmake/rooms.ini)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
@@ -10,7 +10,7 @@ macro(onceguard_read_rooms)
     if(line MATCHES "^\\[(.+)\\]$")
       set(room ${CMAKE_MATCH_1})
       list(APPEND onceguard_room_list ${room})
-    elseif(line MATCHES "^(folder|uses|links|compiles|component) = (.*)$")
+    elseif(line MATCHES "^(folder|uses|links|compiles|component|cold) = (.*)$")
       set(key ${CMAKE_MATCH_1})
       string(REPLACE " " ";" ${room}_${key} "${CMAKE_MATCH_2}")
     endif()
@@ -75,6 +75,9 @@ function(onceguard_room name folder folders)
     if(TARGET onceguard_pch)
       target_precompile_headers(${target} REUSE_FROM onceguard_pch)
     endif()
+    if(${name}_cold)
+      target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE onceguard_options ${ARGN})
@@ -95,6 +98,17 @@ function(onceguard_registration room folder result)
   set(${result} ${option} PARENT_SCOPE)
 endfunction()
 
+# Sets `result` to the rooms that a room uses, and what those use.
+function(onceguard_reachable room result)
+  set(rooms ${${room}_uses})
+  foreach(other IN LISTS ${room}_uses)
+    onceguard_reachable(${other} more)
+    list(APPEND rooms ${more})
+  endforeach()
+  list(REMOVE_DUPLICATES rooms)
+  set(${result} ${rooms} PARENT_SCOPE)
+endfunction()
+
 # The program: the room `cli` and its main.cpp.
 function(onceguard_program)
   # tcmalloc: one thread allocates what another frees all the time, which costs glibc's allocator a
@@ -104,6 +118,15 @@ function(onceguard_program)
   endif()
   add_executable(onceguard ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
   target_link_libraries(onceguard PRIVATE onceguard::room::cli)
+  # Of a template that several rooms have, the linker takes the first: that of a room on the way of
+  # requests, and not that of a cold one.
+  onceguard_reachable(cli rooms)
+  foreach(room IN LISTS rooms)
+    get_target_property(type onceguard_room_${room} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY" AND NOT ${room}_cold)
+      target_sources(onceguard PRIVATE $<TARGET_OBJECTS:onceguard_room_${room}>)
+    endif()
+  endforeach()
   set_target_properties(onceguard PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   if(ONCEGUARD_TCMALLOC)
     # Nothing of it is called by name, and it is needed all the same.

@@ -27,17 +27,17 @@ response answer_ready(const worker_state& now) {
 }
 
 response answer_metrics(const worker_state& now) {
-  auto families = process_families();
+  auto all = process_families();
   for (const auto& one : now.measurements) {
-    auto family = std::ranges::find(families, one.name, &prometheus::MetricFamily::name);
-    if (family == families.end()) {
+    auto family = std::ranges::find(all, one.name, &prometheus::MetricFamily::name);
+    if (family == all.end()) {
       const auto make = one.name.ends_with("_total") ? counter_family : gauge_family;
-      families.push_back(make(std::string(one.name), std::string(one.meaning)));
-      family = families.end() - 1;
+      all.push_back(make(std::string(one.name), std::string(one.meaning)));
+      family = all.end() - 1;
     }
     add_value(*family, one.value, {one.labels.begin(), one.labels.end()});
   }
-  return {.body = prometheus::TextSerializer().Serialize(families),
+  return {.body = prometheus::TextSerializer().Serialize(all),
           .type = "text/plain; version=0.0.4; charset=utf-8"};
 }
 

@@ -10,9 +10,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// So long the server may take for all pages of its list, before a call goes on without hints.
-constexpr std::chrono::seconds longest_listing{5};
-
 /// Ends an exchange that takes too long. Runs on the thread of the exchange.
 void close_after(asio::steady_timer& patience, const std::shared_ptr<server_call>& upstream) {
   patience.async_wait([held = std::weak_ptr(upstream)](const boost::system::error_code& cancelled) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds longest_connect{10};
 /// So long a server may read nothing while its request is sent.
-constexpr std::chrono::seconds longest_stall{20};
+constexpr std::chrono::seconds longest_refusal{20};
 constexpr std::size_t piece_size = 32u << 10;
 
 error failure(const char* action, const std::string& why, effect known) {
@@ -88,7 +88,7 @@ asio::awaitable<error_code> server_connection::send(std::string_view& rest) {
     rest.remove_prefix(sent.bytes);
     if (sent.failure == asio::error::would_block) {
       if (!is_quiet()) co_return error_code();
-      const auto failed = co_await stream_.wait_either(longest_stall);
+      const auto failed = co_await stream_.wait_either(longest_refusal);
       if (failed) co_return failed;
     } else if (sent.failure) {
       co_return sent.failure;

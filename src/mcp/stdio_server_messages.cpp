@@ -12,8 +12,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// So long the server may take for its list of tools, before a call goes on without hints.
-constexpr milliseconds longest_listing{5'000};
 /// Ids of the proxy's requests begin so.
 constexpr std::string_view list_id = "onceguard-";
 

@@ -1,5 +1,6 @@
 // The tools of a server: what their hints allow, and what their list tells agents about keys.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -8,6 +9,9 @@
 #include "mcp/key_locations.hpp"
 
 namespace onceguard::mcp {
+
+/// So long the server may take for all pages of its list, before a call goes on without hints.
+constexpr std::chrono::seconds longest_listing{5};
 
 /// The hints of a tool (ToolAnnotations), with the protocol's defaults.
 struct tool_hints {

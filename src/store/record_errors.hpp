@@ -12,10 +12,13 @@ namespace onceguard {
   return error(errc::invalid_argument, "a claim, and a settle of a lost record, need a subject");
 }
 
-/// The error for a stored record without a subject, for which no claim can be decided.
-[[nodiscard]] inline error subject_unreadable() {
-  return error(errc::record_unreadable, "stored record: it has no subject");
+/// The error for a stored record that can't be read.
+[[nodiscard]] inline error unreadable(const std::string& why) {
+  return error(errc::record_unreadable, "stored record: " + why);
 }
+
+/// The error for a stored record without a subject, for which no claim can be decided.
+[[nodiscard]] inline error subject_unreadable() { return unreadable("it has no subject"); }
 
 /// The error for a record of work in steps, in a store of this name that keeps no recovery points.
 [[nodiscard]] inline error recovery_refused(const std::string& name) {

@@ -10,10 +10,6 @@
 namespace onceguard::dynamodb {
 namespace {
 
-error unreadable(const char* why) {
-  return {errc::record_unreadable, std::string("stored record: ") + why};
-}
-
 result<stored_record> decode_item(const item& found) {
   if (!found.record) return unreadable("its item has no attribute record, or one of another type");
   auto decoded = decode_payload(*found.record);

@@ -16,7 +16,7 @@ namespace {
 using base::diagnosis;
 using grade = diagnosis::grade;
 
-constexpr auto question =
+constexpr auto facts_query =
     "SELECT pg_catalog.current_setting('server_version'), pg_catalog.pg_backend_pid(),"
     " (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint,"
     " pg_catalog.current_setting('fsync'), pg_catalog.current_setting('full_page_writes'),"
@@ -107,7 +107,7 @@ void examine_replication(std::int64_t standbys, std::string_view waited_for, bas
 void examine_server(const conninfo& where, const store_params& params, base::diagnoses& out) {
   const auto connection = connect(where, params.timeout).handle;
   const auto sent = params.clock->wall_ms();
-  const result_ptr got(PQexec(connection.get(), question));
+  const result_ptr got(PQexec(connection.get(), facts_query));
   const auto received = params.clock->wall_ms();
   if (PQresultStatus(got.get()) != PGRES_TUPLES_OK) {
     out.push_back(

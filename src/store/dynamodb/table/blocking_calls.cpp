@@ -8,9 +8,6 @@
 namespace onceguard::dynamodb {
 namespace {
 
-constexpr milliseconds first_pause{50};
-constexpr unsigned most_doublings = 4;
-constexpr unsigned most_connects = 3;
 constexpr milliseconds longest_try{10'000};
 
 }  // namespace
@@ -26,6 +23,9 @@ void pause_for(milliseconds length) {
 
 result<blocking_answer> blocking_calls::ask(std::string_view action, const std::string& body,
                                             std::string_view expected) {
+  constexpr milliseconds first_pause{50};
+  constexpr unsigned most_doublings = 4;
+  constexpr unsigned most_connects = 3;
   for (unsigned attempt = 0;; ++attempt) {
     const auto signer = credentials_.current();
     if (!signer) return signer.error();

@@ -3,6 +3,7 @@
 #include "base/hash.hpp"
 #include "base/hex.hpp"
 #include "core/record_codec.hpp"
+#include "store/record_errors.hpp"
 
 namespace onceguard::dynamodb {
 namespace {
@@ -24,10 +25,6 @@ std::uint64_t number_at(std::string_view bytes, std::size_t index) noexcept {
     out = out << 8 | static_cast<unsigned char>(each);
   }
   return out;
-}
-
-error unreadable(const char* why) {
-  return {errc::record_unreadable, std::string("stored record: ") + why};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ bool is_one_of(const failure& failed, const std::array<std::string_view, N>& sta
 
 // No such schema, table, function or column, or the schema refuses an older program.
 constexpr std::array<std::string_view, 4> schema_missing{"3F000", "42P01", "42883", "42703"};
-constexpr std::array<std::string_view, 4> refused{no_permission, "3D000", "28000", "28P01"};
+constexpr std::array<std::string_view, 4> entry_refused{no_permission, "3D000", "28000", "28P01"};
 
 /// Whether the prepared statements refer to objects that are gone, for example because the schema
 /// was restored during the session. The server's internal messages are not translated.
@@ -69,7 +69,7 @@ error error_of(const failure& failed, const std::string& name, effect on_store) 
   if (failed.sqlstate == newer_schema) {
     return error(errc::invalid_argument, name + ": " + failed.text, on_store);
   }
-  if (is_one_of(failed, refused) || failed.sqlstate == statement_pooling)
+  if (is_one_of(failed, entry_refused) || failed.sqlstate == statement_pooling)
     return error(errc::invalid_argument, detail, on_store);
   if (failed.sqlstate == another_memory) return error(errc::store_lost, detail, on_store);
   if (failed.sqlstate == "53100") return error(errc::store_full, detail, on_store);
@@ -91,7 +91,7 @@ error to_error(const failure& failed, const std::string& name, effect on_store) 
 }
 
 bool misconfigured(const failure& failed) noexcept {
-  return failed.set_up || is_one_of(failed, schema_missing) || is_one_of(failed, refused) ||
+  return failed.set_up || is_one_of(failed, schema_missing) || is_one_of(failed, entry_refused) ||
          failed.sqlstate == newer_schema || failed.sqlstate == older_schema ||
          failed.sqlstate == statement_pooling;
 }
