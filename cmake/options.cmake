@@ -41,6 +41,11 @@ target_link_libraries(onceguard_options INTERFACE Boost::headers Threads::Thread
 target_include_directories(onceguard_options INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 
+# An archive takes its members as they are needed: a program that has compiled Asio's functions
+# itself, and links the library, takes none of ours.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/asio.cpp
+  ${PROJECT_SOURCE_DIR}/src/tls/asio_tls.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
 # One precompiled header for the expensive library headers, shared by all rooms and tests. Within
 # another project there is none: its flags are not known.
 if(PROJECT_IS_TOP_LEVEL)

@@ -1,4 +1,5 @@
 // The headers that cost most to parse and change least. Precompiled only: no file relies on it.
+// None of them may bring <iomanip>: std::quoted would be taken for our own.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,7 +9,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,4 +36,3 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/system/result.hpp>
-#include <nlohmann/json.hpp>

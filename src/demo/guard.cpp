@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
@@ -131,19 +132,21 @@ void close_all_but_standard() {
 
 // Runs between fork and exec: only async-signal-safe calls.
 [[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
-                         int output, bool standard_output_too, pid_t parent) {
+                         int output, int errors, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // the parent died before prctl took effect
   const int nothing = ::open("/dev/null", O_RDWR);
   ::dup2(nothing, STDIN_FILENO);
-  ::dup2(standard_output_too ? output : nothing, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
+  ::dup2(errors < 0 ? nothing : output, STDOUT_FILENO);
+  ::dup2(errors < 0 ? output : errors, STDERR_FILENO);
   close_all_but_standard();
   ::execve(program, arguments, environment);
   ::_exit(127);
 }
 
-started start(const std::vector<std::string>& arguments, bool standard_output_too) {
+// Reads what a command prints, whose log goes to the file `errors`; or, without that, the log of a
+// server.
+started start(const std::vector<std::string>& arguments, int errors = -1) {
   const auto program = this_program();
   std::vector<std::string> words{"onceguard"};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -157,7 +160,7 @@ started start(const std::vector<std::string>& arguments, bool standard_output_to
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
-    become(program.c_str(), argv.data(), envp.data(), ends[1], standard_output_too, parent);
+    become(program.c_str(), argv.data(), envp.data(), ends[1], errors, parent);
   }
   const int why = errno;
   ::close(ends[1]);
@@ -198,7 +201,7 @@ std::string this_program() { return std::filesystem::read_symlink("/proc/self/ex
 
 child::child(const asio::any_io_executor& executor, const std::vector<std::string>& arguments,
              line_handler on_line) {
-  const auto running = start(arguments, false);
+  const auto running = start(arguments);
   pid_ = running.pid;
   auto errors = std::make_shared<pipe_end>(executor, running.output);
   asio::co_spawn(executor, read_lines(std::move(errors), std::move(on_line)), base::rethrow);
@@ -212,8 +215,11 @@ void child::kill() {
 }
 
 asio::awaitable<command_result> run_command(const std::vector<std::string>& arguments) {
-  const auto running = start(arguments, true);
-  pipe_end output(co_await asio::this_coro::executor, running.output);
+  const auto executor = co_await asio::this_coro::executor;
+  const std::unique_ptr<FILE, int (*)(FILE*)> log(std::tmpfile(), &std::fclose);
+  if (!log) throw std::system_error(errno, std::generic_category(), "tmpfile");
+  const auto running = start(arguments, ::fileno(log.get()));
+  pipe_end output(executor, running.output);
   command_result result;
   std::string piece(4096, '\0');
   for (bool ended = false; !ended;) {
@@ -222,6 +228,12 @@ asio::awaitable<command_result> run_command(const std::vector<std::string>& argu
     ended = static_cast<bool>(failed);
   }
   result.exit_code = wait_for(running.pid);
+  if (result.exit_code != 0) {
+    std::rewind(log.get());
+    while (const auto count = std::fread(piece.data(), 1, piece.size(), log.get())) {
+      result.output.append(piece, 0, count);
+    }
+  }
   co_return result;
 }
 

@@ -49,7 +49,7 @@ class child {
 /// The output and exit code of a command.
 struct command_result {
   int exit_code = -1;
-  std::string output;  ///< standard output and standard error
+  std::string output;  ///< standard output; of a command that failed, standard error too
 };
 
 /// Runs this program with these arguments until it ends.

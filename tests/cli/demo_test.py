@@ -37,8 +37,9 @@ def start_demo(onceguard, tmp_path):
     """Starts the demo with a temporary folder of its own; whatever is left of it is killed."""
     running = []
 
-    def start(*flags):
-        environment = dict(os.environ, TMPDIR=str(tmp_path), ONCEGUARD_LISTEN="nonsense")
+    def start(*flags, **variables):
+        environment = dict(os.environ, TMPDIR=str(tmp_path), ONCEGUARD_LISTEN="nonsense",
+                           **variables)
         demo = subprocess.Popen([onceguard, "demo", *flags], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, env=environment)
         running.append(demo)
@@ -74,6 +75,14 @@ def test_the_story_names_the_command_for_ones_own_service(start_demo):
                      output)
     assert output.rstrip().endswith("Every count is right: each order took effect once.")
     assert "audit" not in output  # lines for programs
+
+
+def test_what_its_programs_log_is_not_told(start_demo):
+    demo = start_demo(LD_DEBUG="statistics")  # each program logs to its standard error
+    output, errors = demo.communicate(timeout=60)
+    assert demo.returncode == 0
+    assert "runtime linker statistics" in errors
+    assert "$ onceguard keys list" in output and "runtime linker statistics" not in output
 
 
 def test_a_gateway_that_dies_makes_the_demo_fail(start_demo, tmp_path):
