@@ -77,7 +77,7 @@ def test_the_story_names_the_command_for_ones_own_service(start_demo):
     assert "audit" not in output  # lines for programs
 
 
-def test_what_its_programs_log_is_not_told(start_demo):
+def test_no_log_line_stands_amid_the_scenes(start_demo):
     demo = start_demo(LD_DEBUG="statistics")  # each program logs to its standard error
     output, errors = demo.communicate(timeout=60)
     assert demo.returncode == 0
