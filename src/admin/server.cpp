@@ -10,6 +10,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/post.hpp>
 
 #include "admin/caller_connection.hpp"
 #include "admin/tokens.hpp"
@@ -258,15 +259,24 @@ void server::add(resources more) {
 
 asio::io_context& server::io() noexcept { return state_->io; }
 
-result<void> server::start() {
+result<void> server::start(int passed) {
   auto read = read_tokens();
   if (!read) return read.error();
   set_tokens(*std::move(read));
-  if (auto listening = state_->listener.listen(state_->params.address); !listening) {
+  auto& listener = state_->listener;
+  const auto& address = state_->params.address;
+  if (auto listening = passed < 0 ? listener.listen(address) : listener.take(address, passed);
+      !listening) {
     return error(listening.error().code, "admin " + listening.error().detail);
   }
   state_->begin();
   return {};
+}
+
+int server::socket() const { return state_->listener.number(); }
+
+void server::hand_over() {
+  asio::post(state_->io, [this] { state_->listener.hand_over(); });
 }
 
 base::server_address server::local() const { return state_->listener.local(); }

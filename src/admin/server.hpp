@@ -32,7 +32,12 @@ class server {
 
   /// Reads the tokens and begins to listen. errc::invalid_argument: the tokens are wrong;
   /// errc::conflict: it can't listen there now.
-  [[nodiscard]] result<void> start();
+  /// `passed`: a socket that listens at the address already, which it takes over; negative: none.
+  [[nodiscard]] result<void> start(int passed = -1);
+  /// The number of the listening socket, for a successor; from start() on.
+  [[nodiscard]] int socket() const;
+  /// A successor takes the requests. Those that run are finished.
+  void hand_over();
   /// Where it listens; with the port that was selected for port 0.
   [[nodiscard]] base::server_address local() const;
   /// Reads the tokens again, for set_tokens(); null: none are needed.

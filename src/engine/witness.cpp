@@ -93,7 +93,8 @@ result<void> witness::check() const {
 bool witness::replace(const numbered& given) {
   const std::lock_guard lock(file_);
   if (given.number < written_) return true;  // a later testimony was written already
-  const auto next = path_ + ".next";
+  // Of this process: during an upgrade two of them write here.
+  const auto next = path_ + ".next." + std::to_string(::getpid());
   const bool replaced = [&] {
     {
       const open_file file(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);

@@ -16,6 +16,7 @@
 #include <onceguard/engine.hpp>
 
 #include "audit/audit_log.hpp"
+#include "base/clock.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/delivery_queue.hpp"
 #include "gateway/listener_tls.hpp"
@@ -58,6 +59,9 @@ struct gateway_shared {
   std::atomic<audit_log*> open_audit{nullptr};  ///< the same, for other threads
   observing::observation observed;
   std::atomic<bool> draining{false};
+  /// While draining, connections without a request are read on until then, if not for a moment
+  /// only.
+  std::atomic<base::boot_clock::time_point> idle_end{};
   // While draining, a request that never arrives completely must not delay the end.
   /// Unfinished guarded requests are not read any more.
   std::atomic<bool> requests_end{false};

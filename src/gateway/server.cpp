@@ -1,10 +1,12 @@
 #include "gateway/server.hpp"
 
 #include <array>
+#include <pthread.h>
 #include <thread>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
@@ -15,6 +17,8 @@
 #include "base/random.hpp"
 #include "engine/background.hpp"
 #include "gateway/io_thread.hpp"
+#include "gateway/listeners.hpp"
+#include "gateway/pulse.hpp"
 #include "gateway/reconciling.hpp"
 #include "gateway/session.hpp"
 
@@ -77,17 +81,24 @@ struct server::state {
         outcome_source* to_ask, request_observers observers, const trace::tracer* tracer)
       : shared(params, make_engine_params(params, routing), records, std::move(observers), tracer),
         query(to_ask),
+        beat(records),
         table(std::make_shared<const routing_table>(routing)) {
     for (unsigned i = 0; i < thread_count(shared.params.threads); ++i) {
       threads.push_back(std::make_unique<io_thread>(shared, table));
     }
-    acceptor = std::make_unique<tcp::acceptor>(threads.front()->io);
+    sockets = std::make_unique<listeners>(threads.front()->io);
+    for (const auto& thread : threads) beat.watch("an I/O thread", thread->io);
+    beat.watch("the thread of the leases", engine_io);
   }
 
-  /// Starts a thread that runs the loop until that is stopped.
-  void run(asio::io_context& io);
-  result<void> listen();
-  asio::awaitable<void> accept();
+  /// Starts a thread that runs the loop until that is stopped. `name`: in the list of threads.
+  void run(asio::io_context& io, const char* name);
+  result<void> listen(const std::vector<int>& passed);
+  asio::awaitable<void> accept(listeners::acceptor& from);
+  /// False: no connection is left to take now.
+  bool take_one(listeners::acceptor& from);
+  void take(tcp::socket socket, io_thread& thread);
+  void stop_listening();
   void admit(tcp::socket socket, io_thread& thread);
   void refuse(tcp::socket socket);
   asio::awaitable<void> finish();
@@ -96,43 +107,32 @@ struct server::state {
 
   gateway_shared shared;
   outcome_source* const query;
+  pulse beat;
   routing_ptr table;  ///< the latest
   /// Of a thread that reads nothing which anybody sent: it renews the leases, polls the store and
   /// repeats settles, so that no request can make a lease run out.
   asio::io_context engine_io{1};
   std::vector<std::unique_ptr<io_thread>> threads;
-  std::unique_ptr<tcp::acceptor> acceptor;
+  std::unique_ptr<listeners> sockets;
+  std::size_t turn = 0;  // of the threads, to take a connection
   std::vector<std::thread> running;
   std::atomic<bool> drain_begun{false};
+  bool handed_over = false;  // from the begin of the drain on
   endpoint local;
 };
 
-void server::state::run(asio::io_context& io) {
-  running.emplace_back([&io] {
+void server::state::run(asio::io_context& io, const char* name) {
+  running.emplace_back([&io, name] {
+    ::pthread_setname_np(::pthread_self(), name);
     const auto work = asio::make_work_guard(io);
     io.run();
   });
 }
 
-result<void> server::state::listen() {
-  error_code ec;
-  const auto& wanted = shared.params.listen;
-  const auto where = wanted.host + ":" + std::to_string(wanted.port);
-  const auto failed = [&](std::string_view description) {
-    return error(errc::invalid_argument,
-                 "listening on " + where + ": " + std::string(description) + ": " + ec.message());
-  };
-  tcp::resolver resolver(threads.front()->io);
-  const auto found =
-      resolver.resolve(wanted.host, std::to_string(wanted.port), tcp::resolver::passive, ec);
-  if (ec) return failed("resolve");
-  const auto address = found.begin()->endpoint();
-  if (acceptor->open(address.protocol(), ec); ec) return failed("socket");
-  acceptor->set_option(asio::socket_base::reuse_address(true), ec);
-  if (acceptor->bind(address, ec); ec) return failed("bind");
-  if (acceptor->listen(4096, ec); ec) return failed("listen");
-  const auto bound = acceptor->local_endpoint(ec);
-  if (ec) return failed("getsockname");
+result<void> server::state::listen(const std::vector<int>& passed) {
+  auto listening = passed.empty() ? sockets->open(shared.params.listen) : sockets->take(passed);
+  if (!listening) return listening;
+  const auto& bound = sockets->addresses().front();
   for (auto& thread : threads) thread->pool.set_listener(bound);
   local.host = bound.address().to_string();
   local.port = bound.port();
@@ -168,28 +168,52 @@ void server::state::refuse(tcp::socket socket) {
   socket.write_some(asio::buffer(refusal), ignored);
 }
 
-asio::awaitable<void> server::state::accept() {
-  std::size_t turn = 0;
-  while (acceptor->is_open()) {
+void server::state::take(tcp::socket socket, io_thread& thread) {
+  if (shared.connections.fetch_add(1) < shared.params.max_connections) {
+    return admit(std::move(socket), thread);
+  }
+  shared.connections.fetch_sub(1);
+  refuse(std::move(socket));
+}
+
+asio::awaitable<void> server::state::accept(listeners::acceptor& from) {
+  while (from.is_open()) {
     auto& target = *threads[turn++ % threads.size()];
     error_code ec;
     auto socket =
-        co_await acceptor->async_accept(target.io, asio::redirect_error(asio::use_awaitable, ec));
+        co_await from.async_accept(target.io, asio::redirect_error(asio::use_awaitable, ec));
     if (ec == asio::error::operation_aborted) break;
-    if (ec) {
-      // Most likely the process is out of file descriptors: open connections continue, and new ones
-      // wait in the backlog.
-      base::log(base::event::accept_failed, {{"why", ec.message()}});
-      co_await sleep_for(milliseconds(100));
+    if (!ec) {
+      take(std::move(socket), target);
       continue;
     }
-    if (shared.connections.fetch_add(1) >= shared.params.max_connections) {
-      shared.connections.fetch_sub(1);
-      refuse(std::move(socket));
-      continue;
-    }
-    admit(std::move(socket), target);
+    // Most likely the process is out of file descriptors: open connections continue, and new ones
+    // wait in the backlog.
+    base::log(base::event::accept_failed, {{"why", ec.message()}});
+    co_await sleep_for(milliseconds(100));
   }
+}
+
+bool server::state::take_one(listeners::acceptor& from) {
+  auto& target = *threads[turn++ % threads.size()];
+  error_code ec;
+  tcp::socket socket(target.io);
+  from.accept(socket, ec);
+  if (!ec) take(std::move(socket), target);
+  return !ec;
+}
+
+/// With the connections that wait in the queue: their clients believe to be connected. Where
+/// another process has the sockets, it takes these.
+void server::state::stop_listening() {
+  constexpr int queue_max = 4096;
+  for (const auto& from : sockets->all()) {
+    error_code failed;
+    from->non_blocking(true, failed);
+    for (int i = 0; !handed_over && !failed && i < queue_max && take_one(*from); ++i) {
+    }
+  }
+  sockets->close();
 }
 
 void server::state::end_reading() {
@@ -215,10 +239,16 @@ asio::awaitable<void> server::state::end_reports() {
 /// Runs on the first I/O thread after drain(): waits for the sessions and for the settles that are
 /// not recorded yet, then ends the engine.
 asio::awaitable<void> server::state::finish() {
-  const auto end = base::boot_now() + shared.params.drain;
+  const auto begun = base::boot_now();
+  const auto end = begun + shared.params.drain;
+  // Another process serves meanwhile: nobody waits for this one's end.
+  const auto patient_end = begun + shared.params.drain / 5 * 4;
   // Requests that are being sent arrive by then; requests that are sent very slowly do not.
-  auto uploads_end = end - shared.params.drain / 5 * 4;
-  const auto requests_end = std::min(uploads_end, base::boot_now() + std::chrono::seconds(1));
+  auto uploads_end = handed_over ? patient_end : begun + shared.params.drain / 5;
+  const auto requests_end =
+      handed_over ? patient_end : std::min(uploads_end, begun + std::chrono::seconds(1));
+  if (handed_over) shared.idle_end = patient_end;
+  end_reading();
   while ((shared.connections != 0 || shared.engine.pending() != 0) && base::boot_now() < end) {
     if (base::boot_now() >= requests_end && !shared.requests_end.exchange(true)) end_reading();
     if (base::boot_now() >= uploads_end) {
@@ -263,7 +293,7 @@ server::~server() {
   state_->shared.engine.stop();
 }
 
-result<void> server::start() {
+result<void> server::start(const std::vector<int>& passed) {
   auto& s = *state_;
   if (auto usable = s.shared.engine.check(); !usable) return usable.error();
   auto audit = audit_log::open(s.shared.params.audit_log);
@@ -271,10 +301,10 @@ result<void> server::start() {
   s.shared.audit = std::move(*audit);
   s.shared.open_audit = s.shared.audit.get();
   if (auto read = s.shared.tls.read(); !read) return read.error();
-  if (auto listening = s.listen(); !listening) return listening.error();
+  if (auto listening = s.listen(passed); !listening) return listening.error();
   auto& first = s.threads.front()->io;
-  s.run(s.engine_io);
-  for (auto& thread : s.threads) s.run(thread->io);
+  s.run(s.engine_io, "og-leases");
+  for (auto& thread : s.threads) s.run(thread->io, "og-io");
   // Polls here, so that the first requests need not wait for the poll.
   static_cast<void>(
       asio::co_spawn(s.engine_io, s.shared.engine.poll_store(), asio::use_future).get());
@@ -283,7 +313,7 @@ result<void> server::start() {
     spawn_background(first, "reconcile", keep_reconciling(*s.threads.front(), s.query));
   }
   spawn_background(first, "compare scopes", report_stranded(*s.threads.front(), nullptr));
-  spawn_background(first, "accept", s.accept());
+  for (const auto& from : s.sockets->all()) spawn_background(first, "accept", s.accept(*from));
   return {};
 }
 
@@ -317,18 +347,21 @@ void server::reload(routing_params routing) {
   }
 }
 
-void server::drain() {
+void server::drain(listening_by next) {
   auto& s = *state_;
   if (s.drain_begun.exchange(true)) return;
+  s.handed_over = next == listening_by::successor;
   s.shared.draining = true;
-  // The socket is closed in any case.
+  // The sockets are closed in any case.
   asio::post(s.threads.front()->io, [&s] {
-    error_code ignored;
-    s.acceptor->close(ignored);
+    s.stop_listening();
     spawn_background(s.threads.front()->io, "drain", s.finish());
   });
-  s.end_reading();
 }
+
+const std::vector<int>& server::sockets() const noexcept { return state_->sockets->numbers(); }
+
+std::string server::stuck() { return state_->beat.stuck(); }
 
 void server::wait() {
   for (auto& thread : state_->running) {

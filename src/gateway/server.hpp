@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
@@ -30,6 +32,9 @@ struct gateway_load {
   bool draining = false;
 };
 
+/// Who listens at the addresses of a gateway that drains.
+enum class listening_by : std::uint8_t { nobody, successor };
+
 /// Thread-safety: every member may be called from any thread; start() once.
 class server {
  public:
@@ -43,8 +48,8 @@ class server {
   ~server();  ///< as drain() with no time left, then wait()
 
   /// Binds the listening socket and starts the I/O threads. Port 0 selects a free port: see
-  /// local().
-  [[nodiscard]] result<void> start();
+  /// local(). `passed`: sockets that listen already, which it takes over and uses instead.
+  [[nodiscard]] result<void> start(const std::vector<int>& passed = {});
   [[nodiscard]] endpoint local() const;
   /// What guarding would have done on routes that only observe.
   [[nodiscard]] const observing::observation& observed() const;
@@ -54,9 +59,17 @@ class server {
   [[nodiscard]] audit_log* audit() const noexcept;
   /// New requests use this routing; running requests continue with theirs.
   void reload(routing_params routing);
-  /// Closes the listening socket and idle connections. Running requests may finish, at most for
-  /// `gateway_params::drain`; the leases that are left then are abandoned.
-  void drain();
+  /// Closes the listening sockets, and takes the connections that wait in their queues unless
+  /// another process does. A connection without a request is closed, but not before a request that
+  /// may be on its way has had time to arrive: half a second since its last answer, or four fifths
+  /// of `gateway_params::drain` if another process serves meanwhile. Running requests may finish,
+  /// at most for all of it; the leases that are left then are abandoned.
+  void drain(listening_by next = listening_by::nobody);
+  /// The numbers of the listening sockets, for a successor; from start() to drain().
+  [[nodiscard]] const std::vector<int>& sockets() const noexcept;
+  /// The threads that have not gone on since the last call; empty: all have. For a watchdog: by one
+  /// thread, every few seconds, after start().
+  [[nodiscard]] std::string stuck();
   /// Blocks until drained.
   void wait();
 

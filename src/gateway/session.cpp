@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t read_size = 4096;
 constexpr milliseconds linger_time{2'000};
+/// So long may a request take to come after the answer before it, or after the connect.
+constexpr milliseconds last_call{500};
 constexpr std::string_view plain_http_refusal =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 32\r\n"
     "Connection: close\r\n\r\nThis port is for https:// alone.";
@@ -68,7 +70,17 @@ void session::drain() noexcept {
     stream_.cancel();
   }
   const bool waits = phase_ == phase::reading && too_late_to_read();
-  if (phase_ == phase::idle || unread || waits) stream_.cancel();
+  if (phase_ == phase::idle) stream_.limit_reading(idle_left());
+  if (unread || waits) stream_.cancel();
+}
+
+milliseconds session::idle_left() const noexcept {
+  const auto& shared = thread_.shared;
+  if (!shared.draining) return shared.params.idle_timeout;
+  const auto until = std::max(idle_since_ + last_call, shared.idle_end.load());
+  // What has arrived when the time is over is read: a request that the client could not know to be
+  // late is answered.
+  return std::clamp(left_until(until), milliseconds(1), shared.params.idle_timeout);
 }
 
 bool session::too_late_to_read() const noexcept {
@@ -125,20 +137,22 @@ asio::awaitable<void> session::serve() {
 asio::awaitable<http1::progress> session::read_head() {
   const auto& params = thread_.shared.params;
   clock::time_point head_end{};
+  bool waited = false;
   for (;;) {
     const auto got = reader_.next();
     if (got != http1::progress::need_more) co_return got;
     const bool idle = reader_.idle();
-    if (idle ? thread_.shared.draining.load() : too_late_to_read()) {
-      co_return http1::progress::need_more;
-    }
+    if (!idle && too_late_to_read()) co_return http1::progress::need_more;
     if (idle) {
+      // Blank lines are no request.
+      if (waited && thread_.shared.draining) co_return http1::progress::need_more;
+      if (!std::exchange(waited, true)) idle_since_ = base::boot_now();
       head_end = {};
     } else if (head_end == clock::time_point{}) {
       head_end = base::boot_now() + params.header_timeout;
     }
     // One deadline for all of the head: a byte now and then must not keep it open.
-    const auto timeout = idle ? params.idle_timeout : left_until(head_end);
+    const auto timeout = idle ? idle_left() : left_until(head_end);
     const auto room = reader_.prepare(read_size);
     phase_ = idle ? phase::idle : phase::reading;
     const auto read = co_await stream_.read_some(room, timeout);

@@ -10,6 +10,7 @@
 
 #include <onceguard/record.hpp>
 
+#include "base/clock.hpp"
 #include "gateway/io_thread.hpp"
 #include "gateway/message_heads.hpp"
 #include "gateway/pending_report.hpp"
@@ -38,9 +39,10 @@ class session {
   /// Serves until the connection ends.
   static boost::asio::awaitable<void> run(std::unique_ptr<session> self);
 
-  /// For draining: closes the connection if it is idle, or if its request has not arrived
-  /// completely in the time that it has. Ends an answer that has no end of its own when its time is
-  /// over. Otherwise the connection is closed after the answer.
+  /// For draining: closes the connection if it is idle and stays so for the time that a request on
+  /// its way may take, or if its request has not arrived completely in the time that it has. Ends
+  /// an answer that has no end of its own when its time is over. Otherwise the connection is closed
+  /// after the answer.
   void drain() noexcept;
 
   // For the code that handles the session's requests.
@@ -122,6 +124,8 @@ class session {
   boost::asio::awaitable<bool> begin_tls();
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<http1::progress> read_head();
+  /// How long a connection without a request is read on.
+  [[nodiscard]] milliseconds idle_left() const noexcept;
   /// Whether the gateway is ending and does not wait for this request any longer.
   [[nodiscard]] bool too_late_to_read() const noexcept;
 
@@ -130,6 +134,7 @@ class session {
   http1::reader reader_;
   client_peer peer_;
   phase phase_ = phase::idle;
+  base::boot_clock::time_point idle_since_ = base::boot_now();
   arrival arrival_ = arrival::held;
   timed_socket* endless_ = nullptr;  // the upstream of an answer that has no end of its own
   tls::transfer_pace pace_;

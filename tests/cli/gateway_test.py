@@ -52,7 +52,7 @@ def test_a_first_sigint_during_a_drain_changes_nothing(start_gateway, own_upstre
         gateway.logged("draining")
         gateway.signal(signal.SIGINT)
         for count in 1, 2:  # when the second is logged, the signal before both was handled
-            gateway.signal(signal.SIGUSR2)
+            gateway.signal(signal.SIGUSR1)
             gateway.logged("signal-ignored", count)
         assert gateway.process.poll() is None
         gateway.signal(signal.SIGINT)
@@ -168,7 +168,7 @@ def test_another_event_reports_what_a_lone_burst_left_out(start_gateway, own_ups
         assert gateway.get("/").status == 502
 
     def reported_after_a_signal():
-        gateway.signal(signal.SIGUSR2)
+        gateway.signal(signal.SIGUSR1)
         return left_out(gateway)
     wait_until(reported_after_a_signal, 20, "the number of lines that were left out")
     assert gateway.stop() == 0

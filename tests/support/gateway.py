@@ -36,6 +36,7 @@ class Gateway:
         self.upstream_url = upstream_url
         self.process = None
         self.environment = {}
+        self.launcher, self.passed = [], []  # a program that starts it, and what that has open
         self.write_config(config or {})
 
     def write_config(self, config):
@@ -67,8 +68,8 @@ class Gateway:
         with open(to, "wb" if log else "ab", closefd=not isinstance(to, int)) as log:
             # The kernel ends it should this process die before it could.
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", str(self.binary), "gateway",
-                 "--config", str(self.config_path)],
+                ["setpriv", "--pdeathsig", "KILL", "--", *self.launcher, str(self.binary), "gateway",
+                 "--config", str(self.config_path)], pass_fds=self.passed,
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**clean_environment(), **self.environment})
         if wait:

@@ -32,6 +32,11 @@ void hide_parameter(std::span<char> text) {
   }
 }
 
+std::vector<std::string>& words() {
+  static std::vector<std::string> all;
+  return all;
+}
+
 void hide_passwords(std::span<char> text) {
   hide_user_password(text);
   hide_parameter(text);
@@ -40,12 +45,15 @@ void hide_passwords(std::span<char> text) {
 }  // namespace
 
 std::vector<std::string> take_arguments(int count, char** arguments) {
+  words().assign(arguments, arguments + count);
   std::vector<std::string> copies(arguments + std::min(count, 1), arguments + count);
   for (int i = 1; i < count; ++i) {
     hide_passwords({arguments[i], std::string_view(arguments[i]).size()});
   }
   return copies;
 }
+
+const std::vector<std::string>& given_words() { return words(); }
 
 std::string without_passwords(std::string text) {
   hide_passwords(text);

@@ -10,6 +10,10 @@ namespace onceguard::cli {
 /// `?password=`). They can be seen until then: a file or a variable never shows them. Call once.
 [[nodiscard]] std::vector<std::string> take_arguments(int count, char** arguments);
 
+/// The command line with the program's name, as it was given to take_arguments(): for another
+/// process of the program.
+[[nodiscard]] const std::vector<std::string>& given_words();
+
 /// The text with each password in it as asterisks.
 [[nodiscard]] std::string without_passwords(std::string text);
 

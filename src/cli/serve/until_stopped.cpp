@@ -9,12 +9,14 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include "admin/server.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
+#include "process/supervisor.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -23,10 +25,13 @@ namespace {
 /// does.
 class stop_signals {
  public:
-  stop_signals(std::stop_source stop, rounds& all, log_lines& lines)
-      : stop_(std::move(stop)), all_(all), lines_(lines) {
+  stop_signals(std::stop_source stop, rounds& all, log_lines& lines,
+               const process::supervisor& manager)
+      : stop_(std::move(stop)), all_(all), lines_(lines), manager_(manager) {
     signals_.add(SIGQUIT);
     wait();
+    manager_.say_ready("taking messages");
+    if (manager_.watchdog().count() > 0) beat();
     thread_ = std::jthread([this] { io_.run(); });
   }
   stop_signals(const stop_signals&) = delete;
@@ -48,22 +53,40 @@ class stop_signals {
   }
 
   void take(int signal) {
-    if (signal == SIGHUP) return stop_.stop_requested() ? void() : all_.reload();
+    if (signal == SIGHUP) return stop_.stop_requested() ? void() : reload();
     if (signal == SIGINT && std::exchange(interrupted_, true)) {
       base::log(base::event::stopped_early);
       lines_.flush();
       std::_Exit(exit_failed);
     }
     if (stop_.stop_requested()) return;
+    manager_.say_stopping("what runs is finished");
     base::log(base::event::draining, {{"by", name_of(signal)}});
     stop_.request_stop();
+  }
+
+  void reload() {
+    manager_.say_reloading();
+    all_.reload();
+    manager_.say_ready("taking messages");
+  }
+
+  /// Only says that the process runs: how long a message takes is for its handler to say.
+  void beat() {
+    manager_.say_alive();
+    beat_.expires_after(manager_.watchdog() / 2);
+    beat_.async_wait([this](const boost::system::error_code& cancelled) {
+      if (!cancelled) beat();
+    });
   }
 
   std::stop_source stop_;
   rounds& all_;
   log_lines& lines_;
+  const process::supervisor& manager_;
   bool interrupted_ = false;
   boost::asio::io_context io_{1};
+  boost::asio::steady_timer beat_{io_};
   boost::asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   std::jthread thread_;
 };
@@ -120,6 +143,7 @@ void rounds::refuse() { base::log(base::event::reload_refused); }
 int run_until_stopped(const given_flags& given, const config::loaded& read, rounds::fits has_work,
                       const std::function<int(rounds&, const std::stop_source&)>& work) {
   const auto& settings = read.values;
+  const auto manager = process::supervisor::of_environment();
   for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it: no exit code would come
   const auto descriptor = log_descriptor(settings.log);
@@ -128,7 +152,7 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
   log_lines lines(settings.log, *descriptor);
   base::set_log_sink(&lines);
   rounds all(given, settings, std::move(has_work));
-  const stop_signals signals(stop, all, lines);
+  const stop_signals signals(stop, all, lines, manager);
   log_remarks(read.remarks);
   const int code = work(all, stop);
   base::log(base::event::stopped);

@@ -1,6 +1,9 @@
 #include "http1/server/listener.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,9 +108,29 @@ result<void> listener::listen(const base::server_address& address) {
     socket_inode_ = about.st_ino;
   }
   if (acceptor_->listen(asio::socket_base::max_listen_connections, ec); ec) return failed("listen");
+  return learn_address();
+}
+
+result<void> listener::take(const base::server_address& address, int passed) {
+  bound_ = address;
+  int family = AF_UNSPEC;
+  socklen_t size = sizeof family;
+  error_code ec;
+  if (::getsockopt(passed, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0) {
+    return fault(std::string("the passed socket: ") + std::strerror(errno));
+  }
+  acceptor_.emplace(io_);
+  if (acceptor_->assign(protocol(family, 0), passed, ec); ec) {
+    return fault("the passed socket: " + ec.message());
+  }
+  return learn_address();
+}
+
+result<void> listener::learn_address() {
   if (bound_.is_socket()) return {};
+  error_code ec;
   const auto local = as_tcp(acceptor_->local_endpoint(ec));
-  if (ec) return failed("getsockname");
+  if (ec) return fault("getsockname: " + ec.message());
   bound_.tcp = {local.address().to_string(), local.port()};
   return {};
 }
@@ -118,13 +141,13 @@ asio::awaitable<void> listener::accept(std::function<void(stream_socket)> take,
     error_code failed;
     stream_socket socket(io_);
     co_await acceptor_->async_accept(socket, asio::redirect_error(asio::use_awaitable, failed));
-    if (!acceptor_->is_open()) co_return;
     if (!failed) {
       error_code ignored;
       if (!bound_.is_socket()) socket.set_option(tcp::no_delay(true), ignored);
       take(std::move(socket));
       continue;
     }
+    if (!acceptor_->is_open()) co_return;
     complain(failed.message());
     asio::steady_timer later(io_, pause);
     co_await later.async_wait(asio::redirect_error(asio::use_awaitable, failed));
@@ -132,8 +155,17 @@ asio::awaitable<void> listener::accept(std::function<void(stream_socket)> take,
 }
 
 void listener::close() noexcept {
-  error_code ignored;
-  if (acceptor_) acceptor_->close(ignored);
+  if (!acceptor_ || !acceptor_->is_open()) return;
+  // Asio leaves it to the kernel to forget a socket that is closed, but the kernel does so only
+  // once nobody has it. release() forgets it at once.
+  error_code failed;
+  const int number = acceptor_->release(failed);
+  if (!failed) ::close(number);
+}
+
+void listener::hand_over() noexcept {
+  socket_inode_ = 0;
+  close();
 }
 
 }  // namespace onceguard::http1

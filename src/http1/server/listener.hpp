@@ -24,19 +24,27 @@ class listener {
 
   /// Begins to listen. errc::conflict: it can't listen there now; the error names the address.
   [[nodiscard]] result<void> listen(const base::server_address& address);
+  /// Takes over a socket that listens at this address already; its file stays when it is closed.
+  [[nodiscard]] result<void> take(const base::server_address& address, int passed);
+  /// Negative: it does not listen.
+  [[nodiscard]] int number() noexcept { return acceptor_ ? acceptor_->native_handle() : -1; }
   /// Where it listens; with the port that was selected for port 0.
   [[nodiscard]] const base::server_address& local() const noexcept { return bound_; }
   /// Hands each connection over, until close(). `complain` hears of what may pass, as that no
   /// descriptor is left.
   [[nodiscard]] boost::asio::awaitable<void> accept(
       std::function<void(stream_socket)> take, std::function<void(const std::string&)> complain);
+  /// Where another process has the socket too, it goes on, and so does its file.
   void close() noexcept;
+  /// Closes it for this process alone: another one has it, and its file, too.
+  void hand_over() noexcept;
 
  private:
   using protocol = boost::asio::generic::stream_protocol;
 
   [[nodiscard]] result<void> find_endpoint(protocol::endpoint& out);
   [[nodiscard]] result<void> free_socket_file() const;
+  [[nodiscard]] result<void> learn_address();
   [[nodiscard]] error fault(const std::string& why) const;
 
   boost::asio::io_context& io_;

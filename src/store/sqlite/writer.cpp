@@ -1,6 +1,7 @@
 #include "store/sqlite/writer.hpp"
 
 #include <algorithm>
+#include <pthread.h>
 #include <utility>
 
 #include "base/log.hpp"
@@ -34,6 +35,7 @@ void writer::stop() {
 }
 
 void writer::run() {
+  ::pthread_setname_np(::pthread_self(), "og-writer");
   for (;;) {
     if (unfinished_.empty()) {
       if (!queue_->wait(calls_, params_.batch_max)) break;

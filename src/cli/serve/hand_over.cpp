@@ -1,0 +1,221 @@
+#include "cli/serve/hand_over.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <optional>
+#include <string_view>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "cli/flags/hidden_arguments.hpp"
+#include "config/load.hpp"
+#include "process/successor.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+// unix(7), SOCK_SEQPACKET: keeps the borders of messages, and shows that the other end is gone. The
+// predecessor says for which addresses its sockets are; the successor says its number when it takes
+// requests; the predecessor confirms.
+constexpr std::string_view line_name = "predecessor";
+constexpr std::size_t message_max = 4096;
+constexpr timeval confirm_patience{5, 0};
+/// Of a process that has closed its end of the line, which it does shortly before its own end.
+constexpr std::chrono::seconds end_patience{2};
+
+struct addresses {
+  std::string listen;
+  std::string admin;
+  friend bool operator==(const addresses&, const addresses&) = default;
+};
+
+addresses configured(const config::settings& settings) {
+  return {base::text_of(settings.gateway.listen),
+          settings.admin.enabled ? settings.admin.address.text() : std::string()};
+}
+
+/// Where a socket listens, as the configuration would write it; empty: it has no such address.
+std::string address_of(int socket) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return {};
+  if (bound.ss_family == AF_UNIX) {
+    const auto* path = reinterpret_cast<const sockaddr_un*>(&bound)->sun_path;
+    return "unix:" + std::string(path, ::strnlen(path, sizeof(sockaddr_un::sun_path)));
+  }
+  if (bound.ss_family != AF_INET && bound.ss_family != AF_INET6) return {};
+  boost::asio::ip::tcp::endpoint out;
+  out.resize(size);
+  std::memcpy(out.data(), &bound, size);
+  base::endpoint where;
+  where.host = out.address().to_string();
+  where.port = out.port();
+  return base::text_of(where);
+}
+
+void leave(const process::passed_socket& one, std::string_view why) {
+  base::log(base::event::passed_socket_not_used,
+            {{"name", one.name}, {"address", address_of(one.socket.get())}, {"why", why}});
+}
+
+/// What the predecessor says of its sockets; nullopt: there is none, or it is gone.
+std::optional<addresses> hear_addresses(int line) {
+  std::array<char, message_max> text{};
+  const auto size = ::recv(line, text.data(), text.size(), MSG_DONTWAIT);
+  if (size <= 0) return std::nullopt;
+  const std::string_view all(text.data(), static_cast<std::size_t>(size));
+  const auto border = all.find('\n');
+  if (border == all.npos) return std::nullopt;
+  return addresses{std::string(all.substr(0, border)), std::string(all.substr(border + 1))};
+}
+
+/// Where the configuration has another address by now, this process listens there by itself.
+void take_inherited(std::vector<process::passed_socket>& passed, const addresses& former,
+                    const addresses& own, given_sockets& out) {
+  for (auto& one : passed) {
+    if (one.name == "gateway" && former.listen == own.listen) {
+      out.gateway.push_back(std::move(one.socket));
+    } else if (one.name == "admin" && former.admin == own.admin) {
+      out.admin = std::move(one.socket);
+    }
+  }
+}
+
+result<void> take_passed(process::passed_socket& one, const addresses& own, given_sockets& out) {
+  const auto address = address_of(one.socket.get());
+  const bool is_admin = one.name == "admin" || (!address.empty() && address == own.admin);
+  if (one.name == "gateway" || (one.name != "admin" && address == own.listen)) {
+    out.gateway.push_back(std::move(one.socket));
+    return {};
+  }
+  if (!is_admin) {
+    leave(one, "it is neither called gateway or admin, nor listens at the address of one");
+    return {};
+  }
+  if (own.admin.empty()) {
+    leave(one, "the configuration has no admin");
+    return {};
+  }
+  // Who may use the listener depends on its address, and `check` has looked at that of the file.
+  if (address != own.admin) {
+    return error(errc::invalid_argument, "the passed socket \"admin\" listens at " + address +
+                                             ", and admin is \"" + own.admin + "\"");
+  }
+  out.admin = std::move(one.socket);
+  return {};
+}
+
+std::string end_of(pid_t successor) {
+  int status = 0;
+  const auto patience_end = base::boot_now() + end_patience;
+  pid_t ended = 0;
+  while ((ended = ::waitpid(successor, &status, WNOHANG)) == 0 && base::boot_now() < patience_end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  // One that only has closed the line takes no requests.
+  if (ended == 0 && ::kill(successor, SIGKILL) == 0) ended = ::waitpid(successor, &status, 0);
+  if (ended != successor) return "it ended";
+  if (!WIFEXITED(status)) return "it ended by signal " + std::to_string(WTERMSIG(status));
+  if (WEXITSTATUS(status) == 127) return "the program can't be run";
+  return "it ended with " + std::to_string(WEXITSTATUS(status));
+}
+
+}  // namespace
+
+void predecessor::relieve() {
+  if (!line_.is_open()) return;
+  const auto former = ::getppid();
+  const auto number = std::to_string(::getpid());
+  ::setsockopt(line_.get(), SOL_SOCKET, SO_RCVTIMEO, &confirm_patience, sizeof confirm_patience);
+  char confirmed = 0;
+  if (::send(line_.get(), number.data(), number.size(), MSG_NOSIGNAL) > 0) {
+    while (::recv(line_.get(), &confirmed, 1, 0) < 0 && errno == EINTR) {
+    }
+    base::log(base::event::taken_over, {{"pid", former}});
+  }
+  line_.close();
+}
+
+result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
+                                   const config::settings& settings) {
+  given_sockets out;
+  const auto own = configured(settings);
+  std::optional<addresses> former;
+  for (auto& one : passed) {
+    if (one.name != line_name) continue;
+    former = hear_addresses(one.socket.get());
+    out.former = predecessor(std::move(one.socket));
+  }
+  if (former) {
+    take_inherited(passed, *former, own, out);
+    return out;
+  }
+  for (auto& one : passed) {
+    if (!one.socket.is_open()) continue;
+    if (auto taken = take_passed(one, own, out); !taken) return taken.error();
+  }
+  return out;
+}
+
+result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_t)> ready,
+                                std::function<void(pid_t, std::string)> failed) {
+  std::array<int, 2> ends{-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
+    return error(errc::conflict, std::string("socketpair: ") + std::strerror(errno));
+  }
+  process::descriptor here(ends[0]);
+  const process::descriptor there(ends[1]);
+  // The successor reads and waits by itself.
+  ::fcntl(there.get(), F_SETFL, ::fcntl(there.get(), F_GETFL) & ~O_NONBLOCK);
+  const auto hello = left.listen + "\n" + left.admin;
+  if (::send(here.get(), hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
+    return error(errc::conflict, std::string("send: ") + std::strerror(errno));
+  }
+  process::successor_params params;
+  params.words = given_words();
+  params.variables = left.variables;
+  params.sockets = left.sockets;
+  params.sockets.emplace_back(line_name, there.get());
+  const auto started = process::start_successor(params);
+  if (!started) return started;
+  boost::system::error_code wrong;
+  line_.assign(here.release(), wrong);
+  ready_ = std::move(ready);
+  failed_ = std::move(failed);
+  hear(*started);
+  return started;
+}
+
+void succession::hear(pid_t successor) {
+  line_.async_wait(line_.wait_read, [this, successor](boost::system::error_code cancelled) {
+    if (cancelled) return;
+    char said[32];
+    const auto size = ::recv(line_.native_handle(), said, sizeof said, MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return hear(successor);
+    if (size > 0) return ready_(successor);
+    boost::system::error_code ignored;
+    line_.close(ignored);
+    failed_(successor, end_of(successor));
+  });
+}
+
+void succession::confirm() {
+  const char yes = 1;
+  ::send(line_.native_handle(), &yes, 1, MSG_NOSIGNAL);
+  boost::system::error_code ignored;
+  line_.close(ignored);
+}
+
+}  // namespace onceguard::cli

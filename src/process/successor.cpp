@@ -1,0 +1,134 @@
+#include "process/successor.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <string_view>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace onceguard::process {
+namespace {
+
+constexpr int first_passed = 3;  // SD_LISTEN_FDS_START
+constexpr std::string_view of_successor = "_PID=";
+constexpr std::size_t digits_max = 12;
+
+/// All that the child needs, made before the fork: in the child of a process with threads only what
+/// is async-signal-safe may be called (POSIX, fork()).
+struct prepared {
+  std::string program;
+  std::vector<std::string> words;
+  std::vector<std::string> variables;
+  std::vector<char*> word_list;
+  std::vector<char*> variable_list;
+  std::vector<char*> own_numbers;  // where the child writes its number
+  std::vector<int> sockets;
+};
+
+bool replaced(std::string_view variable) {
+  constexpr std::string_view names[]{"LISTEN_PID=",   "LISTEN_FDS=",    "LISTEN_FDNAMES=",
+                                     "WATCHDOG_PID=", "WATCHDOG_USEC=", "NOTIFY_SOCKET="};
+  return std::ranges::any_of(names, [&](auto name) { return variable.starts_with(name); });
+}
+
+std::vector<std::string> variables_for(const successor_params& params) {
+  std::vector<std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (!replaced(*entry)) out.emplace_back(*entry);
+  }
+  std::string names;
+  for (const auto& [name, number] : params.sockets) names += (names.empty() ? "" : ":") + name;
+  out.push_back("LISTEN_FDS=" + std::to_string(params.sockets.size()));
+  out.push_back("LISTEN_FDNAMES=" + names);
+  out.emplace_back("LISTEN_PID=");
+  out.insert(out.end(), params.variables.begin(), params.variables.end());
+  return out;
+}
+
+prepared prepare(const successor_params& params) {
+  prepared out;
+  out.program = program_file(params.words.front());
+  out.words = params.words;
+  out.variables = variables_for(params);
+  for (auto& word : out.words) out.word_list.push_back(word.data());
+  for (auto& one : out.variables) {
+    const auto size = one.size();
+    if (one.ends_with(of_successor)) {
+      one.append(digits_max, '\0');
+      out.own_numbers.push_back(one.data() + size);
+    }
+    out.variable_list.push_back(one.data());
+  }
+  out.word_list.push_back(nullptr);
+  out.variable_list.push_back(nullptr);
+  for (const auto& [name, number] : params.sockets) out.sockets.push_back(number);
+  return out;
+}
+
+void write_number(char* at, pid_t number) noexcept {
+  char reversed[digits_max];
+  std::size_t count = 0;
+  for (; number > 0 && count < digits_max; number /= 10) {
+    reversed[count++] = static_cast<char>('0' + number % 10);
+  }
+  while (count > 0) *at++ = reversed[--count];
+}
+
+void close_from(int first) noexcept {
+  if (::close_range(static_cast<unsigned>(first), ~0u, 0) == 0) return;
+  rlimit limit{};  // a kernel before 5.9
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  for (rlim_t number = static_cast<rlim_t>(first); number < limit.rlim_cur; ++number) {
+    ::close(static_cast<int>(number));
+  }
+}
+
+[[noreturn]] void become(prepared& all) noexcept {
+  for (auto* at : all.own_numbers) write_number(at, ::getpid());
+  const int count = static_cast<int>(all.sockets.size());
+  // Away from the numbers that they are to get, and without FD_CLOEXEC.
+  for (auto& number : all.sockets) number = ::fcntl(number, F_DUPFD, first_passed + count);
+  for (int i = 0; i < count; ++i) {
+    if (::dup2(all.sockets[static_cast<std::size_t>(i)], first_passed + i) < 0) ::_exit(127);
+  }
+  close_from(first_passed + count);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(all.program.c_str(), all.word_list.data(), all.variable_list.data());
+  ::_exit(127);
+}
+
+}  // namespace
+
+std::string program_file(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (name.find('/') != name.npos) return name;
+  const char* folders = ::getenv("PATH");
+  std::string_view rest = folders == nullptr ? "/usr/local/bin:/usr/bin:/bin" : folders;
+  while (!rest.empty()) {
+    const auto folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    const auto file = fs::path(folder) / name;
+    if (::access(file.c_str(), X_OK) == 0 && fs::is_regular_file(file, ignored)) return file;
+  }
+  return fs::read_symlink("/proc/self/exe", ignored);
+}
+
+result<pid_t> start_successor(const successor_params& params) {
+  auto all = prepare(params);
+  const pid_t child = ::fork();
+  if (child == 0) become(all);
+  if (child < 0) {
+    return error(errc::conflict, std::string("no new process: ") + std::strerror(errno));
+  }
+  return child;
+}
+
+}  // namespace onceguard::process

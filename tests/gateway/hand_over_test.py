@@ -1,0 +1,257 @@
+"""A gateway becomes another process (SIGUSR2): what happens to sockets, connections and requests,
+and when it does not."""
+
+import contextlib
+import os
+import signal
+
+import pytest
+
+from support.client import fields_for, request_bytes
+from support.expecting import assert_first, assert_replay_of
+from support.ports import Port
+from support.secure import SecureConnection, trusting
+from support.upgrading import Descendant, adopting_orphans, upgrade
+from support.waiting import Stopwatch, wait_until
+
+# Far above what a slow machine needs for a request.
+CONFIG = {"gateway": {"drain": "100s"}}
+
+
+@pytest.fixture(autouse=True)
+def orphans():
+    with adopting_orphans():
+        yield
+
+
+def send(connection, target, key, plan=None):
+    connection.send_request("POST", target, fields_for(key, plan), b"x")
+
+
+def test_the_new_process_serves_and_the_old_one_ends(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream, CONFIG)
+    key, later = fresh_key(), fresh_key()
+    first = assert_first(gateway.post(key=key))
+    former = upgrade(gateway)
+    assert former.wait(30) == 0
+    assert_replay_of(gateway.post(key=key), first)
+    assert_first(gateway.post(key=later))
+    taken, = gateway.logged("taken-over")
+    assert taken["pid"] == former.pid
+    # And once more: what was inherited can be passed on.
+    former = upgrade(gateway)
+    assert former.wait(30) == 0
+    assert_replay_of(gateway.post(key=key), first)
+    assert gateway.stop() == 0
+    assert gateway.log_lines()[-1]["event"] == "stopped"
+
+
+def test_a_request_that_runs_is_finished_by_the_old_process(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, CONFIG)
+    with gateway.begin_post(key=key, plan={"gate": key}) as running:
+        upstream.arrived(1, key)
+        former = upgrade(gateway)
+        # The new process knows of it by the store.
+        busy = gateway.post(key=key, plan={"gate": key})
+        assert (busy.status, busy.get("Content-Type")) == (409, "application/problem+json")
+        assert former.poll() is None
+        upstream.open(key)
+        first = assert_first(running.read())
+        assert first.get("Connection") == "close"
+        assert former.wait(30) == 0
+    assert_replay_of(gateway.post(key=key), first)
+    assert upstream.runs(key) == 1
+
+
+@pytest.mark.parametrize("secured", [False, True], ids=["clear", "tls"])
+def test_a_kept_connection_gets_its_next_answer(start_gateway, authority, upstream, fresh_key,
+                                                secured):
+    """Nothing told its client before that it must not be used again."""
+    config = {"gateway": dict(CONFIG["gateway"])}
+    if secured:
+        certificate, key = authority.issue("gateway")
+        config["gateway"].update(tls_certificate=certificate, tls_key=key)
+    gateway = start_gateway(upstream, config, started=False).start()
+
+    def connect():
+        if secured:
+            return SecureConnection(gateway.address, trusting(authority))
+        return gateway.connect()
+    with connect() as kept, connect() as untouched:
+        key = fresh_key()
+        send(kept, f"/{key}", key)
+        assert_first(kept.read())
+        former = upgrade(gateway)
+        for connection in kept, untouched:
+            assert former.poll() is None
+            key = fresh_key()
+            send(connection, f"/{key}", key)
+            answer = assert_first(connection.read())
+            assert answer.get("Connection") == "close"
+            assert connection.closed_within(10)
+            assert upstream.runs(key) == 1
+    assert former.wait(30) == 0
+
+
+def test_idle_connections_are_not_waited_for_until_the_end(start_gateway, own_upstream):
+    gateway = start_gateway(own_upstream, {"gateway": {"drain": "5s"}})
+    with gateway.connect() as idle:
+        idle.send_request("GET", "/")
+        assert_first(idle.read())
+        former = upgrade(gateway)
+        assert idle.closed_within(30)
+        assert former.wait(30) == 0
+    drained = gateway.logged("drained")[0]
+    assert drained["left"] == 0
+
+
+def test_connections_in_the_queue_are_answered(start_gateway, upstream, fresh_key):
+    """The old process is not running when they come."""
+    gateway = start_gateway(upstream, CONFIG)
+    keys = [fresh_key() for _ in range(40)]
+    gateway.signal(signal.SIGSTOP)
+    with contextlib.ExitStack() as stack:
+        queued = [stack.enter_context(gateway.connect()) for _ in keys]
+        for connection, key in zip(queued, keys):
+            send(connection, f"/{key}", key)
+        former = gateway.process
+        former.send_signal(signal.SIGUSR2)
+        former.send_signal(signal.SIGCONT)
+        gateway.process = Descendant(gateway.logged("handed-over")[0]["pid"])
+        for connection in queued:
+            assert_first(connection.read())
+    assert former.wait(30) == 0
+    assert [upstream.runs(key) for key in keys] == [1] * len(keys)
+
+
+@pytest.mark.parametrize("used", [True, False], ids=["kept", "queued"])
+def test_what_was_sent_before_a_plain_stop_is_answered(start_gateway, upstream, fresh_key, used):
+    """The process stands still when a request comes, and the signal after it."""
+    gateway = start_gateway(upstream, CONFIG)
+    keys = [fresh_key() for _ in range(40)]
+    with contextlib.ExitStack() as stack:
+        def connect():
+            return stack.enter_context(gateway.connect())
+        waiting = [connect() for _ in keys] if used else []
+        for connection in waiting:
+            connection.send_request("GET", "/")
+            assert_first(connection.read())
+        gateway.signal(signal.SIGSTOP)
+        waiting = waiting or [connect() for _ in keys]
+        for connection, key in zip(waiting, keys):
+            send(connection, f"/{key}", key)
+        gateway.signal(signal.SIGTERM)
+        gateway.signal(signal.SIGCONT)
+        for connection in waiting:
+            answer = assert_first(connection.read())
+            assert answer.get("Connection") == "close"
+        assert gateway.wait() == 0
+    assert [upstream.runs(key) for key in keys] == [1] * len(keys)
+
+
+def test_the_admin_listener_goes_along(start_gateway, upstream, admin_listener):
+    gateway = start_gateway(upstream, {"gateway": {**CONFIG["gateway"],
+                                                   "admin": admin_listener.text}})
+    with gateway.begin_post("/gate", plan={"gate": "admin"}) as running:
+        upstream.arrived(1, path="/gate")
+        upgrade(gateway)
+        for _ in range(20):
+            assert admin_listener.get("/readyz").status == 200
+        upstream.open("admin")
+        assert_first(running.read())
+
+
+def test_a_socket_file_goes_along(start_gateway, upstream):
+    gateway = start_gateway(upstream, {"gateway": {**CONFIG["gateway"],
+                                                   "admin": "unix:admin.sock"}})
+    former = upgrade(gateway)
+    assert former.wait(30) == 0
+    assert (gateway.folder / "admin.sock").is_socket()
+    done = gateway.command("health", "--admin", "unix:admin.sock")
+    assert done.returncode in (0, 2), done  # 2: it takes no --store
+
+
+def test_a_changed_address_is_the_new_process_s(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, CONFIG)
+    with contextlib.closing(Port()) as other:
+        gateway.write_config({"gateway": {**CONFIG["gateway"],
+                                          "listen": f"127.0.0.1:{other.number}"}})
+        former = upgrade(gateway)
+        assert former.wait(30) == 0
+        gateway.address = ("127.0.0.1", other.number)
+        assert_first(gateway.post(key=key))
+        gateway.stop()
+
+
+def test_a_process_that_can_t_start_changes_nothing(start_gateway, upstream, fresh_key):
+    gateway = start_gateway(upstream, CONFIG)
+    right = gateway.config_path.read_text()
+    gateway.config_path.write_text(right + '[gateway]\nno_such_option = 1\n')
+    with gateway.connect() as kept:
+        send(kept, "/x", fresh_key())
+        assert_first(kept.read())
+        gateway.signal(signal.SIGUSR2)
+        gateway.says('"upgrade-failed"')
+        assert '"why":"it ended with 3"' in gateway.log()
+        send(kept, "/x", fresh_key())
+        assert assert_first(kept.read()).get("Connection", "keep-alive") == "keep-alive"
+    assert_first(gateway.post(key=fresh_key()))
+    gateway.config_path.write_text(right)
+    assert upgrade(gateway).wait(30) == 0
+    assert_first(gateway.post(key=fresh_key()))
+
+
+def test_a_new_process_that_is_killed_while_it_starts_changes_nothing(start_gateway, upstream,
+                                                                      fresh_key, tmp_path):
+    gateway = start_gateway(upstream, CONFIG)
+    config = gateway.config_path.read_text()
+    gateway.config_path.unlink()
+    os.mkfifo(gateway.config_path)
+    gateway.signal(signal.SIGUSR2)
+    begun, = gateway.logged("upgrade-begun")
+    Descendant(begun["pid"]).kill()
+    gateway.says('"upgrade-failed"')
+    assert '"why":"it ended by signal 9"' in gateway.log() or "ended with 3" in gateway.log()
+    assert_first(gateway.post(key=fresh_key()))
+    gateway.config_path.unlink()
+    gateway.config_path.write_text(config)
+    assert upgrade(gateway).wait(30) == 0
+
+
+def test_records_in_memory_are_not_left_behind(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, {**CONFIG, "store": {"url": "memory:"}})
+    first = assert_first(gateway.post(key=key))
+    gateway.signal(signal.SIGUSR2)
+    refused, = gateway.logged("upgrade-refused")
+    assert "the store belongs to this process" in refused["why"]
+    assert_replay_of(gateway.post(key=key), first)
+    assert upstream.runs(key) == 1
+
+
+def test_a_draining_process_has_no_successor(start_gateway, upstream, key):
+    gateway = start_gateway(upstream, CONFIG)
+    with gateway.begin_post(key=key, plan={"gate": key}) as running:
+        upstream.arrived(1, key)
+        gateway.signal(signal.SIGTERM)
+        gateway.logged("draining")
+        gateway.signal(signal.SIGUSR2)
+        assert gateway.logged("upgrade-refused")[0]["why"] == "the gateway drains"
+        upstream.open(key)
+        assert_first(running.read())
+    assert gateway.wait() == 0
+
+
+def test_the_new_process_has_nothing_else_of_the_old_one(start_gateway, upstream, key):
+    """A copy of a client's connection would keep that from ending."""
+    gateway = start_gateway(upstream, CONFIG)
+    with gateway.begin_post(key=key, plan={"gate": key, "close": True}) as running, \
+            gateway.connect() as idle:
+        upstream.arrived(1, key)
+        upgrade(gateway)
+        upstream.open(key)
+        assert_first(running.read())
+        assert running.closed_within(10)
+        idle.send(request_bytes("GET", "/"))
+        idle.reader.expect("GET")
+        assert_first(idle.read())
+        assert idle.closed_within(10)
