@@ -1,4 +1,4 @@
-// Whether threads go on, for a watchdog.
+// Whether threads go on, for signs of life to a service manager.
 #pragma once
 #include <atomic>
 #include <cstdint>

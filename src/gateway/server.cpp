@@ -94,9 +94,9 @@ struct server::state {
   /// Starts a thread that runs the loop until that is stopped. `name`: in the list of threads.
   void run(asio::io_context& io, const char* name);
   result<void> listen(const std::vector<int>& passed);
-  asio::awaitable<void> accept(listeners::acceptor& from);
+  asio::awaitable<void> accept(listeners::acceptor& acceptor);
   /// False: no connection is left to take now.
-  bool take_one(listeners::acceptor& from);
+  bool take_one(listeners::acceptor& acceptor);
   void take(tcp::socket socket, io_thread& thread);
   void stop_listening();
   void admit(tcp::socket socket, io_thread& thread);
@@ -176,12 +176,12 @@ void server::state::take(tcp::socket socket, io_thread& thread) {
   refuse(std::move(socket));
 }
 
-asio::awaitable<void> server::state::accept(listeners::acceptor& from) {
-  while (from.is_open()) {
+asio::awaitable<void> server::state::accept(listeners::acceptor& acceptor) {
+  while (acceptor.is_open()) {
     auto& target = *threads[turn++ % threads.size()];
     error_code ec;
     auto socket =
-        co_await from.async_accept(target.io, asio::redirect_error(asio::use_awaitable, ec));
+        co_await acceptor.async_accept(target.io, asio::redirect_error(asio::use_awaitable, ec));
     if (ec == asio::error::operation_aborted) break;
     if (!ec) {
       take(std::move(socket), target);
@@ -194,11 +194,11 @@ asio::awaitable<void> server::state::accept(listeners::acceptor& from) {
   }
 }
 
-bool server::state::take_one(listeners::acceptor& from) {
+bool server::state::take_one(listeners::acceptor& acceptor) {
   auto& target = *threads[turn++ % threads.size()];
   error_code ec;
   tcp::socket socket(target.io);
-  from.accept(socket, ec);
+  acceptor.accept(socket, ec);
   if (!ec) take(std::move(socket), target);
   return !ec;
 }
@@ -207,10 +207,10 @@ bool server::state::take_one(listeners::acceptor& from) {
 /// another process has the sockets, it takes these.
 void server::state::stop_listening() {
   constexpr int queue_max = 4096;
-  for (const auto& from : sockets->all()) {
+  for (const auto& acceptor : sockets->all()) {
     error_code failed;
-    from->non_blocking(true, failed);
-    for (int i = 0; !handed_over && !failed && i < queue_max && take_one(*from); ++i) {
+    acceptor->non_blocking(true, failed);
+    for (int i = 0; !handed_over && !failed && i < queue_max && take_one(*acceptor); ++i) {
     }
   }
   sockets->close();
@@ -313,7 +313,9 @@ result<void> server::start(const std::vector<int>& passed) {
     spawn_background(first, "reconcile", keep_reconciling(*s.threads.front(), s.query));
   }
   spawn_background(first, "compare scopes", report_stranded(*s.threads.front(), nullptr));
-  for (const auto& from : s.sockets->all()) spawn_background(first, "accept", s.accept(*from));
+  for (const auto& acceptor : s.sockets->all()) {
+    spawn_background(first, "accept", s.accept(*acceptor));
+  }
   return {};
 }
 

@@ -67,8 +67,8 @@ class server {
   void drain(listening_by next = listening_by::nobody);
   /// The numbers of the listening sockets, for a successor; from start() to drain().
   [[nodiscard]] const std::vector<int>& sockets() const noexcept;
-  /// The threads that have not gone on since the last call; empty: all have. For a watchdog: by one
-  /// thread, every few seconds, after start().
+  /// The threads that have not gone on since the last call; empty: all have. By one thread, every
+  /// few seconds, after start().
   [[nodiscard]] std::string stuck();
   /// Blocks until drained.
   void wait();

@@ -144,8 +144,6 @@ asio::awaitable<http1::progress> session::read_head() {
     const bool idle = reader_.idle();
     if (!idle && too_late_to_read()) co_return http1::progress::need_more;
     if (idle) {
-      // Blank lines are no request.
-      if (waited && thread_.shared.draining) co_return http1::progress::need_more;
       if (!std::exchange(waited, true)) idle_since_ = base::boot_now();
       head_end = {};
     } else if (head_end == clock::time_point{}) {

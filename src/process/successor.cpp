@@ -26,7 +26,7 @@ struct prepared {
   std::vector<std::string> variables;
   std::vector<char*> word_list;
   std::vector<char*> variable_list;
-  std::vector<char*> own_numbers;  // where the child writes its number
+  std::vector<char*> number_positions;  // where the child writes its number
   std::vector<int> sockets;
 };
 
@@ -60,7 +60,7 @@ prepared prepare(const successor_params& params) {
     const auto size = one.size();
     if (one.ends_with(of_successor)) {
       one.append(digits_max, '\0');
-      out.own_numbers.push_back(one.data() + size);
+      out.number_positions.push_back(one.data() + size);
     }
     out.variable_list.push_back(one.data());
   }
@@ -70,13 +70,13 @@ prepared prepare(const successor_params& params) {
   return out;
 }
 
-void write_number(char* at, pid_t number) noexcept {
+void write_number(char* position, pid_t number) noexcept {
   char reversed[digits_max];
   std::size_t count = 0;
   for (; number > 0 && count < digits_max; number /= 10) {
     reversed[count++] = static_cast<char>('0' + number % 10);
   }
-  while (count > 0) *at++ = reversed[--count];
+  while (count > 0) *position++ = reversed[--count];
 }
 
 void close_from(int first) noexcept {
@@ -89,7 +89,7 @@ void close_from(int first) noexcept {
 }
 
 [[noreturn]] void become(prepared& all) noexcept {
-  for (auto* at : all.own_numbers) write_number(at, ::getpid());
+  for (auto* position : all.number_positions) write_number(position, ::getpid());
   const int count = static_cast<int>(all.sockets.size());
   // Away from the numbers that they are to get, and without FD_CLOEXEC.
   for (auto& number : all.sockets) number = ::fcntl(number, F_DUPFD, first_passed + count);

@@ -57,14 +57,14 @@ supervisor supervisor::of_environment() {
   const auto period = base::number_in<std::int64_t>(take_own_variable("WATCHDOG_USEC"), 1);
   const auto meant = take_own_variable("WATCHDOG_PID");
   if (period && (meant.empty() || base::number_in<pid_t>(meant) == ::getpid())) {
-    out.watchdog_ = std::chrono::microseconds(*period);
+    out.alive_interval_ = std::chrono::microseconds(*period);
   }
   return out;
 }
 
 void supervisor::say(const std::string& variables) const {
   if (!listens() || send_to(socket_, variables)) return;
-  base::log(base::event::manager_not_told, {{"why", std::strerror(errno)}});
+  base::log(base::event::manager_unreachable, {{"why", std::strerror(errno)}});
 }
 
 void supervisor::say_ready(std::string_view status) const {
@@ -93,8 +93,8 @@ void supervisor::say_main_process(pid_t successor) const {
 std::vector<std::string> supervisor::variables() const {
   std::vector<std::string> out;
   if (listens()) out.push_back("NOTIFY_SOCKET=" + socket_);
-  if (watchdog_.count() > 0) {
-    out.push_back("WATCHDOG_USEC=" + std::to_string(watchdog_.count()));
+  if (alive_interval_.count() > 0) {
+    out.push_back("WATCHDOG_USEC=" + std::to_string(alive_interval_.count()));
     out.emplace_back("WATCHDOG_PID=");
   }
   return out;

@@ -8,7 +8,7 @@
 
 namespace onceguard::process {
 
-/// Without a manager that wants to hear, nothing is said.
+/// Without a manager that listens, nothing is said.
 class supervisor {
  public:
   supervisor() = default;
@@ -18,7 +18,9 @@ class supervisor {
 
   [[nodiscard]] bool listens() const noexcept { return !socket_.empty(); }
   /// Within this time the manager expects a sign of life; 0: it expects none.
-  [[nodiscard]] std::chrono::microseconds watchdog() const noexcept { return watchdog_; }
+  [[nodiscard]] std::chrono::microseconds alive_interval() const noexcept {
+    return alive_interval_;
+  }
 
   /// Variables by line, as "READY=1\nSTATUS=…". A failure is logged. Waits for a manager that is
   /// slow to read for at most a second.
@@ -37,7 +39,7 @@ class supervisor {
 
  private:
   std::string socket_;  // a path, or behind "@" an abstract name; empty: nobody listens
-  std::chrono::microseconds watchdog_{0};
+  std::chrono::microseconds alive_interval_{0};
 };
 
 }  // namespace onceguard::process

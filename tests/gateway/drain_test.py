@@ -98,20 +98,6 @@ def test_an_idle_connection_ends_before_one_that_began_a_request(start_gateway, 
     assert gateway.wait() == 0
 
 
-def test_blank_lines_hold_nothing_up(start_gateway, own_upstream):
-    """A parser may skip them before a request, but they are none."""
-    gateway = start_gateway(own_upstream, CONFIG)
-    drip = Drip(gateway, b"", b"\r\n")
-    try:
-        assert drip.connection.silent_for(0.3)
-        clock = Stopwatch()
-        gateway.signal(signal.SIGTERM)
-        assert gateway.wait(SOON) == 0
-        assert clock.seconds < SOON
-    finally:
-        drip.close()
-
-
 def test_an_answer_that_nobody_reads_holds_nothing_up(start_gateway, upstream, key):
     """It is stored: who wants it can have it again."""
     gateway = start_gateway(upstream, {**CONFIG, "defaults": {"max_answer_body": "16MiB"}})

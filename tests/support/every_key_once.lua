@@ -21,7 +21,8 @@ end
 function done(summary, latency, requests)
   local errors = summary.errors
   io.write(string.format(
-    '\n{"requests":%d,"connect":%d,"read":%d,"write":%d,"status":%d,"timeout":%d,"longest_ms":%d}\n',
+    '\n{"requests":%d,"connect":%d,"read":%d,"write":%d,' ..
+    '"status":%d,"timeout":%d,"longest_ms":%d}\n',
     summary.requests, errors.connect, errors.read, errors.write, errors.status, errors.timeout,
     latency.max / 1000))
 end

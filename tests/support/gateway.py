@@ -68,8 +68,9 @@ class Gateway:
         with open(to, "wb" if log else "ab", closefd=not isinstance(to, int)) as log:
             # The kernel ends it should this process die before it could.
             self.process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", *self.launcher, str(self.binary), "gateway",
-                 "--config", str(self.config_path)], pass_fds=self.passed,
+                ["setpriv", "--pdeathsig", "KILL", "--", *self.launcher, str(self.binary),
+                 "gateway", "--config", str(self.config_path)],
+                pass_fds=self.passed,
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**clean_environment(), **self.environment})
         if wait:

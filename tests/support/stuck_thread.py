@@ -36,3 +36,9 @@ class StuckThread:
 
     def __exit__(self, *_):
         _ptrace(PTRACE_DETACH, self.thread)
+
+
+def threads_called(pid, name):
+    """The ids of the threads of a process that are called so."""
+    return [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+            if (task / "comm").read_text().strip() == name]

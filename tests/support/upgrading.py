@@ -6,16 +6,19 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import uuid
 
 from support.node import NODE
-from support.waiting import wait_until
+from support.waiting import scaled, wait_until
 
 SUPPORT = pathlib.Path(__file__).resolve().parent
 PR_SET_CHILD_SUBREAPER = 36
+LINE = 60  # bytes of an effect in the upstream's file, at least
+ROUNDS = 20
 
 
 @contextlib.contextmanager
@@ -60,10 +63,12 @@ class Descendant:
 def upgrade(gateway):
     """The gateway becomes another process; returns the former one, which drains."""
     former = gateway.process
-    before = gateway.log().count('"handed-over"')
+    def handed_over():
+        return re.findall(r'"event":"handed-over","pid":(\d+)', gateway.log())
+    before = handed_over()
     former.send_signal(signal.SIGUSR2)
-    line = gateway.logged("handed-over", before + 1)[-1]
-    gateway.process = Descendant(line["pid"])
+    wait_until(lambda: len(handed_over()) > len(before), 30, "the hand-over")
+    gateway.process = Descendant(int(handed_over()[-1]))
     return former
 
 
@@ -153,7 +158,7 @@ class Load:
 
     def __enter__(self):
         self.running = [kind(self.url) for kind in self.kinds]
-        self.goes_on(20)
+        self.goes_on()
         return self
 
     def __exit__(self, failed, *_):
@@ -168,10 +173,10 @@ class Load:
         path = self.upstream.effects_path
         return path.stat().st_size if path.exists() else 0
 
-    def goes_on(self, lines=5):
-        """Until that much more took effect."""
+    def goes_on(self, count=40):
+        """Until about that many more took effect."""
         before = self.effects()
-        wait_until(lambda: self.effects() > before + lines * 40, 30, "requests going on")
+        wait_until(lambda: self.effects() > before + count * LINE, 30, "requests going on")
 
     def look(self, counts):
         effects = self.upstream.effects()
@@ -192,3 +197,33 @@ class Load:
                 self.counted["node"] = len(said)
                 self.counted["reused"] = sum(one["reused"] for one in said)
         print(self.counted)
+
+
+def upgrade_often(gateway, load):
+    """Each process finishes what it has accepted, beside those that come after it."""
+    ending = []
+    for _ in range(scaled(ROUNDS, 3)):
+        ending.append(upgrade(gateway))
+        load.goes_on()
+    assert [one.wait(60) for one in ending] == [0] * len(ending)
+
+
+def restart_often(gateway, upstream):
+    """Requests that come between two processes wait in the queue of the socket."""
+    keeper = SocketKeeper(gateway)
+    try:
+        gateway.start()
+        with Load(gateway, upstream) as load:
+            for _ in range(scaled(ROUNDS, 3)):
+                assert gateway.stop() == 0
+                gateway.start()
+                load.goes_on()
+    finally:
+        keeper.close()
+
+
+def reload_often(gateway, load):
+    for done in range(1, scaled(ROUNDS, 3) + 1):
+        gateway.signal(signal.SIGHUP)
+        gateway.logged("reloaded", done)
+        load.goes_on()

@@ -112,7 +112,7 @@ struct surroundings {
   given_sockets sockets;
 };
 
-int told_start_failure(const error& why) {
+int start_failure_code(const error& why) {
   base::log(base::event::start_failed, {{"why", why.detail}});
   return why.code == errc::invalid_argument ? exit_configuration : exit_failed;
 }
@@ -142,7 +142,7 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
   auto& sockets = around.sockets;
   if (const auto started = listener ? listener->start(sockets.admin.release()) : result<void>();
       !started) {
-    return told_start_failure(started.error());
+    return start_failure_code(started.error());
   }
   if (const auto started = server.start(released(sockets.gateway)); !started) {
     base::log(base::event::start_failed, {{"why", started.error().detail}});
@@ -173,7 +173,7 @@ int open_and_serve(const given_flags& given, const config::settings& settings, s
                    log_lines& lines, surroundings& around,
                    std::vector<process::passed_socket> passed) {
   auto sockets = sort_sockets(std::move(passed), settings);
-  if (!sockets) return told_start_failure(sockets.error());
+  if (!sockets) return start_failure_code(sockets.error());
   around.sockets = *std::move(sockets);
   auto records = config::open_store(settings);
   if (!records) {

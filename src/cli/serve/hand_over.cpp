@@ -2,22 +2,21 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
+#include <poll.h>
 #include <string_view>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 
-#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "cli/flags/hidden_arguments.hpp"
 #include "config/load.hpp"
@@ -32,8 +31,9 @@ namespace {
 constexpr std::string_view line_name = "predecessor";
 constexpr std::size_t message_max = 4096;
 constexpr timeval confirm_patience{5, 0};
-/// Of a process that has closed its end of the line, which it does shortly before its own end.
-constexpr std::chrono::seconds end_patience{2};
+/// Of a process that has closed its end of the line, which it does shortly before its configured
+/// end.
+constexpr int end_patience_ms = 2'000;
 
 struct addresses {
   std::string listen;
@@ -41,7 +41,7 @@ struct addresses {
   friend bool operator==(const addresses&, const addresses&) = default;
 };
 
-addresses configured(const config::settings& settings) {
+addresses addresses_in(const config::settings& settings) {
   return {base::text_of(settings.gateway.listen),
           settings.admin.enabled ? settings.admin.address.text() : std::string()};
 }
@@ -71,7 +71,7 @@ void leave(const process::passed_socket& one, std::string_view why) {
 }
 
 /// What the predecessor says of its sockets; nullopt: there is none, or it is gone.
-std::optional<addresses> hear_addresses(int line) {
+std::optional<addresses> read_addresses(int line) {
   std::array<char, message_max> text{};
   const auto size = ::recv(line, text.data(), text.size(), MSG_DONTWAIT);
   if (size <= 0) return std::nullopt;
@@ -83,20 +83,21 @@ std::optional<addresses> hear_addresses(int line) {
 
 /// Where the configuration has another address by now, this process listens there by itself.
 void take_inherited(std::vector<process::passed_socket>& passed, const addresses& former,
-                    const addresses& own, given_sockets& out) {
+                    const addresses& configured, given_sockets& out) {
   for (auto& one : passed) {
-    if (one.name == "gateway" && former.listen == own.listen) {
+    if (one.name == "gateway" && former.listen == configured.listen) {
       out.gateway.push_back(std::move(one.socket));
-    } else if (one.name == "admin" && former.admin == own.admin) {
+    } else if (one.name == "admin" && former.admin == configured.admin) {
       out.admin = std::move(one.socket);
     }
   }
 }
 
-result<void> take_passed(process::passed_socket& one, const addresses& own, given_sockets& out) {
+result<void> take_passed(process::passed_socket& one, const addresses& configured,
+                         given_sockets& out) {
   const auto address = address_of(one.socket.get());
-  const bool is_admin = one.name == "admin" || (!address.empty() && address == own.admin);
-  if (one.name == "gateway" || (one.name != "admin" && address == own.listen)) {
+  const bool is_admin = one.name == "admin" || (!address.empty() && address == configured.admin);
+  if (one.name == "gateway" || (one.name != "admin" && address == configured.listen)) {
     out.gateway.push_back(std::move(one.socket));
     return {};
   }
@@ -104,14 +105,14 @@ result<void> take_passed(process::passed_socket& one, const addresses& own, give
     leave(one, "it is neither called gateway or admin, nor listens at the address of one");
     return {};
   }
-  if (own.admin.empty()) {
+  if (configured.admin.empty()) {
     leave(one, "the configuration has no admin");
     return {};
   }
   // Who may use the listener depends on its address, and `check` has looked at that of the file.
-  if (address != own.admin) {
+  if (address != configured.admin) {
     return error(errc::invalid_argument, "the passed socket \"admin\" listens at " + address +
-                                             ", and admin is \"" + own.admin + "\"");
+                                             ", and admin is \"" + configured.admin + "\"");
   }
   out.admin = std::move(one.socket);
   return {};
@@ -119,13 +120,14 @@ result<void> take_passed(process::passed_socket& one, const addresses& own, give
 
 std::string end_of(pid_t successor) {
   int status = 0;
-  const auto patience_end = base::boot_now() + end_patience;
-  pid_t ended = 0;
-  while ((ended = ::waitpid(successor, &status, WNOHANG)) == 0 && base::boot_now() < patience_end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  // glibc 2.36 declares pidfd_open() for C alone.
+  const process::descriptor its_end(static_cast<int>(::syscall(SYS_pidfd_open, successor, 0)));
+  pollfd readable{its_end.get(), POLLIN, 0};
   // One that only has closed the line takes no requests.
-  if (ended == 0 && ::kill(successor, SIGKILL) == 0) ended = ::waitpid(successor, &status, 0);
+  if (::poll(&readable, its_end.is_open() ? 1 : 0, end_patience_ms) <= 0) {
+    ::kill(successor, SIGKILL);
+  }
+  const pid_t ended = ::waitpid(successor, &status, 0);
   if (ended != successor) return "it ended";
   if (!WIFEXITED(status)) return "it ended by signal " + std::to_string(WTERMSIG(status));
   if (WEXITSTATUS(status) == 127) return "the program can't be run";
@@ -151,20 +153,20 @@ void predecessor::relieve() {
 result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
                                    const config::settings& settings) {
   given_sockets out;
-  const auto own = configured(settings);
+  const auto configured = addresses_in(settings);
   std::optional<addresses> former;
   for (auto& one : passed) {
     if (one.name != line_name) continue;
-    former = hear_addresses(one.socket.get());
+    former = read_addresses(one.socket.get());
     out.former = predecessor(std::move(one.socket));
   }
   if (former) {
-    take_inherited(passed, *former, own, out);
+    take_inherited(passed, *former, configured, out);
     return out;
   }
   for (auto& one : passed) {
     if (!one.socket.is_open()) continue;
-    if (auto taken = take_passed(one, own, out); !taken) return taken.error();
+    if (auto taken = take_passed(one, configured, out); !taken) return taken.error();
   }
   return out;
 }
@@ -194,16 +196,16 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_
   line_.assign(here.release(), wrong);
   ready_ = std::move(ready);
   failed_ = std::move(failed);
-  hear(*started);
+  wait_for_message(*started);
   return started;
 }
 
-void succession::hear(pid_t successor) {
+void succession::wait_for_message(pid_t successor) {
   line_.async_wait(line_.wait_read, [this, successor](boost::system::error_code cancelled) {
     if (cancelled) return;
-    char said[32];
-    const auto size = ::recv(line_.native_handle(), said, sizeof said, MSG_DONTWAIT);
-    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return hear(successor);
+    char message[32];
+    const auto size = ::recv(line_.native_handle(), message, sizeof message, MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return wait_for_message(successor);
     if (size > 0) return ready_(successor);
     boost::system::error_code ignored;
     line_.close(ignored);

@@ -27,8 +27,8 @@ class predecessor {
   predecessor() = default;
   explicit predecessor(process::descriptor line) : line_(std::move(line)) {}
 
-  /// Tells it that this process takes requests, so that it takes no more. Returns once it has told
-  /// the service manager which process is the main one, or is gone. Without a predecessor, nothing
+  /// Tells it that this process takes requests, so that it takes no more. Returns once it has
+  /// announced the main process to the service manager, or is gone. Without a predecessor, nothing
   /// happens.
   void relieve();
 
@@ -70,7 +70,7 @@ class succession {
   void confirm();
 
  private:
-  void hear(pid_t successor);
+  void wait_for_message(pid_t successor);
 
   boost::asio::posix::stream_descriptor line_;
   std::function<void(pid_t)> ready_;

@@ -269,21 +269,21 @@ void running_gateway::hand_over(pid_t successor) {
 
 void running_gateway::beat() {
   if (!manager_.listens()) return;
-  look_at_threads();
-  if (stuck_.empty() && manager_.watchdog().count() > 0) manager_.say_alive();
+  check_threads();
+  if (stuck_.empty() && manager_.alive_interval().count() > 0) manager_.say_alive();
   if (auto now = status(); now != status_) manager_.say_status(status_ = std::move(now));
-  const auto half = manager_.watchdog() / 2;
+  const auto half = manager_.alive_interval() / 2;
   beat_.expires_after(half.count() > 0 ? half : std::chrono::microseconds(status_interval));
   beat_.async_wait([this](boost::system::error_code cancelled) {
     if (!cancelled) beat();
   });
 }
 
-void running_gateway::look_at_threads() {
+void running_gateway::check_threads() {
   // A drain ends by itself, and its threads before the others.
   auto stuck = draining_ ? std::string() : server_.stuck();
-  if (!stuck.empty() && stuck != stuck_ && manager_.watchdog().count() > 0) {
-    base::log(base::event::watchdog_withheld, {{"stuck", stuck}});
+  if (!stuck.empty() && stuck != stuck_ && manager_.alive_interval().count() > 0) {
+    base::log(base::event::thread_stuck, {{"stuck", stuck}});
   }
   stuck_ = std::move(stuck);
 }

@@ -72,7 +72,7 @@ class running_gateway final : public admin::program {
   void upgrade();
   void hand_over(pid_t successor);
   void beat();
-  void look_at_threads();
+  void check_threads();
   [[nodiscard]] std::string status() const;
 
   boost::asio::io_context& io_;
@@ -87,7 +87,7 @@ class running_gateway final : public admin::program {
   process::supervisor manager_;
   succession succession_;
   std::string stuck_;   // the threads that did not go on, as they were logged
-  std::string status_;  // as the manager was told
+  std::string status_;  // as it was announced to the manager
   mutable std::mutex effective_mutex_;
   config::settings effective_;  // under the mutex
   admin::server* admin_ = nullptr;

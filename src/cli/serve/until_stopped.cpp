@@ -31,7 +31,7 @@ class stop_signals {
     signals_.add(SIGQUIT);
     wait();
     manager_.say_ready("taking messages");
-    if (manager_.watchdog().count() > 0) beat();
+    if (manager_.alive_interval().count() > 0) beat();
     thread_ = std::jthread([this] { io_.run(); });
   }
   stop_signals(const stop_signals&) = delete;
@@ -74,7 +74,7 @@ class stop_signals {
   /// Only says that the process runs: how long a message takes is for its handler to say.
   void beat() {
     manager_.say_alive();
-    beat_.expires_after(manager_.watchdog() / 2);
+    beat_.expires_after(manager_.alive_interval() / 2);
     beat_.async_wait([this](const boost::system::error_code& cancelled) {
       if (!cancelled) beat();
     });
