@@ -1,6 +1,7 @@
 #include "process/successor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -9,7 +10,10 @@
 #include <filesystem>
 #include <string_view>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "process/descriptor.hpp"
 
 namespace onceguard::process {
 namespace {
@@ -122,13 +126,30 @@ std::string program_file(const std::string& name) {
 }
 
 result<pid_t> start_successor(const successor_params& params) {
-  auto all = prepare(params);
-  const pid_t child = ::fork();
-  if (child == 0) become(all);
-  if (child < 0) {
+  const auto failed = [] {
     return error(errc::conflict, std::string("no new process: ") + std::strerror(errno));
+  };
+  auto all = prepare(params);
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed();
+  const descriptor reading(ends[0]);
+  descriptor writing(ends[1]);
+  const pid_t between = ::fork();
+  if (between == 0) {
+    const pid_t successor = ::fork();
+    if (successor == 0) become(all);
+    ::_exit(::write(writing.get(), &successor, sizeof successor) == sizeof successor ? 0 : 1);
   }
-  return child;
+  if (between < 0) return failed();
+  writing.close();
+  pid_t successor = -1;
+  ssize_t size = 0;
+  while ((size = ::read(reading.get(), &successor, sizeof successor)) < 0 && errno == EINTR) {
+  }
+  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (size == sizeof successor && successor > 0) return successor;
+  return error(errc::conflict, "no new process: the system has no room for one");
 }
 
 }  // namespace onceguard::process

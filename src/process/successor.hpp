@@ -20,8 +20,9 @@ struct successor_params {
 /// process began.
 [[nodiscard]] std::string program_file(const std::string& name);
 
-/// A child of this process. It has the sockets and the standard streams, and no other descriptor of
-/// this process. If the program can't be run, it ends with 127.
+/// No child of this process, but of whoever takes orphans: a service manager stops a main process
+/// that is not its child without waiting for it. It has the sockets and the standard streams, and
+/// no other descriptor of this process. If the program can't be run, it ends at once.
 [[nodiscard]] result<pid_t> start_successor(const successor_params& params);
 
 }  // namespace onceguard::process

@@ -192,7 +192,7 @@ def test_a_process_that_can_t_start_changes_nothing(start_gateway, upstream, fre
         assert_first(kept.read())
         gateway.signal(signal.SIGUSR2)
         gateway.says('"upgrade-failed"')
-        assert '"why":"it ended with 3"' in gateway.log()
+        assert "cannot redefine" in gateway.log(), "the new process says why"
         send(kept, "/x", fresh_key())
         assert assert_first(kept.read()).get("Connection", "keep-alive") == "keep-alive"
     assert_first(gateway.post(key=fresh_key()))
@@ -211,7 +211,6 @@ def test_a_new_process_that_is_killed_while_it_starts_changes_nothing(start_gate
     begun, = gateway.logged("upgrade-begun")
     Descendant(begun["pid"]).kill()
     gateway.says('"upgrade-failed"')
-    assert '"why":"it ended by signal 9"' in gateway.log() or "ended with 3" in gateway.log()
     assert_first(gateway.post(key=fresh_key()))
     gateway.config_path.unlink()
     gateway.config_path.write_text(config)

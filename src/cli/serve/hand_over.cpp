@@ -12,12 +12,12 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 
 #include "base/log.hpp"
+#include "base/number_in.hpp"
 #include "cli/flags/hidden_arguments.hpp"
 #include "config/load.hpp"
 #include "process/successor.hpp"
@@ -70,15 +70,28 @@ void leave(const process::passed_socket& one, std::string_view why) {
             {{"name", one.name}, {"address", address_of(one.socket.get())}, {"why", why}});
 }
 
-/// What the predecessor says of its sockets; nullopt: there is none, or it is gone.
-std::optional<addresses> read_addresses(int line) {
+struct greeting {
+  pid_t sender = 0;
+  addresses listens;
+};
+
+std::string text_of(const greeting& sent) {
+  return std::to_string(sent.sender) + "\n" + sent.listens.listen + "\n" + sent.listens.admin;
+}
+
+/// nullopt: there is no predecessor, or it is gone.
+std::optional<greeting> read_greeting(int line) {
   std::array<char, message_max> text{};
   const auto size = ::recv(line, text.data(), text.size(), MSG_DONTWAIT);
   if (size <= 0) return std::nullopt;
   const std::string_view all(text.data(), static_cast<std::size_t>(size));
-  const auto border = all.find('\n');
-  if (border == all.npos) return std::nullopt;
-  return addresses{std::string(all.substr(0, border)), std::string(all.substr(border + 1))};
+  const auto first = all.find('\n');
+  const auto second = first == all.npos ? first : all.find('\n', first + 1);
+  if (second == all.npos) return std::nullopt;
+  const auto sender = base::number_in<pid_t>(all.substr(0, first));
+  return greeting{sender.value_or(0),
+                  {std::string(all.substr(first + 1, second - first - 1)),
+                   std::string(all.substr(second + 1))}};
 }
 
 /// Where the configuration has another address by now, this process listens there by itself.
@@ -118,34 +131,25 @@ result<void> take_passed(process::passed_socket& one, const addresses& configure
   return {};
 }
 
-std::string end_of(pid_t successor) {
-  int status = 0;
-  // glibc 2.36 declares pidfd_open() for C alone.
-  const process::descriptor its_end(static_cast<int>(::syscall(SYS_pidfd_open, successor, 0)));
-  pollfd readable{its_end.get(), POLLIN, 0};
-  // One that only has closed the line takes no requests.
-  if (::poll(&readable, its_end.is_open() ? 1 : 0, end_patience_ms) <= 0) {
-    ::kill(successor, SIGKILL);
+/// One that only has closed the line takes no requests.
+void end_process(int handle) noexcept {
+  pollfd ended{handle, POLLIN, 0};
+  if (handle >= 0 && ::poll(&ended, 1, end_patience_ms) == 0) {
+    ::syscall(SYS_pidfd_send_signal, handle, SIGKILL, nullptr, 0);
   }
-  const pid_t ended = ::waitpid(successor, &status, 0);
-  if (ended != successor) return "it ended";
-  if (!WIFEXITED(status)) return "it ended by signal " + std::to_string(WTERMSIG(status));
-  if (WEXITSTATUS(status) == 127) return "the program can't be run";
-  return "it ended with " + std::to_string(WEXITSTATUS(status));
 }
 
 }  // namespace
 
 void predecessor::relieve() {
   if (!line_.is_open()) return;
-  const auto former = ::getppid();
   const auto number = std::to_string(::getpid());
   ::setsockopt(line_.get(), SOL_SOCKET, SO_RCVTIMEO, &confirm_patience, sizeof confirm_patience);
   char confirmed = 0;
   if (::send(line_.get(), number.data(), number.size(), MSG_NOSIGNAL) > 0) {
     while (::recv(line_.get(), &confirmed, 1, 0) < 0 && errno == EINTR) {
     }
-    base::log(base::event::taken_over, {{"pid", former}});
+    base::log(base::event::taken_over, {{"pid", number_}});
   }
   line_.close();
 }
@@ -154,14 +158,14 @@ result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
                                    const config::settings& settings) {
   given_sockets out;
   const auto configured = addresses_in(settings);
-  std::optional<addresses> former;
+  std::optional<greeting> former;
   for (auto& one : passed) {
     if (one.name != line_name) continue;
-    former = read_addresses(one.socket.get());
-    out.former = predecessor(std::move(one.socket));
+    former = read_greeting(one.socket.get());
+    out.former = predecessor(std::move(one.socket), former ? former->sender : 0);
   }
   if (former) {
-    take_inherited(passed, *former, configured, out);
+    take_inherited(passed, former->listens, configured, out);
     return out;
   }
   for (auto& one : passed) {
@@ -172,7 +176,7 @@ result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
 }
 
 result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_t)> ready,
-                                std::function<void(pid_t, std::string)> failed) {
+                                std::function<void(pid_t)> failed) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
     return error(errc::conflict, std::string("socketpair: ") + std::strerror(errno));
@@ -181,7 +185,7 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_
   const process::descriptor there(ends[1]);
   // The successor reads and waits by itself.
   ::fcntl(there.get(), F_SETFL, ::fcntl(there.get(), F_GETFL) & ~O_NONBLOCK);
-  const auto hello = left.listen + "\n" + left.admin;
+  const auto hello = text_of(greeting{::getpid(), {left.listen, left.admin}});
   if (::send(here.get(), hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
     return error(errc::conflict, std::string("send: ") + std::strerror(errno));
   }
@@ -192,6 +196,8 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_
   params.sockets.emplace_back(line_name, there.get());
   const auto started = process::start_successor(params);
   if (!started) return started;
+  // glibc 2.36 declares pidfd_open() for C alone.
+  handle_ = process::descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *started, 0)));
   boost::system::error_code wrong;
   line_.assign(here.release(), wrong);
   ready_ = std::move(ready);
@@ -209,7 +215,8 @@ void succession::wait_for_message(pid_t successor) {
     if (size > 0) return ready_(successor);
     boost::system::error_code ignored;
     line_.close(ignored);
-    failed_(successor, end_of(successor));
+    end_process(handle_.get());
+    failed_(successor);
   });
 }
 

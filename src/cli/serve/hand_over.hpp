@@ -25,7 +25,7 @@ namespace onceguard::cli {
 class predecessor {
  public:
   predecessor() = default;
-  explicit predecessor(process::descriptor line) : line_(std::move(line)) {}
+  predecessor(process::descriptor line, pid_t number) : line_(std::move(line)), number_(number) {}
 
   /// Tells it that this process takes requests, so that it takes no more. Returns once it has
   /// announced the main process to the service manager, or is gone. Without a predecessor, nothing
@@ -34,6 +34,7 @@ class predecessor {
 
  private:
   process::descriptor line_;
+  pid_t number_ = 0;
 };
 
 /// What a process was given at its start, by the service manager or by its predecessor.
@@ -64,7 +65,7 @@ class succession {
   /// Starts a process of the same command line. Later calls `ready` with its number once it takes
   /// requests, or `failed` if it ends before. Returns its number.
   [[nodiscard]] result<pid_t> begin(const inheritance& left, std::function<void(pid_t)> ready,
-                                    std::function<void(pid_t, std::string)> failed);
+                                    std::function<void(pid_t)> failed);
   [[nodiscard]] bool under_way() const noexcept { return line_.is_open(); }
   /// The successor may speak to the service manager from now on.
   void confirm();
@@ -74,7 +75,8 @@ class succession {
 
   boost::asio::posix::stream_descriptor line_;
   std::function<void(pid_t)> ready_;
-  std::function<void(pid_t, std::string)> failed_;
+  std::function<void(pid_t)> failed_;
+  process::descriptor handle_;  // of the successor
 };
 
 }  // namespace onceguard::cli

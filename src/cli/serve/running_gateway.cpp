@@ -244,8 +244,8 @@ void running_gateway::upgrade() {
     left.sockets.emplace_back("admin", admin_->socket());
   }
   left.variables = manager_.variables();
-  const auto failed = [](pid_t successor, const std::string& why) {
-    base::log(base::event::upgrade_failed, {{"pid", successor}, {"why", why}});
+  const auto failed = [](pid_t successor) {
+    base::log(base::event::upgrade_failed, {{"pid", successor}});
   };
   const auto begun = succession_.begin(
       left, [this](pid_t successor) { hand_over(successor); }, failed);
