@@ -3,6 +3,7 @@ and when it does not."""
 
 import contextlib
 import os
+import pathlib
 import signal
 
 import pytest
@@ -11,6 +12,7 @@ from support.client import fields_for, request_bytes
 from support.expecting import assert_first, assert_replay_of
 from support.ports import Port
 from support.secure import SecureConnection, trusting
+from support.stuck_thread import StuckThread, threads_called
 from support.upgrading import Descendant, adopting_orphans, upgrade
 from support.waiting import Stopwatch, wait_until
 
@@ -44,6 +46,20 @@ def test_the_new_process_serves_and_the_old_one_ends(start_gateway, upstream, fr
     assert_replay_of(gateway.post(key=key), first)
     assert gateway.stop() == 0
     assert gateway.log_lines()[-1]["event"] == "stopped"
+
+
+def test_the_new_process_is_no_child_of_the_old_one(start_gateway, upstream, key):
+    """systemd sends SIGTERM and SIGKILL together to a main process that is not its own child when
+    it is announced (main_pid_alien)."""
+    gateway = start_gateway(upstream, CONFIG)
+    with gateway.begin_post(key=key, plan={"gate": key}) as running:
+        upstream.arrived(1, key)
+        former = upgrade(gateway)
+        status = pathlib.Path(f"/proc/{gateway.process.pid}/status").read_text()
+        assert former.poll() is None
+        assert f"\nPPid:\t{os.getpid()}\n" in status, "this process takes the orphans"
+        upstream.open(key)
+        assert_first(running.read())
 
 
 def test_a_request_that_runs_is_finished_by_the_old_process(start_gateway, upstream, key):
@@ -82,7 +98,9 @@ def test_a_kept_connection_gets_its_next_answer(start_gateway, authority, upstre
         send(kept, f"/{key}", key)
         assert_first(kept.read())
         former = upgrade(gateway)
+        clock = Stopwatch()
         for connection in kept, untouched:
+            wait_until(lambda: clock.seconds > 1.5, what="longer than a plain stop leaves it")
             assert former.poll() is None
             key = fresh_key()
             send(connection, f"/{key}", key)
@@ -126,9 +144,10 @@ def test_connections_in_the_queue_are_answered(start_gateway, upstream, fresh_ke
 
 @pytest.mark.parametrize("used", [True, False], ids=["kept", "queued"])
 def test_what_was_sent_before_a_plain_stop_is_answered(start_gateway, upstream, fresh_key, used):
-    """The process stands still when a request comes, and the signal after it."""
-    gateway = start_gateway(upstream, CONFIG)
+    """The thread stands still when requests come, and the signal after them."""
+    gateway = start_gateway(upstream, {"gateway": {**CONFIG["gateway"], "threads": 1}})
     keys = [fresh_key() for _ in range(40)]
+    thread, = wait_until(lambda: threads_called(gateway.process.pid, "og-io"), what="the thread")
     with contextlib.ExitStack() as stack:
         def connect():
             return stack.enter_context(gateway.connect())
@@ -136,12 +155,12 @@ def test_what_was_sent_before_a_plain_stop_is_answered(start_gateway, upstream, 
         for connection in waiting:
             connection.send_request("GET", "/")
             assert_first(connection.read())
-        gateway.signal(signal.SIGSTOP)
-        waiting = waiting or [connect() for _ in keys]
-        for connection, key in zip(waiting, keys):
-            send(connection, f"/{key}", key)
-        gateway.signal(signal.SIGTERM)
-        gateway.signal(signal.SIGCONT)
+        with StuckThread(thread):
+            waiting = waiting or [connect() for _ in keys]
+            for connection, key in zip(waiting, keys):
+                send(connection, f"/{key}", key)
+            gateway.signal(signal.SIGTERM)
+            gateway.logged("draining")
         for connection in waiting:
             answer = assert_first(connection.read())
             assert answer.get("Connection") == "close"
