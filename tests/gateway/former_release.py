@@ -1,7 +1,7 @@
 """The release before and this one beside one another, on each store: whatever one ran the other
 replays, what runs at one is busy at the other, and a key takes effect once.
 
-Not of the suites that run each time: it needs the program of the release before, as ONCEGUARD_FORMER
+Not of the suites that run each time: it needs the program of the release before, ONCEGUARD_FORMER
 (a build of its tag, or of its package).
     ONCEGUARD_FORMER=/path/to/onceguard python3 -m pytest gateway/former_release.py
 """
