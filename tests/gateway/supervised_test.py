@@ -106,12 +106,12 @@ def test_signs_of_life_come_twice_in_each_period(begin, tmp_path):
 def withheld_for(gateway, thread):
     """On a slow machine others may have been late before."""
     wait_until(lambda: any(line["stuck"] == thread for line in gateway.log_lines()
-                           if line["event"] == "thread-stuck"), 20, "the thread in the log")
+                           if line["event"] == "thread-stuck"), 5, "the thread in the log")
 
 
 def assert_no_life(manager):
     """What was on its way before is not counted: the look before may have been right."""
-    wait_until(lambda: manager.silent_for(1.5 * PERIOD, "WATCHDOG"), 30, "the silence")
+    wait_until(lambda: manager.silent_for(1.5 * PERIOD, "WATCHDOG"), 5, "the silence")
 
 
 def test_a_stopped_process_gives_no_sign_of_life(watched):
