@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -118,6 +119,11 @@ class Gateway:
             self.process.kill()
             self.process.wait()
             self.process = None
+        for number in re.findall(r'"event":"upgrade-begun","pid":(\d+)', self.log()):
+            with contextlib.suppress(OSError):  # it has ended
+                words = pathlib.Path(f"/proc/{number}/cmdline").read_bytes()
+                if os.fsencode(self.config_path) in words:
+                    os.kill(int(number), signal.SIGKILL)
         self.port.close()
 
     def reload(self, config):
