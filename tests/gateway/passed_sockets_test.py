@@ -102,7 +102,7 @@ def test_what_systemd_itself_passes_is_taken(start_gateway, upstream, key):
                         f"127.0.0.1:{gateway.port.number}"]
     gateway.start()  # by the first connection
     assert_first(gateway.post(key=key))
-    assert f'"event":"listening","address":"127.0.0.1:{gateway.port.number}"' in gateway.log()
+    gateway.says(f'"event":"listening","address":"127.0.0.1:{gateway.port.number}"')
     with gateway.connect() as connection:
         connection.send_request("POST", "/x", fields_for(key + "2"), b"x")
         assert_first(connection.read())
