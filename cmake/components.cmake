@@ -92,6 +92,8 @@ function(onceguard_component name)
     onceguard_registration(${room} ${${room}_folder} option)
     target_link_options(${target} INTERFACE ${option})
   endforeach()
+  # An archive may become part of somebody's shared library, and is no part of its interface.
+  target_link_options(${target} INTERFACE LINKER:--exclude-libs,libonceguard_${name}.a)
   add_library(onceguard::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${name} LINKER_LANGUAGE CXX ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
@@ -120,6 +122,7 @@ function(onceguard_install)
   foreach(component IN LISTS ONCEGUARD_COMPONENTS)
     install(TARGETS onceguard_${component} EXPORT onceguard_${component}
       ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT onceguard_library
+      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT onceguard_library
       INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
     install(EXPORT onceguard_${component} NAMESPACE onceguard:: FILE ${component}-targets.cmake
       DESTINATION ${folder} COMPONENT onceguard_library)
@@ -153,8 +156,11 @@ function(onceguard_pkg_config name)
   set(flags ${component_${name}_defines})
   list(TRANSFORM flags PREPEND " -D")
   set(libraries "")
-  if(NOT name IN_LIST onceguard_adapters)
+  if(name STREQUAL "shared")
+    set(libraries "-L\${libdir} -lonceguard")
+  elseif(NOT name IN_LIST onceguard_adapters)
     set(libraries "-L\${libdir} -lonceguard_${name}")
+    string(APPEND libraries " -Wl,--exclude-libs,libonceguard_${name}.a")
   endif()
   foreach(room IN LISTS component_${name}_rooms)
     onceguard_registration(${room} ${${room}_folder} option)

@@ -47,6 +47,18 @@ endfunction()
 
 # --- the script -----------------------------------------------------------------------------------
 
+# The package of Debian's that has this library here; empty: there are no such packages.
+function(onceguard_package_of soname result)
+  set(${result} "" PARENT_SCOPE)
+  find_program(DPKG_QUERY dpkg-query)
+  if(DPKG_QUERY)
+    execute_process(COMMAND ${DPKG_QUERY} --search "*/${soname}" OUTPUT_VARIABLE text ERROR_QUIET)
+    if(text MATCHES "^([a-z0-9.+-]+)[:,]")
+      set(${result} ${CMAKE_MATCH_1} PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
+
 function(onceguard_write_late_functions)
   foreach(library IN LISTS LIBRARIES)
     execute_process(COMMAND ${READELF} -d ${library}
@@ -55,6 +67,7 @@ function(onceguard_write_late_functions)
       message(FATAL_ERROR "${library} has no SONAME")
     endif()
     set(soname ${CMAKE_MATCH_1})
+    list(APPEND sonames ${soname})
     execute_process(COMMAND ${NM} -D --defined-only --format=posix ${library}
       OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
     string(REGEX MATCHALL "(^|\n)[A-Za-z0-9_]+[^ \n]* [TWi] " lines "${text}")
@@ -77,7 +90,12 @@ function(onceguard_write_late_functions)
       string(APPEND out "LATE(${function}, \"${home_of_${function}}\")\n")
     endif()
   endforeach()
-  file(WRITE ${OUTPUT} "#include \"cli/late/stub.h\"\n${out}")
+  string(APPEND out "const struct onceguard_late_library onceguard_late_libraries[] = {\n")
+  foreach(soname IN LISTS sonames)
+    onceguard_package_of(${soname} package)
+    string(APPEND out "    {\"${soname}\", \"${package}\"},\n")
+  endforeach()
+  file(WRITE ${OUTPUT} "#include \"cli/late/stub.h\"\n${out}    {0, 0}};\n")
 endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE)

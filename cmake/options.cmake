@@ -1,14 +1,19 @@
 # How our own sources are compiled: nothing of it reaches a project that uses the library.
 add_library(onceguard_options INTERFACE)
 target_compile_features(onceguard_options INTERFACE cxx_std_20)
-# The archives may become part of somebody's shared library, and are no part of its interface.
+# The objects serve the program, the archives and the shared library. Names are visible, or types of
+# Boost's and the standard library's that cross the border of the shared library would be there
+# twice; no call within the library is thought to be replaced from outside.
 target_compile_options(onceguard_options INTERFACE
-  -fPIC -fvisibility=hidden -fno-omit-frame-pointer)
+  -fPIC -fno-semantic-interposition -fno-omit-frame-pointer)
 target_compile_definitions(onceguard_options INTERFACE
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE BOOST_ASIO_SEPARATE_COMPILATION)
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(onceguard_options INTERFACE
-    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+  if(ONCEGUARD_WARNINGS_ARE_ERRORS)
+    target_compile_options(onceguard_options INTERFACE -Werror)
+  endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 12 reports these inside optimised standard library code.

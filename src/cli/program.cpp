@@ -10,6 +10,7 @@
 
 #include "cli/command.hpp"
 #include "cli/flags/hidden_arguments.hpp"
+#include "cli/late/late_library.hpp"
 #include "cli/standard_streams.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -17,6 +18,7 @@ namespace onceguard::cli {
 
 int run_program(int argc, char** argv) {
   prepare_standard_streams();
+  refuse_urls_without_library();
   auto arguments = with_options(take_arguments(argc, argv));
   sqlite::count_no_memory();
   CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");

@@ -21,7 +21,7 @@ std::string query_complaint(std::string_view value) {
 std::string database_complaint(std::string_view url) {
   const auto answers = [](const store_kind& kind) { return kind.answers_queries; };
   const auto* kind = known_stores().kind_of(url);
-  if (kind != nullptr && answers(*kind)) return kind->url_fault(url);
+  if (kind != nullptr && answers(*kind)) return known_stores().url_fault(url);
   return "expected " + known_stores().examples(answers);
 }
 

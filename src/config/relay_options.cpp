@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/late_library.hpp"
 #include "config/all_options.hpp"
 #include "config/consume_options.hpp"
 #include "config/endpoint_tls.hpp"
@@ -25,6 +26,7 @@ bool is_endpoint(std::string_view url) {
 
 // A URL may hold a password: messages never repeat it.
 std::string outbox_complaint(std::string_view url) {
+  if (auto missing = base::library_fault("libpq.so"); !missing.empty()) return missing;
   const auto parsed = messaging::postgres_queue::parse_queue_url(url);
   if (!parsed) return parsed.error().detail;
   if (parsed->outbox && !parsed->dead) return {};

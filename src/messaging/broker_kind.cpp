@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.hpp"
+#include "base/late_library.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::messaging {
@@ -38,7 +39,11 @@ const broker_kind* broker_of(std::string_view url) noexcept {
 
 std::string url_fault(std::string_view url, broker_role role) {
   const auto* kind = broker_of(url);
-  if (kind != nullptr) return kind->url_fault(url, role);
+  if (kind != nullptr) {
+    // First: the URL may be read by that library.
+    auto missing = base::library_fault(kind->library);
+    return missing.empty() ? kind->url_fault(url, role) : missing;
+  }
   const auto scheme = base::scheme_of(url);
   if (scheme.empty()) return "a broker's URL has a scheme; " + examples(role);
   return "no broker has the scheme " + std::string(scheme) + "; " + examples(role);

@@ -36,6 +36,7 @@ struct broker_kind {
   /// Why a file that the URL names can't be used; empty: all can, or `url_fault` says more. Null:
   /// it names none.
   std::string (*files_fault)(std::string_view url, broker_role role) = nullptr;
+  std::string_view library{};  ///< the file that it can't do without, as in base::library_fault
 };
 
 class broker_registration {

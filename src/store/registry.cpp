@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/late_library.hpp"
 #include "base/url.hpp"
 
 namespace onceguard {
@@ -24,14 +25,21 @@ const store_kind* store_registry::kind_of(std::string_view url) const noexcept {
 
 std::string store_registry::accelerator_fault(std::string_view url) const {
   const auto* kind = kind_of(url);
-  if (kind != nullptr && kind->accelerator_fault != nullptr) return kind->accelerator_fault(url);
+  if (kind != nullptr && kind->accelerator_fault != nullptr) {
+    auto missing = base::library_fault(kind->library);
+    return missing.empty() ? kind->accelerator_fault(url) : missing;
+  }
   return "expected " +
          examples([](const store_kind& each) { return each.accelerator_fault != nullptr; });
 }
 
 std::string store_registry::url_fault(std::string_view url) const {
   if (url.find('\0') != std::string_view::npos) return "a path can't hold a NUL byte";
-  if (const auto* kind = kind_of(url)) return kind->url_fault(url);
+  if (const auto* kind = kind_of(url)) {
+    // First: the URL may be read by that library.
+    auto missing = base::library_fault(kind->library);
+    return missing.empty() ? kind->url_fault(url) : missing;
+  }
   // The URL itself may hold a password, so only its scheme is named.
   const auto scheme = base::scheme_of(url);
   return "expected " + examples([](const store_kind&) { return true; }) + ", got " +

@@ -3,6 +3,14 @@
  * known, that of code which asks onceguard_find_late_function for it. All registers that may hold
  * an argument are kept, so that nothing need be known of the function. x86-64 only. */
 
+/* A library that is loaded late, and the package of Debian's that it comes from; the last has no
+ * name. */
+struct onceguard_late_library {
+  const char* name;
+  const char* package;
+};
+extern const struct onceguard_late_library onceguard_late_libraries[];
+
 #define LATE(function, library)                                                \
   __asm__(".pushsection .rodata.late, \"a\", @progbits\n"                        \
           "1: .asciz \"" #function "\"\n"                                      \

@@ -15,7 +15,8 @@ constexpr broker_kind kind{schemes,
                            open_by<read_kafka_url, kafka_consumer>,
                            open_by<read_kafka_url, kafka_publisher>,
                            nullptr,
-                           files_fault_by<read_kafka_url>};
+                           files_fault_by<read_kafka_url>,
+                           "librdkafka.so"};
 
 }  // namespace
 

@@ -11,7 +11,8 @@ namespace {
 constexpr std::array<std::string_view, 2> schemes{"nats", "nats+tls"};
 constexpr broker_kind kind{
     schemes,       consumer_example, publisher_example, url_fault_by<read_nats_url>,
-    open_consumer, open_publisher,   examine_queue,     files_fault_by<read_nats_url>};
+    open_consumer, open_publisher,   examine_queue,     files_fault_by<read_nats_url>,
+    "libnats.so"};
 
 }  // namespace
 

@@ -29,7 +29,10 @@ constexpr broker_kind kind{schemes,
                            publisher_example,
                            url_fault_by<read_url>,
                            open_by<read_url, queue_consumer>,
-                           open_by<read_url, queue_publisher>};
+                           open_by<read_url, queue_publisher>,
+                           nullptr,
+                           nullptr,
+                           "libpq.so"};
 
 }  // namespace
 

@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::array<std::string_view, 2> schemes{"amqp", "amqps"};
 constexpr broker_kind kind{
-    schemes,       consumer_example, publisher_example, url_fault_by<read_address>,
-    open_consumer, open_publisher,   examine_queue,     files_fault_by<read_address>};
+    schemes,         consumer_example, publisher_example, url_fault_by<read_address>,
+    open_consumer,   open_publisher,   examine_queue,     files_fault_by<read_address>,
+    "librabbitmq.so"};
 
 }  // namespace
 

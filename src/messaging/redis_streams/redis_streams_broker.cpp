@@ -16,7 +16,8 @@ constexpr broker_kind kind{schemes,
                            open_by<read_settings, stream_consumer>,
                            open_by<read_settings, stream_publisher>,
                            nullptr,
-                           files_fault_by<read_settings>};
+                           files_fault_by<read_settings>,
+                           "libhiredis.so"};
 
 }  // namespace
 

@@ -14,7 +14,9 @@ constexpr broker_kind kind{schemes,
                            url_fault_by<read_sqs_url>,
                            open_by<read_sqs_url, sqs_consumer>,
                            open_by<read_sqs_url, sqs_publisher>,
-                           examine_sqs_queue};
+                           examine_sqs_queue,
+                           nullptr,
+                           "libcurl.so"};
 
 }  // namespace
 

@@ -15,6 +15,7 @@ const store_kind& dynamodb_store_kind() noexcept {
       .schemes = schemes,
       .position = 4,
       .example = dynamodb::url_example,
+      .library = "libcurl.so",
       .traits = {.name = "dynamodb"},
       .generation_lag = 3 * poll_interval,  // each poll counts what was written before it
       .open = [](const store_params& params) -> result<std::unique_ptr<store>> {

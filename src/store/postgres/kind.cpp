@@ -21,6 +21,7 @@ const store_kind& postgres_store_kind() noexcept {
       .schemes = schemes,
       .position = 2,
       .example = "postgresql://HOST/DATABASE",
+      .library = "libpq.so",
       .traits = {.name = "postgres", .transactional = true},
       .takes_accelerator = true,
       .answers_queries = true,

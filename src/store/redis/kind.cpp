@@ -16,6 +16,7 @@ const store_kind& redis_store_kind() noexcept {
       .schemes = schemes,
       .position = 3,
       .example = "redis://HOST",
+      .library = "libhiredis.so",
       .traits = {.name = "redis"},
       .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
         auto opened = redis::redis_store::open(
