@@ -75,7 +75,7 @@ def test_the_first_request_runs_and_its_repeat_does_not(machine):
 def test_a_missing_driver_of_a_store_is_named_with_its_package(base, url, missing):
     done = base.run("onceguard", "stats", "--store", url, check=False)
     assert done.returncode == 3
-    assert re.search(rf"--store: .*cannot open shared object file.*: apt install {missing}\n",
+    assert re.search(rf"--store: url: .*cannot open shared object file.*: apt install {missing}\n",
                      done.stderr), done.stderr
 
 

@@ -33,11 +33,11 @@ def test_a_store_names_the_library_and_the_package(run, url):
     done = run("stats", "--store", url, damaged=[library])
     assert done.returncode == 3
     [line] = done.stderr.splitlines()
-    assert re.fullmatch(rf"--store: \S*{re.escape(library)}: .*: apt install lib\S+", line), line
+    assert re.fullmatch(rf"--store: url: \S*{re.escape(library)}: .*: apt install lib\S+", line), line
 
 
 def test_an_accelerator_does_too(run):
-    done = run("stats", "--store", "postgresql://db/keys", "--accelerator", "redis://cache",
+    done = run("check", "--store", "postgresql://db/keys", "--accelerator", "redis://cache",
                damaged=[NAMES["redis"]])
     assert done.returncode == 3
     assert re.search(r"accelerator: .*libhiredis.*: apt install libhiredis", done.stderr)

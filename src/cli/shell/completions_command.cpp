@@ -30,13 +30,17 @@ complete -F _onceguard onceguard
 
 constexpr std::string_view zsh_script = R"sh(#compdef onceguard
 _onceguard() {
-  local line
+  local line word about
   local -a found
   for line in "${(@f)$("${words[1]}" completions -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
     case "$line" in
       :file) _files ;;
       :directory) _files -/ ;;
-      ?*) found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
+      ?*)
+        word="${line%%$'\t'*}"
+        about="${line#"$word"}"
+        found+=("${word//:/\\:}${about:+:${about#?}}")
+        ;;
     esac
   done
   (( ${#found} )) && _describe onceguard found
