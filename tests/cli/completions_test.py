@@ -31,7 +31,7 @@ def test_names_commands_options_and_values(words):
 
 
 def test_a_value_is_no_command_and_behind_it_options_go_on(words):
-    assert words("--config", "x", "gateway", "--listen", "keys", "--upstream-t") == ["--upstream-timeout"]
+    assert words("gateway", "--listen", "keys", "--upstream-t") == ["--upstream-timeout"]
     assert words("gateway", "--listen", "") == []
 
 

@@ -33,7 +33,8 @@ def test_a_store_names_the_library_and_the_package(run, url):
     done = run("stats", "--store", url, damaged=[library])
     assert done.returncode == 3
     [line] = done.stderr.splitlines()
-    assert re.fullmatch(rf"--store: url: \S*{re.escape(library)}: .*: apt install lib\S+", line), line
+    assert re.fullmatch(rf"--store: url: \S*{re.escape(library)}: .*: apt install lib\S+",
+                        line), line
 
 
 def test_an_accelerator_does_too(run):
