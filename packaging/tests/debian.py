@@ -6,10 +6,17 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+PACKAGES = pathlib.Path(os.environ.get("ONCEGUARD_PACKAGES") or ROOT / "build/package")
 ALONE = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+
+
+def package(name):
+    [file] = PACKAGES.glob(f"{name}_*.deb")
+    return file
 
 
 class Debian:
@@ -72,6 +79,74 @@ class Debian:
                          "/var/log", "-o", "-path", "/srv", "-o", "-path", "/tmp", ")", "-prune",
                          "-o", "-print")
         return set(found.stdout.splitlines())
+
+
+class Booted:
+    """It, with systemd as its first process."""
+
+    def __init__(self, debian):
+        self.group = f"onceguard-test-{os.getpid()}"
+        self.log = open(f"{debian.folder}.log", "w", encoding="utf-8")
+        self.process = subprocess.Popen([HERE / "boot.sh", debian.folder, self.group],
+                                        stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=subprocess.STDOUT)
+        self._within = None
+        end = time.monotonic() + 120
+        while self.state() not in ("running", "degraded"):
+            assert self.process.poll() is None and time.monotonic() < end, \
+                pathlib.Path(self.log.name).read_text()
+            time.sleep(0.2)
+
+    def state(self):
+        if self._within is None:
+            children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+            found = children.read_text().split()
+            if not found or pathlib.Path(f"/proc/{found[0]}/comm").read_text() != "systemd\n":
+                return "booting"
+            self._within = ["nsenter", "-t", found[0], "-m", "-p", "-u", "-i", "-C", "-n"]
+        return self.run("systemctl", "is-system-running", check=False).stdout.strip()
+
+    def run(self, *words, check=True):
+        done = subprocess.run([*self._within, *words], capture_output=True, text=True, timeout=300,
+                              stdin=subprocess.DEVNULL, check=False,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+                                   "DEBIAN_FRONTEND": "noninteractive"})
+        assert not check or done.returncode == 0, \
+            f"{words}\n{done.stdout}\n{done.stderr}\n{self.journal()}"
+        return done
+
+    def journal(self):
+        return self.run("journalctl", "--no-pager", "-n", "40", check=False).stdout
+
+    def charge(self, *keys):
+        """What served.py says of requests to 127.0.0.1:8080 in its network."""
+        done = subprocess.run(["nsenter", "-t", self._within[2], "-n", sys.executable,
+                               HERE / "served.py", "-", *keys],
+                              capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr + self.journal()
+        return json.loads(done.stdout)
+
+    def main_process(self, unit="onceguard-gateway"):
+        return self.run("systemctl", "show", "-P", "MainPID", unit).stdout.strip()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+        for folder in ("", "/systemd", "/unified"):
+            self._remove(pathlib.Path(f"/sys/fs/cgroup{folder}/{self.group}"))
+
+    @staticmethod
+    def _remove(top):
+        """Its processes end soon after the first one."""
+        end = time.monotonic() + 60
+        for group in sorted(top.rglob("*/"), reverse=True) + [top]:
+            while group.is_dir():
+                try:
+                    group.rmdir()
+                except OSError:
+                    assert time.monotonic() < end, f"{group} is busy"
+                    time.sleep(0.05)
 
 
 def raised(package, folder, version):
