@@ -1,7 +1,6 @@
 """A Debian 12, and copies of it with the packages."""
 
 import os
-import pathlib
 import subprocess
 
 import pytest
@@ -12,11 +11,14 @@ from debian import ROOT, Debian, package
 @pytest.fixture(scope="session")
 def fresh(tmp_path_factory):
     """A Debian 12 without onceguard."""
-    folder = os.environ.get("ONCEGUARD_DEBIAN") or tmp_path_factory.mktemp("debian") / "root"
-    if not pathlib.Path(folder, "etc").exists():
-        subprocess.run([ROOT / "tools/fresh_debian.sh", folder], check=True)
-        Debian(folder).apt("update")
-    return Debian(folder)
+    given = os.environ.get("ONCEGUARD_DEBIAN")
+    made = Debian(given or tmp_path_factory.mktemp("debian") / "root")
+    if not made.path("/etc").exists():
+        subprocess.run([ROOT / "tools/fresh_debian.sh", made.folder], check=True)
+        made.apt("update")
+    yield made
+    if not given:
+        made.remove()
 
 
 @pytest.fixture(scope="session")
@@ -24,10 +26,13 @@ def base(fresh, tmp_path_factory):
     """The same with the base install."""
     copy = fresh.copy(tmp_path_factory.mktemp("base") / "root")
     copy.install(package("onceguard"))
-    return copy
+    yield copy
+    copy.remove()
 
 
 @pytest.fixture
 def machine(base, tmp_path):
     """A copy of the base install, of this test alone."""
-    return base.copy(tmp_path / "root")
+    copy = base.copy(tmp_path / "root")
+    yield copy
+    copy.remove()

@@ -29,6 +29,9 @@ class Debian:
         subprocess.run(["cp", "-a", "--reflink=auto", self.folder, folder], check=True)
         return Debian(folder)
 
+    def remove(self):
+        subprocess.run(["rm", "-rf", "--one-file-system", self.folder], check=True)
+
     def run(self, *words, check=True, **environment):
         """Ends when the command does; nothing of it stays mounted or running."""
         inner = ('mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; '
