@@ -176,7 +176,7 @@ def test_a_program_uses_the_packaged_library(tmp_path):
     charge = ROOT / "tests/package/charge.cpp"
     for name in ("sqlite", "shared"):
         flags = subprocess.run(
-            ["pkg-config", "--define-prefix", "--cflags", "--libs", f"onceguard-{name}"],
+            ["pkg-config", "--cflags", "--libs", f"onceguard-{name}"],
             env={**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")},
             capture_output=True, text=True, check=True).stdout.split()
         program = tmp_path / f"charge-{name}"
