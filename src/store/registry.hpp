@@ -56,7 +56,7 @@ struct store_kind {
   std::span<const std::string_view> schemes;  ///< of its URLs, without the colon
   int position = 0;                           ///< in lists of stores, for people
   std::string_view example;                   ///< a URL, for people
-  std::string_view library;  ///< the file that it can't do without, as in base::library_fault
+  std::string_view library{};  ///< the file that it can't do without, as in base::library_fault
   store_traits traits;
   bool takes_accelerator = false;  ///< it may stand behind one
   bool answers_queries = false;    ///< the query of [reconcile] may ask its database
