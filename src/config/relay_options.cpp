@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/late_library.hpp"
+#include "base/library_fault.hpp"
 #include "config/all_options.hpp"
 #include "config/consume_options.hpp"
 #include "config/endpoint_tls.hpp"

@@ -10,6 +10,7 @@
 #include "base/hash.hpp"
 #include "core/body_view.hpp"
 #include "core/field_kinds.hpp"
+#include "core/lasting_mark.hpp"
 #include "core/multipart.hpp"
 #include "core/requested_work.hpp"
 

@@ -5,7 +5,7 @@
 #include "base/clock.hpp"
 #include "base/field.hpp"
 #include "http/forwarded_fields.hpp"
-#include "http/request_circle.hpp"
+#include "http/request_loop.hpp"
 #include "http/request_target.hpp"
 
 namespace onceguard::gateway {

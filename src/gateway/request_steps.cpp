@@ -15,7 +15,7 @@
 #include "http/admission.hpp"
 #include "http/client_reply.hpp"
 #include "http/operation.hpp"
-#include "http/request_circle.hpp"
+#include "http/request_loop.hpp"
 #include "http/request_flow.hpp"
 #include "http/request_target.hpp"
 #include "http/settle_by_answer.hpp"

@@ -18,7 +18,7 @@
 #include "engine/background.hpp"
 #include "gateway/io_thread.hpp"
 #include "gateway/listeners.hpp"
-#include "gateway/pulse.hpp"
+#include "gateway/liveness.hpp"
 #include "gateway/reconciling.hpp"
 #include "gateway/session.hpp"
 
@@ -107,7 +107,7 @@ struct server::state {
 
   gateway_shared shared;
   outcome_source* const query;
-  pulse beat;
+  liveness beat;
   routing_ptr table;  ///< the latest
   /// Of a thread that reads nothing which anybody sent: it renews the leases, polls the store and
   /// repeats settles, so that no request can make a lease run out.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.hpp"
-#include "base/late_library.hpp"
+#include "base/library_fault.hpp"
 #include "base/url.hpp"
 
 namespace onceguard::messaging {

@@ -10,7 +10,7 @@
 #include <onceguard/http.hpp>
 
 #include "http/request_flow.hpp"
-#include "middleware/state.hpp"
+#include "middleware/middleware_state.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {

@@ -6,7 +6,7 @@
 #include "base/hex.hpp"
 #include "guard/blocking.hpp"
 #include "middleware/observed_request.hpp"
-#include "middleware/state.hpp"
+#include "middleware/middleware_state.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {

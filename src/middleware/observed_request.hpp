@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "http/admission.hpp"
-#include "middleware/state.hpp"
+#include "middleware/middleware_state.hpp"
 #include "observe/observation.hpp"
 
 namespace onceguard::http {

@@ -6,6 +6,7 @@
 #include "base/hex.hpp"
 #include "http/settle_by_answer.hpp"
 #include "middleware/arriving_request.hpp"
+#include "middleware/kept_answer.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {

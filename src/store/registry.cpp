@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/late_library.hpp"
+#include "base/library_fault.hpp"
 #include "base/url.hpp"
 
 namespace onceguard {

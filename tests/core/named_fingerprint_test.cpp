@@ -10,8 +10,8 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/hex.hpp"
-#include "core/field_kinds.hpp"
 #include "core/gzip.hpp"
+#include "core/lasting_mark.hpp"
 #include "core/requested_work.hpp"
 
 namespace onceguard {

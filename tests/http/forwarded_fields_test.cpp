@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/field.hpp"
-#include "http/request_circle.hpp"
+#include "http/request_loop.hpp"
 
 namespace onceguard::http {
 namespace {

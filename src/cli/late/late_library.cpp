@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/late_library.hpp"
+#include "base/library_fault.hpp"
 #include "cli/command.hpp"
 
 // Where the program was linked in the usual way there are no stubs, and no such list.

@@ -1,4 +1,4 @@
-#include "base/late_library.hpp"
+#include "base/library_fault.hpp"
 
 #include <atomic>
 

@@ -13,10 +13,10 @@
 namespace onceguard::gateway {
 
 /// Used by one thread.
-class pulse {
+class liveness {
  public:
   /// `records` must outlive it. What it posts to an io_context outlives it.
-  explicit pulse(const store& records) : records_(records) {}
+  explicit liveness(const store& records) : records_(records) {}
 
   void watch(std::string thread, boost::asio::io_context& io);
   /// The threads that have done nothing since the last call although there was something to do;

@@ -83,9 +83,6 @@ struct exchange::state {
 };
 
 [[nodiscard]] bool is_final_status(std::uint16_t status) noexcept;
-/// What a record keeps of an answer. Left out is what no message can carry: fields with control
-/// characters or malformed names, the body of a 204 or 304.
-[[nodiscard]] answer answer_to_keep(const answer_view& made, const route_policy& policy);
 
 }  // namespace v1
 }  // namespace onceguard::http

@@ -1,4 +1,4 @@
-#include "http/request_circle.hpp"
+#include "http/request_loop.hpp"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
-#include "middleware/state.hpp"
+#include "middleware/middleware_state.hpp"
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "base/octets.hpp"
 #include "base/time_text.hpp"
 #include "engine/held_bytes.hpp"
 #include "http/replayed_answer.hpp"
 #include "http/settle_by_answer.hpp"
+#include "middleware/kept_answer.hpp"
 #include "middleware/observed_request.hpp"
 
 namespace onceguard::http {
@@ -107,18 +107,6 @@ response exchange::state::reply_to_claim(const outcome& outcome) const {
 }
 
 bool is_final_status(std::uint16_t status) noexcept { return status >= 200 && status <= 999; }
-
-answer answer_to_keep(const answer_view& made, const route_policy& policy) {
-  answer out;
-  out.status = made.status;
-  keep_fields(made.fields, policy.keep_set_cookie, out);
-  // A repeat must be able to get it.
-  std::erase_if(out.headers, [](const auto& header) {
-    return !base::is_token(header.first) || !base::is_field_value(header.second);
-  });
-  if (policy.keep_body && made.body && !has_no_body(made.status)) out.body = *made.body;
-  return out;
-}
 
 settle_terms exchange::state::terms_of(const answer_view& made) {
   const auto& policy = rule->rule.policy;

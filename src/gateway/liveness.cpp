@@ -1,4 +1,4 @@
-#include "gateway/pulse.hpp"
+#include "gateway/liveness.hpp"
 
 #include <utility>
 
@@ -6,11 +6,11 @@
 
 namespace onceguard::gateway {
 
-void pulse::watch(std::string thread, boost::asio::io_context& io) {
+void liveness::watch(std::string thread, boost::asio::io_context& io) {
   threads_.push_back({std::move(thread), io, std::make_shared<std::atomic<bool>>(true)});
 }
 
-std::string pulse::stuck() {
+std::string liveness::stuck() {
   std::string out;
   const auto add = [&](const std::string& thread) { out += (out.empty() ? "" : ", ") + thread; };
   for (auto& one : threads_) {
@@ -24,7 +24,7 @@ std::string pulse::stuck() {
   return out;
 }
 
-bool pulse::store_is_stuck() {
+bool liveness::store_is_stuck() {
   double taken = 0;
   double waiting = 0;
   for (const auto& one : records_.numbers()) {
