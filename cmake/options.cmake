@@ -7,7 +7,7 @@ target_compile_features(onceguard_options INTERFACE cxx_std_20)
 target_compile_options(onceguard_options INTERFACE
   -fPIC -fno-semantic-interposition -fno-omit-frame-pointer)
 target_compile_definitions(onceguard_options INTERFACE
-  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE BOOST_ASIO_SEPARATE_COMPILATION)
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(onceguard_options INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
@@ -45,11 +45,6 @@ onceguard_find(Threads::Threads REQUIRED)
 target_link_libraries(onceguard_options INTERFACE Boost::headers Threads::Threads)
 target_include_directories(onceguard_options INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-
-# An archive takes its members as they are needed: a program that has compiled Asio's functions
-# itself, and links the library, takes none of ours.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/asio.cpp
-  ${PROJECT_SOURCE_DIR}/src/tls/asio_tls.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # One precompiled header for the expensive library headers, shared by all rooms and tests. Within
 # another project there is none: its flags are not known.

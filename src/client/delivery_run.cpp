@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
-#include <mutex>
 
 #include "base/random.hpp"
+#include "base/stoppable_wait.hpp"
 
 namespace onceguard::client {
 inline namespace v1 {
@@ -18,15 +17,6 @@ double random_part() {
   std::uint32_t value = 0;
   for (const auto byte : bytes) value = value << 8 | byte;
   return static_cast<double>(value) / 4'294'967'296.0;
-}
-
-/// Waits on the calling thread. False: a stop was requested meanwhile.
-bool wait(milliseconds duration, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any changed;
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, stop, duration, [] { return false; });
-  return !stop.stop_requested();
 }
 
 }  // namespace
@@ -74,7 +64,7 @@ result<delivery> send(transport& transport, const request& sent, const retry_par
     if (stop.stop_requested()) break;
     const auto next = run.after(transport.send(sent, run.timeout(), stop));
     if (next.end != ending::none) return std::move(run).result();
-    if (!wait(next.wait, stop)) break;
+    if (!base::wait_unless(stop, next.wait)) break;
   }
   run.cancel();
   return std::move(run).result();

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <future>
-#include <mutex>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/for_ever.hpp"
 #include "base/hex.hpp"
+#include "base/stoppable_wait.hpp"
 #include "command/command_attempt.hpp"
 #include "command/old_run.hpp"
 #include "command/output.hpp"
@@ -72,15 +71,6 @@ refusal lease_lost(const std::string& why) {
   return out;
 }
 
-/// Sleeps. False: a stop was requested.
-bool pause(milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
-  never.wait_for(lock, stop, base::bounded(time), [] { return false; });
-  return !stop.stop_requested();
-}
-
 /// They are for the thread of the caller.
 void block_signals() noexcept {
   sigset_t all;
@@ -123,11 +113,11 @@ class attempts {
       if (!begun.lease) {
         const auto kind = begun.outcome.kind;
         if (tried_ && kind == outcome_kind::backoff) {
-          if (pause(begun.outcome.retry_after, rules_.stop)) continue;
+          if (base::wait_unless(rules_.stop, begun.outcome.retry_after)) continue;
         } else if (tried_ && kind == outcome_kind::busy && left > 0) {
           // Somebody else's attempt, which counts as one of these.
           --left;
-          if (pause(policy_.backoff, rules_.stop)) continue;
+          if (base::wait_unless(rules_.stop, policy_.backoff)) continue;
         }
         if (!tried_ && kind == outcome_kind::replay) {
           const auto released = release_old_run(guard_, request_, rules_);

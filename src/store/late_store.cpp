@@ -1,8 +1,7 @@
 #include "store/late_store.hpp"
 
-#include <condition_variable>
-
 #include "base/log.hpp"
+#include "base/stoppable_wait.hpp"
 
 namespace onceguard {
 namespace {
@@ -38,15 +37,12 @@ result<std::unique_ptr<late_store>> late_store::open(store_traits known, opener 
 }
 
 void late_store::keep_trying(const std::stop_token& stopping) {
-  std::mutex mutex;
-  std::condition_variable_any stop_requested;
   const auto pause_until = [&](clock::time_point time) {
     const auto left = time - base::boot_now();
-    std::unique_lock lock(mutex);
-    stop_requested.wait_for(lock, stopping, left, [] { return false; });
+    return base::wait_unless(stopping, std::chrono::ceil<milliseconds>(left));
   };
   auto next = since_ + retry_interval;
-  while (pause_until(next), !stopping.stop_requested()) {
+  while (pause_until(next)) {
     next = base::boot_now() + retry_interval;
     if (damaged_) {
       remind(*damaged_);

@@ -5,13 +5,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <fmt/format.h>
 #include <map>
-#include <mutex>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -21,6 +19,7 @@
 #include <onceguard/command.hpp>
 
 #include "base/clock.hpp"
+#include "base/stoppable_wait.hpp"
 #include "base/value_text.hpp"
 #include "cli/command.hpp"
 #include "cli/exec/advice.hpp"
@@ -170,9 +169,6 @@ bool claim_is_known(guard& records, const route_policy& policy, const std::stop_
   const auto begin = base::boot_now();
   const auto longest = std::max(policy.lease, engine_params{}.settle_wait);
   bool reported = false;
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any never;
   while (in_doubt() && !stop.stop_requested() && base::boot_now() < begin + longest) {
     if (!reported && base::boot_now() >= begin + std::chrono::seconds(1)) {
       reported = true;
@@ -180,7 +176,7 @@ bool claim_is_known(guard& records, const route_policy& policy, const std::stop_
                "nothing was run; the store may have the claim, and has to learn that: trying for " +
                    base::duration_text(longest));
     }
-    never.wait_for(lock, stop, std::chrono::milliseconds(20), [] { return false; });
+    base::wait_unless(stop, std::chrono::milliseconds(20));
   }
   return !in_doubt();
 }

@@ -1,5 +1,4 @@
 #include <iostream>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <vector>
@@ -8,6 +7,7 @@
 
 #include "admin/worker_resources.hpp"
 #include "base/log.hpp"
+#include "base/stoppable_wait.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/serve/until_stopped.hpp"
@@ -25,9 +25,6 @@ result<std::optional<guard>> open_guard(const config::settings& settings,
   guard_params params;
   params.store_timeout = settings.store.timeout;
   params.engine.state_dir = settings.gateway.state_dir;
-  std::mutex mutex;
-  std::unique_lock locked(mutex);
-  std::condition_variable_any never;
   while (!stop.stop_requested()) {
     auto store = config::open_store(settings);
     if (!store) return store.error();
@@ -37,7 +34,7 @@ result<std::optional<guard>> open_guard(const config::settings& settings,
     base::log(base::event::store_not_opened,
               {{"store", settings.store.url.substr(0, settings.store.url.find(':'))},
                {"why", opened.error().detail}});
-    never.wait_for(locked, stop, store_retry, [] { return false; });
+    base::wait_unless(stop, store_retry);
   }
   return std::optional<guard>();
 }

@@ -4,6 +4,7 @@
 #include <onceguard/subscription.hpp>
 
 #include "base/clock.hpp"
+#include "base/stoppable_wait.hpp"
 #include "messaging/subscription/circuit_breaker.hpp"
 #include "messaging/subscription/dead_letters.hpp"
 #include "messaging/subscription/message_queue.hpp"
@@ -73,7 +74,7 @@ class subscription {
     consumer_.reset();
     queue_.clear();
     report({.kind = event_kind::broker_away, .text = why.detail});
-    sleep_unless(stop_, pause_);
+    base::wait_unless(stop_, pause_);
     pause_ = std::min(2 * pause_, retry_max);
   }
 

@@ -31,13 +31,6 @@ void point_at_deliveries(batch_job& job) {
 
 }  // namespace
 
-void sleep_unless(std::stop_token stopped, milliseconds time) {
-  std::mutex mutex;
-  std::unique_lock locked(mutex);
-  std::condition_variable_any never;
-  never.wait_for(locked, std::move(stopped), time, [] { return false; });
-}
-
 worker_pool::worker_pool(std::size_t workers, const std::function<batch_worker()>& make_worker)
     : make_worker_(make_worker) {
   for (std::size_t i = 0; i < workers; ++i) {

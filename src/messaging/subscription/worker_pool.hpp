@@ -15,9 +15,6 @@ namespace onceguard::messaging {
 /// The longest pause after errors of the broker or of the store.
 inline constexpr milliseconds retry_max{30'000};
 
-/// Returns at a stop, or when the time is over.
-void sleep_unless(std::stop_token stopped, milliseconds time);
-
 /// A batch on its way to a worker, and back with its outcomes.
 struct batch_job {
   std::vector<delivery> deliveries;
