@@ -225,7 +225,7 @@ def test_a_reload_takes_routes_over_and_says_what_needs_a_restart(running):
     wait_until(lambda: gateway.post().status == 400, what="the new policy")
     whole = admin.get("/api/config").json()
     assert whole["route"][0]["required"] == "true"
-    assert whole["store"]["timeout"] == '"2s"'
+    assert whole["store"]["timeout"] == '"10s"'
 
 
 def test_a_completion_is_kept_as_the_reloaded_configuration_says(running, fresh_key):

@@ -387,7 +387,6 @@ class subscription {
 }  // namespace
 
 inline namespace v1 {
-
 result<void> run_subscription(const subscription_params& params, std::stop_token stop,
                               const std::function<batch_worker()>& make_worker,
                               milliseconds retention) {
