@@ -6,16 +6,19 @@ namespace onceguard::core {
 namespace {
 
 /// These stand anywhere in a name: each vendor has its own spelling around them.
-constexpr base::name_list account_parts{"tenant", "account", "merchant", "organization",
-                                        "organisation"};
+constexpr base::name_list account_parts{"tenant",      "account",      "merchant",
+                                        "impersonate", "organization", "organisation"};
 /// These are a whole word of a name, as they are a part of other words, too.
 constexpr base::name_list account_words{
     "store",       "stores",   "storeid", "shop",      "shopid",     "org",
     "orgid",       "orgs",     "company", "companyid", "workspace",  "project",
     "projectid",   "customer", "partner", "seller",    "vendor",     "realm",
     "workspaceid", "onbehalf", "behalf",  "subuser",   "customerid", "projects"};
-constexpr base::name_list account_names{"x-client-id",     "x-user-id", "x-forwarded-host",
-                                        "x-original-host", "x-host",    "impersonate-user"};
+constexpr base::name_list account_names{
+    "x-client-id",    "client-id", "x-clientid",       "clientid",         "x-user-id",
+    "user-id",        "x-userid",  "userid",           "x-forwarded-host", "x-original-host",
+    "x-host",         "x-act-as",  "act-as",           "x-sudo",           "sudo",
+    "stripe-context", "xorgid",    "x-vault-namespace"};
 
 constexpr base::name_list operation_parts{"dry-run"};
 constexpr base::name_list operation_words{"soapaction", "dryrun",   "simulate",     "simulation",

@@ -195,6 +195,19 @@ def test_a_file_that_is_there_is_left_alone(onceguard, tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["x.toml"]
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("elsewhere")],
+                         ids=["fifo", "link"])
+def test_what_is_no_regular_file_is_left_alone(onceguard, tmp_path, make):
+    """A device too: the new file would take its name."""
+    path = tmp_path / "x.toml"
+    make(path)
+    words = ["--offline", "--upstream", "http://127.0.0.1:9", "--config", path]
+    assert "is there already" in init(onceguard, *words).stderr
+    done = init(onceguard, *words, "--force")
+    assert done.returncode == 1 and "is no regular file, and is left alone" in done.stderr
+    assert not path.is_file() and [one.name for one in tmp_path.iterdir()] == ["x.toml"]
+
+
 def test_a_file_that_is_made_meanwhile_is_left_alone(onceguard, tmp_path):
     """The service is asked after the first look at the file; its answer waits for the second."""
     file = tmp_path / "x.toml"
@@ -273,6 +286,17 @@ def test_a_person_is_asked(onceguard, own_upstream, tmp_path):
     assert 'scope = "cookie:basket_sid"' in text and 'url = "sqlite:keys.db"' in text
     assert_no_remark(onceguard, tmp_path / "onceguard.toml")
     assert {one["method"] for one in own_upstream.requests()} == {"HEAD", "GET", "OPTIONS"}
+
+
+def test_the_end_of_the_input_is_no_answer(onceguard, tmp_path):
+    terminal = Terminal([str(onceguard), "init", "--offline"], clean_environment(), tmp_path)
+    while b"address" not in terminal.text:
+        assert terminal.read(), terminal.text
+    os.write(terminal.master, b"\x04")
+    while terminal.read():
+        pass
+    assert b"the input ended before an answer; nothing was written" in terminal.text
+    assert not list(tmp_path.iterdir())
 
 
 # ---- what doctor says of credentials ----------------------------------------------------------

@@ -77,7 +77,8 @@ TEST(named_fingerprint, host_account_and_operation_count) {
   EXPECT_EQ(compare({}, {.host = "other.test"}), seen::same_work);
   for (const auto name :
        {"Xero-Tenant-Id", "Stripe-Account", "stripe_account", "OpenAI-Organization",
-        "X-Merchant-Id", "Tenant-Id", "X-Store", "X-Shop-Id", "X-Forwarded-Host"}) {
+        "X-Merchant-Id", "Tenant-Id", "X-Store", "X-Shop-Id", "X-Forwarded-Host", "Stripe-Context",
+        "XOrgId", "User-Id", "X_UserId", "ClientId", "X-Impersonate-User", "Sudo", "X-Act-As"}) {
     EXPECT_EQ(compare({.fields = {{name, "a"}}}, {.fields = {{name, "b"}}}), seen::same_work)
         << name;
     EXPECT_EQ(compare({}, {.fields = {{name, "b"}}}), seen::same_work) << name;

@@ -236,6 +236,38 @@ def test_a_new_process_that_is_killed_while_it_starts_changes_nothing(start_gate
     assert upgrade(gateway).wait(30) == 0
 
 
+def test_a_process_with_another_store_is_no_successor(start_gateway, upstream, fresh_key, tmp_path):
+    """What runs here would run there once more."""
+    gateway = start_gateway(upstream, CONFIG)
+    key = fresh_key()
+    first = assert_first(gateway.post(key=key))
+    gateway.write_config({**CONFIG, "store": {"url": f"sqlite:{tmp_path}/other.db"}})
+    gateway.signal(signal.SIGUSR2)
+    gateway.says('"upgrade-failed"')
+    assert "the running process has another store" in gateway.log()
+    assert_replay_of(gateway.post(key=key), first)
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["waiting", "stopped"])
+def test_who_ends_the_old_process_ends_the_new_one(start_gateway, own_upstream, stopped):
+    """While it starts, and also where it does not go on at all: it would keep the sockets."""
+    gateway = start_gateway(own_upstream, CONFIG)
+    config = gateway.config_path.read_text()
+    gateway.config_path.unlink()
+    os.mkfifo(gateway.config_path)
+    gateway.signal(signal.SIGUSR2)
+    begun, = gateway.logged("upgrade-begun")
+    successor = Descendant(begun["pid"])
+    if stopped:
+        successor.send_signal(signal.SIGSTOP)
+    assert gateway.stop() == 0
+    successor.wait(30)
+    gateway.config_path.unlink()
+    gateway.config_path.write_text(config)
+    gateway.start()
+    assert_first(gateway.post(key="k"))
+
+
 def test_records_in_memory_are_not_left_behind(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {**CONFIG, "store": {"url": "memory:"}})
     first = assert_first(gateway.post(key=key))

@@ -64,10 +64,8 @@ class initialisation {
         person_(std::cin, std::cerr) {}
 
   int run() {
-    if (!request_.to_output && !request_.force && ::access(request_.file.c_str(), F_OK) == 0) {
-      return end_with(exit_failed, request_.file +
-                                       " is there already: --force writes it anew, "
-                                       "--stdout shows what would be in it");
+    if (const auto why = file_refusal(); !why.empty()) {
+      return end_with(exit_failed, request_.file + why);
     }
     if (!take_upstream()) {
       return end_with(exit_usage, "which service? Say it with --upstream http://HOST:PORT");
@@ -79,6 +77,18 @@ class initialisation {
   }
 
  private:
+  /// Why the file must not be written; empty: it may.
+  [[nodiscard]] std::string file_refusal() const {
+    struct stat found {};
+    if (request_.to_output || ::lstat(request_.file.c_str(), &found) != 0) return {};
+    if (!request_.force) {
+      return " is there already: --force writes it anew, --stdout shows what would be in it";
+    }
+    // The new file takes the name: a device or a link would be gone.
+    if (!S_ISREG(found.st_mode)) return " is no regular file, and is left alone";
+    return {};
+  }
+
   bool take_upstream() {
     if (given_.upstream.empty() && asks_) {
       given_.upstream =

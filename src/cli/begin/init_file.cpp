@@ -97,7 +97,7 @@ class init_writer {
     comment("Clients send their requests here, and no longer to the service itself.");
     set("listen", quote(given_.listen));
     if (!given_.admin.empty()) {
-      comment("For onceguard health, report and top, and for /metrics.");
+      comment("For onceguard health and report, and for /metrics.");
       set("admin", quote(given_.admin));
     }
     const auto folder = folder_of(given_.store);

@@ -12,11 +12,11 @@ std::string questions::ask(const std::string& question, const std::string& propo
     output_ << question << (proposal.empty() ? "" : " [" + proposal + "]") << ": " << std::flush;
     std::string line;
     const bool typed = static_cast<bool>(std::getline(input_, line));
+    if (!typed) throw std::runtime_error("the input ended before an answer; nothing was written");
     std::string answer(base::trim(line));
     if (answer.empty()) answer = proposal;
     const auto why = fault(answer);
     if (why.empty()) return answer;
-    if (!typed) throw std::runtime_error(why);
     output_ << why << "\n";
   }
 }

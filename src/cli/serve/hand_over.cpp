@@ -1,5 +1,6 @@
 #include "cli/serve/hand_over.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -34,11 +35,14 @@ constexpr timeval confirm_patience{5, 0};
 /// Of a process that has closed its end of the line, which it does shortly before its configured
 /// end.
 constexpr int end_patience_ms = 2'000;
+/// From the start of a successor until it takes requests: stores may have a long way to open.
+constexpr std::chrono::seconds start_patience{120};
+/// From SIGTERM on.
+constexpr std::chrono::seconds stop_patience{5};
 
 struct addresses {
   std::string listen;
   std::string admin;
-  friend bool operator==(const addresses&, const addresses&) = default;
 };
 
 addresses addresses_in(const config::settings& settings) {
@@ -73,10 +77,12 @@ void leave(const process::passed_socket& one, std::string_view why) {
 struct greeting {
   pid_t sender = 0;
   addresses listens;
+  std::string store;
 };
 
 std::string text_of(const greeting& sent) {
-  return std::to_string(sent.sender) + "\n" + sent.listens.listen + "\n" + sent.listens.admin;
+  return std::to_string(sent.sender) + "\n" + sent.listens.listen + "\n" + sent.listens.admin +
+         "\n" + sent.store;
 }
 
 /// nullopt: there is no predecessor, or it is gone.
@@ -84,14 +90,18 @@ std::optional<greeting> read_greeting(int line) {
   std::array<char, message_max> text{};
   const auto size = ::recv(line, text.data(), text.size(), MSG_DONTWAIT);
   if (size <= 0) return std::nullopt;
-  const std::string_view all(text.data(), static_cast<std::size_t>(size));
-  const auto first = all.find('\n');
-  const auto second = first == all.npos ? first : all.find('\n', first + 1);
-  if (second == all.npos) return std::nullopt;
-  const auto sender = base::number_in<pid_t>(all.substr(0, first));
-  return greeting{sender.value_or(0),
-                  {std::string(all.substr(first + 1, second - first - 1)),
-                   std::string(all.substr(second + 1))}};
+  std::string_view rest(text.data(), static_cast<std::size_t>(size));
+  const auto next_line = [&rest] {
+    const auto found = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), found.size() + 1));
+    return std::string(found);
+  };
+  greeting out;
+  out.sender = base::number_in<pid_t>(next_line()).value_or(0);
+  out.listens.listen = next_line();
+  out.listens.admin = next_line();
+  out.store = next_line();
+  return out;
 }
 
 /// Where the configuration has another address by now, this process listens there by itself.
@@ -131,11 +141,15 @@ result<void> take_passed(process::passed_socket& one, const addresses& configure
   return {};
 }
 
+void send_signal(int handle, int number) noexcept {
+  if (handle >= 0) ::syscall(SYS_pidfd_send_signal, handle, number, nullptr, 0);
+}
+
 /// One that only has closed the line takes no requests.
 void end_process(int handle) noexcept {
   pollfd ended{handle, POLLIN, 0};
   if (handle >= 0 && ::poll(&ended, 1, end_patience_ms) == 0) {
-    ::syscall(SYS_pidfd_send_signal, handle, SIGKILL, nullptr, 0);
+    send_signal(handle, SIGKILL);
   }
 }
 
@@ -154,6 +168,18 @@ void predecessor::relieve() {
   line_.close();
 }
 
+std::string store_text(const config::settings& settings) {
+  auto out = without_passwords(settings.store.url);
+  if (!settings.accelerator.url.empty()) {
+    out += ' ' + without_passwords(settings.accelerator.url);
+  }
+  // Not even how long they are: they may change.
+  out.erase(
+      std::unique(out.begin(), out.end(), [](char a, char b) { return a == '*' && b == '*'; }),
+      out.end());
+  return out;
+}
+
 result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
                                    const config::settings& settings) {
   given_sockets out;
@@ -163,6 +189,11 @@ result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
     if (one.name != line_name) continue;
     former = read_greeting(one.socket.get());
     out.former = predecessor(std::move(one.socket), former ? former->sender : 0);
+  }
+  if (former && former->store != store_text(settings)) {
+    return error(errc::invalid_argument,
+                 "the running process has another store (" + former->store +
+                     "): what it runs would run here once more; stop it and start anew");
   }
   if (former) {
     take_inherited(passed, former->listens, configured, out);
@@ -185,7 +216,7 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_
   const process::descriptor there(ends[1]);
   // The successor reads and waits by itself.
   ::fcntl(there.get(), F_SETFL, ::fcntl(there.get(), F_GETFL) & ~O_NONBLOCK);
-  const auto hello = text_of(greeting{::getpid(), {left.listen, left.admin}});
+  const auto hello = text_of(greeting{::getpid(), {left.listen, left.admin}, left.store});
   if (::send(here.get(), hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
     return error(errc::conflict, std::string("send: ") + std::strerror(errno));
   }
@@ -203,6 +234,7 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_
   ready_ = std::move(ready);
   failed_ = std::move(failed);
   wait_for_message(*started);
+  kill_after(start_patience);
   return started;
 }
 
@@ -215,12 +247,31 @@ void succession::wait_for_message(pid_t successor) {
     if (size > 0) return ready_(successor);
     boost::system::error_code ignored;
     line_.close(ignored);
+    limit_.cancel();
     end_process(handle_.get());
     failed_(successor);
   });
 }
 
+succession::~succession() {
+  if (under_way()) send_signal(handle_.get(), SIGKILL);
+}
+
+void succession::stop() {
+  if (!under_way()) return;
+  send_signal(handle_.get(), SIGTERM);
+  kill_after(stop_patience);
+}
+
+void succession::kill_after(std::chrono::seconds patience) {
+  limit_.expires_after(patience);
+  limit_.async_wait([this](boost::system::error_code cancelled) {
+    if (!cancelled && under_way()) send_signal(handle_.get(), SIGKILL);
+  });
+}
+
 void succession::confirm() {
+  limit_.cancel();
   const char yes = 1;
   ::send(line_.native_handle(), &yes, 1, MSG_NOSIGNAL);
   boost::system::error_code ignored;

@@ -1,6 +1,7 @@
 // From one process of the gateway to the next: the sockets that a process is given at its start,
 // and how the running one gives its own to a successor.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <string>
 #include <sys/types.h>
@@ -9,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <onceguard/error.hpp>
 
@@ -44,8 +46,12 @@ struct given_sockets {
   predecessor former;
 };
 
+/// What tells the configured store from others, without passwords.
+[[nodiscard]] std::string store_text(const config::settings& settings);
+
 /// Sorts the passed sockets by their names, "gateway" and "admin", or else by their addresses. What
-/// can't be used is logged, and closed. The error says which socket contradicts the configuration.
+/// can't be used is logged, and closed. The error says which socket contradicts the configuration,
+/// or that the predecessor has another store: what runs there would run here once more.
 [[nodiscard]] result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
                                                  const config::settings& settings);
 
@@ -56,11 +62,16 @@ class succession {
   struct inheritance {
     std::string listen;  ///< as the configuration of the running process says
     std::string admin;
+    std::string store;                                 ///< as store_text() has it
     std::vector<std::pair<std::string, int>> sockets;  ///< by their names
     std::vector<std::string> variables;
   };
 
-  explicit succession(boost::asio::io_context& io) : line_(io) {}
+  explicit succession(boost::asio::io_context& io) : line_(io), limit_(io) {}
+  succession(const succession&) = delete;
+  succession& operator=(const succession&) = delete;
+  /// A successor that has said nothing by then is killed: it would keep the sockets.
+  ~succession();
 
   /// Starts a process of the same command line. Later calls `ready` with its number once it takes
   /// requests, or `failed` if it ends before. Returns its number.
@@ -69,11 +80,16 @@ class succession {
   [[nodiscard]] bool under_way() const noexcept { return line_.is_open(); }
   /// The successor may speak to the service manager from now on.
   void confirm();
+  /// Who ends this process means its successor, too. It gets SIGTERM, and is killed if it goes on
+  /// starting all the same.
+  void stop();
 
  private:
+  void kill_after(std::chrono::seconds patience);
   void wait_for_message(pid_t successor);
 
   boost::asio::posix::stream_descriptor line_;
+  boost::asio::steady_timer limit_;
   std::function<void(pid_t)> ready_;
   std::function<void(pid_t)> failed_;
   process::descriptor handle_;  // of the successor

@@ -143,6 +143,7 @@ void running_gateway::end(int signal, std::string_view author) {
   const auto delay = running_.gateway.drain_delay;
   drain_end_ = base::boot_now() + delay + running_.gateway.drain;
   draining_ = true;
+  succession_.stop();
   manager_.say_stopping(status());
   base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)},
                                     {"delay", config::duration_text(delay)},
@@ -238,6 +239,7 @@ void running_gateway::upgrade() {
   if (const auto why = upgrade_refusal(); !why.empty()) return refuse(why);
   succession::inheritance left;
   left.listen = base::text_of(running_.gateway.listen);
+  left.store = store_text(running_);
   for (const int socket : server_.sockets()) left.sockets.emplace_back("gateway", socket);
   if (admin_ != nullptr) {
     left.admin = running_.admin.address.text();
