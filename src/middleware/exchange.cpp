@@ -5,8 +5,8 @@
 #include "base/field.hpp"
 #include "base/hex.hpp"
 #include "guard/blocking.hpp"
-#include "middleware/observed_request.hpp"
 #include "middleware/middleware_state.hpp"
+#include "middleware/observed_request.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {
