@@ -19,7 +19,7 @@
 #include "base/clock.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/delivery_queue.hpp"
-#include "gateway/listener_tls.hpp"
+#include "tls/listener_tls.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
 #include "gateway/receiving_clients.hpp"
@@ -53,7 +53,7 @@ struct gateway_shared {
   host_names names;
   suspect_upstreams suspects;
   delivery_queues queues;
-  listener_tls tls;
+  onceguard::tls::listener_tls tls;
   onceguard::engine engine;
   std::unique_ptr<audit_log> audit;             ///< from the start of the server on
   std::atomic<audit_log*> open_audit{nullptr};  ///< the same, for other threads

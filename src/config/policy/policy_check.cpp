@@ -31,6 +31,15 @@ class checker {
     promises();
   }
 
+  void run_operation() {
+    times();
+    if (policy_.unknown == unknown_policy::probe && where("unknown").of_route()) {
+      fault({"unknown"},
+            "an operation by its parts has nobody to ask: it is \"hold\" or \"rerun\"");
+    }
+    risks();
+  }
+
  private:
   using names = std::initializer_list<std::string_view>;
 
@@ -54,7 +63,7 @@ class checker {
       const auto other = where(name);
       if (other.where > origin.where) origin = other;
     }
-    const std::string title = origin.of_route() ? "[[route]] " : "[defaults] ";
+    const std::string title(origin.of_route() ? draft_.title : "[defaults] ");
     out_.push_back({weight, origin, title + std::string(*about.begin()) + ": " + description});
   }
   void fault(names about, const std::string& description) {
@@ -335,6 +344,17 @@ class checker {
     if (policy_.observe) {
       warn({"observe"}, "nothing is guarded: every repeat runs again, and is only counted");
     }
+    risks();
+    if (policy_.fingerprint.kind == fingerprint_kind::none) {
+      warn({"fingerprint"},
+           "with \"none\" a key that is used again with another body gets the first answer");
+    }
+    if (policy_.required && policy_.methods.empty()) {
+      fault({"required", "methods"}, "no method is guarded, so no key can be required");
+    }
+  }
+
+  void risks() {
     if (policy_.effect == effect_rule::transactional && given("unknown")) {
       warn({"unknown"}, "not used with effect = \"transactional\": what is unknown runs again");
     }
@@ -343,13 +363,6 @@ class checker {
     }
     if (policy_.store_failure == store_failure_rule::open) {
       warn({"store_failure"}, "\"open\" promises at least once while the store is out of reach");
-    }
-    if (policy_.fingerprint.kind == fingerprint_kind::none) {
-      warn({"fingerprint"},
-           "with \"none\" a key that is used again with another body gets the first answer");
-    }
-    if (policy_.required && policy_.methods.empty()) {
-      fault({"required", "methods"}, "no method is guarded, so no key can be required");
     }
   }
 
@@ -363,6 +376,10 @@ class checker {
 
 void finish_policy(front_door door, policy_draft& draft, remarks& out) {
   checker(door, draft, out).run();
+}
+
+void finish_operation_policy(policy_draft& draft, remarks& out) {
+  checker(front_door::gateway, draft, out).run_operation();
 }
 
 }  // namespace onceguard::config

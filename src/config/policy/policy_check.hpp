@@ -18,5 +18,7 @@ namespace onceguard::config {
 /// Completes a policy and reports inconsistent options (faults), options that weaken the policy's
 /// promise (warnings) and useful facts (notes), each at the option's location.
 void finish_policy(front_door door, policy_draft& draft, remarks& out);
+/// The same for the policy of operations without a request.
+void finish_operation_policy(policy_draft& draft, remarks& out);
 
 }  // namespace onceguard::config

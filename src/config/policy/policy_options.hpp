@@ -20,6 +20,7 @@ struct policy_draft {
   std::vector<std::string> omit;
   std::string profile;                         ///< empty: none
   std::string error_template_file;             ///< empty: none
+  std::string_view title = "[[route]] ";       ///< of the table, for remarks
   std::map<std::string_view, origin> origins;  ///< by option: the source of its value
   std::map<std::string, std::string> texts;    ///< by option: its value as written in the file
 };

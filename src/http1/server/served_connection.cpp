@@ -4,7 +4,6 @@
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 
 namespace onceguard::http1 {
 
@@ -17,15 +16,22 @@ constexpr std::chrono::milliseconds linger_timeout{1'000};
 }  // namespace
 
 served_connection::served_connection(stream_socket socket, asio::io_context& io,
-                                     const served_limits& given)
-    : socket_(std::move(socket)),
+                                     const served_limits& given, const tls::context& settings)
+    : stream_(std::move(socket), settings),
       wheel_(base::timer_wheel::of(io)),
       limits_(given),
       reader_(reader::kind::request, given.message) {}
 
-void served_connection::expired() {
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+void served_connection::expired() { stream_.close(); }
+
+asio::awaitable<bool> served_connection::begin_tls() {
+  arm(wheel_, limits_.request);
+  const bool shaken = co_await stream_.shake_hands();
+  disarm();
+  if (!shaken && stream_.met_plain_http()) {
+    stream_.write_in_the_clear(answer_to_fault(400, "This listener speaks HTTPS."));
+  }
+  co_return shaken;
 }
 
 asio::awaitable<progress> served_connection::advance() {
@@ -33,25 +39,27 @@ asio::awaitable<progress> served_connection::advance() {
     const auto step = reader_.next();
     if (step != progress::need_more) co_return step;
     const auto room = reader_.prepare(4096);
-    boost::system::error_code failed;
-    const auto size = co_await socket_.async_read_some(
-        asio::buffer(room.data(), room.size()), asio::redirect_error(asio::use_awaitable, failed));
-    if (failed) co_return reader_.end_of_input();
+    const auto got = co_await stream_.read_some(room);
+    if (got.failure) co_return reader_.end_of_input();
     // The first bytes of a request end the idle time.
     if (reader_.idle()) arm(wheel_, limits_.request);
-    reader_.commit(size);
+    reader_.commit(got.bytes);
   }
 }
 
 asio::awaitable<void> served_connection::refuse(std::uint16_t status, std::string_view why) {
   keep_ = false;
-  if (!socket_.is_open()) co_return;
+  if (!stream_.socket().is_open()) co_return;
   const auto answer = answer_to_fault(status, why);
   co_await write(answer, std::string_view(), limits_.write);
   co_await linger();
 }
 
 asio::awaitable<bool> served_connection::read_head() {
+  if (stream_.is_new()) {
+    const bool shaken = co_await begin_tls();
+    if (!shaken) co_return false;
+  }
   arm(wheel_, reader_.idle() ? limits_.idle : limits_.request);
   const auto step = co_await advance();
   disarm();
@@ -91,21 +99,19 @@ asio::awaitable<bool> served_connection::read_body(std::string& out) {
 asio::awaitable<bool> served_connection::write(std::string_view first, std::string_view second,
                                                std::chrono::milliseconds within) {
   arm(wheel_, within);
-  boost::system::error_code failed;
-  const std::array<asio::const_buffer, 2> both{asio::buffer(first), asio::buffer(second)};
-  co_await asio::async_write(socket_, both, asio::redirect_error(asio::use_awaitable, failed));
+  const auto failed = co_await stream_.write(first, second);
   disarm();
   co_return !failed;
 }
 
 asio::awaitable<void> served_connection::linger() {
   boost::system::error_code failed;
-  socket_.shutdown(asio::socket_base::shutdown_send, failed);
+  stream_.shut_sending();
   arm(wheel_, linger_timeout);
   std::array<char, 4096> dropped{};
   while (!failed) {
-    co_await socket_.async_read_some(asio::buffer(dropped),
-                                     asio::redirect_error(asio::use_awaitable, failed));
+    co_await stream_.socket().async_read_some(asio::buffer(dropped),
+                                              asio::redirect_error(asio::use_awaitable, failed));
   }
   disarm();
 }

@@ -5,15 +5,13 @@
 #include <string_view>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include "base/timer_wheel.hpp"
 #include "http1/message.hpp"
+#include "http1/server/client_stream.hpp"
 
 namespace onceguard::http1 {
-
-using stream_socket = boost::asio::generic::stream_protocol::socket;
 
 struct served_limits {
   limits message{};
@@ -26,9 +24,12 @@ struct served_limits {
 /// Belongs to the thread of the io_context.
 class served_connection : private base::deadline {
  public:
-  served_connection(stream_socket socket, boost::asio::io_context& io, const served_limits& given);
+  /// `settings` null: in the clear.
+  served_connection(stream_socket socket, boost::asio::io_context& io, const served_limits& given,
+                    const tls::context& settings = nullptr);
 
-  /// Reads a head. False: the connection is over, or the head was refused.
+  /// Reads a head, after the handshake of TLS. False: the connection is over, or the head was
+  /// refused.
   boost::asio::awaitable<bool> read_head();
   [[nodiscard]] const http1::head& head() const noexcept { return reader_.head(); }
   /// Reads the body into `out`. False: as above.
@@ -47,17 +48,18 @@ class served_connection : private base::deadline {
   /// Whether another request may follow.
   [[nodiscard]] bool may_be_kept() const noexcept { return keep_; }
   [[nodiscard]] const served_limits& bounds() const noexcept { return limits_; }
-  [[nodiscard]] stream_socket& socket() noexcept { return socket_; }
+  [[nodiscard]] stream_socket& socket() noexcept { return stream_.socket(); }
 
  private:
   void expired() override;
+  boost::asio::awaitable<bool> begin_tls();
   boost::asio::awaitable<http1::progress> advance();
   boost::asio::awaitable<void> refuse(std::uint16_t status, std::string_view why);
   /// After an answer that was sent before the whole request had arrived: drops the rest, so that
   /// the client receives the answer.
   boost::asio::awaitable<void> linger();
 
-  stream_socket socket_;
+  client_stream stream_;
   base::timer_wheel& wheel_;
   const served_limits limits_;
   http1::reader reader_;

@@ -10,12 +10,12 @@
 #include "base/watched_files.hpp"
 #include "tls/context.hpp"
 
-namespace onceguard::gateway {
+namespace onceguard::tls {
 
 /// Thread-safe.
 class listener_tls {
  public:
-  explicit listener_tls(tls::server_files files);
+  explicit listener_tls(server_files files);
   listener_tls(const listener_tls&) = delete;
   listener_tls& operator=(const listener_tls&) = delete;
 
@@ -24,17 +24,17 @@ class listener_tls {
   /// The same, for files that may have changed: tells the log.
   void reread();
   /// For a new connection; null: the listener speaks plain HTTP.
-  [[nodiscard]] tls::context latest() const;
+  [[nodiscard]] context latest() const;
 
  private:
-  result<void> take(const result<tls::context>& made);
-  void take_again(const result<tls::context>& made);
+  result<void> take(const result<context>& made);
+  void take_again(const result<context>& made);
 
-  const tls::server_files files_;
+  const server_files files_;
   mutable std::mutex mutex_;  // for the pointer alone
-  tls::context latest_;
+  context latest_;
   std::optional<base::watched_file> known_;
   std::unique_ptr<base::file_watch> watch_;  // the last: its thread uses the others
 };
 
-}  // namespace onceguard::gateway
+}  // namespace onceguard::tls
