@@ -27,6 +27,12 @@ const std::vector<section>& sections() {
       {"[defaults]",
        "The policy of every route, unless the route says otherwise. SIGHUP takes changes over.",
        specs_of(policy_rows())},
+      {"[serve]",
+       "The decision service that `onceguard serve` is: see [its protocol](protocol.md). "
+       "`max_buffered`, `replay_cache`, `settle_wait`, `drain`, `state_dir`, `problem_base`, "
+       "`trusted_proxies` and the admin listener are those of [gateway]. Changes take effect at "
+       "the next start.",
+       specs_of(serve_rows())},
       {"[[upstream]]", "A service that requests are passed on to. SIGHUP takes changes over.",
        specs_of(upstream_rows())},
       {"[[route]]",

@@ -41,6 +41,7 @@ class loader {
     read_fixed(document, "store", store_rows());
     read_fixed(document, "reconcile", reconcile_rows());
     read_fixed(document, "log", log_rows());
+    read_serve(document);
     read_tokens(document);
     read_defaults(document);
     read_routing(document);
@@ -88,6 +89,18 @@ class loader {
       result_.values.fixed[title] = toml_text(*s.spec, s.value);
       positions_[s.spec->name] = s.position;
     }
+  }
+
+  /// Some of its options have names that others have in [gateway].
+  void read_serve(const node& document) {
+    for (const auto& s : read_layers(document, "serve", serve_rows(), result_.values)) {
+      const auto title = "[serve] " + std::string(s.spec->name);
+      result_.values.fixed[title] = toml_text(*s.spec, s.value);
+      serve_positions_[s.spec->name] = s.position;
+    }
+    auto& made = result_.values.serve;
+    made.drain = result_.values.gateway.drain;
+    made.problem_base = result_.values.gateway.problem_base;
   }
 
   /// The keys are read here, so that a file that can't be used is a fault of the configuration.
@@ -347,6 +360,7 @@ class loader {
   loaded result_;
   policy_draft defaults_;
   std::map<std::string_view, origin> positions_;
+  std::map<std::string_view, origin> serve_positions_;  // of [serve]
 };
 
 loaded refused(remarks remarks) {
@@ -378,22 +392,6 @@ loaded load(const sources& sources) {
     return refused({{remark::grade::fault, {layer::file, sources.file}, text.error().detail}});
   }
   return load_text(*text, sources);
-}
-
-milliseconds retention_of(const settings& settings, std::string_view route) {
-  for (const auto& each : settings.routing.routes) {
-    if (each.host + each.path == route) return each.policy.retention;
-  }
-  return settings.defaults.retention;
-}
-
-std::vector<std::string> fixed_changes(const settings& running, const settings& wanted) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : wanted.fixed) {
-    const auto old = running.fixed.find(name);
-    if (old == running.fixed.end() || old->second != value) names.push_back(name);
-  }
-  return names;
 }
 
 }  // namespace onceguard::config

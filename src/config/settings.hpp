@@ -14,6 +14,7 @@
 #include "gateway/params/gateway_params.hpp"
 #include "http/access_log.hpp"
 #include "relay/relay_params.hpp"
+#include "serve/params/serve_params.hpp"
 #include "store/registry.hpp"
 
 namespace onceguard::config {
@@ -52,6 +53,7 @@ struct settings {
   gateway::gateway_params gateway;
   admin::admin_params admin;
   gateway::routing_params routing;
+  serve::serve_params serve;  ///< for `onceguard serve`
   store_params store;
   accelerator_params accelerator;
   query_params query;  ///< gateway.reconcile_interval sets how often the query runs

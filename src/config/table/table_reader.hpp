@@ -13,8 +13,9 @@
 namespace onceguard::config {
 
 /// The tables that only the gateway has …
-inline constexpr std::array<std::string_view, 9> gateway_tables{
-    "gateway", "store", "jwt", "reconcile", "log", "upstream", "webhook", "consume", "relay"};
+inline constexpr std::array<std::string_view, 10> gateway_tables{
+    "gateway",  "store",   "jwt",     "reconcile", "log",
+    "upstream", "webhook", "consume", "relay",     "serve"};
 /// … and those that a service may have too.
 inline constexpr std::array<std::string_view, 2> route_tables{"defaults", "route"};
 

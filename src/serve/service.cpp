@@ -1,0 +1,2 @@
+// The decision service.
+#include "serve/params/serve_params.hpp"
