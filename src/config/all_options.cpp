@@ -5,6 +5,24 @@
 #include "config/webhook_options.hpp"
 
 namespace onceguard::config {
+namespace {
+
+std::string_view text_of_policies() {
+  static const auto text = [] {
+    std::string out =
+        "The policy of operations that clients of the decision service claim by their parts, and "
+        "not as a request: a claim names it. What it does not say is said by [defaults]. SIGHUP "
+        "takes changes over. These options of `[defaults]` may stand here too:";
+    for (const auto* one : operation_options()) {
+      out += (out.back() == ':' ? " `" : ", `") + std::string(one->name) + "`";
+    }
+    return out + ".";
+  }();
+  return text;
+}
+
+}  // namespace
+
 const std::vector<section>& sections() {
   static const std::vector<section> all{
       {"[gateway]", "The gateway itself. Changes take effect at the next start.",
@@ -40,6 +58,7 @@ const std::vector<section>& sections() {
        "path wins; at equal length one with a host, then one with methods. Requests that match "
        "none go to the first upstream by the policy of [defaults]. SIGHUP takes changes over.",
        specs_of(route_rows()), true},
+      {"[[policy]]", text_of_policies(), specs_of(policy_table_rows())},
       {"[[webhook]]",
        "A sender of [webhooks](webhooks.md) besides those that are known: how it signs, and where "
        "a delivery has its id. SIGHUP takes changes over.",

@@ -6,6 +6,8 @@
 
 #include "base/clock.hpp"
 #include "config/consume_options.hpp"
+#include "config/listener_check.hpp"
+#include "config/policy/operation_policies.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/relay_options.hpp"
 #include "config/stores.hpp"
@@ -35,6 +37,8 @@ class loader {
       : sources_(sources), source_{sources.file, front_door::gateway, section_of} {}
 
   loaded run(const node& document) {
+    source_.serves = std::any_of(document.members.begin(), document.members.end(),
+                                 [](const member& each) { return each.name == "serve"; });
     result_.values.says_nothing = document.members.empty();
     check_table_names(source_, document, table_names, result_.remarks);
     read_fixed(document, "gateway", gateway_rows());
@@ -45,12 +49,14 @@ class loader {
     read_tokens(document);
     read_defaults(document);
     read_routing(document);
+    read_operations(document);
     result_.values.consumers =
         read_consumers(source_, find_table(source_, document, "consume", true, result_.remarks),
                        defaults_, result_.remarks);
     result_.values.relays = read_relays(
         source_, find_table(source_, document, "relay", true, result_.remarks), result_.remarks);
     check_tls();
+    check_serve(result_.values, serve_positions_, result_.remarks);
     check_accelerator();
     check_reconcile();
     check_admin();
@@ -95,7 +101,9 @@ class loader {
   void read_serve(const node& document) {
     for (const auto& s : read_layers(document, "serve", serve_rows(), result_.values)) {
       const auto title = "[serve] " + std::string(s.spec->name);
-      result_.values.fixed[title] = toml_text(*s.spec, s.value);
+      if (!is_rule_of_serve(s.spec->name)) {
+        result_.values.fixed[title] = toml_text(*s.spec, s.value);
+      }
       serve_positions_[s.spec->name] = s.position;
     }
     auto& made = result_.values.serve;
@@ -137,6 +145,17 @@ class loader {
     auto draft = defaults_;
     finish_policy(front_door::gateway, draft, unused);
     result_.values.defaults = draft.policy;
+  }
+
+  void read_operations(const node& document) {
+    const auto* tables = find_table(source_, document, "policy", true, result_.remarks);
+    const auto named = read_named_policies(source_, tables, defaults_, result_.remarks);
+    for (const auto& one : named) {
+      check_effect(one.draft);
+      result_.values.policy_options[one.name] = one.draft.texts;
+    }
+    result_.values.operations =
+        std::make_shared<operation_policies>(defaults_, named, result_.values.inlined);
   }
 
   void read_routing(const node& document) {
@@ -215,8 +234,8 @@ class loader {
     if (store() != nullptr && store()->traits.transactional) return;
     const auto& position = draft.origins.at("effect");
     say(remark::grade::fault, position,
-        std::string(position.of_route() ? "[[route]]" : "[defaults]") +
-            " effect: \"transactional\" needs " +
+        std::string(position.of_route() ? draft.title : "[defaults] ") +
+            "effect: \"transactional\" needs " +
             known_stores().examples(
                 [](const store_kind& kind) { return kind.traits.transactional; }));
   }
@@ -257,28 +276,9 @@ class loader {
 
   void check_tls() {
     const auto& gateway = result_.values.gateway;
-    const auto wrong = [&](std::string_view option, const std::string& fault) {
-      say(remark::grade::fault, positions_[option], "[gateway] " + fault);
-    };
-    if (gateway.tls_certificate.empty()) {
-      for (const auto* option : {"tls_key", "tls_client_ca", "tls_client_name"}) {
-        if (positions_[option].where == layer::fallback) continue;
-        wrong(option, std::string(option) + ": only with tls_certificate");
-      }
-      return;
-    }
-    if (gateway.tls_key.empty()) return wrong("tls_certificate", "tls_certificate: needs tls_key");
     const tls::server_files files{gateway.tls_certificate, gateway.tls_key, gateway.tls_client_ca,
                                   gateway.tls_client_required};
-    if (const auto made = tls::make_server_context(files); !made) {
-      return wrong("tls_certificate", "tls_certificate: " + made.error().detail);
-    }
-    const auto end = tls::end_of_certificate(gateway.tls_certificate);
-    const auto now = base::system_clock().wall_ms() / 1'000;
-    if (end && *end < now) {
-      say(remark::grade::warning, positions_["tls_certificate"],
-          "[gateway] tls_certificate: has expired; clients will refuse it");
-    }
+    check_listener_tls(files, "[gateway]", positions_, result_.remarks);
   }
 
   void check_accelerator() {
@@ -356,7 +356,7 @@ class loader {
   }
 
   const sources& sources_;
-  const reading source_;
+  reading source_;
   loaded result_;
   policy_draft defaults_;
   std::map<std::string_view, origin> positions_;

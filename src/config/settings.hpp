@@ -2,12 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <onceguard/policy.hpp>
 
 #include "base/log.hpp"
+#include "config/policy/operation_policies.hpp"
 #include "config/table/option.hpp"
 #include "consume/consume_params.hpp"
 #include "gateway/params/admin_params.hpp"
@@ -54,6 +56,9 @@ struct settings {
   admin::admin_params admin;
   gateway::routing_params routing;
   serve::serve_params serve;  ///< for `onceguard serve`
+  inline_rules inlined;       ///< of policies that its clients bring along
+  /// Of operations without a request; not null.
+  std::shared_ptr<const operation_policies> operations;
   store_params store;
   accelerator_params accelerator;
   query_params query;  ///< gateway.reconcile_interval sets how often the query runs
@@ -68,6 +73,8 @@ struct settings {
   std::map<std::string, std::string> fixed;
   /// For each route of `routing`, its policy by option, as written in the file.
   std::vector<std::map<std::string, std::string>> route_options;
+  /// For each [[policy]], the same.
+  std::map<std::string, std::map<std::string, std::string>> policy_options;
   bool says_nothing = false;  ///< no file, or one that has no table and no key
 };
 

@@ -81,6 +81,12 @@ std::string effective_config(const config::settings& settings) {
     }
     out["route"].push_back(std::move(entry));
   }
+  for (const auto& [name, options] : settings.policy_options) {
+    ordered_json entry;
+    entry["name"] = quoted(name);
+    for (const auto& [option, value] : options) entry[option] = value;
+    out["policy"].push_back(std::move(entry));
+  }
   return json_line(out);
 }
 

@@ -29,7 +29,7 @@ std::string policy_name_complaint(std::string_view name) {
                      quoted(name);
 }
 
-const row<policy_table_draft> policy_table[]{
+const row<policy_table_draft> named_policy_table[]{
     {{.name = "name",
       .example = "payments",
       .text = "What a claim calls the policy.",
@@ -39,7 +39,7 @@ const row<policy_table_draft> policy_table[]{
 
 }  // namespace
 
-std::span<const row<policy_table_draft>> policy_table_rows() { return policy_table; }
+std::span<const row<policy_table_draft>> policy_table_rows() { return named_policy_table; }
 
 const std::vector<const option*>& operation_options() {
   static const auto all = [] {

@@ -31,6 +31,21 @@ std::string listed(const std::vector<std::string>& names) {
   return out.empty() ? "none" : out;
 }
 
+/// Each option of an operation as it is written in the file.
+std::map<std::string, std::string> texts_of(const policy_draft& defaults,
+                                            const std::vector<setting>& found) {
+  std::map<std::string, std::string> out;
+  for (const auto* one : operation_options()) {
+    const auto given = defaults.texts.find(std::string(one->name));
+    if (given != defaults.texts.end()) out.insert(*given);
+  }
+  for (const auto& one : found) {
+    const std::string name(one.spec->name);
+    if (name != "name") out[name] = toml_text(*one.spec, one.value);
+  }
+  return out;
+}
+
 }  // namespace
 
 operation_policies::operation_policies(policy_draft defaults,
@@ -97,7 +112,7 @@ result<route_policy> operation_policies::merge(const node& options) const {
       const auto value = read_node(row.spec, entry.value, {}, layer::route, {}, found);
       if (!value) return wrong("policy." + found.front().message);
       row.assign(draft, *value);
-      draft.origins[row.spec.name] = {layer::route};
+      draft.origins[row.spec.name].where = layer::route;
     }
   }
   finish_operation_policy(draft, found);
@@ -148,6 +163,7 @@ std::vector<named_policy> read_named_policies(const reading& source, const node*
     draft.title = "[[policy]] ";
     apply(policy_rows(), found, draft);
     for (const auto& one : found) draft.origins[one.spec->name] = one.position;
+    draft.texts = texts_of(defaults, found);
     finish_operation_policy(draft, out);
     all.push_back({named.name, std::move(draft)});
   }

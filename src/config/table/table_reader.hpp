@@ -13,9 +13,9 @@
 namespace onceguard::config {
 
 /// The tables that only the gateway has …
-inline constexpr std::array<std::string_view, 10> gateway_tables{
-    "gateway",  "store",   "jwt",     "reconcile", "log",
-    "upstream", "webhook", "consume", "relay",     "serve"};
+inline constexpr std::array<std::string_view, 11> gateway_tables{
+    "gateway", "store",   "jwt",   "reconcile", "log",   "upstream",
+    "webhook", "consume", "relay", "serve",     "policy"};
 /// … and those that a service may have too.
 inline constexpr std::array<std::string_view, 2> route_tables{"defaults", "route"};
 
@@ -26,8 +26,11 @@ struct reading {
   /// The title of the table that has an option of this name; empty: none has.
   std::string_view (*home_of)(std::string_view name) = nullptr;
 
+  /// It has a [serve], whose clients are services that call the library's engine from afar.
+  bool serves = false;
+
   [[nodiscard]] bool knows(const option& spec) const noexcept {
-    return !spec.only || *spec.only == door;
+    return !spec.only || *spec.only == door || (serves && *spec.only == front_door::service);
   }
 };
 

@@ -20,7 +20,11 @@ namespace onceguard::serve {
 struct serve_params {
   bool enabled = false;
   base::server_address listen;
-  unsigned mode = 0600;  ///< of a Unix socket's file
+  unsigned mode = 0600;         ///< of a Unix socket's file
+  std::string token_file;       ///< empty: whoever connects is a client
+  std::string tls_certificate;  ///< a PEM file; empty: in the clear
+  std::string tls_key;
+  std::string tls_client_ca;  ///< empty: no client's certificate is asked for
   std::size_t threads = 1;
   std::size_t max_connections = 10'000;
   std::size_t max_messages = 64u << 20;  ///< in bytes: messages that are read or answered now
