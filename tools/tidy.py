@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cpp_text
 import markdown_text
+import openapi_page
 import rooms as house
 import tidy_rules as rules
 
@@ -315,6 +316,16 @@ def check_internals(root, rooms, findings):
                     findings.add(path.relative_to(root).as_posix(), number, f"there is no {named}")
 
 
+def check_openapi_page(root, findings):
+    """The reference of the protocol is that of its document."""
+    page = root / openapi_page.PAGE
+    if not (root / openapi_page.DOCUMENT).exists():
+        return
+    if not page.exists() or page.read_text(encoding="utf-8") != openapi_page.page(root):
+        findings.add(openapi_page.PAGE, 1,
+                     "the document has changed: tools/openapi_page.py --write")
+
+
 def check_headers_alone(root, findings):
     """Each public header compiles by itself, with nothing but include/ and the system."""
     def compiles(header):
@@ -367,6 +378,7 @@ def main(arguments):
     check_tests_have_targets(root, findings)
     check_internals(root, rooms, findings)
     check_events(root, findings)
+    check_openapi_page(root, findings)
     if with_headers:
         check_headers_alone(root, findings)
     check_exceptions_are_needed(findings)

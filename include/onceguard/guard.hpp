@@ -28,6 +28,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <onceguard/byte_budget.hpp>
 #include <onceguard/callable.hpp>
 #include <onceguard/change.hpp>
 #include <onceguard/codec.hpp>
@@ -124,6 +125,12 @@ class guard {
   [[nodiscard]] static result<guard> open(std::unique_ptr<store> records, guard_params params);
   /// With the default parameters.
   [[nodiscard]] static result<guard> open(std::unique_ptr<store> records);
+
+  /// Over the engine of another front door of this process, which is started and ends by itself;
+  /// all three must outlive the guard. What waits for a twin then hears of it at once, whichever of
+  /// the front doors the twin came through.
+  [[nodiscard]] static guard over(onceguard::engine& running, store& records, byte_budget& budget,
+                                  guard_params params);
 
   /// The guard that is moved from may only be destroyed or assigned.
   guard(guard&&) noexcept;

@@ -58,19 +58,35 @@ claim_result refused(error why) {
 struct guard::state {
   state(std::unique_ptr<store> opened, guard_params given)
       : params(std::move(given)),
-        records(std::move(opened)),
-        budget(params.max_buffered),
-        engine(*records, params.engine, budget),
+        own(std::make_unique<owned>(std::move(opened), params)),
+        records(*own->records),
+        budget(own->budget),
+        engine(own->engine),
+        forks_before(watched_forks()),
+        keep_running(asio::make_work_guard(io)) {}
+
+  state(onceguard::engine& running, store& theirs, byte_budget& shared, guard_params given)
+      : params(std::move(given)),
+        records(theirs),
+        budget(shared),
+        engine(running),
         forks_before(watched_forks()),
         keep_running(asio::make_work_guard(io)) {}
 
   void start() {
-    engine.start(io);
+    if (own) engine.start(io);
     loop = std::thread([this] { io.run(); });
   }
 
   ~state() {
     if (!loop.joinable()) return;
+    if (own) end_engine();
+    keep_running.reset();
+    io.stop();
+    loop.join();
+  }
+
+  void end_engine() {
     try {
       // Not by run_here: a guard of static storage outlives what the main thread keeps for itself.
       asio::co_spawn(io, end(), asio::use_future).get();
@@ -78,10 +94,7 @@ struct guard::state {
       base::log(base::event::lease_not_given_up, {{"why", e.what()}});
     }
     engine.stop();
-    records->stop();
-    keep_running.reset();
-    io.stop();
-    loop.join();
+    records.stop();
   }
 
   /// Threads, locks and connections are those of the parent.
@@ -180,10 +193,23 @@ struct guard::state {
     co_return ended;
   }
 
+  /// What it has for itself alone.
+  struct owned {
+    owned(std::unique_ptr<store> opened, const guard_params& given)
+        : records(std::move(opened)),
+          budget(given.max_buffered),
+          engine(*records, given.engine, budget) {}
+
+    const std::unique_ptr<store> records;
+    byte_budget budget;
+    onceguard::engine engine;
+  };
+
   const guard_params params;
-  const std::unique_ptr<store> records;
-  byte_budget budget;
-  onceguard::engine engine;
+  const std::unique_ptr<owned> own;  // null: another one's engine
+  store& records;
+  byte_budget& budget;
+  onceguard::engine& engine;
   const unsigned forks_before;
   asio::io_context io{1};  // ends before the engine, whose background work it runs
   asio::executor_work_guard<asio::io_context::executor_type> keep_running;
@@ -211,6 +237,13 @@ result<guard> guard::open(std::unique_ptr<store> records, guard_params params) {
   return guard(std::move(made));
 }
 
+guard guard::over(onceguard::engine& running, store& records, byte_budget& budget,
+                  guard_params params) {
+  std::unique_ptr<state, state_end> made(new state(running, records, budget, std::move(params)));
+  made->start();
+  return guard(std::move(made));
+}
+
 void guard::state_end::operator()(state* ended) const noexcept {
   if (!ended->of_parent()) delete ended;
 }
@@ -227,7 +260,7 @@ guard::~guard() = default;
 
 const route_policy& guard::policy() const noexcept { return state_->params.policy; }
 onceguard::engine& guard::engine() noexcept { return state_->engine; }
-store& guard::records() noexcept { return *state_->records; }
+store& guard::records() noexcept { return state_->records; }
 milliseconds guard::store_timeout() const noexcept { return state_->params.store_timeout; }
 byte_budget& guard::budget() noexcept { return state_->budget; }
 

@@ -45,7 +45,8 @@ TEST(table_of_options, takes_its_own_defaults_and_examples) {
       "[[upstream]] name",  "[[upstream]] url", "[[upstream]] identity",
       "[[route]] upstream", "[[consume]] to",   "[[consume]] subscriber",
       "[[consume]] from",   "[[webhook]] name", "[[webhook]] signature",
-      "[[relay]] name",     "[[relay]] outbox", "[[relay]] to"};
+      "[[relay]] name",     "[[relay]] outbox", "[[relay]] to",
+      "[[policy]] name"};
   for (const auto& s : sections()) {
     for (const auto* o : s.options) {
       remarks remarks;

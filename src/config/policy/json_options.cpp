@@ -13,31 +13,31 @@ constexpr std::size_t values_max = 256;
 constexpr int depth_max = 3;
 
 bool convert(const json_tree& tree, std::uint32_t index, int depth, node& out) {
-  const auto& from = tree.nodes[index];
+  const auto& given = tree.nodes[index];
   const auto children = [&](const auto& each) {
     if (depth == depth_max) return false;
-    for (std::uint32_t i = 0; i < from.span.size; ++i) {
-      if (!each(tree.children[from.span.first + i])) return false;
+    for (std::uint32_t i = 0; i < given.span.size; ++i) {
+      if (!each(tree.children[given.span.first + i])) return false;
     }
     return true;
   };
-  switch (from.kind) {
+  switch (given.kind) {
     case json_kind::null:
       return false;
     case json_kind::no:
     case json_kind::yes:
       out.kind = node::type::boolean;
-      out.boolean = from.kind == json_kind::yes;
+      out.boolean = given.kind == json_kind::yes;
       return true;
     case json_kind::number: {
-      const auto whole = base::number_in<std::int64_t>(tree.text(from.span));
+      const auto whole = base::number_in<std::int64_t>(tree.text(given.span));
       out.kind = whole ? node::type::integer : node::type::real;
       out.integer = whole.value_or(0);
       return true;
     }
     case json_kind::string:
       out.kind = node::type::text;
-      out.text = tree.text(from.span);
+      out.text = tree.text(given.span);
       return true;
     case json_kind::array:
       out.kind = node::type::array;

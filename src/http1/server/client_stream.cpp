@@ -37,8 +37,8 @@ client_stream::~client_stream() { close(); }
 asio::awaitable<error_code> client_stream::wait(bool readable) {
   error_code failed;
   reads_in_a_row_ = 0;
-  const auto what = readable ? stream_socket::wait_read : stream_socket::wait_write;
-  co_await socket_.async_wait(what, asio::redirect_error(asio::use_awaitable, failed));
+  const auto side = readable ? stream_socket::wait_read : stream_socket::wait_write;
+  co_await socket_.async_wait(side, asio::redirect_error(asio::use_awaitable, failed));
   co_return failed;
 }
 
