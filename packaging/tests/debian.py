@@ -129,6 +129,9 @@ class Booted:
         assert done.returncode == 0, done.stdout + done.stderr + self.journal()
         return json.loads(done.stdout)
 
+    def seen_from_outside(self, path):
+        return f"/proc/{self._within[2]}/root{path}"
+
     def main_process(self, unit="onceguard-gateway"):
         return self.run("systemctl", "show", "-P", "MainPID", unit).stdout.strip()
 

@@ -126,7 +126,8 @@ def test_pages_and_completions_are_installed(base):
         assert f"/usr/share/{file}" in listed
 
 
-@pytest.mark.parametrize("unit", ["onceguard-gateway", "onceguard-consume@", "onceguard-relay@"])
+@pytest.mark.parametrize("unit", ["onceguard-gateway", "onceguard-consume@", "onceguard-relay@",
+                                  "onceguard-serve"])
 def test_a_unit_may_do_little(unit):
     done = subprocess.run(
         ["systemd-analyze", "security", "--no-pager", "--offline=yes", "--threshold=15",
@@ -140,7 +141,7 @@ def test_the_units_are_right(machine):
     done = machine.run("systemd-analyze", "verify", "--man=no", *(
         f"/lib/systemd/system/onceguard-{name}" for name in (
             "gateway.service", "gateway.socket", "consume@billing.service",
-            "relay@billing.service")), check=False, SYSTEMD_LOG_TARGET="console")
+            "relay@billing.service", "serve.service")), check=False, SYSTEMD_LOG_TARGET="console")
     assert [line for line in done.stderr.splitlines() if "onceguard" in line] == []
     assert done.returncode == 0, done.stderr
 

@@ -1,5 +1,8 @@
 """The units under systemd itself, which is the first process of a namespace here."""
 
+import http.client
+import json
+import socket
 import time
 
 import pytest
@@ -41,6 +44,34 @@ def test_the_gateway_is_ready_reloads_and_restarts(booted):
     assert booted.run(*asked).stdout == "ready\n"
     booted.run("systemctl", "stop", GATEWAY)
     assert booted.run("systemctl", "show", "-P", "Result", GATEWAY).stdout == "success\n"
+
+
+SERVE, SOCKET = "onceguard-serve", "/run/onceguard-serve/serve.sock"
+
+
+def verdict(booted, key):
+    asked = http.client.HTTPConnection("localhost", timeout=60)
+    asked.sock = socket.socket(socket.AF_UNIX)
+    asked.sock.connect(booted.seen_from_outside(SOCKET))
+    claim = {"scope": "a", "key": key, "fingerprint": "x", "renew": "client"}
+    asked.request("POST", "/v1/operations", json.dumps(claim), {"Content-Type": "application/json"})
+    return json.loads(asked.getresponse().read())["verdict"]
+
+
+def test_the_decision_service_waits_for_a_person_and_serves_its_group(booted):
+    assert booted.run("systemctl", "is-enabled", SERVE, check=False).stdout == "disabled\n"
+    booted.run("systemctl", "start", SERVE)
+    assert [verdict(booted, "order-17"), verdict(booted, "order-17")] == ["run", "busy"]
+    for user, may in (("onceguard", 0), ("nobody", 1)):
+        done = booted.run("runuser", "-u", user, "--", "test", "-w", SOCKET, check=False)
+        assert done.returncode == may, user
+    booted.run("systemctl", "reload", SERVE)
+    before = booted.main_process(SERVE)
+    booted.run("systemctl", "restart", SERVE)
+    assert booted.main_process(SERVE) != before
+    assert verdict(booted, "order-18") == "run"
+    booted.run("systemctl", "stop", SERVE)
+    assert booted.run("systemctl", "show", "-P", "Result", SERVE).stdout == "success\n"
 
 
 def test_a_wrong_configuration_is_not_tried_again(machine, booted):

@@ -9,17 +9,16 @@
 #include <vector>
 
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 
 #include "admin/caller_connection.hpp"
 #include "admin/tokens.hpp"
-#include "base/address.hpp"
 #include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "http1/server/listener.hpp"
+#include "http1/server/plain_host.hpp"
 
 namespace onceguard::admin {
 
@@ -33,17 +32,6 @@ constexpr std::size_t connections_max = 128;
 // health, which counts for nothing, can always be asked.
 constexpr std::size_t requests_max = 64;
 constexpr std::size_t viewers_requests_max = 48;
-
-/// Whether a browser would send this Host for a name that somebody else's page has taken over (DNS
-/// rebinding): without tokens the address alone must not be enough.
-bool is_plain_host(std::string_view host) {
-  const auto authority = base::parse_authority(host, std::uint16_t{80});
-  if (!authority) return false;
-  if (base::iequals(authority->host, "localhost")) return true;
-  error_code failed;
-  asio::ip::make_address(authority->host, failed);
-  return !failed;
-}
 
 /// Whether a page of another site could make a browser send this request unasked.
 bool is_forgeable(const http1::head& head) {
@@ -211,7 +199,7 @@ std::optional<response> server::state::refuse(const http1::head& head, request& 
   request.sender = {access::act, "operator"};
   if (params.address.is_socket()) return std::nullopt;
   const auto* host = base::find_field(head.fields, "host");
-  if (host != nullptr && !is_plain_host(host->value)) {
+  if (host != nullptr && !http1::is_plain_host(host->value)) {
     return refusal(403, "Without tokens, the host must be an address or \"localhost\".");
   }
   if (is_forgeable(head)) {

@@ -1,0 +1,191 @@
+"""`onceguard serve` as a client in any language has it: HTTP over a Unix socket, TCP or TLS."""
+
+import base64
+import contextlib
+import http.client
+import json
+import pathlib
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import uuid
+
+from support.gateway import clean_environment
+from support.ports import Port
+from support.toml import toml_text
+from support.waiting import wait_until
+
+FRAMED = "application/vnd.onceguard.framed"
+
+
+class Reply:
+    def __init__(self, answer):
+        self.status = answer.status
+        self.fields = answer.getheaders()
+        self.body = answer.read()
+
+    def get(self, name):
+        return next((value for field, value in self.fields if field.lower() == name.lower()), None)
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Client:
+    """One connection; by TLS if `tls`, an ssl.SSLContext, is given."""
+
+    def __init__(self, address, token=None, tls=None, timeout=30, host="localhost"):
+        if isinstance(address, str):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(timeout)
+            self.socket.connect(address)
+        else:
+            self.socket = socket.create_connection(address, timeout)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="127.0.0.1")
+        self.token = token
+        self.host = host
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, method, path, body=b"", fields=()):
+        head = [f"{method} {path} HTTP/1.1", f"Host: {self.host}"]
+        if self.token:
+            head.append(f"Authorization: Bearer {self.token}")
+        head += [f"{name}: {value}" for name, value in fields]
+        if body or method == "POST":
+            head.append(f"Content-Length: {len(body)}")
+        self.socket.sendall("\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + body)
+
+    def read(self, method="POST"):
+        answer = http.client.HTTPResponse(self.socket, method=method)
+        answer.begin()
+        return Reply(answer)
+
+    def ask(self, method, path, body=None, fields=()):
+        """`body`: a value for JSON, or bytes for what `fields` say."""
+        if body is not None and not isinstance(body, bytes):
+            body, fields = json.dumps(body).encode(), [("Content-Type", "application/json"), *fields]
+        self.send(method, path, body or b"", fields)
+        return self.read(method)
+
+    def claim(self, **members):
+        """By its parts, if it has a key; the whole answer."""
+        if "key" in members:
+            members = {"scope": "tests", "fingerprint": "the same", **members}
+        return self.ask("POST", "/v1/operations", members)
+
+    def run(self, **members):
+        """A claim that may run."""
+        answer = self.claim(**members)
+        assert answer.status == 200, answer.body
+        assert answer.json()["verdict"] == "run", answer.body
+        return answer.json()
+
+    def settle(self, operation, kind, **members):
+        return self.ask("POST", f"/v1/operations/{operation}/{kind}", members)
+
+    def complete(self, operation, status=201, body="done"):
+        made = {"status": status, "headers": [["Content-Type", "text/plain"]], "body": body}
+        return self.settle(operation, "complete", answer=made)
+
+
+class DecisionService:
+    """A process with a [serve]: `onceguard serve`, or another `command`. `config`: its tables."""
+
+    def __init__(self, binary, folder, config=None, tcp=False, command="serve"):
+        self.folder = pathlib.Path(folder)
+        self.binary = binary
+        self.command = command
+        # The path of a socket is short, and pytest's folders may be deep.
+        self.sockets = tempfile.TemporaryDirectory(prefix="onceguard-decisions-")
+        self.port = Port() if tcp else None
+        self.address = ("127.0.0.1", self.port.number) if tcp else self.sockets.name + "/s"
+        self.listen = f"127.0.0.1:{self.port.number}" if tcp else f"unix:{self.address}"
+        self.log_path = self.folder / "log"
+        self.config_path = self.folder / "serve.toml"
+        self.process = None
+        self.write_config(config)
+
+    def write_config(self, config=None):
+        config = config or {}
+        store = {"url": f"sqlite:{self.folder}/onceguard.db", **config.get("store", {})}
+        serve = {"listen": self.listen, **config.get("serve", {})}
+        text = toml_text({**config, "store": store, "serve": serve,
+                          "log": {"format": "json", **config.get("log", {})}})
+        self.config_path.write_text(text)
+
+    def start(self, environment=(), **how):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "--", self.binary, self.command, "--config",
+                 self.config_path], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**clean_environment(), **dict(environment)}, **how)
+        wait_until(self.is_ready, 30, "the decision service")
+        return self
+
+    def is_ready(self):
+        assert self.process.poll() is None, self.log()
+        return bool(self.events("serving"))
+
+    def client(self, **how):
+        return Client(self.address, **how)
+
+    def log(self):
+        return self.log_path.read_text() if self.log_path.exists() else ""
+
+    def events(self, name):
+        lines = [json.loads(line) for line in self.log().splitlines() if line.startswith("{")]
+        return [line for line in lines if line["event"] == name]
+
+    def reload(self):
+        """SIGHUP; the event that says what became of it."""
+        def seen():
+            return self.events("reloaded") + self.events("reload-refused")
+        before = len(seen())
+        self.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(seen()) > before, 20, "the reload")
+        return seen()[-1]["event"] if before == 0 else max(seen(), key=lambda e: e["time"])["event"]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(40)
+        self.process = None
+        return code
+
+    def close(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        if self.port:
+            self.port.close()
+        with contextlib.suppress(OSError):
+            self.sockets.cleanup()
+
+
+def trusting(authority, certificate=None):
+    context = ssl.create_default_context(cafile=authority.file)
+    if certificate:
+        context.load_cert_chain(*certificate)
+    return context
+
+
+def framed(members, body):
+    return json.dumps(members).encode() + b"\n" + body
+
+
+def fresh():
+    return uuid.uuid4().hex
+
+
+def base64_of(body):
+    return base64.b64encode(body).decode()
