@@ -108,6 +108,13 @@ struct operation : scoped_operation {
   std::size_t usual_answer = 0;
   /// Bytes.
   std::size_t longest_answer = 0;
+  /// Of a caller who repeats a claim whose answer it did not get: it made the claim id, and gets the
+  /// lease that an earlier try got. Empty: the engine makes one.
+  std::optional<onceguard::claim_id> claim{};
+  /// For how long it waits for a running twin; 0: not at all. Empty: as the policy says.
+  std::optional<milliseconds> wait{};
+  /// Claim into `started`: lease_handle::dispatch must follow before the work begins.
+  bool into_started = false;
   /// A stop request means that the caller has disconnected: a claim that waits for a running twin
   /// ends.
   std::stop_token caller;
@@ -202,6 +209,16 @@ class lease_handle {
   /// For code that sends data under this lease.
   [[nodiscard]] held_lease& held() noexcept;
 
+  /// Renews the lease now; false: it is superseded.
+  boost::asio::awaitable<result<bool>> renew();
+  /// The work of a lease that was claimed into `started` begins; false: it is superseded.
+  boost::asio::awaitable<result<bool>> dispatch();
+  /// From now on only renew() renews it.
+  void stop_renewing() noexcept;
+  /// Ends the handle, not the lease, which runs out by itself unless engine::resume is called in
+  /// time. Nothing but the destructor may be called after it.
+  void let_go() noexcept;
+
   /// Ends the lease. A failed settle is repeated for settle_wait, and after that in the background.
   /// Throws std::logic_error if the lease was settled before.
   boost::asio::awaitable<outcome> settle(settle_terms terms);
@@ -211,6 +228,9 @@ class lease_handle {
 
   std::shared_ptr<state> state_;
 };
+
+/// What resume() tells two operations with one key apart by: 16 hex digits of the fingerprint.
+[[nodiscard]] std::string print_mark(const fingerprint& print);
 
 /// A lease, or why there is none.
 struct claim_result {
@@ -332,6 +352,13 @@ class engine {
   /// and its handle may be used by any one thread at a time. A lease shorter than a second may run
   /// out before its renewal. Throws std::logic_error before start().
   boost::asio::awaitable<claim_result> claim(operation operation);
+
+  /// A handle of a lease whose own is gone, after a restart or lease_handle::let_go. Of `op` count
+  /// `id`, `policy`, `upstream` and `answer_room`, and as in claim() the last three must outlive
+  /// it; `mark` is print_mark of the subject that was claimed. The lease is not renewed. None: the
+  /// store has no record of it.
+  boost::asio::awaitable<result<std::optional<lease_handle>>> resume(operation op, lease held,
+                                                                     std::string mark);
 
   /// The number of settles and claims in doubt that are repeated in the background. A shutdown
   /// should wait for them.

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -44,6 +45,8 @@ struct middleware_params {
   std::vector<route> routes{route{}};
   /// The name that fingerprints know this service by. A gateway in front has the upstream's name.
   std::string service = "service";
+  /// The same for single routes, by host and path, as "/payments".
+  std::map<std::string, std::string, std::less<>> services;
   std::string problem_base = "urn:onceguard:problem:";  ///< goes before the type of a problem
   std::vector<std::string> trusted_proxies;  ///< addresses or CIDR blocks; they may name the client
   /// Finds whom a key belongs to, instead of the routes' `scope`; none: the request is refused.
@@ -110,6 +113,9 @@ class exchange {
   [[nodiscard]] response fail(std::exception_ptr thrown);
   /// The same, awaitable.
   [[nodiscard]] boost::asio::awaitable<response> async_fail(std::exception_ptr thrown);
+
+  /// For the library's other parts; null: the route does not guard the request.
+  [[nodiscard]] state* parts() noexcept { return state_.get(); }
 
  private:
   const middleware_state* owner_;

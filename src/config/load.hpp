@@ -32,6 +32,9 @@ struct loaded {
 /// The same with the text of the file. `sources.file` is only used as its name.
 [[nodiscard]] loaded load_text(std::string_view toml, const sources& sources);
 
+/// The rules of `onceguard serve`.
+[[nodiscard]] serve::serve_rules serve_rules_of(const settings& settings);
+
 /// For how long a record of this route, as its subject names it, keeps its answer; that of
 /// [defaults] for a route that is not configured any more.
 [[nodiscard]] milliseconds retention_of(const settings& settings, std::string_view route);

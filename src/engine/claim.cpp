@@ -6,6 +6,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 #include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/random.hpp"
@@ -20,6 +21,12 @@ namespace {
 namespace asio = boost::asio;
 using clock = base::boot_clock;
 
+/// For how long a twin is waited for; 0: not at all.
+milliseconds wait_of(const operation& op) {
+  if (op.wait) return base::bounded(*op.wait);
+  return op.policy->on_busy == on_busy_rule::wait ? op.policy->wait : milliseconds(0);
+}
+
 constexpr int claims_max = 8;  // of one request, before the request is answered as busy
 
 class claim_attempt {
@@ -29,8 +36,8 @@ class claim_attempt {
 
   asio::awaitable<claim_result> run() {
     auto out = co_await attempt();
-    const bool waits = op_.policy->on_busy == on_busy_rule::wait;
-    if (out.outcome.kind != outcome_kind::busy || !waits) co_return out;
+    const auto wait = wait_of(op_);
+    if (out.outcome.kind != outcome_kind::busy || wait.count() <= 0) co_return out;
     auto waited = co_await wait_for_twin();
     waited.outcome.waited = true;
     co_return waited;
@@ -40,6 +47,7 @@ class claim_attempt {
   asio::awaitable<claim_result> attempt();
   /// Sends one claim and acts on its verdict; none: another claim is needed.
   asio::awaitable<std::optional<claim_result>> claim_once();
+  asio::awaitable<result<verdict>> send(claim request);
   asio::awaitable<std::optional<claim_result>> granted(const claim& request, lease got,
                                                        clock::time_point claimed);
   void note_run(const claim& request, const lease& got);
@@ -83,7 +91,12 @@ void claim_attempt::give_back_room() const noexcept {
 claim claim_attempt::make_claim() const {
   claim out;
   out.id = op_.id;
-  base::random_bytes(out.claim_id);
+  if (op_.claim) {
+    out.claim_id = *op_.claim;
+  } else {
+    base::random_bytes(out.claim_id);
+  }
+  out.into_started = op_.into_started;
   out.about = op_.about;
   const auto& policy = *op_.policy;
   out.lease = lease_length(policy);
@@ -115,6 +128,12 @@ asio::awaitable<claim_result> claim_attempt::attempt() {
   co_return answer_of(outcome_kind::busy);
 }
 
+asio::awaitable<result<verdict>> claim_attempt::send(claim request) {
+  std::vector<claim> batch(1, std::move(request));
+  auto replies = co_await engine_.records.claim(std::move(batch), engine_.params.store_timeout);
+  co_return std::move(replies[0]);
+}
+
 asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
   // Counted from before the claim is sent, the lease ends here before it ends in the store.
   const auto before = base::boot_now();
@@ -122,10 +141,14 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     co_return store_failed(memory_lost(effect::none));
   }
   const auto epoch = engine_.cache.epoch();
-  const auto request = make_claim();
-  std::vector<claim> batch(1, request);
-  auto replies = co_await engine_.records.claim(std::move(batch), engine_.params.store_timeout);
-  auto& reply = replies[0];
+  // What follows up an earlier try would release the lease that this one gets.
+  if (op_.claim && engine_.behind.concerns(op_.id)) co_return answer_of(outcome_kind::busy);
+  auto request = make_claim();
+  auto reply = co_await send(request);
+  if (op_.claim && reply && reply->kind == verdict_kind::busy) {
+    request.repeated = true;  // an earlier try may be what it met
+    reply = co_await send(request);
+  }
   if (!reply) {
     engine_.monitor.note(reply.error());
     co_return in_doubt(request, std::move(reply).error());
@@ -147,7 +170,10 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
       if (take_former_marks()) co_return std::nullopt;
       co_return co_await differs(false);  // the methods are the same, and they tell the work
     case verdict_kind::refused:
-      co_return std::nullopt;  // impossible, as the claim id is fresh; claim again with another one
+      // The caller's claim was released: nobody holds its lease, and another one takes its place.
+      // Of a fresh claim id that is impossible.
+      op_.claim.reset();
+      co_return std::nullopt;
     case verdict_kind::busy:
     case verdict_kind::backoff:
     case verdict_kind::unknown:
@@ -336,7 +362,7 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
   give_back_room();
   const auto ticket = engine_.waiting.enter(op_.id, co_await asio::this_coro::executor);
   if (!ticket) co_return answer_of(outcome_kind::busy);
-  const auto until = base::boot_now() + op_.policy->wait;
+  const auto until = base::boot_now() + wait_of(op_);
   const auto twin_poll = engine_.params.twin_poll;
   const auto wake = [&ticket] { ticket->call(); };
   const std::stop_callback caller_left(op_.caller, wake);

@@ -72,6 +72,8 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
     stopped_ = true;
     disarm();
   }
+  /// Renews the lease now. False: superseded.
+  boost::asio::awaitable<result<bool>> renew_now() { return extend(false); }
   /// Moves the lease from probing to running, with the same token. False: superseded.
   boost::asio::awaitable<result<bool>> dispatch();
 

@@ -102,6 +102,21 @@ void lease_handle::watch(std::function<void(lease_event)> watcher) {
 }
 held_lease& lease_handle::held() noexcept { return *state_; }
 
+asio::awaitable<result<bool>> lease_handle::renew() {
+  return on_its_loop(*state_, state_->renew_now());
+}
+
+asio::awaitable<result<bool>> lease_handle::dispatch() {
+  return on_its_loop(*state_, static_cast<held_lease&>(*state_).dispatch());
+}
+
+void lease_handle::stop_renewing() noexcept { state_->stop_renewing(); }
+
+void lease_handle::let_go() noexcept {
+  if (!state_ || state_->settled || state_->engine_ended) return;
+  state_->end();
+}
+
 asio::awaitable<outcome> lease_handle::settle(settle_terms terms) {
   if (!state_ || state_->settled) {
     throw std::logic_error("lease_handle: settled twice, or settled after it was moved from");

@@ -77,6 +77,10 @@ std::optional<beginning> arriving_request::known() {
   }
 }
 
+std::string_view arriving_request::service() const {
+  return terms_.service.empty() ? std::string_view(rule_->service) : terms_.service;
+}
+
 asio::awaitable<beginning> arriving_request::begin(std::stop_token caller) {
   wanted_.caller = std::move(caller);
   for (;;) {
@@ -134,14 +138,17 @@ step_end arriving_request::receive() {
 
 step_end arriving_request::identify() {
   const auto& policy = rule_->rule.policy;
-  complete_key(admitted_, policy, make_input(request_, policy, owner_.params.service, admitted_));
+  complete_key(admitted_, policy, make_input(request_, policy, service(), admitted_));
   const auto end = end_of(admitted_, refusal_);
   if (end != step_end::guarded) return end;
   if (is_anonymous(admitted_.scope_kind)) owner_.hint_scope(*rule_);
   run_ = std::make_unique<exchange::state>(owner_, *rule_, std::move(admitted_), request_.fields);
   wanted_ = make_operation(run_->admitted, policy, rule_->name,
-                           make_input(request_, policy, owner_.params.service, run_->admitted));
-  wanted_.upstream = owner_.params.service;
+                           make_input(request_, policy, service(), run_->admitted));
+  wanted_.upstream = service();
+  wanted_.claim = terms_.claim;
+  wanted_.wait = terms_.wait;
+  wanted_.into_started = terms_.into_started;
   wanted_.answer_room = &run_->answer_room;
   wanted_.longest_answer = policy.max_answer_body;
   run_->id = wanted_.id;

@@ -15,11 +15,19 @@
 namespace onceguard::http {
 inline namespace v1 {
 
+/// What a claim has that no request says.
+struct arrival_terms {
+  std::string_view service{};  ///< empty: that of the route. It must outlive the lease
+  std::optional<claim_id> claim{};
+  std::optional<milliseconds> wait{};
+  bool into_started = false;
+};
+
 /// The middleware and the request must outlive it.
 class arriving_request {
  public:
-  arriving_request(const middleware_state& owner, const request& given)
-      : owner_(owner), request_(given) {}
+  arriving_request(const middleware_state& owner, const request& given, arrival_terms terms = {})
+      : owner_(owner), request_(given), terms_(terms) {}
   arriving_request(const arriving_request&) = delete;
   arriving_request& operator=(const arriving_request&) = delete;
 
@@ -30,6 +38,10 @@ class arriving_request {
   [[nodiscard]] std::optional<beginning> known();
   /// Takes the steps from the claim on. `caller` ends a wait for a running twin.
   boost::asio::awaitable<beginning> begin(std::stop_token caller);
+
+  // After begin() or known().
+  /// What the claim came to; of a refusal that came before it, nothing.
+  [[nodiscard]] const onceguard::outcome& claimed() const noexcept { return outcome_; }
 
   // After identify.
   [[nodiscard]] const exchange::state& run() const noexcept { return *run_; }
@@ -42,6 +54,7 @@ class arriving_request {
   step_end recall();
   boost::asio::awaitable<step_end> claim();
   boost::asio::awaitable<step_end> probe();
+  [[nodiscard]] std::string_view service() const;
   [[nodiscard]] bool may_run();
   boost::asio::awaitable<void> release();
 
@@ -52,6 +65,7 @@ class arriving_request {
   const middleware_state& owner_;
   flow way_;
   request request_;
+  const arrival_terms terms_;
   client_origin origin_;
   const ready_route* rule_ = nullptr;
   admission admitted_;

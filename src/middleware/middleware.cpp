@@ -85,7 +85,10 @@ result<middleware> middleware::make_over(guard* guard, middleware_params params)
     if (const auto fault = fault_of(rule, params, guard); !fault.empty()) {
       return refusal_of("route " + name + ": " + fault);
     }
-    routes.push_back({rule, std::move(name), std::make_unique<std::atomic<bool>>(false)});
+    const auto named = params.services.find(name);
+    auto service = named == params.services.end() ? params.service : named->second;
+    routes.push_back(
+        {rule, std::move(name), std::move(service), std::make_unique<std::atomic<bool>>(false)});
   }
   std::vector<address_block> trusted;
   for (const auto& text : params.trusted_proxies) {

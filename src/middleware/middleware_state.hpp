@@ -26,6 +26,7 @@ inline namespace v1 {
 struct ready_route {
   route rule;
   std::string name;                           ///< its host and path
+  std::string service;                        ///< the name that fingerprints know it by
   std::unique_ptr<std::atomic<bool>> hinted;  ///< whether the log has its hint about the scope
 };
 

@@ -38,7 +38,7 @@ void observed_request::compare(const admission& admitted, const std::optional<sc
   const bool with_key = admitted.kind == admission_kind::guard;
   const bool fits = arrived.body.size() <= policy.max_request_body;
   const auto print = [&](const scope_match& under) {
-    const auto input = make_input(arrived, policy, owner_.params.service, under);
+    const auto input = make_input(arrived, policy, rule_.service, under);
     return make_fingerprint(rule_of(policy), input).value;
   };
   seen_.with_key = with_key;

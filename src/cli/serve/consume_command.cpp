@@ -7,36 +7,20 @@
 
 #include "admin/worker_resources.hpp"
 #include "base/log.hpp"
-#include "base/stoppable_wait.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
+#include "cli/serve/opened_guard.hpp"
 #include "cli/serve/until_stopped.hpp"
-#include "config/stores.hpp"
 #include "consume/consume.hpp"
 
 namespace onceguard::cli {
 namespace {
 
-constexpr milliseconds store_retry{1'000};
-
-/// Opens the store, again and again until it opens or a stop is requested. Nullopt: the latter.
-result<std::optional<guard>> open_guard(const config::settings& settings,
-                                        const std::stop_token& stop) {
-  guard_params params;
-  params.store_timeout = settings.store.timeout;
-  params.engine.state_dir = settings.gateway.state_dir;
-  while (!stop.stop_requested()) {
-    auto store = config::open_store(settings);
-    if (!store) return store.error();
-    auto opened = guard::open(std::unique_ptr<onceguard::store>(std::move(*store)), params);
-    if (opened) return std::optional(std::move(*opened));
-    if (!opened.error().retryable()) return opened.error();
-    base::log(base::event::store_not_opened,
-              {{"store", settings.store.url.substr(0, settings.store.url.find(':'))},
-               {"why", opened.error().detail}});
-    base::wait_unless(stop, store_retry);
-  }
-  return std::optional<guard>();
+guard_params params_of(const config::settings& settings) {
+  guard_params out;
+  out.store_timeout = settings.store.timeout;
+  out.engine.state_dir = settings.gateway.state_dir;
+  return out;
 }
 
 /// All subscribers of the configuration, until one fails or a stop is requested.
@@ -126,7 +110,7 @@ class consumers {
 };
 
 int consume_until(const config::settings& settings, rounds& all, const std::stop_source& stop) {
-  auto records = open_guard(settings, stop.get_token());
+  auto records = open_guard(settings, params_of(settings), stop.get_token());
   if (!records) {
     base::log(base::event::start_failed, {{"why", records.error().detail}});
     return records.error().code == errc::invalid_argument ? exit_configuration : exit_store;

@@ -23,7 +23,6 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr mode_t socket_mode = S_IRUSR | S_IWUSR;
 constexpr std::chrono::milliseconds pause{100};
 
 tcp::endpoint as_tcp(const asio::generic::stream_protocol::endpoint& given) {
@@ -87,7 +86,7 @@ result<void> listener::find_endpoint(protocol::endpoint& out) {
   return {};
 }
 
-result<void> listener::listen(const base::server_address& address) {
+result<void> listener::listen(const base::server_address& address, mode_t mode) {
   bound_ = address;
   protocol::endpoint endpoint;
   if (auto found = find_endpoint(endpoint); !found) return found;
@@ -101,7 +100,7 @@ result<void> listener::listen(const base::server_address& address) {
     struct stat about {};
     const auto* path = bound_.socket_path.c_str();
     // Nobody can connect before listen().
-    if (::chmod(path, socket_mode) != 0 || ::stat(path, &about) != 0) {
+    if (::chmod(path, mode) != 0 || ::stat(path, &about) != 0) {
       ec = error_code(errno, boost::system::system_category());
       return failed("chmod");
     }

@@ -23,7 +23,8 @@ class listener {
   ~listener();  ///< removes the socket's file
 
   /// Begins to listen. errc::conflict: it can't listen there now; the error names the address.
-  [[nodiscard]] result<void> listen(const base::server_address& address);
+  /// `mode` is that of a Unix socket's file.
+  [[nodiscard]] result<void> listen(const base::server_address& address, mode_t mode = 0600);
   /// Takes over a socket that listens at this address already; its file stays when it is closed.
   [[nodiscard]] result<void> take(const base::server_address& address, int passed);
   /// Negative: it does not listen.

@@ -60,7 +60,7 @@ asio::awaitable<bool> served_connection::read_head() {
     const bool shaken = co_await begin_tls();
     if (!shaken) co_return false;
   }
-  arm(wheel_, reader_.idle() ? limits_.idle : limits_.request);
+  arm(wheel_, reader_.idle() ? idle_time() : limits_.request);
   const auto step = co_await advance();
   disarm();
   if (step == progress::error) co_await refuse(reader_.fault().status, reader_.fault().text);

@@ -45,6 +45,10 @@ class served_connection : private base::deadline {
  protected:
   /// The answer to what is no request, or too long a one; the connection ends behind it.
   [[nodiscard]] virtual std::string answer_to_fault(std::uint16_t status, std::string_view why) = 0;
+  /// How long it may be without a request.
+  [[nodiscard]] virtual std::chrono::milliseconds idle_time() const { return limits_.idle; }
+  /// Answers by answer_to_fault() before the whole request is read, and ends the connection.
+  boost::asio::awaitable<void> refuse(std::uint16_t status, std::string_view why);
   /// Whether another request may follow.
   [[nodiscard]] bool may_be_kept() const noexcept { return keep_; }
   [[nodiscard]] const served_limits& bounds() const noexcept { return limits_; }
@@ -54,7 +58,6 @@ class served_connection : private base::deadline {
   void expired() override;
   boost::asio::awaitable<bool> begin_tls();
   boost::asio::awaitable<http1::progress> advance();
-  boost::asio::awaitable<void> refuse(std::uint16_t status, std::string_view why);
   /// After an answer that was sent before the whole request had arrived: drops the rest, so that
   /// the client receives the answer.
   boost::asio::awaitable<void> linger();

@@ -1,0 +1,21 @@
+// The rules of the decision service, from the routes and policies of the configuration.
+#include "config/load.hpp"
+
+namespace onceguard::config {
+
+serve::serve_rules serve_rules_of(const settings& settings) {
+  serve::serve_rules out;
+  out.defaults = settings.defaults;
+  out.trusted_proxies = settings.gateway.trusted_proxies;
+  const auto& upstreams = settings.routing.upstreams;
+  if (!upstreams.empty()) out.service = upstreams.front().identity;
+  for (const auto& each : settings.routing.routes) {
+    out.routes.push_back(each);
+    if (each.upstream < upstreams.size()) {
+      out.services[each.host + each.path] = upstreams[each.upstream].identity;
+    }
+  }
+  return out;
+}
+
+}  // namespace onceguard::config

@@ -1,0 +1,281 @@
+#include "serve/connection.hpp"
+
+#include <boost/asio/buffer.hpp>
+
+#include "base/for_ever.hpp"
+
+namespace onceguard::serve {
+
+namespace asio = boost::asio;
+
+/// What the head of a request says.
+struct connection::call {
+  enum class kind : std::uint8_t { claim, settle, health, readiness };
+  kind what = kind::claim;
+  message_form form = message_form::json;  ///< of the request
+  message_form answer = message_form::json;
+  std::string operation;                   ///< settle
+  ending end = ending::complete;           ///< settle
+};
+
+namespace {
+
+constexpr std::string_view operations_path = "/v1/operations";
+constexpr std::size_t beside_body = 64u << 10;
+
+http1::served_limits limits_of(const connection_context& context) {
+  http1::served_limits out;
+  // A body in JSON takes a third more as base64.
+  const auto longest = context.service.rules()->longest_message;
+  out.body_size_max = longest + longest / 2 + beside_body;
+  out.idle = context.params.idle_timeout;
+  out.request = context.params.message_timeout;
+  out.write = context.params.write_timeout;
+  return out;
+}
+
+std::string_view title_of(std::uint16_t status) {
+  if (status == 413) return "The message is too large";
+  return status == 408 ? "The message came too slowly" : "The message is no HTTP request";
+}
+
+/// Counts a call for as long as it lives.
+class counted_call {
+ public:
+  explicit counted_call(std::atomic<std::size_t>& counter) : counter_(counter) { ++counter_; }
+  counted_call(const counted_call&) = delete;
+  counted_call& operator=(const counted_call&) = delete;
+  ~counted_call() { --counter_; }
+
+ private:
+  std::atomic<std::size_t>& counter_;
+};
+
+}  // namespace
+
+connection::connection(http1::stream_socket socket, asio::io_context& io,
+                       connection_context& context)
+    : served_connection(std::move(socket), io, limits_of(context)),
+      context_(context),
+      number_(context.service.operations().join()) {}
+
+connection::~connection() {
+  *alive_ = false;
+  context_.service.operations().leave(number_);
+}
+
+std::chrono::milliseconds connection::idle_time() const {
+  const bool holds = context_.service.operations().holds_any(number_);
+  return holds ? base::for_ever : bounds().idle;
+}
+
+asio::awaitable<void> connection::run() {
+  for (;;) {
+    const bool goes_on = co_await serve_one();
+    if (!goes_on) co_return;
+    reset();
+  }
+}
+
+std::optional<reply_message> connection::read_call(call& out) const {
+  const auto& given = head();
+  const auto& base = context_.service.problem_base();
+  if (const auto* accept = base::find_field(given.fields, "accept")) {
+    out.answer = form_accepted(accept->value);
+  }
+  const auto path = given.target.substr(0, given.target.find('?'));
+  const bool reads = given.method == "GET";
+  if (path == "/healthz" || path == "/readyz") {
+    out.what = path == "/healthz" ? call::kind::health : call::kind::readiness;
+    if (!reads) return service_problem(base, 405, "bad-request", "Wrong method", "GET only.",
+                                       milliseconds(-1));
+    return std::nullopt;
+  }
+  if (context_.authorise) {
+    if (auto refused = context_.authorise(given)) return refused;
+  }
+  if (!path.starts_with(operations_path)) return not_found(base, "There is no such path.");
+  auto rest = path.substr(operations_path.size());
+  if (!rest.empty()) {
+    const auto slash = rest.rfind('/');
+    const auto end = ending_of(rest.substr(slash + 1));
+    if (rest.front() != '/' || slash == 0 || !end) return not_found(base, "There is no such path.");
+    out.what = call::kind::settle;
+    out.operation = rest.substr(1, slash - 1);
+    out.end = *end;
+  }
+  if (given.method != "POST") {
+    return service_problem(base, 405, "bad-request", "Wrong method", "POST only.",
+                           milliseconds(-1));
+  }
+  const auto* type = base::find_field(given.fields, "content-type");
+  const bool empty = given.body == http1::body_kind::none;
+  const auto form = type == nullptr ? std::nullopt : form_of_content(type->value);
+  if (!form && !(empty && type == nullptr)) {
+    return bad_request(base, "Content-Type: expected application/json or " +
+                                 std::string(framed_type));
+  }
+  out.form = form.value_or(message_form::json);
+  if (empty) out.form = message_form::json;
+  return std::nullopt;
+}
+
+/// Claims leave half of the room for settles, which say what has happened.
+bool connection::take_room(byte_reservation& room, bool for_claim) {
+  const auto bytes = head().content_length.value_or(
+      head().body == http1::body_kind::none ? 0 : bounds().body_size_max);
+  const auto wanted = std::min<std::uint64_t>(bytes, bounds().body_size_max);
+  const auto left = for_claim ? context_.messages.bytes_max() / 2 : 0;
+  return room.grow_to(static_cast<std::size_t>(wanted), left);
+}
+
+asio::awaitable<bool> connection::serve_one() {
+  const bool arrived = co_await read_head();
+  if (!arrived) co_return false;
+  call what;
+  if (auto refused = read_call(what)) {
+    co_return co_await refuse_call(*std::move(refused), what.answer);
+  }
+  const counted_call counted(context_.calls);
+  byte_reservation room(context_.messages);
+  if (!take_room(room, what.what == call::kind::claim)) {
+    auto full = service_problem(context_.service.problem_base(), 503, "overloaded",
+                                "No capacity at the moment",
+                                "Nothing was done. Send the same call again.",
+                                milliseconds(1'000));
+    co_return co_await refuse_call(std::move(full), what.answer);
+  }
+  std::string body;
+  const bool whole = co_await read_body(body);
+  if (!whole) co_return false;
+  const bool goes_on = co_await carry_out(what, std::move(body));
+  co_return goes_on && may_be_kept();
+}
+
+asio::awaitable<bool> connection::carry_out(const call& what, std::string body) {
+  if (what.what == call::kind::health) co_return co_await send(health(), what.answer);
+  if (what.what == call::kind::readiness) co_return co_await send(readiness(), what.answer);
+  auto given = read_message(body, what.form);
+  body.clear();
+  body.shrink_to_fit();
+  const auto& base = context_.service.problem_base();
+  if (!given) co_return co_await send(bad_request(base, given.error().detail), what.answer);
+  if (what.what == call::kind::claim) {
+    auto taken = std::move(*given);
+    co_return co_await claim(what, std::move(taken));
+  }
+  auto read = read_settle(what.end, std::move(*given));
+  if (!read) co_return co_await send(bad_request(base, read.error().detail), what.answer);
+  auto wanted = std::move(*read);
+  const auto made = co_await context_.service.settle(what.operation, std::move(wanted));
+  co_return co_await send(made, what.answer);
+}
+
+asio::awaitable<bool> connection::claim(const call& what, message given) {
+  auto read = read_claim(std::move(given));
+  if (!read) {
+    const auto wrong = bad_request(context_.service.problem_base(), read.error().detail);
+    co_return co_await send(wrong, what.answer);
+  }
+  const auto watching = watch();
+  const caller from{number_, watching->get_token()};
+  auto wanted = std::move(*read);
+  const auto made = co_await context_.service.claim(std::move(wanted), from);
+  const bool gone = watching->stop_requested();
+  bool sent = false;
+  if (!gone) sent = co_await send(made.message, what.answer);
+  if (!sent && !made.operation.empty()) co_await context_.service.give_back(made.operation);
+  co_return sent;
+}
+
+std::shared_ptr<std::stop_source> connection::watch() {
+  auto out = std::make_shared<std::stop_source>();
+  auto notice = [this, alive = alive_,
+                 watched = std::weak_ptr(out)](const boost::system::error_code& failed) {
+    const auto waiting = watched.lock();
+    if (!*alive || failed || !waiting) return;
+    char next = 0;
+    boost::system::error_code none;
+    socket().non_blocking(true, none);
+    const auto got =
+        socket().receive(asio::buffer(&next, 1), asio::socket_base::message_peek, none);
+    // The next call may be there already.
+    if (got > 0 || none == asio::error::would_block) return;
+    waiting->request_stop();
+  };
+  socket().async_wait(asio::socket_base::wait_read, std::move(notice));
+  return out;
+}
+
+reply_message connection::health() const {
+  reply_message out;
+  out.object["status"] = "ok";
+  return out;
+}
+
+reply_message connection::readiness() const {
+  const auto store = context_.service.records().engine().health();
+  const bool ready = store.up && !context_.service.draining();
+  reply_message out;
+  out.status = ready ? 200 : 503;
+  out.object["status"] = ready ? "ready" : context_.service.draining() ? "draining" : "store-away";
+  if (!store.up && !store.why.empty()) out.object["why"] = store.why;
+  return out;
+}
+
+namespace {
+
+std::string message_of(const reply_message& made, message_form form, bool keep,
+                       std::string& body) {
+  body = encode(made, form);
+  std::string out;
+  http1::append_status_line(out, made.status);
+  const bool problem = made.status >= 400 && form == message_form::json;
+  http1::append_field(out, "Content-Type",
+                      problem                             ? "application/problem+json"
+                      : form == message_form::framed      ? framed_type
+                                                          : "application/json");
+  if (made.retry_after.count() >= 0) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(made.retry_after).count();
+    http1::append_field(out, "Retry-After", std::to_string(std::max<std::int64_t>(seconds, 1)));
+  }
+  if (!keep) http1::append_field(out, "Connection", "close");
+  http1::append_content_length(out, body.size());
+  http1::append_end_of_head(out);
+  return out;
+}
+
+}  // namespace
+
+asio::awaitable<bool> connection::send(const reply_message& made, message_form form) {
+  std::string body;
+  const auto head = message_of(made, form, may_be_kept(), body);
+  co_return co_await write(head, body, bounds().write);
+}
+
+/// Before the body was read: a short one is, so that the connection goes on.
+asio::awaitable<bool> connection::refuse_call(reply_message why, message_form form) {
+  const bool none = head().body == http1::body_kind::none;
+  if (none || head().content_length.value_or(beside_body + 1) <= beside_body) {
+    std::string dropped;
+    const bool whole = co_await read_body(dropped);
+    if (!whole) co_return false;
+    const bool sent = co_await send(why, form);
+    co_return sent && may_be_kept();
+  }
+  std::string body;
+  refusal_ = message_of(why, form, false, body) + body;
+  co_await refuse(why.status, {});
+  co_return false;
+}
+
+std::string connection::answer_to_fault(std::uint16_t status, std::string_view why) {
+  if (!refusal_.empty()) return std::exchange(refusal_, {});
+  const auto type = status == 413 ? "request-too-large" : "bad-request";
+  const auto made = service_problem(context_.service.problem_base(), status, type,
+                                    title_of(status), why, milliseconds(-1));
+  std::string body;
+  return message_of(made, message_form::json, false, body) + body;
+}
+
+}  // namespace onceguard::serve

@@ -1,0 +1,62 @@
+// A client's connection: one call after the other. What was claimed on it is renewed while it lives.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include <onceguard/byte_budget.hpp>
+
+#include "http1/server/served_connection.hpp"
+#include "serve/decisions.hpp"
+
+namespace onceguard::serve {
+
+/// Why a call is not taken, by its head; empty: it is.
+using authorisation = std::function<std::optional<reply_message>(const http1::head&)>;
+
+/// What connections share.
+struct connection_context {
+  decisions& service;
+  const serve_params& params;
+  authorisation authorise;  ///< null: who reaches the listener may call
+  byte_budget messages;     ///< what is read now
+  std::atomic<std::size_t> calls{0};  ///< that are carried out now
+};
+
+class connection final : public http1::served_connection {
+ public:
+  connection(http1::stream_socket socket, boost::asio::io_context& io,
+             connection_context& context);
+  ~connection() override;
+
+  /// Until the client leaves or is refused.
+  boost::asio::awaitable<void> run();
+
+ private:
+  struct call;
+
+  boost::asio::awaitable<bool> serve_one();
+  boost::asio::awaitable<bool> carry_out(const call& what, std::string body);
+  boost::asio::awaitable<bool> claim(const call& what, message given);
+  boost::asio::awaitable<bool> send(const reply_message& made, message_form form);
+  boost::asio::awaitable<bool> refuse_call(reply_message why, message_form form);
+  [[nodiscard]] std::optional<reply_message> read_call(call& out) const;
+  [[nodiscard]] bool take_room(byte_reservation& room, bool for_claim);
+  [[nodiscard]] reply_message health() const;
+  [[nodiscard]] reply_message readiness() const;
+  /// Until the returned stop source is gone: its stop is requested when the client leaves.
+  [[nodiscard]] std::shared_ptr<std::stop_source> watch();
+
+  [[nodiscard]] std::string answer_to_fault(std::uint16_t status, std::string_view why) override;
+  [[nodiscard]] std::chrono::milliseconds idle_time() const override;
+
+  connection_context& context_;
+  const connection_number number_;
+  std::string refusal_;  ///< what answer_to_fault() gives next
+  /// What a pending wait looks at.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace onceguard::serve

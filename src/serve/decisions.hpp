@@ -1,0 +1,91 @@
+// What clients ask, answered by the engine: claims, and how operations end.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <onceguard/guard.hpp>
+
+#include "http/problem.hpp"
+#include "serve/calls.hpp"
+#include "serve/operation_table.hpp"
+
+namespace onceguard::serve {
+
+/// Who asks.
+struct caller {
+  connection_number connection = 0;
+  std::stop_token gone;  ///< its connection has ended
+};
+
+/// An answer to a claim. Until it is written or given back, no other try of the claim is answered.
+struct claim_reply {
+  reply_message message;
+  std::string operation;  ///< that began by it; empty: none
+  claim_under_way under_way;
+};
+
+/// Thread-safe: each call on a loop that one thread runs.
+class decisions {
+ public:
+  /// `records` must outlive it.
+  decisions(guard& records, const serve_params& params);
+
+  [[nodiscard]] result<void> set_rules(serve_rules rules);
+  [[nodiscard]] rules_ptr rules() const;
+
+  boost::asio::awaitable<claim_reply> claim(claim_call call, caller from);
+  /// The answer did not reach its client: nothing has run.
+  boost::asio::awaitable<void> give_back(std::string operation);
+  boost::asio::awaitable<reply_message> settle(std::string id, settle_call call);
+
+  /// From now on nothing new is claimed.
+  void drain() noexcept { draining_ = true; }
+  [[nodiscard]] bool draining() const noexcept { return draining_; }
+  [[nodiscard]] operation_table& operations() noexcept { return held_; }
+  [[nodiscard]] guard& records() noexcept { return records_; }
+  [[nodiscard]] const std::string& problem_base() const noexcept { return problem_base_; }
+
+ private:
+  friend class claim_by_request;
+  friend class claim_by_parts;
+  friend class settle_attempt;
+
+  [[nodiscard]] boost::asio::awaitable<claim_reply> decide(const claim_call& call,
+                                                           const caller& from);
+  boost::asio::awaitable<result<operation_ptr>> resume(const operation_id& id);
+
+  guard& records_;
+  const std::string problem_base_;
+  operation_table held_;
+  std::atomic<bool> draining_{false};
+  mutable std::mutex mutex_;
+  rules_ptr rules_;  // under the mutex
+};
+
+// What the parts of it share.
+
+/// A problem document with a status of its own.
+[[nodiscard]] reply_message service_problem(const std::string& base, std::uint16_t status,
+                                            std::string_view type, std::string_view title,
+                                            std::string_view detail, milliseconds retry_after);
+[[nodiscard]] reply_message bad_request(const std::string& base, std::string_view detail);
+[[nodiscard]] reply_message not_found(const std::string& base, std::string_view detail);
+
+/// The verdict of an outcome without a lease.
+[[nodiscard]] std::string_view verdict_of(const outcome& outcome) noexcept;
+[[nodiscard]] std::string_view kept_text(answer_kept kept) noexcept;
+/// Adds `retry_after_ms`, where a later repeat makes sense.
+void put_retry(reply_message& out, const outcome& outcome);
+/// Of an operation by its parts: its stored answer, or the problem.
+void put_outcome(reply_message& out, const outcome& outcome, const std::string& base,
+                 const route_policy& policy);
+/// Fills in what the handler of a granted operation gets.
+void put_lease(reply_message& out, held_operation& held);
+[[nodiscard]] json headers_of(const header_list& headers);
+
+}  // namespace onceguard::serve

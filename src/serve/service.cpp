@@ -1,2 +1,0 @@
-// The decision service.
-#include "serve/params/serve_params.hpp"
