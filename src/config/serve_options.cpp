@@ -91,7 +91,9 @@ const row<settings> serve_table[]{
     {{.name = "max_lease",
       .kind = value_kind::duration,
       .fallback = "1h",
-      .text = "The longest `lease` that a claim may set itself. SIGHUP takes changes over.",
+      .text =
+          "The longest `lease`, and `upstream_timeout`, that a claim may set itself. SIGHUP takes "
+          "changes over.",
       .min = second,
       .max = day},
      assign<&settings::inlined, &inline_rules::max_lease>},

@@ -5,7 +5,13 @@ namespace onceguard::config {
 
 serve::serve_rules serve_rules_of(const settings& settings) {
   serve::serve_rules out;
-  out.defaults = settings.defaults;
+  out.defaults = *settings.operations->usual();
+  out.policies.by_name = [all = settings.operations](std::string_view name) {
+    return all->find(name);
+  };
+  out.policies.from_object = [all = settings.operations](std::string_view object) {
+    return all->read(object);
+  };
   out.trusted_proxies = settings.gateway.trusted_proxies;
   const auto& upstreams = settings.routing.upstreams;
   if (!upstreams.empty()) out.service = upstreams.front().identity;

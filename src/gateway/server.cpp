@@ -117,6 +117,7 @@ struct server::state {
   std::size_t turn = 0;  // of the threads, to take a connection
   std::vector<std::thread> running;
   std::atomic<bool> drain_begun{false};
+  std::function<bool()> others_ended = [] { return true; };
   bool handed_over = false;  // from the begin of the drain on
   endpoint local;
 };
@@ -249,7 +250,10 @@ asio::awaitable<void> server::state::finish() {
       handed_over ? patient_end : std::min(uploads_end, begun + std::chrono::seconds(1));
   if (handed_over) shared.idle_end = patient_end;
   end_reading();
-  while ((shared.connections != 0 || shared.engine.pending() != 0) && base::boot_now() < end) {
+  const auto busy = [this] {
+    return shared.connections != 0 || shared.engine.pending() != 0 || !others_ended();
+  };
+  while (busy() && base::boot_now() < end) {
     if (base::boot_now() >= requests_end && !shared.requests_end.exchange(true)) end_reading();
     if (base::boot_now() >= uploads_end) {
       shared.uploads_end = true;
@@ -326,6 +330,10 @@ endpoint server::local() const { return state_->local; }
 audit_log* server::audit() const noexcept { return state_->shared.open_audit; }
 
 onceguard::engine& server::engine() noexcept { return state_->shared.engine; }
+
+byte_budget& server::budget() noexcept { return state_->shared.budget; }
+
+void server::end_after(std::function<bool()> ended) { state_->others_ended = std::move(ended); }
 
 gateway_load server::load() const noexcept {
   const auto& shared = state_->shared;

@@ -2,10 +2,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <onceguard/byte_budget.hpp>
 #include <onceguard/engine.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
@@ -54,6 +56,11 @@ class server {
   /// What guarding would have done on routes that only observe.
   [[nodiscard]] const observing::observation& observed() const;
   [[nodiscard]] onceguard::engine& engine() noexcept;
+  /// What waits for the store shares it.
+  [[nodiscard]] byte_budget& budget() noexcept;
+  /// Another front door uses the engine: a drain ends no sooner than `ended` says so, or its time
+  /// is over. Before start().
+  void end_after(std::function<bool()> ended);
   [[nodiscard]] gateway_load load() const noexcept;
   /// The audit log, from the end of start() on; null before.
   [[nodiscard]] audit_log* audit() const noexcept;

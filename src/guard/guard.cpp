@@ -58,10 +58,10 @@ claim_result refused(error why) {
 struct guard::state {
   state(std::unique_ptr<store> opened, guard_params given)
       : params(std::move(given)),
-        own(std::make_unique<owned>(std::move(opened), params)),
-        records(*own->records),
-        budget(own->budget),
-        engine(own->engine),
+        sole(std::make_unique<owned>(std::move(opened), params)),
+        records(*sole->records),
+        budget(sole->budget),
+        engine(sole->engine),
         forks_before(watched_forks()),
         keep_running(asio::make_work_guard(io)) {}
 
@@ -74,13 +74,13 @@ struct guard::state {
         keep_running(asio::make_work_guard(io)) {}
 
   void start() {
-    if (own) engine.start(io);
+    if (sole) engine.start(io);
     loop = std::thread([this] { io.run(); });
   }
 
   ~state() {
     if (!loop.joinable()) return;
-    if (own) end_engine();
+    if (sole) end_engine();
     keep_running.reset();
     io.stop();
     loop.join();
@@ -206,7 +206,7 @@ struct guard::state {
   };
 
   const guard_params params;
-  const std::unique_ptr<owned> own;  // null: another one's engine
+  const std::unique_ptr<owned> sole;  // null: another one's engine
   store& records;
   byte_budget& budget;
   onceguard::engine& engine;

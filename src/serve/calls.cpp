@@ -23,9 +23,8 @@ request_call read_request(json& object, std::optional<std::string>& framed, std:
   out.method = in.text("method", true);
   if (!base::is_token(out.method)) in.refuse("method", "expected a method, such as \"POST\"");
   out.target = in.latin("target", true);
-  const bool is_path = out.target.starts_with('/') &&
-                       out.target.find_first_of(std::string_view(" \t\r\n\0#\\", 7)) ==
-                           std::string::npos;
+  const bool is_path = out.target.starts_with('/') && out.target.find_first_of(std::string_view(
+                                                          " \t\r\n\0#\\", 7)) == std::string::npos;
   if (!is_path) in.refuse("target", "expected a path, and a query, without scheme and host");
   out.headers = in.headers();
   out.body = in.body(framed).value_or(std::string());
@@ -87,8 +86,7 @@ result<claim_call> read_claim(message given) {
   std::string fault;
   member_reader in(given.object, {},
                    {"request", "scope", "scope_kind", "key", "fingerprint", "fingerprint_base64",
-                    "method", "path", "policy", "service", "claim", "wait_ms", "renew",
-                    "dispatch"},
+                    "method", "path", "policy", "service", "claim", "wait_ms", "renew", "dispatch"},
                    fault);
   claim_call out;
   if (auto* const object = in.get("request", json::value_t::object)) {

@@ -23,11 +23,11 @@ struct request_call {
 };
 
 struct claim_call {
-  std::optional<request_call> request;        ///< one of these two
+  std::optional<request_call> request;  ///< one of these two
   std::optional<onceguard::request> parts;
-  std::string policy;                         ///< a name, or the text of an object; empty: none
+  std::string policy;  ///< a name, or the text of an object; empty: none
   bool policy_is_object = false;
-  std::string service;                        ///< empty: that of the route
+  std::string service;  ///< empty: that of the route
   std::optional<claim_id> claim;
   std::optional<milliseconds> wait;
   bool renewed_by_client = false;

@@ -22,7 +22,7 @@ asio::awaitable<claim_reply> claim_by_parts::run() {
   auto policy = held_->rules->policy(kind(), call_.policy);
   if (!policy) {
     claim_reply out;
-    out.message = bad_request(owner_.problem_base(), "policy: " + policy.error().detail);
+    out.message = bad_request(owner_.problem_base(), policy.error().detail);
     co_return out;
   }
   held_->policy = std::move(*policy);

@@ -15,8 +15,12 @@ asio::awaitable<claim_reply> claim_by_request::run() {
   std::vector<field> fields;
   fields.reserve(given.headers.size());
   for (const auto& [name, value] : given.headers) fields.push_back({name, value});
-  const http::request request{given.method,         given.target, fields,
-                              given.client_address, given.body,   given.client_certificate,
+  const http::request request{given.method,
+                              given.target,
+                              fields,
+                              given.client_address,
+                              given.body,
+                              given.client_certificate,
                               given.credential_verified};
   const http::arrival_terms terms{held_->service, call_.claim, call_.wait, call_.into_started};
   http::arriving_request arrived(held_->rules->routes.state(), request, terms);
@@ -105,9 +109,9 @@ asio::awaitable<claim_reply> take_in(decisions& owner, operation_ptr held, const
     static_cast<void>(co_await lease->settle(std::move(terms)));
   }
   out.operation.clear();
-  out.message = service_problem(owner.problem_base(), 503, "overloaded",
-                                "No capacity at the moment", "Nothing is claimed.",
-                                milliseconds(1'000));
+  out.message =
+      service_problem(owner.problem_base(), 503, "overloaded", "No capacity at the moment",
+                      "Nothing is claimed.", milliseconds(1'000));
   co_return out;
 }
 

@@ -10,12 +10,12 @@ namespace asio = boost::asio;
 
 /// What the head of a request says.
 struct connection::call {
-  enum class kind : std::uint8_t { claim, settle, health, readiness };
+  enum class kind : std::uint8_t { claim, settle, health, readiness, description };
   kind what = kind::claim;
   message_form form = message_form::json;  ///< of the request
   message_form answer = message_form::json;
-  std::string operation;                   ///< settle
-  ending end = ending::complete;           ///< settle
+  std::string operation;          ///< settle
+  ending end = ending::complete;  ///< settle
 };
 
 namespace {
@@ -39,6 +39,11 @@ std::string_view title_of(std::uint16_t status) {
   return status == 408 ? "The message came too slowly" : "The message is no HTTP request";
 }
 
+reply_message only_by(const std::string& base, std::string_view method) {
+  return service_problem(base, 405, "bad-request", "This path has another method",
+                         std::string(method) + " only.", milliseconds(-1));
+}
+
 /// Counts a call for as long as it lives.
 class counted_call {
  public:
@@ -54,8 +59,8 @@ class counted_call {
 }  // namespace
 
 connection::connection(http1::stream_socket socket, asio::io_context& io,
-                       connection_context& context)
-    : served_connection(std::move(socket), io, limits_of(context)),
+                       connection_context& context, const tls::context& settings)
+    : served_connection(std::move(socket), io, limits_of(context), settings),
       context_(context),
       number_(context.service.operations().join()) {}
 
@@ -87,12 +92,14 @@ std::optional<reply_message> connection::read_call(call& out) const {
   const bool reads = given.method == "GET";
   if (path == "/healthz" || path == "/readyz") {
     out.what = path == "/healthz" ? call::kind::health : call::kind::readiness;
-    if (!reads) return service_problem(base, 405, "bad-request", "Wrong method", "GET only.",
-                                       milliseconds(-1));
+    if (!reads) return only_by(base, "GET");
     return std::nullopt;
   }
-  if (context_.authorise) {
-    if (auto refused = context_.authorise(given)) return refused;
+  if (auto refused = context_.access.refusal(given)) return refused;
+  if (path == "/v1/openapi.json") {
+    out.what = call::kind::description;
+    if (!reads) return only_by(base, "GET");
+    return std::nullopt;
   }
   if (!path.starts_with(operations_path)) return not_found(base, "There is no such path.");
   auto rest = path.substr(operations_path.size());
@@ -105,15 +112,14 @@ std::optional<reply_message> connection::read_call(call& out) const {
     out.end = *end;
   }
   if (given.method != "POST") {
-    return service_problem(base, 405, "bad-request", "Wrong method", "POST only.",
-                           milliseconds(-1));
+    return only_by(base, "POST");
   }
   const auto* type = base::find_field(given.fields, "content-type");
   const bool empty = given.body == http1::body_kind::none;
   const auto form = type == nullptr ? std::nullopt : form_of_content(type->value);
   if (!form && !(empty && type == nullptr)) {
-    return bad_request(base, "Content-Type: expected application/json or " +
-                                 std::string(framed_type));
+    return bad_request(base,
+                       "Content-Type: expected application/json or " + std::string(framed_type));
   }
   out.form = form.value_or(message_form::json);
   if (empty) out.form = message_form::json;
@@ -141,20 +147,22 @@ asio::awaitable<bool> connection::serve_one() {
   if (!take_room(room, what.what == call::kind::claim)) {
     auto full = service_problem(context_.service.problem_base(), 503, "overloaded",
                                 "No capacity at the moment",
-                                "Nothing was done. Send the same call again.",
-                                milliseconds(1'000));
+                                "Nothing was done. Send the same call again.", milliseconds(1'000));
     co_return co_await refuse_call(std::move(full), what.answer);
   }
   std::string body;
   const bool whole = co_await read_body(body);
   if (!whole) co_return false;
   const bool goes_on = co_await carry_out(what, std::move(body));
-  co_return goes_on && may_be_kept();
+  co_return goes_on&& may_be_kept();
 }
 
 asio::awaitable<bool> connection::carry_out(const call& what, std::string body) {
   if (what.what == call::kind::health) co_return co_await send(health(), what.answer);
   if (what.what == call::kind::readiness) co_return co_await send(readiness(), what.answer);
+  if (what.what == call::kind::description) {
+    co_return co_await describe();
+  }
   auto given = read_message(body, what.form);
   body.clear();
   body.shrink_to_fit();
@@ -194,14 +202,7 @@ std::shared_ptr<std::stop_source> connection::watch() {
                  watched = std::weak_ptr(out)](const boost::system::error_code& failed) {
     const auto waiting = watched.lock();
     if (!*alive || failed || !waiting) return;
-    char next = 0;
-    boost::system::error_code none;
-    socket().non_blocking(true, none);
-    const auto got =
-        socket().receive(asio::buffer(&next, 1), asio::socket_base::message_peek, none);
-    // The next call may be there already.
-    if (got > 0 || none == asio::error::would_block) return;
-    waiting->request_stop();
+    if (peer_has_left()) waiting->request_stop();
   };
   socket().async_wait(asio::socket_base::wait_read, std::move(notice));
   return out;
@@ -225,16 +226,16 @@ reply_message connection::readiness() const {
 
 namespace {
 
-std::string message_of(const reply_message& made, message_form form, bool keep,
-                       std::string& body) {
+std::string message_of(const reply_message& made, message_form form, bool keep, std::string& body) {
   body = encode(made, form);
   std::string out;
   http1::append_status_line(out, made.status);
-  const bool problem = made.status >= 400 && form == message_form::json;
+  if (made.status == 401) http1::append_field(out, "WWW-Authenticate", "Bearer");
+  const bool problem = made.object.contains("type") && form == message_form::json;
   http1::append_field(out, "Content-Type",
-                      problem                             ? "application/problem+json"
-                      : form == message_form::framed      ? framed_type
-                                                          : "application/json");
+                      problem                        ? "application/problem+json"
+                      : form == message_form::framed ? framed_type
+                                                     : "application/json");
   if (made.retry_after.count() >= 0) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(made.retry_after).count();
     http1::append_field(out, "Retry-After", std::to_string(std::max<std::int64_t>(seconds, 1)));
@@ -253,6 +254,16 @@ asio::awaitable<bool> connection::send(const reply_message& made, message_form f
   co_return co_await write(head, body, bounds().write);
 }
 
+asio::awaitable<bool> connection::describe() {
+  std::string out;
+  http1::append_status_line(out, 200);
+  http1::append_field(out, "Content-Type", "application/json");
+  if (!may_be_kept()) http1::append_field(out, "Connection", "close");
+  http1::append_content_length(out, openapi_document().size());
+  http1::append_end_of_head(out);
+  co_return co_await write(out, openapi_document(), bounds().write);
+}
+
 /// Before the body was read: a short one is, so that the connection goes on.
 asio::awaitable<bool> connection::refuse_call(reply_message why, message_form form) {
   const bool none = head().body == http1::body_kind::none;
@@ -261,7 +272,7 @@ asio::awaitable<bool> connection::refuse_call(reply_message why, message_form fo
     const bool whole = co_await read_body(dropped);
     if (!whole) co_return false;
     const bool sent = co_await send(why, form);
-    co_return sent && may_be_kept();
+    co_return sent&& may_be_kept();
   }
   std::string body;
   refusal_ = message_of(why, form, false, body) + body;
@@ -272,8 +283,8 @@ asio::awaitable<bool> connection::refuse_call(reply_message why, message_form fo
 std::string connection::answer_to_fault(std::uint16_t status, std::string_view why) {
   if (!refusal_.empty()) return std::exchange(refusal_, {});
   const auto type = status == 413 ? "request-too-large" : "bad-request";
-  const auto made = service_problem(context_.service.problem_base(), status, type,
-                                    title_of(status), why, milliseconds(-1));
+  const auto made = service_problem(context_.service.problem_base(), status, type, title_of(status),
+                                    why, milliseconds(-1));
   std::string body;
   return message_of(made, message_form::json, false, body) + body;
 }

@@ -1,6 +1,6 @@
-// A client's connection: one call after the other. What was claimed on it is renewed while it lives.
+// A client's connection: one call after the other. What was claimed on it is renewed while it
+// lives.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -9,26 +9,28 @@
 #include <onceguard/byte_budget.hpp>
 
 #include "http1/server/served_connection.hpp"
+#include "serve/client_access.hpp"
 #include "serve/decisions.hpp"
 
 namespace onceguard::serve {
-
-/// Why a call is not taken, by its head; empty: it is.
-using authorisation = std::function<std::optional<reply_message>(const http1::head&)>;
 
 /// What connections share.
 struct connection_context {
   decisions& service;
   const serve_params& params;
-  authorisation authorise;  ///< null: who reaches the listener may call
-  byte_budget messages;     ///< what is read now
+  const client_access& access;
+  byte_budget messages;               ///< what is read now
   std::atomic<std::size_t> calls{0};  ///< that are carried out now
 };
 
+/// src/serve/openapi.json, which is compiled in.
+[[nodiscard]] std::string_view openapi_document() noexcept;
+
 class connection final : public http1::served_connection {
  public:
-  connection(http1::stream_socket socket, boost::asio::io_context& io,
-             connection_context& context);
+  /// `settings` null: in the clear.
+  connection(http1::stream_socket socket, boost::asio::io_context& io, connection_context& context,
+             const tls::context& settings);
   ~connection() override;
 
   /// Until the client leaves or is refused.
@@ -40,6 +42,7 @@ class connection final : public http1::served_connection {
   boost::asio::awaitable<bool> serve_one();
   boost::asio::awaitable<bool> carry_out(const call& what, std::string body);
   boost::asio::awaitable<bool> claim(const call& what, message given);
+  boost::asio::awaitable<bool> describe();
   boost::asio::awaitable<bool> send(const reply_message& made, message_form form);
   boost::asio::awaitable<bool> refuse_call(reply_message why, message_form form);
   [[nodiscard]] std::optional<reply_message> read_call(call& out) const;

@@ -44,8 +44,7 @@ result<rules_ptr> live_rules::make(guard& records, serve_rules given,
       live_rules{std::move(given), std::move(defaults), longest, std::move(*made)}));
 }
 
-const http::ready_route* live_rules::route(std::string_view name,
-                                           std::string_view method) const {
+const http::ready_route* live_rules::route(std::string_view name, std::string_view method) const {
   for (const auto& each : routes.state().table.entries()) {
     const auto& methods = each.rule.method;
     const bool fits = methods.empty() || std::ranges::find(methods, method) != methods.end();
@@ -57,14 +56,16 @@ const http::ready_route* live_rules::route(std::string_view name,
 result<policy_ptr> live_rules::policy(rules_kind kind, std::string_view rules) const {
   result<policy_ptr> out = defaults;
   if (kind == rules_kind::policy) {
-    if (!given.policies.by_name) return wrong_rules("there is no policy " + std::string(rules));
+    if (!given.policies.by_name)
+      return wrong_rules("policy: there is no policy " + std::string(rules));
     out = given.policies.by_name(rules);
   } else if (kind == rules_kind::object) {
-    if (!given.policies.from_object) return wrong_rules("no options are allowed here: name a policy");
+    if (!given.policies.from_object)
+      return wrong_rules("policy: no options are allowed here: name a policy");
     out = given.policies.from_object(rules);
   }
   if (!out) return out;
-  if (const auto fault = fault_of(**out); !fault.empty()) return wrong_rules(fault);
+  if (const auto fault = fault_of(**out); !fault.empty()) return wrong_rules("policy: " + fault);
   return out;
 }
 

@@ -99,10 +99,11 @@ std::optional<std::string> member_reader::body(std::optional<std::string>& frame
 void member_reader::read_header(const json& each, std::size_t index, header_list& out) {
   const auto name = "headers[" + std::to_string(index) + "]";
   const auto wrong = [&](std::string_view why) {
-    if (fault_.empty()) fault_ = (where_.empty() ? name : where_ + "." + name) + ": " + std::string(why);
+    if (fault_.empty())
+      fault_ = (where_.empty() ? name : where_ + "." + name) + ": " + std::string(why);
   };
-  const bool pair = each.is_array() && each.size() == 2 && each[0].is_string() &&
-                    each[1].is_string();
+  const bool pair =
+      each.is_array() && each.size() == 2 && each[0].is_string() && each[1].is_string();
   if (!pair) return wrong("expected a pair of texts, name and value");
   const auto& field = each[0].get_ref<const std::string&>();
   if (!base::is_token(field)) return wrong("the name is none of a header field");

@@ -22,8 +22,8 @@ result<json> parse(std::string_view text) {
   std::size_t values = 0;
   const auto count = [&values](int depth, json::parse_event_t event, json&) {
     if (depth > depth_max) throw too_much{"the JSON is nested too deep"};
-    const bool begins = event != json::parse_event_t::object_end &&
-                        event != json::parse_event_t::array_end;
+    const bool begins =
+        event != json::parse_event_t::object_end && event != json::parse_event_t::array_end;
     if (begins && ++values > values_max) throw too_much{"the JSON has too many values"};
     return true;
   };

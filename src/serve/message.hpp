@@ -44,9 +44,9 @@ struct message {
 struct reply_message {
   std::uint16_t status = 200;
   json object = json::object();
-  std::string body_of;               ///< the member that `body` belongs to; empty: there is no body
-  std::optional<std::string> body;   ///< bytes
-  milliseconds retry_after{-1};      ///< the field Retry-After; negative: none
+  std::string body_of;              ///< the member that `body` belongs to; empty: there is no body
+  std::optional<std::string> body;  ///< bytes
+  milliseconds retry_after{-1};     ///< the field Retry-After; negative: none
 };
 
 /// The answer as members: {"status", "headers"}.

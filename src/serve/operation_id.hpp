@@ -19,10 +19,10 @@ enum class rules_kind : char {
 
 struct operation_id {
   record_id record{};
-  lease held;          ///< its token and claim id
-  std::string mark;    ///< print_mark of its subject
+  lease held;        ///< its token and claim id
+  std::string mark;  ///< print_mark of its subject
   rules_kind kind = rules_kind::defaults;
-  std::string rules;   ///< as `kind` says
+  std::string rules;  ///< as `kind` says
 
   /// Letters, digits, "-" and "_".
   [[nodiscard]] std::string text() const;

@@ -14,6 +14,8 @@
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "http1/server/listener.hpp"
+#include "serve/client_access.hpp"
+#include "tls/listener_tls.hpp"
 
 namespace onceguard::serve {
 
@@ -31,8 +33,9 @@ constexpr milliseconds look_interval{100};
 class io_thread {
  public:
   void serve(http1::stream_socket::native_handle_type number, int family,
-             connection_context& context, std::atomic<std::size_t>& connections) {
-    asio::post(io, [this, number, family, &context, &connections] {
+             connection_context& context, std::atomic<std::size_t>& connections,
+             tls::context settings) {
+    asio::post(io, [this, number, family, &context, &connections, settings = std::move(settings)] {
       http1::stream_socket socket(io);
       boost::system::error_code failed;
       socket.assign(asio::generic::stream_protocol(family, 0), number, failed);
@@ -40,7 +43,7 @@ class io_thread {
         --connections;
         return;
       }
-      auto made = std::make_unique<connection>(std::move(socket), io, context);
+      auto made = std::make_unique<connection>(std::move(socket), io, context, settings);
       asio::co_spawn(io, run(std::move(made)), [&connections](std::exception_ptr thrown) {
         --connections;
         if (thrown) log_fault(thrown);
@@ -56,9 +59,7 @@ class io_thread {
   std::thread thread;
 
  private:
-  static asio::awaitable<void> run(std::unique_ptr<connection> served) {
-    co_await served->run();
-  }
+  static asio::awaitable<void> run(std::unique_ptr<connection> served) { co_await served->run(); }
 
   static void log_fault(std::exception_ptr thrown) {
     try {
@@ -76,10 +77,12 @@ class io_thread {
 }  // namespace
 
 struct server::state {
-  state(guard& records, serve_params given, authorisation authorise)
+  state(guard& records, serve_params given)
       : params(std::move(given)),
+        certificates({params.tls_certificate, params.tls_key, params.tls_client_ca}),
+        access(params),
         service(records, params),
-        context{service, params, std::move(authorise), byte_budget(params.max_messages)} {}
+        context{service, params, access, byte_budget(params.max_messages)} {}
 
   void take(http1::stream_socket socket) {
     if (connections.load() >= params.max_connections) {
@@ -95,7 +98,7 @@ struct server::state {
     if (failed) return;
     ++connections;
     auto& next = *threads[turn++ % threads.size()];
-    next.serve(number, family, context, connections);
+    next.serve(number, family, context, connections, certificates.latest());
   }
 
   asio::awaitable<void> look_after() {
@@ -118,6 +121,8 @@ struct server::state {
   }
 
   const serve_params params;
+  tls::listener_tls certificates;
+  client_access access;
   decisions service;
   connection_context context;
   std::atomic<std::size_t> connections{0};
@@ -131,8 +136,8 @@ struct server::state {
   http1::listener listening{accepting};
 };
 
-server::server(guard& records, const serve_params& params, authorisation authorise)
-    : state_(std::make_unique<state>(records, params, std::move(authorise))) {}
+server::server(guard& records, const serve_params& params)
+    : state_(std::make_unique<state>(records, params)) {}
 
 server::~server() {
   stop();
@@ -140,12 +145,24 @@ server::~server() {
 }
 
 result<void> server::set_rules(serve_rules rules) {
-  return state_->service.set_rules(std::move(rules));
+  auto& self = *state_;
+  auto tokens = self.access.read();
+  if (!tokens) return tokens.error();
+  if (auto set = self.service.set_rules(std::move(rules)); !set) return set;
+  self.access.set(*std::move(tokens));
+  if (!self.threads.empty()) self.certificates.reread();
+  return {};
 }
 
-result<void> server::start() {
+result<void> server::start(int passed) {
   auto& self = *state_;
-  if (auto listening = self.listening.listen(self.params.listen, self.params.mode); !listening) {
+  if (const auto read = self.certificates.read(); !read) {
+    return error(read.error().code, "[serve] tls_certificate: " + read.error().detail);
+  }
+  const auto& address = self.params.listen;
+  if (auto listening = passed < 0 ? self.listening.listen(address, self.params.mode)
+                                  : self.listening.take(address, passed);
+      !listening) {
     return error(listening.error().code, "[serve] listen: " + listening.error().detail);
   }
   const auto cores = std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
@@ -154,15 +171,22 @@ result<void> server::start() {
     auto& made = *self.threads.emplace_back(std::make_unique<io_thread>());
     made.begin();
   }
-  auto accepting = self.listening.accept(
-      [&self](http1::stream_socket socket) { self.take(std::move(socket)); },
-      [](const std::string& why) {
-        base::log(base::event::accept_failed, {{"why", why}});
-      });
+  auto accepting =
+      self.listening.accept([&self](http1::stream_socket socket) { self.take(std::move(socket)); },
+                            [](const std::string& why) {
+                              base::log(base::event::accept_failed, {{"why", why}});
+                            });
   spawn_background(self.accepting, "accept clients", std::move(accepting));
   spawn_background(self.accepting, "look after operations", self.look_after());
   self.acceptor = std::thread([&self] { self.accepting.run(); });
   return {};
+}
+
+int server::socket() const { return state_->listening.number(); }
+
+void server::hand_over() {
+  asio::post(state_->accepting, [self = state_.get()] { self->listening.hand_over(); });
+  drain();
 }
 
 base::server_address server::local() const { return state_->listening.local(); }

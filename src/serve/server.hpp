@@ -24,17 +24,24 @@ struct server_load {
 /// Thread-safe, but start() and the destructor.
 class server {
  public:
-  /// `records` must outlive it. `authorise` may be null.
-  server(guard& records, const serve_params& params, authorisation authorise);
+  /// `records` must outlive it.
+  server(guard& records, const serve_params& params);
   ~server();
 
-  /// errc::invalid_argument: what is wrong with them; those before stay.
+  /// Before start(), and at each reload: takes the rules, and reads tokens and certificates anew.
+  /// errc::invalid_argument: what is wrong with the rules or the tokens; those before stay. Of
+  /// certificates that can't be used the log is told.
   [[nodiscard]] result<void> set_rules(serve_rules rules);
-  /// After set_rules. errc::conflict: it can't listen there now.
-  [[nodiscard]] result<void> start();
+  /// errc::invalid_argument: what is wrong with the certificates. errc::conflict: it can't listen
+  /// there now. `passed`: a socket that listens there already; negative: none.
+  [[nodiscard]] result<void> start(int passed = -1);
+  /// The number of the listening socket, for a successor.
+  [[nodiscard]] int socket() const;
   [[nodiscard]] base::server_address local() const;
   /// No new claims; ends when no operation runs any more, or after params.drain.
   void drain();
+  /// The same, while another process takes the connections: they stay in the socket's queue.
+  void hand_over();
   [[nodiscard]] bool draining() const;
   /// Ends at once.
   void stop();

@@ -122,11 +122,10 @@ void put_lease(reply_message& out, held_operation& held) {
     out.object["answer_limit"] = held.exchange->answer_limit();
     return;
   }
-  out.object["headers"] =
-      headers_of({{"Onceguard-Scope", base::to_hex(lease->about().scope)},
-                  {"Onceguard-Attempt", std::to_string(lease->lease().attempt)},
-                  {"Onceguard-Token", std::to_string(lease->lease().token)},
-                  {"Onceguard-Lease", lease->text()}});
+  out.object["headers"] = headers_of({{"Onceguard-Scope", base::to_hex(lease->about().scope)},
+                                      {"Onceguard-Attempt", std::to_string(lease->lease().attempt)},
+                                      {"Onceguard-Token", std::to_string(lease->lease().token)},
+                                      {"Onceguard-Lease", lease->text()}});
   out.object["answer_limit"] = held.policy->max_answer_body;
 }
 

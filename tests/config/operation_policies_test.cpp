@@ -144,6 +144,8 @@ TEST(inline_policy, names_the_member_that_is_wrong) {
   const auto read = read_policies(payments);
   const std::pair<std::string_view, std::string_view> cases[]{
       {R"({"lease": "61s"})", "policy.lease: at most 1m, the max_lease of [serve]"},
+      {R"({"upstream_timeout": "61s"})",
+       "policy.upstream_timeout: at most 1m, the max_lease of [serve]"},
       {R"({"retention": "6d"})", "policy.retention: at most 5d, the max_retention of [serve]"},
       {R"({"lease": 40})", "policy.lease: expected a duration from 1s to 1d, got the number 40"},
       {R"({"lease": "1ms"})", "policy.lease: expected a duration from 1s to 1d, got \"1ms\""},

@@ -1,6 +1,5 @@
 """`onceguard serve` as a client in any language has it: HTTP over a Unix socket, TCP or TLS."""
 
-import base64
 import contextlib
 import http.client
 import json
@@ -74,7 +73,8 @@ class Client:
     def ask(self, method, path, body=None, fields=()):
         """`body`: a value for JSON, or bytes for what `fields` say."""
         if body is not None and not isinstance(body, bytes):
-            body, fields = json.dumps(body).encode(), [("Content-Type", "application/json"), *fields]
+            body = json.dumps(body).encode()
+            fields = [("Content-Type", "application/json"), *fields]
         self.send(method, path, body or b"", fields)
         return self.read(method)
 
@@ -183,9 +183,11 @@ def framed(members, body):
     return json.dumps(members).encode() + b"\n" + body
 
 
+def busy(client, calls=60):
+    """Keeps the service busy for a moment, in which what was sent to it before has arrived."""
+    for _ in range(calls):
+        assert client.ask("GET", "/healthz").status == 200
+
+
 def fresh():
     return uuid.uuid4().hex
-
-
-def base64_of(body):
-    return base64.b64encode(body).decode()

@@ -4,7 +4,7 @@ import re
 
 KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enum", "pattern",
          "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "nullable",
-         "format", "default", "description", "$ref"}
+         "format", "default", "description", "$ref", "oneOf", "discriminator"}
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -14,6 +14,8 @@ def faults(value, schema, document, path="$"):
     assert set(schema) <= KNOWN, f"{path}: unknown words {set(schema) - KNOWN}"
     if "$ref" in schema:
         return faults(value, resolve(schema, document), document, path)
+    if "oneOf" in schema:
+        return _choice_faults(value, schema, document, path)
     if value is None and schema.get("nullable"):
         return []
     kind = TYPES[schema["type"]]
@@ -32,6 +34,32 @@ def faults(value, schema, document, path="$"):
         for index, item in enumerate(value):
             found += faults(item, schema["items"], document, f"{path}[{index}]")
     return found
+
+
+def _choice_faults(value, schema, document, path):
+    """By the discriminator, if there is one: what another kind would have said helps nobody."""
+    if "discriminator" in schema:
+        name = schema["discriminator"]["propertyName"]
+        known = schema["discriminator"]["mapping"]
+        kind = value.get(name) if isinstance(value, dict) else None
+        if kind not in known:
+            return [f"{path}: {name} is {kind!r}, none of {sorted(known)}"]
+        return faults(value, {"$ref": known[kind]}, document, path)
+    tried = [faults(value, one, document, path) for one in schema["oneOf"]]
+    return [] if [] in tried else tried[0]
+
+
+def closed(schema):
+    """The schema, with every object that does not allow further members closed: a document of which
+    members may be added later is one, and what a server of this version says is another."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: closed(one) for name, one in schema.items()}
+    if made.get("type") == "object" and "properties" in made:
+        made.setdefault("additionalProperties", False)
+    return made
 
 
 def _object_faults(value, schema, document, path):

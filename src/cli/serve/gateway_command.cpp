@@ -32,6 +32,7 @@
 #include "cli/flags/given_flags.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
+#include "cli/serve/decisions_beside.hpp"
 #include "cli/serve/effective_config.hpp"
 #include "cli/serve/hand_over.hpp"
 #include "cli/serve/running_gateway.hpp"
@@ -139,6 +140,14 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
   running_gateway program(queue, server, given, settings, lines, traces.get(), around.manager);
   std::optional<admin_listener> listener;
   if (settings.admin.enabled) listener.emplace(settings, server, program, requests);
+  std::optional<decisions_beside> decisions;
+  if (settings.serve.enabled) {
+    decisions.emplace(server, records, settings);
+    if (const auto fit = decisions->reload(settings); !fit) {
+      return start_failure_code(error(fit.error().code, "[serve]: " + fit.error().detail));
+    }
+    program.set_decisions(&*decisions);
+  }
   auto& sockets = around.sockets;
   if (const auto started = listener ? listener->start(sockets.admin.release()) : result<void>();
       !started) {
@@ -154,6 +163,14 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
                                      {"version", version}});
   if (listener) {
     base::log(base::event::admin_listening, {{"address", listener->address()}});
+  }
+  if (const auto started = decisions ? decisions->start(sockets.serve.release()) : result<void>();
+      !started) {
+    return start_failure_code(started.error());
+  }
+  if (decisions) {
+    base::log(base::event::serving,
+              {{"address", decisions->address()}, {"store", records.traits().name}});
   }
   sockets.former.relieve();
   program.set_serving();

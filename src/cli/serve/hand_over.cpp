@@ -43,11 +43,13 @@ constexpr std::chrono::seconds stop_patience{5};
 struct addresses {
   std::string listen;
   std::string admin;
+  std::string serve;
 };
 
 addresses addresses_in(const config::settings& settings) {
   return {base::text_of(settings.gateway.listen),
-          settings.admin.enabled ? settings.admin.address.text() : std::string()};
+          settings.admin.enabled ? settings.admin.address.text() : std::string(),
+          settings.serve.enabled ? settings.serve.listen.text() : std::string()};
 }
 
 /// Where a socket listens, as the configuration would write it; empty: it has no such address.
@@ -82,7 +84,7 @@ struct greeting {
 
 std::string text_of(const greeting& sent) {
   return std::to_string(sent.sender) + "\n" + sent.listens.listen + "\n" + sent.listens.admin +
-         "\n" + sent.store;
+         "\n" + sent.store + "\n" + sent.listens.serve;
 }
 
 /// nullopt: there is no predecessor, or it is gone.
@@ -101,6 +103,7 @@ std::optional<greeting> read_greeting(int line) {
   out.listens.listen = next_line();
   out.listens.admin = next_line();
   out.store = next_line();
+  out.listens.serve = next_line();  // empty: an earlier version has none
   return out;
 }
 
@@ -112,32 +115,42 @@ void take_inherited(std::vector<process::passed_socket>& passed, const addresses
       out.gateway.push_back(std::move(one.socket));
     } else if (one.name == "admin" && former.admin == configured.admin) {
       out.admin = std::move(one.socket);
+    } else if (one.name == "serve" && former.serve == configured.serve) {
+      out.serve = std::move(one.socket);
     }
   }
+}
+
+/// Who may use such a listener depends on its address, and `check` has looked at that of the file.
+result<void> take_named(process::passed_socket& one, std::string_view name,
+                        const std::string& address, const std::string& configured,
+                        process::descriptor& out) {
+  if (configured.empty()) {
+    leave(one, "the configuration has no " + std::string(name));
+    return {};
+  }
+  if (address != configured) {
+    return error(errc::invalid_argument, "the passed socket \"" + std::string(name) +
+                                             "\" listens at " + address + ", and " +
+                                             std::string(name) + " is \"" + configured + "\"");
+  }
+  out = std::move(one.socket);
+  return {};
 }
 
 result<void> take_passed(process::passed_socket& one, const addresses& configured,
                          given_sockets& out) {
   const auto address = address_of(one.socket.get());
   const bool is_admin = one.name == "admin" || (!address.empty() && address == configured.admin);
-  if (one.name == "gateway" || (one.name != "admin" && address == configured.listen)) {
+  const bool is_serve = one.name == "serve" || (!address.empty() && address == configured.serve);
+  const bool named = one.name == "admin" || one.name == "serve";
+  if (one.name == "gateway" || (!named && address == configured.listen)) {
     out.gateway.push_back(std::move(one.socket));
     return {};
   }
-  if (!is_admin) {
-    leave(one, "it is neither called gateway or admin, nor listens at the address of one");
-    return {};
-  }
-  if (configured.admin.empty()) {
-    leave(one, "the configuration has no admin");
-    return {};
-  }
-  // Who may use the listener depends on its address, and `check` has looked at that of the file.
-  if (address != configured.admin) {
-    return error(errc::invalid_argument, "the passed socket \"admin\" listens at " + address +
-                                             ", and admin is \"" + configured.admin + "\"");
-  }
-  out.admin = std::move(one.socket);
+  if (is_admin) return take_named(one, "admin", address, configured.admin, out.admin);
+  if (is_serve) return take_named(one, "serve", address, configured.serve, out.serve);
+  leave(one, "it is not called gateway, admin or serve, nor listens at the address of one");
   return {};
 }
 
@@ -216,7 +229,8 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_
   const process::descriptor there(ends[1]);
   // The successor reads and waits by itself.
   ::fcntl(there.get(), F_SETFL, ::fcntl(there.get(), F_GETFL) & ~O_NONBLOCK);
-  const auto hello = text_of(greeting{::getpid(), {left.listen, left.admin}, left.store});
+  const auto hello =
+      text_of(greeting{::getpid(), {left.listen, left.admin, left.serve}, left.store});
   if (::send(here.get(), hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
     return error(errc::conflict, std::string("send: ") + std::strerror(errno));
   }

@@ -43,15 +43,17 @@ class predecessor {
 struct given_sockets {
   std::vector<process::descriptor> gateway;  ///< empty: none
   process::descriptor admin;
+  process::descriptor serve;
   predecessor former;
 };
 
 /// What tells the configured store from others, without passwords.
 [[nodiscard]] std::string store_text(const config::settings& settings);
 
-/// Sorts the passed sockets by their names, "gateway" and "admin", or else by their addresses. What
-/// can't be used is logged, and closed. The error says which socket contradicts the configuration,
-/// or that the predecessor has another store: what runs there would run here once more.
+/// Sorts the passed sockets by their names, "gateway", "admin" and "serve", or else by their
+/// addresses. What can't be used is logged, and closed. The error says which socket contradicts the
+/// configuration, or that the predecessor has another store: what runs there would run here once
+/// more.
 [[nodiscard]] result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
                                                  const config::settings& settings);
 
@@ -62,6 +64,7 @@ class succession {
   struct inheritance {
     std::string listen;  ///< as the configuration of the running process says
     std::string admin;
+    std::string serve;
     std::string store;                                 ///< as store_text() has it
     std::vector<std::pair<std::string, int>> sockets;  ///< by their names
     std::vector<std::string> variables;

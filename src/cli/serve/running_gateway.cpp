@@ -148,11 +148,16 @@ void running_gateway::end(int signal, std::string_view author) {
   base::log(base::event::draining, {{"at_most", config::duration_text(running_.gateway.drain)},
                                     {"delay", config::duration_text(delay)},
                                     {"by", author}});
-  if (delay.count() == 0) return server_.drain();
+  if (delay.count() == 0) return drain_all();
   drain_delay_.expires_after(delay);
   drain_delay_.async_wait([this](boost::system::error_code failed) {
-    if (!failed) server_.drain();
+    if (!failed) drain_all();
   });
+}
+
+void running_gateway::drain_all() {
+  if (decisions_ != nullptr) decisions_->drain();
+  server_.drain();
 }
 
 void running_gateway::reopen_log() {
@@ -188,6 +193,12 @@ admin::reload_outcome running_gateway::take_configuration(std::string_view autho
   if (!tokens) {
     out.faults.push_back(tokens.error().detail);
     base::log(base::event::admin_tokens_refused, {{"why", tokens.error().detail}});
+  }
+  if (decisions_ != nullptr && read.ok() && out.faults.empty()) {
+    if (const auto taken = decisions_->reload(read.values); !taken) {
+      out.faults.push_back("[serve]: " + taken.error().detail);
+      base::log(base::event::rules_refused, {{"why", taken.error().detail}});
+    }
   }
   if (!out.faults.empty() || !read.ok()) {
     base::log(base::event::reload_refused);
@@ -245,6 +256,10 @@ void running_gateway::upgrade() {
     left.admin = running_.admin.address.text();
     left.sockets.emplace_back("admin", admin_->socket());
   }
+  if (decisions_ != nullptr) {
+    left.serve = running_.serve.listen.text();
+    left.sockets.emplace_back("serve", decisions_->socket());
+  }
   left.variables = manager_.variables();
   const auto failed = [](pid_t successor) {
     base::log(base::event::upgrade_failed, {{"pid", successor}});
@@ -266,6 +281,7 @@ void running_gateway::hand_over(pid_t successor) {
   drain_end_ = base::boot_now() + running_.gateway.drain;
   draining_ = true;
   if (admin_ != nullptr) admin_->hand_over();
+  if (decisions_ != nullptr) decisions_->hand_over();
   server_.drain(gateway::listening_by::successor);
 }
 

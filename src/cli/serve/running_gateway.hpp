@@ -19,6 +19,7 @@
 #include "base/clock.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/log/log_lines.hpp"
+#include "cli/serve/decisions_beside.hpp"
 #include "cli/serve/hand_over.hpp"
 #include "cli/serve/traces.hpp"
 #include "config/load.hpp"
@@ -45,6 +46,8 @@ class running_gateway final : public admin::program {
 
   /// A reload also reads the listener's tokens. Before the io_context runs.
   void set_admin(admin::server* listener, admin::request_metrics* requests);
+  /// A reload, a drain and an upgrade are this one's, too. Before the io_context runs.
+  void set_decisions(decisions_beside* service) { decisions_ = service; }
   /// From now on the gateway takes requests. Before the io_context runs.
   void set_serving();
 
@@ -71,6 +74,7 @@ class running_gateway final : public admin::program {
   [[nodiscard]] std::string upgrade_refusal() const;
   void upgrade();
   void hand_over(pid_t successor);
+  void drain_all();
   void beat();
   void check_threads();
   [[nodiscard]] std::string status() const;
@@ -92,6 +96,7 @@ class running_gateway final : public admin::program {
   config::settings effective_;  // under the mutex
   admin::server* admin_ = nullptr;
   admin::request_metrics* requests_ = nullptr;
+  decisions_beside* decisions_ = nullptr;  // null: there is no [serve]
   std::atomic<bool> serving_{false};
   std::atomic<bool> reload_refused_{false};  // the last one
   std::atomic<std::uint64_t> reloads_refused_{0};

@@ -80,8 +80,7 @@ class service_signals {
     if (server_ == nullptr || stop_.stop_requested()) return;
     manager_.say_reloading();
     const bool taken = take_configuration();
-    base::log(taken ? base::event::reloaded : base::event::reload_refused,
-              {{"by", "SIGHUP"}});
+    base::log(taken ? base::event::reloaded : base::event::reload_refused, {{"by", "SIGHUP"}});
     manager_.say_ready("answering clients at " + server_->local().text());
   }
 
@@ -173,7 +172,7 @@ int serve(const config::settings& settings, service_signals& signals) {
   if (!opened) return start_failure(opened.error(), exit_store);
   if (!opened->has_value()) return exit_ok;
   auto& records = **opened;
-  serve::server service(records, settings.serve, nullptr);
+  serve::server service(records, settings.serve);
   admin::server admin(settings.admin);
   admin.add(admin::worker_resources([&] { return state_of(records, service); }));
   if (const auto set = service.set_rules(config::serve_rules_of(settings)); !set) {
@@ -184,8 +183,8 @@ int serve(const config::settings& settings, service_signals& signals) {
     if (const auto begun = admin.start(); !begun) return start_failure(begun.error(), exit_failed);
     base::log(base::event::admin_listening, {{"address", admin.local().text()}});
   }
-  base::log(base::event::serving, {{"address", service.local().text()},
-                                   {"store", records.records().traits().name}});
+  base::log(base::event::serving,
+            {{"address", service.local().text()}, {"store", records.records().traits().name}});
   signals.serve(&service);
   service.wait();
   signals.serve(nullptr);
@@ -223,7 +222,7 @@ int run_service(const given_flags& given) {
 
 void add_serve_command(const command& added) {
   std::vector<std::string_view> also{
-      "admin",       "admin-token-file", "state-dir",    "log-file", "log-level", "log-format",
+      "admin",       "admin-token-file", "state-dir",    "log-file", "log-level",  "log-format",
       "drain",       "settle-wait",      "max-buffered", "sweep",    "after-loss", "problem-base",
       "replay-cache"};
   for (const auto& row : config::policy_rows()) {
@@ -231,7 +230,9 @@ void add_serve_command(const command& added) {
   }
   for (const auto& section : config::sections()) {
     if (section.title != "[serve]") continue;
-    for (const auto* each : section.options) also.push_back(each->flag);
+    for (const auto* each : section.options) {
+      if (!each->flag.empty()) also.push_back(each->flag);
+    }
   }
   const auto given = add_store_flags(added, also);
   added.add({{"--listen", &given->texts["serve-listen"],

@@ -126,17 +126,22 @@ result<route_policy> operation_policies::merge(const node& options) const {
 /// What a [[policy]] and [defaults] say is the service's own, whatever the limits are.
 std::string operation_policies::limits_fault(const route_policy& made) const {
   const auto& usual = defaults_.policy;
-  if (const auto length = lease_length(made);
-      length > inlined_.max_lease && length > lease_length(usual)) {
-    const std::string option = made.lease == length ? "lease" : "upstream_timeout";
-    return "policy." + option + ": at most " + duration_text(inlined_.max_lease) +
-           ", the max_lease of [serve]";
+  const auto fault = [](std::string_view option, milliseconds wanted, milliseconds usual_value,
+                        std::string_view limit, milliseconds most) {
+    if (wanted <= std::max(usual_value, most)) return std::string();
+    return "policy." + std::string(option) + ": at most " + duration_text(most) + ", the " +
+           std::string(limit) + " of [serve]";
+  };
+  const auto& [unused, lease, retention] = inlined_;
+  auto out = fault("lease", made.lease, usual.lease, "max_lease", lease);
+  if (out.empty()) {
+    out = fault("upstream_timeout", made.upstream_timeout, usual.upstream_timeout, "max_lease",
+                lease);
   }
-  if (made.retention > inlined_.max_retention && made.retention > usual.retention) {
-    return "policy.retention: at most " + duration_text(inlined_.max_retention) +
-           ", the max_retention of [serve]";
+  if (out.empty()) {
+    out = fault("retention", made.retention, usual.retention, "max_retention", retention);
   }
-  return {};
+  return out;
 }
 
 std::vector<named_policy> read_named_policies(const reading& source, const node* tables,

@@ -128,6 +128,19 @@ void client_stream::write_in_the_clear(std::string_view bytes) noexcept {
   if (socket_.is_open()) socket_.write_some(asio::buffer(bytes), ignored);
 }
 
+bool client_stream::peer_has_left() noexcept {
+  if (!socket_.is_open()) return true;
+  if (tls_) {
+    const auto state = tls_->find_data();
+    return state == step::ended || state == step::cut_off || state == step::failed;
+  }
+  error_code failed;
+  char next = 0;
+  socket_.non_blocking(true, failed);
+  const auto got = socket_.receive(asio::buffer(&next, 1), asio::socket_base::message_peek, failed);
+  return got == 0 && failed != asio::error::would_block;
+}
+
 void client_stream::shut_sending() noexcept {
   error_code ignored;
   if (!socket_.is_open()) return;

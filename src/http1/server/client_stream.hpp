@@ -44,6 +44,9 @@ class client_stream {
                                                           std::string_view second);
   /// Around TLS, if the kernel takes it at once.
   void write_in_the_clear(std::string_view bytes) noexcept;
+  /// Whether the peer has ended the connection, or its direction of it, with nothing left to read.
+  /// To be asked once the socket is readable.
+  [[nodiscard]] bool peer_has_left() noexcept;
   /// Says that nothing more comes. What the client still sends is read with socket().
   void shut_sending() noexcept;
   void close() noexcept;

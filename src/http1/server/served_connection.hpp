@@ -52,6 +52,8 @@ class served_connection : private base::deadline {
   /// Whether another request may follow.
   [[nodiscard]] bool may_be_kept() const noexcept { return keep_; }
   [[nodiscard]] const served_limits& bounds() const noexcept { return limits_; }
+  /// As client_stream has it.
+  [[nodiscard]] bool peer_has_left() noexcept { return stream_.peer_has_left(); }
   [[nodiscard]] stream_socket& socket() noexcept { return stream_.socket(); }
 
  private:
