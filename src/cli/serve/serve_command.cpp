@@ -17,22 +17,32 @@
 #include "cli/flags/given_flags.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
+#include "cli/serve/hand_over.hpp"
 #include "cli/serve/opened_guard.hpp"
 #include "config/all_options.hpp"
 #include "config/policy/policy_options.hpp"
+#include "process/passed_sockets.hpp"
 #include "process/supervisor.hpp"
 #include "serve/server.hpp"
 
 namespace onceguard::cli {
 namespace {
 
-/// SIGTERM, SIGINT and SIGQUIT drain, a second SIGINT ends at once, SIGHUP reads the rules again.
+/// The service as its signals find it.
+struct running_service {
+  serve::server& server;
+  admin::server& admin;
+  bool shares_store;  ///< another process would find its records
+};
+
+/// SIGTERM, SIGINT and SIGQUIT drain, a second SIGINT ends at once, SIGHUP reads the rules again,
+/// SIGUSR2 starts the process that takes this one's place.
 class service_signals {
  public:
   service_signals(const given_flags& given, config::settings running, log_lines& lines,
                   process::supervisor manager)
       : given_(given), running_(std::move(running)), lines_(lines), manager_(std::move(manager)) {
-    signals_.add(SIGQUIT);
+    for (const int other : {SIGQUIT, SIGUSR2}) signals_.add(other);
     wait();
     thread_ = std::jthread([this] { io_.run(); });
   }
@@ -42,13 +52,13 @@ class service_signals {
 
   [[nodiscard]] std::stop_token stopping() const { return stop_.get_token(); }
   /// From now on signals concern it; null: not any more.
-  void serve(serve::server* server) {
+  void serve(const running_service* service) {
     const std::lock_guard lock(mutex_);
-    server_ = server;
-    if (server == nullptr) return;
-    manager_.say_ready("answering clients at " + server->local().text());
+    service_ = service;
+    if (service == nullptr) return;
+    manager_.say_ready(status());
     if (manager_.alive_interval().count() > 0) beat();
-    if (stop_.stop_requested()) server->drain();
+    if (stop_.stop_requested()) service->server.drain();
   }
 
  private:
@@ -63,6 +73,7 @@ class service_signals {
   void take(int signal) {
     const std::lock_guard lock(mutex_);
     if (signal == SIGHUP) return reload();
+    if (signal == SIGUSR2) return upgrade();
     if (signal == SIGINT && std::exchange(interrupted_, true)) {
       base::log(base::event::stopped_early);
       lines_.flush();
@@ -73,15 +84,69 @@ class service_signals {
     const char* const by = signal == SIGTERM ? "SIGTERM" : signal == SIGINT ? "SIGINT" : "SIGQUIT";
     base::log(base::event::draining, {{"by", by}});
     stop_.request_stop();
-    if (server_ != nullptr) server_->drain();
+    succession_.stop();
+    if (service_ != nullptr) service_->server.drain();
+  }
+
+  [[nodiscard]] std::string status() const {
+    return "answering clients at " + service_->server.local().text();
+  }
+
+  /// Why this process must not be replaced while it runs; empty: it may.
+  [[nodiscard]] std::string upgrade_refusal() const {
+    if (stop_.stop_requested()) return "the service drains";
+    if (service_ == nullptr) return "the start is not over";
+    if (succession_.under_way()) return "another upgrade is under way";
+    if (!service_->shares_store) {
+      return "the store belongs to this process: another one would not find its records";
+    }
+    // The kernel ends all processes of a PID namespace with its first one.
+    if (::getpid() == 1) return "with process 1 the container ends: replace the container";
+    return {};
+  }
+
+  void upgrade() {
+    const auto refuse = [](const std::string& why) {
+      base::log(base::event::upgrade_refused, {{"why", why}});
+    };
+    if (const auto why = upgrade_refusal(); !why.empty()) return refuse(why);
+    succession::inheritance left;
+    left.serve = running_.serve.listen.text();
+    left.store = store_text(running_);
+    left.sockets.emplace_back("serve", service_->server.socket());
+    if (running_.admin.enabled) {
+      left.admin = running_.admin.address.text();
+      left.sockets.emplace_back("admin", service_->admin.socket());
+    }
+    left.variables = manager_.variables();
+    const auto failed = [](pid_t successor) {
+      base::log(base::event::upgrade_failed, {{"pid", successor}});
+    };
+    const auto begun = succession_.begin(
+        left, [this](pid_t successor) { hand_over(successor); }, failed);
+    if (!begun) return refuse(begun.error().detail);
+    base::log(base::event::upgrade_begun, {{"pid", *begun}});
+  }
+
+  /// The successor answers clients: this process takes no more of them.
+  void hand_over(pid_t successor) {
+    const std::lock_guard lock(mutex_);
+    manager_.say_main_process(successor);
+    manager_ = {};  // whatever was said from now on would be said of the successor
+    succession_.confirm();
+    base::log(base::event::handed_over, {{"pid", successor}});
+    if (stop_.stop_requested() || service_ == nullptr) return;
+    stop_.request_stop();
+    if (running_.admin.enabled) service_->admin.hand_over();
+    service_->server.hand_over();
   }
 
   void reload() {
-    if (server_ == nullptr || stop_.stop_requested()) return;
+    if (service_ == nullptr || stop_.stop_requested()) return;
     manager_.say_reloading();
     const bool taken = take_configuration();
     base::log(taken ? base::event::reloaded : base::event::reload_refused, {{"by", "SIGHUP"}});
-    manager_.say_ready("answering clients at " + server_->local().text());
+    manager_.say_ready(status());
   }
 
   bool take_configuration() {
@@ -90,7 +155,7 @@ class service_signals {
     const auto read = config::load(source);
     log_remarks(read.remarks);
     if (!read.ok()) return false;
-    if (const auto set = server_->set_rules(config::serve_rules_of(read.values)); !set) {
+    if (const auto set = service_->server.set_rules(config::serve_rules_of(read.values)); !set) {
       base::log(base::event::rules_refused, {{"why", set.error().detail}});
       return false;
     }
@@ -111,13 +176,14 @@ class service_signals {
   const given_flags& given_;
   const config::settings running_;
   log_lines& lines_;
-  const process::supervisor manager_;
+  process::supervisor manager_;
   std::stop_source stop_;
   std::mutex mutex_;
-  serve::server* server_ = nullptr;  // under the mutex
+  const running_service* service_ = nullptr;  // under the mutex
   bool interrupted_ = false;
   boost::asio::io_context io_{1};
   boost::asio::steady_timer beat_{io_};
+  succession succession_{io_};
   boost::asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
   std::jthread thread_;
 };
@@ -167,7 +233,7 @@ int start_failure(const error& why, int otherwise) {
   return why.code == errc::invalid_argument ? exit_configuration : otherwise;
 }
 
-int serve(const config::settings& settings, service_signals& signals) {
+int serve(const config::settings& settings, service_signals& signals, given_sockets& sockets) {
   auto opened = open_guard(settings, params_of(settings), signals.stopping());
   if (!opened) return start_failure(opened.error(), exit_store);
   if (!opened->has_value()) return exit_ok;
@@ -178,14 +244,18 @@ int serve(const config::settings& settings, service_signals& signals) {
   if (const auto set = service.set_rules(config::serve_rules_of(settings)); !set) {
     return start_failure(set.error(), exit_configuration);
   }
-  if (const auto begun = service.start(); !begun) return start_failure(begun.error(), exit_failed);
+  if (const auto begun = service.start(sockets.serve.release()); !begun)
+    return start_failure(begun.error(), exit_failed);
   if (settings.admin.enabled) {
-    if (const auto begun = admin.start(); !begun) return start_failure(begun.error(), exit_failed);
+    if (const auto begun = admin.start(sockets.admin.release()); !begun)
+      return start_failure(begun.error(), exit_failed);
     base::log(base::event::admin_listening, {{"address", admin.local().text()}});
   }
   base::log(base::event::serving,
             {{"address", service.local().text()}, {"store", records.records().traits().name}});
-  signals.serve(&service);
+  sockets.former.relieve();
+  const running_service all{service, admin, records.records().traits().shared};
+  signals.serve(&all);
   service.wait();
   signals.serve(nullptr);
   return exit_ok;
@@ -194,6 +264,7 @@ int serve(const config::settings& settings, service_signals& signals) {
 int run_service(const given_flags& given) {
   auto manager = process::supervisor::of_environment();
   for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
+  auto passed = process::take_passed_sockets();
   const auto read = load_config(given, false);
   if (!read) return exit_configuration;
   const auto& settings = read->values;
@@ -210,7 +281,9 @@ int run_service(const given_flags& given) {
   {
     service_signals signals(given, settings, lines, std::move(manager));
     log_remarks(read->remarks);
-    code = serve(settings, signals);
+    auto sockets = sort_sockets(std::move(passed), settings);
+    code =
+        sockets ? serve(settings, signals, *sockets) : start_failure(sockets.error(), exit_failed);
   }
   base::log(base::event::stopped);
   lines.flush();
