@@ -165,7 +165,7 @@ class loader {
     input.defaults = defaults_;
     const auto& tables = document.members;
     const bool messages = std::any_of(tables.begin(), tables.end(), [](const member& each) {
-      return each.name == "consume" || each.name == "relay";
+      return each.name == "consume" || each.name == "relay" || each.name == "serve";
     });
     input.need_upstream = sources_.need_upstream && !(sources_.messages_alone && messages);
     input.senders = read_senders(
