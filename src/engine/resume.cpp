@@ -52,7 +52,6 @@ asio::awaitable<resumed> resume_lease(engine::state& engine, asio::io_context& i
   std::optional<lease_handle> out(std::in_place, std::make_shared<lease_handle::state>(
                                                      engine, home, std::move(op), held,
                                                      base::boot_now()));
-  out->stop_renewing();
   co_return out;
 }
 

@@ -131,7 +131,8 @@ step_end arriving_request::admit() {
 
 step_end arriving_request::receive() {
   const auto& policy = rule_->rule.policy;
-  if (request_.body.size() <= policy.max_request_body) return step_end::done;
+  const bool fits = !terms_.body_omitted && request_.body.size() <= policy.max_request_body;
+  if (fits) return step_end::done;
   refusal_ = body_too_large(policy);
   return step_end::refused;
 }

@@ -21,6 +21,7 @@ struct arrival_terms {
   std::optional<claim_id> claim{};
   std::optional<milliseconds> wait{};
   bool into_started = false;
+  bool body_omitted = false;  ///< it is longer than what its holder takes, and not here
 };
 
 /// The middleware and the request must outlive it.

@@ -17,7 +17,7 @@ error wrong_call(std::string why) { return {errc::invalid_argument, std::move(wh
 request_call read_request(json& object, std::optional<std::string>& framed, std::string& fault) {
   member_reader in(object, "request",
                    {"method", "target", "headers", "body", "body_base64", "client_address",
-                    "client_certificate", "credential_verified"},
+                    "client_certificate", "credential_verified", "body_omitted"},
                    fault);
   request_call out;
   out.method = in.text("method", true);
@@ -38,6 +38,8 @@ request_call read_request(json& object, std::optional<std::string>& framed, std:
     in.refuse("client_certificate", "expected a SHA-256 in hex");
   }
   out.credential_verified = in.flag("credential_verified", false);
+  out.body_omitted = in.flag("body_omitted", false);
+  if (out.body_omitted && !out.body.empty()) in.refuse("body_omitted", "and yet there is a body");
   return out;
 }
 

@@ -20,6 +20,7 @@ struct request_call {
   std::string client_address;
   std::string client_certificate;
   bool credential_verified = false;
+  bool body_omitted = false;  ///< it is longer than what the client holds
 };
 
 struct claim_call {

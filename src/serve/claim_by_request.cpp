@@ -22,7 +22,8 @@ asio::awaitable<claim_reply> claim_by_request::run() {
                               given.body,
                               given.client_certificate,
                               given.credential_verified};
-  const http::arrival_terms terms{held_->service, call_.claim, call_.wait, call_.into_started};
+  const http::arrival_terms terms{held_->service, call_.claim, call_.wait, call_.into_started,
+                                  given.body_omitted};
   http::arriving_request arrived(held_->rules->routes.state(), request, terms);
   arrived.go_on_until(http::step::claim);
   auto begun_with = arrived.known();

@@ -175,7 +175,7 @@ asio::awaitable<bool> connection::carry_out(const call& what, std::string body) 
   auto read = read_settle(what.end, std::move(*given));
   if (!read) co_return co_await send(bad_request(base, read.error().detail), what.answer);
   auto wanted = std::move(*read);
-  const auto made = co_await context_.service.settle(what.operation, std::move(wanted));
+  const auto made = co_await context_.service.settle(what.operation, std::move(wanted), number_);
   co_return co_await send(made, what.answer);
 }
 

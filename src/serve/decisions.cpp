@@ -86,8 +86,9 @@ asio::awaitable<void> decisions::give_back(std::string operation) {
   static_cast<void>(co_await lease->settle(std::move(terms)));
 }
 
-asio::awaitable<reply_message> decisions::settle(std::string id, settle_call call) {
-  settle_attempt attempt(*this, std::move(id), std::move(call));
+asio::awaitable<reply_message> decisions::settle(std::string id, settle_call call,
+                                                connection_number from) {
+  settle_attempt attempt(*this, std::move(id), std::move(call), from);
   co_return co_await attempt.run();
 }
 

@@ -41,7 +41,8 @@ class decisions {
   boost::asio::awaitable<claim_reply> claim(claim_call call, caller from);
   /// The answer did not reach its client: nothing has run.
   boost::asio::awaitable<void> give_back(std::string operation);
-  boost::asio::awaitable<reply_message> settle(std::string id, settle_call call);
+  boost::asio::awaitable<reply_message> settle(std::string id, settle_call call,
+                                               connection_number from);
 
   /// From now on nothing new is claimed.
   void drain() noexcept { draining_ = true; }

@@ -15,6 +15,7 @@
 #include "engine/background.hpp"
 #include "http1/server/listener.hpp"
 #include "serve/client_access.hpp"
+#include "serve/connection.hpp"
 #include "tls/listener_tls.hpp"
 
 namespace onceguard::serve {

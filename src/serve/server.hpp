@@ -1,13 +1,11 @@
 // The listener of the decision service and its threads.
 #pragma once
-#include <functional>
 #include <memory>
 
 #include <onceguard/error.hpp>
 #include <onceguard/guard.hpp>
 
 #include "base/address.hpp"
-#include "serve/connection.hpp"
 #include "serve/params/serve_params.hpp"
 
 namespace onceguard::serve {

@@ -63,6 +63,11 @@ asio::awaitable<reply_message> settle_attempt::extend() {
   } else {
     out = gone();
   }
+  if (resumed_ && valid && *valid) {
+    held_->connection = from_;
+    held_->renewed_until = base::boot_now() + base::bounded(policy().upstream_timeout);
+    resumed_ = false;
+  }
   if (resumed_ || !owner_.operations().put(held_)) held_->let_go();
   co_return out;
 }

@@ -11,8 +11,8 @@ namespace onceguard::serve {
 
 class settle_attempt {
  public:
-  settle_attempt(decisions& owner, std::string id, settle_call call)
-      : owner_(owner), id_(std::move(id)), call_(std::move(call)) {}
+  settle_attempt(decisions& owner, std::string id, settle_call call, connection_number from)
+      : owner_(owner), id_(std::move(id)), call_(std::move(call)), from_(from) {}
   [[nodiscard]] boost::asio::awaitable<reply_message> run();
 
  private:
@@ -31,8 +31,9 @@ class settle_attempt {
   decisions& owner_;
   const std::string id_;
   settle_call call_;
+  const connection_number from_;
   operation_ptr held_;
-  bool resumed_ = false;
+  bool resumed_ = false;  ///< its lease lives with no connection
 };
 
 }  // namespace onceguard::serve

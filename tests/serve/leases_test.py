@@ -1,0 +1,200 @@
+"""Leases live with the connection of their claim; an operation's id outlives process and connection."""
+
+import signal
+import socket
+import time
+import uuid
+
+from support.decision_service import as_request, parts
+from support.waiting import wait_until
+
+SHORT = ("--lease", "1s")
+
+
+def test_a_lease_is_renewed_while_its_connection_lives(start_service):
+    service = start_service(options=SHORT)
+    holder, wanted = service.connect(), parts()
+    begun = holder.claim(**wanted)
+    until = time.monotonic() + 2.5
+    other = service.connect()
+    while time.monotonic() < until:
+        assert other.claim(**wanted)["verdict"] == "busy"
+        time.sleep(0.1)
+    assert holder.complete(begun["operation"])["outcome"] == "settled"
+
+
+def test_it_runs_out_after_the_connection_and_a_late_settle_counts(start_service):
+    service = start_service(options=SHORT)
+    for wanted in (parts(), as_request()):
+        holder, other = service.connect(), service.connect()
+        begun = holder.claim(**wanted)
+        holder.close()
+        wait_until(lambda: other.claim(**wanted)["verdict"] == "unknown", what="the end")
+        assert other.complete(begun["operation"])["outcome"] == "settled"
+        assert other.claim(**wanted)["verdict"] == "replay"
+
+
+def test_it_is_renewed_for_as_long_as_the_work_may_take_and_no_longer(start_service):
+    service = start_service(options=(*SHORT, "--upstream-timeout", "1500ms"))
+    holder, other, wanted = service.connect(), service.connect(), parts()
+    begun = holder.claim(**wanted)
+    wait_until(lambda: other.claim(**wanted)["verdict"] == "unknown", what="the end")
+    assert holder.complete(begun["operation"])["outcome"] == "settled"
+
+
+def test_a_client_may_renew_by_itself(start_service):
+    service = start_service(options=SHORT)
+    client, wanted = service.connect(), parts(renew="client")
+    begun = client.claim(**wanted)
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        renewed = client.settle(begun["operation"], "renew")
+        assert renewed["outcome"] == "renewed" and renewed["lease_ms"] > 500
+        time.sleep(0.2)
+    wait_until(lambda: client.claim(**wanted)["verdict"] == "unknown", what="the end")
+
+
+def test_a_renewal_on_another_connection_binds_the_lease_to_it(start_service):
+    service = start_service(options=SHORT)
+    holder, other, wanted = service.connect(), service.connect(), parts()
+    begun = holder.claim(**wanted)
+    service.kill()
+    holder.close()
+    other.close()
+    service.start()
+    heir, other = service.connect(), service.connect()
+    assert heir.settle(begun["operation"], "renew")["outcome"] == "renewed"
+    until = time.monotonic() + 2.5
+    while time.monotonic() < until:
+        assert other.claim(**wanted)["verdict"] == "busy"
+        time.sleep(0.1)
+    heir.close()
+    wait_until(lambda: other.claim(**wanted)["verdict"] == "unknown", what="the end")
+
+
+def test_a_settle_may_come_on_any_connection_and_again(service):
+    wanted = parts()
+    begun = service.connect().claim(**wanted)
+    for _ in range(3):
+        assert service.connect().complete(begun["operation"])["outcome"] == "settled"
+
+
+def test_an_operation_is_settled_after_a_kill(start_service):
+    service = start_service()
+    for wanted in (parts(), as_request()):
+        begun = service.connect().claim(**wanted)
+        service.kill()
+        service.start()
+        caller = service.connect()
+        assert caller.claim(**wanted)["verdict"] == "busy"
+        assert caller.complete(begun["operation"])["outcome"] == "settled"
+        again = caller.claim(**wanted)
+        assert again["verdict"] == "replay" and again["kept"] == "full"
+
+
+def test_a_claim_that_is_sent_again_gets_the_same_lease(start_service):
+    service = start_service()
+    for wanted in (parts(claim=uuid.uuid4().hex), {**as_request(), "claim": uuid.uuid4().hex}):
+        first = service.connect()
+        begun = first.claim(**wanted)
+        second = service.connect()
+        same = second.claim(**wanted)
+        assert (same["operation"], same["token"]) == (begun["operation"], begun["token"])
+        first.close()  # the lease lives with the second one now
+        service.kill()
+        service.start()
+        third = service.connect()
+        same = third.claim(**wanted)
+        assert same["verdict"] == "run" and same["operation"] == begun["operation"]
+        assert third.complete(begun["operation"])["outcome"] == "settled"
+        assert third.claim(**wanted)["verdict"] == "replay"
+
+
+def test_a_client_that_leaves_before_its_answer_leaves_the_key_free(service, call):
+    wanted = parts()
+    begun = call.claim(**wanted)
+    waiting = service.connect()
+    waiting.send_post("/v1/operations", {**wanted, "wait_ms": 60000, "claim": "ab" * 16})
+    other = service.connect()
+    wait_until(lambda: other.claim(**wanted)["verdict"] == "busy")
+    waiting.close()
+    call.settle(begun["operation"], "release")
+    # Nobody got it in the meantime, or what the leaver got was given back.
+    wait_until(lambda: other.claim(**wanted)["verdict"] == "run", what="a free key")
+
+
+def test_the_released_claim_of_a_leaver_begins_anew(start_service):
+    """Each claim leaves at once: whatever its service came to, the same claim runs after it."""
+    service = start_service(options=("--lease", "60s"))
+    for _ in range(30):
+        wanted = parts(claim=uuid.uuid4().hex)
+        leaver = service.connect()
+        leaver.send_post("/v1/operations", wanted)
+        leaver.sock.shutdown(socket.SHUT_RDWR)
+        leaver.close()
+        again = service.connect()
+        begun = again.claim(**wanted)
+        assert begun["verdict"] == "run"
+        assert again.complete(begun["operation"])["outcome"] == "settled"
+        assert again.claim(**wanted)["verdict"] == "replay"
+
+
+def test_a_late_complete_never_gets_its_own_answer_through(start_service):
+    service = start_service(options=(*SHORT, "--unknown", "rerun"))
+    for wanted in (parts(), as_request()):
+        slow, quick = service.connect(), service.connect()
+        begun = slow.claim(**wanted)
+        slow.close()
+        taken = wait_until(lambda: (got := quick.claim(**wanted))["verdict"] == "run" and got,
+                           what="a takeover")
+        assert taken["token"] > begun["token"] and taken["attempt"] == 2
+        late = service.connect()
+        ended = late.complete(begun["operation"], body="late")
+        assert ended["outcome"] == "superseded" and ended["reply"]["status"] == 409
+        assert late.settle(begun["operation"], "renew")["outcome"] == "superseded"
+        assert quick.complete(taken["operation"], body="quick")["outcome"] == "settled"
+        ended = late.complete(begun["operation"], body="late")
+        assert ended["outcome"] == "replay"
+        shown = ended.get("answer") or ended["reply"]
+        assert shown["body"] == "quick"
+
+
+def test_a_drain_takes_settles_and_no_claims(start_service):
+    service = start_service()
+    holder, other = service.connect(), service.connect()
+    begun = holder.claim(**parts())
+    other.claim(**parts())
+    service.signal(signal.SIGTERM)
+    wait_until(lambda: "draining" in service.log(), what="the drain")
+    status, refused = other.post("/v1/operations", parts())
+    assert status == 503 and refused["type"].endswith("draining")
+    assert holder.complete(begun["operation"])["outcome"] == "settled"
+    other.close()
+    assert service.process.wait(60) == 0
+    assert not service.socket.exists()
+
+
+def test_a_drain_ends_in_its_time_and_what_runs_is_settled_later(start_service):
+    service = start_service(options=("--drain", "300ms"))
+    wanted = parts()
+    begun = service.connect().claim(**wanted)
+    assert service.stop() == 0
+    service.start()
+    caller = service.connect()
+    assert caller.claim(**wanted)["verdict"] == "busy"
+    assert caller.complete(begun["operation"])["outcome"] == "settled"
+
+
+def test_a_reload_takes_new_rules_and_refuses_wrong_ones(start_service):
+    service = start_service(config='[[route]]\npath = "/charges"\nrequired = true\n')
+    caller = service.connect()
+    keyless = {"request": {"method": "POST", "target": "/charges", "headers": []}}
+    assert caller.claim(**keyless)["verdict"] == "refused"
+    service.configure("[[route]]\npath = 7\n")
+    service.signal(signal.SIGHUP)
+    wait_until(lambda: "reload-refused" in service.log(), what="the refusal")
+    assert caller.claim(**keyless)["verdict"] == "refused"
+    service.configure('[[route]]\npath = "/others"\n')
+    service.signal(signal.SIGHUP)
+    wait_until(lambda: "reloaded" in service.log(), what="the reload")
+    assert caller.claim(**keyless)["verdict"] == "pass"
