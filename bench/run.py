@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "postgres",
         "postgres-soak", "postgres-large", "attention", "library", "inbox", "patterns", "tls",
-        "exec")
+        "exec", "clients")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -369,6 +369,9 @@ def main():
         if "exec" in wanted.what:
             import commands
             commands.measure_commands(BINARY, wanted.rounds)
+        if "clients" in wanted.what:
+            import clients
+            clients.measure_clients(servers, wanted.rounds, wanted.seconds, wrk, send_once, BINARY)
         if "inbox" in wanted.what:
             import inbox
             inbox.measure_inbox(os.path.dirname(BINARY), wanted.rounds, wanted.seconds)

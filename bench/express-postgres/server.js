@@ -6,6 +6,7 @@
 const express = require("express");
 const { Pool } = require("pg");
 const { createHash } = require("node:crypto");
+const { charge, open } = require("../shop.js");
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 20 });
 const tables = `
@@ -74,10 +75,6 @@ const app = express();
 app.use(express.json());
 app.use((request, response, next) => once(request, response, next).catch(next));
 
-const note = "x".repeat(100);
-app.post("/charges", (request, response) => {
-  const { amount, currency } = request.body;
-  response.status(201).json({ id: "ch_1", amount, currency, status: "succeeded", note });
-});
+app.post("/charges", (request, response, next) => charge(request, response).catch(next));
 
-pool.query(tables).then(() => app.listen(Number(process.env.PORT || 9000), "127.0.0.1"));
+pool.query(tables).then(() => open(app));

@@ -4,9 +4,10 @@
 //   npm install && REDIS_PORT=6379 PORT=9000 node server.js
 const express = require("express");
 const Redis = require("ioredis");
+const { charge, open } = require("../shop.js");
 
 const redis = new Redis({ host: "127.0.0.1", port: Number(process.env.REDIS_PORT || 6379) });
-const lease = 30000;
+const lease = Number(process.env.LEASE_MS || 30000);
 const retention = 24 * 3600;
 
 async function once(request, response, next) {
@@ -33,10 +34,6 @@ const app = express();
 app.use(express.json());
 app.use((request, response, next) => once(request, response, next).catch(next));
 
-const note = "x".repeat(100);
-app.post("/charges", (request, response) => {
-  const { amount, currency } = request.body;
-  response.status(201).json({ id: "ch_1", amount, currency, status: "succeeded", note });
-});
+app.post("/charges", (request, response, next) => charge(request, response).catch(next));
 
-app.listen(Number(process.env.PORT || 9000), "127.0.0.1");
+open(app);
