@@ -101,6 +101,13 @@ def declares_a_name(form, was):
         r"(?:const )?[\w:]+[&*]* \w+(?:\(| =|\{|;)", was)
 
 
+def is_declared(before, was):
+    """Whether an expression by its looks is a name behind its type: `const request wanted(…)`."""
+    kind = re.search(r"[;{}\n]\s*((?:const |auto )*[\w:<>]+[&*]*) +$", before)
+    words = ("return", "co_return", "co_await", "throw", "delete", "else", "case", "new")
+    return bool(kind) and kind[1] not in words and bool(re.match(r"\w+[({]", was))
+
+
 @functools.cache
 def problem_of(suite):
     """Why there can be no such suite, or None."""
@@ -144,6 +151,9 @@ def places_of(mutants, errors):
             errors.append(f"{mutant}: `was` occurs {count} times in {mutant.file}")
             continue
         begin = text.index(mutant.was)
+        if mutant.form == "expression" and is_declared(text[:begin], mutant.was):
+            errors.append(f"{mutant}: `was` is a name that is declared there, and no expression")
+            continue
         places[mutant.file].append((begin, begin + len(mutant.was), mutant))
     for found in places.values():
         found.sort(key=lambda place: place[0])
