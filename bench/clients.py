@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -34,6 +35,7 @@ class Side:
     def __init__(self, name, folder, environment, service=None):
         self.name, self.folder, self.environment = name, folder, environment
         self.service = service  # the command of `onceguard serve`, and its socket
+        self.id = re.sub(r"\W+", "-", name)
 
     def serve(self, servers):
         if self.service is None:
@@ -140,13 +142,13 @@ def insist(port, key, patience):
 
 def lose(servers, side, work_ms):
     """Kills the service amid its work, again and again, while clients insist. Counts the effects."""
-    ledger = pathlib.Path(servers.dir, "ledger-" + side.name.replace(" ", ""))
+    ledger = pathlib.Path(servers.dir, f"ledger-{side.id}")
     environment = {**side.environment, "LEDGER": str(ledger), "WORK_MS": str(work_ms)}
     seed = random.Random(17)
     fates = collections.Counter()
     side.serve(servers)
     for number in range(ROUNDS):
-        keys = [f"{side.name.replace(' ', '')}-{number}-{i}" for i in range(REQUESTS)]
+        keys = [f"{side.id}-{number}-{i}" for i in range(REQUESTS)]
         port = start_express(servers, side.folder, environment)
         service = servers.running[-1]
         with concurrent.futures.ThreadPoolExecutor(REQUESTS) as clients:
