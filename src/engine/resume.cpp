@@ -49,9 +49,9 @@ asio::awaitable<resumed> resume_lease(engine::state& engine, asio::io_context& i
   }
   if (held.attempt == 0) held.attempt = (*found)->stored.attempt;
   const lease_home home{io, renewal::by_rounds};
-  std::optional<lease_handle> out(std::in_place, std::make_shared<lease_handle::state>(
-                                                     engine, home, std::move(op), held,
-                                                     base::boot_now()));
+  std::optional<lease_handle> out(
+      std::in_place,
+      std::make_shared<lease_handle::state>(engine, home, std::move(op), held, base::boot_now()));
   co_return out;
 }
 
@@ -60,8 +60,8 @@ asio::awaitable<resumed> resume_lease(engine::state& engine, asio::io_context& i
 asio::awaitable<resumed> engine::resume(operation op, lease held, std::string mark) {
   auto* const io = state_->background_io.load();
   if (io == nullptr) throw std::logic_error("engine::resume: the engine was not started");
-  return on_one_thread(
-      *io, resume_lease(*state_, *io, std::move(op), std::move(held), std::move(mark)));
+  return on_one_thread(*io,
+                       resume_lease(*state_, *io, std::move(op), std::move(held), std::move(mark)));
 }
 
 }  // namespace onceguard

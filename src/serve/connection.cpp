@@ -3,6 +3,7 @@
 #include <boost/asio/buffer.hpp>
 
 #include "base/for_ever.hpp"
+#include "serve/batch.hpp"
 
 namespace onceguard::serve {
 
@@ -10,7 +11,7 @@ namespace asio = boost::asio;
 
 /// What the head of a request says.
 struct connection::call {
-  enum class kind : std::uint8_t { claim, settle, health, readiness, description };
+  enum class kind : std::uint8_t { claim, settle, batch, health, readiness, description };
   kind what = kind::claim;
   message_form form = message_form::json;  ///< of the request
   message_form answer = message_form::json;
@@ -21,6 +22,7 @@ struct connection::call {
 namespace {
 
 constexpr std::string_view operations_path = "/v1/operations";
+constexpr std::string_view batch_path = "/v1/batch";
 constexpr std::size_t beside_body = 64u << 10;
 
 http1::served_limits limits_of(const connection_context& context) {
@@ -101,8 +103,12 @@ std::optional<reply_message> connection::read_call(call& out) const {
     if (!reads) return only_by(base, "GET");
     return std::nullopt;
   }
-  if (!path.starts_with(operations_path)) return not_found(base, "There is no such path.");
-  auto rest = path.substr(operations_path.size());
+  const bool batch = path == batch_path;
+  if (batch) out.what = call::kind::batch;
+  if (!batch && !path.starts_with(operations_path)) {
+    return not_found(base, "There is no such path.");
+  }
+  const auto rest = batch ? std::string_view{} : path.substr(operations_path.size());
   if (!rest.empty()) {
     const auto slash = rest.rfind('/');
     const auto end = ending_of(rest.substr(slash + 1));
@@ -144,7 +150,7 @@ asio::awaitable<bool> connection::serve_one() {
   }
   const counted_call counted(context_.calls);
   byte_reservation room(context_.messages);
-  if (!take_room(room, what.what == call::kind::claim)) {
+  if (!take_room(room, what.what != call::kind::settle)) {
     auto full = service_problem(context_.service.problem_base(), 503, "overloaded",
                                 "No capacity at the moment",
                                 "Nothing was done. Send the same call again.", milliseconds(1'000));
@@ -172,6 +178,10 @@ asio::awaitable<bool> connection::carry_out(const call& what, std::string body) 
     auto taken = std::move(*given);
     co_return co_await claim(what, std::move(taken));
   }
+  if (what.what == call::kind::batch) {
+    auto taken = std::move(*given);
+    co_return co_await batch(what, std::move(taken));
+  }
   auto read = read_settle(what.end, std::move(*given));
   if (!read) co_return co_await send(bad_request(base, read.error().detail), what.answer);
   auto wanted = std::move(*read);
@@ -193,6 +203,19 @@ asio::awaitable<bool> connection::claim(const call& what, message given) {
   bool sent = false;
   if (!gone) sent = co_await send(made.message, what.answer);
   if (!sent && !made.operation.empty()) co_await context_.service.give_back(made.operation);
+  co_return sent;
+}
+
+asio::awaitable<bool> connection::batch(const call& what, message given) {
+  const auto watching = watch();
+  const caller from{number_, watching->get_token()};
+  const auto made = co_await carry_out_batch(context_.service, std::move(given), from);
+  const bool gone = watching->stop_requested();
+  bool sent = false;
+  if (!gone) sent = co_await send(made.message, what.answer);
+  for (const auto& each : made.claims) {
+    if (!sent && !each.operation.empty()) co_await context_.service.give_back(each.operation);
+  }
   co_return sent;
 }
 

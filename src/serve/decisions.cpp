@@ -87,7 +87,7 @@ asio::awaitable<void> decisions::give_back(std::string operation) {
 }
 
 asio::awaitable<reply_message> decisions::settle(std::string id, settle_call call,
-                                                connection_number from) {
+                                                 connection_number from) {
   settle_attempt attempt(*this, std::move(id), std::move(call), from);
   co_return co_await attempt.run();
 }

@@ -65,7 +65,8 @@ result<message> read_message(std::string_view bytes, message_form form) {
   auto text = bytes;
   if (form == message_form::framed) {
     const auto line_end = bytes.find('\n');
-    if (line_end == bytes.npos) return no_message("the line of the framed message has no line feed");
+    if (line_end == bytes.npos)
+      return no_message("the line of the framed message has no line feed");
     text = bytes.substr(0, line_end);
     out.body = std::string(bytes.substr(line_end + 1));
   }

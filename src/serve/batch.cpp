@@ -1,0 +1,128 @@
+#include "serve/batch.hpp"
+
+#include <memory>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "serve/members.hpp"
+
+namespace onceguard::serve {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t calls_max = 256;
+
+struct call_result {
+  reply_message message;
+  std::optional<claim_reply> claim;
+};
+
+asio::awaitable<call_result> carry_out_claim(decisions& service, json object, caller from) {
+  call_result out;
+  auto read = read_claim({std::move(object), std::nullopt});
+  if (!read) {
+    out.message = bad_request(service.problem_base(), read.error().detail);
+    co_return out;
+  }
+  auto wanted = std::move(*read);
+  out.claim.emplace(co_await service.claim(std::move(wanted), from));
+  out.message = std::move(out.claim->message);
+  co_return out;
+}
+
+asio::awaitable<call_result> carry_out(decisions& service, json given, caller from) {
+  call_result out;
+  std::string name;
+  std::string operation;
+  std::string fault;
+  if (!given.is_object()) {
+    fault = "calls: expected a list of objects";
+  } else {
+    // Whoever reads the rest refuses what it does not know.
+    member_reader in(given, {}, {}, fault);
+    fault.clear();
+    name = in.text("call", true);
+    if (name != "claim") operation = in.text("operation", true);
+    given.erase("call");
+    given.erase("operation");
+  }
+  const auto kind = ending_of(name);
+  if (fault.empty() && name != "claim" && !kind) fault = "call: there is none of this name";
+  if (!fault.empty()) {
+    out.message = bad_request(service.problem_base(), fault);
+    co_return out;
+  }
+  if (name == "claim") co_return co_await carry_out_claim(service, std::move(given), from);
+  auto read = read_settle(*kind, {std::move(given), std::nullopt});
+  if (!read) {
+    out.message = bad_request(service.problem_base(), read.error().detail);
+    co_return out;
+  }
+  auto wanted = std::move(*read);
+  out.message = co_await service.settle(operation, std::move(wanted), from.connection);
+  co_return out;
+}
+
+/// What a call leaves that threw: its fate is not known.
+call_result failed(const decisions& service, const std::exception_ptr& thrown) {
+  call_result out;
+  std::string why = "a fault of Onceguard itself";
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& fault) {
+    why += ": ";
+    why += fault.what();
+  }
+  out.message = service_problem(service.problem_base(), 500, "internal", "The call failed", why,
+                                milliseconds(-1));
+  return out;
+}
+
+}  // namespace
+
+asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given, caller from) {
+  batch_reply out;
+  std::string fault;
+  member_reader in(given.object, {}, {"calls"}, fault);
+  auto* const calls = in.get("calls", json::value_t::array, true);
+  if (calls != nullptr && calls->size() > calls_max) {
+    in.refuse("calls", "more than " + std::to_string(calls_max));
+  }
+  if (!fault.empty()) {
+    out.message = bad_request(service.problem_base(), fault);
+    co_return out;
+  }
+  const auto executor = co_await asio::this_coro::executor;
+  asio::steady_timer over(executor, asio::steady_timer::time_point::max());
+  std::vector<call_result> results(calls->size());
+  std::size_t left = calls->size();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    asio::co_spawn(executor, carry_out(service, std::move((*calls)[i]), from),
+                   [&, i](std::exception_ptr thrown, call_result made) {
+                     results[i] = thrown ? failed(service, thrown) : std::move(made);
+                     if (--left == 0) over.cancel();
+                   });
+  }
+  boost::system::error_code cancelled;
+  if (left != 0) {
+    co_await over.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+  }
+  json all = json::array();
+  for (auto& each : results) {
+    const auto status = each.message.status;
+    auto value = value_of(std::move(each.message));
+    value["status"] = status;
+    all.push_back(std::move(value));
+    if (each.claim) out.claims.push_back(std::move(*each.claim));
+  }
+  out.message.object["results"] = std::move(all);
+  co_return out;
+}
+
+}  // namespace onceguard::serve

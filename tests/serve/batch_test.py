@@ -1,0 +1,40 @@
+"""Calls that come together."""
+
+from support.decision_service import parts
+
+
+def test_calls_are_answered_in_their_order(call):
+    claims = [parts() for _ in range(50)]
+    status, answer = call.post("/v1/batch", {"calls": [
+        {"call": "claim", **each} for each in claims]})
+    assert status == 200
+    operations = [each["operation"] for each in answer["results"]]
+    assert all(each["status"] == 200 and each["verdict"] == "run" for each in answer["results"])
+    settles = [{"call": "complete", "operation": operation,
+                "answer": {"status": 200, "body": str(number)}}
+               for number, operation in enumerate(operations)]
+    _, answer = call.post("/v1/batch", {"calls": settles})
+    assert answer["results"] == [{"status": 200, "outcome": "settled"}] * 50
+    for number, each in enumerate(claims):
+        assert call.claim(**each)["answer"]["body"] == str(number)
+
+
+def test_a_wrong_call_spoils_no_other(call):
+    _, answer = call.post("/v1/batch", {"calls": [
+        {"call": "claim", **parts()}, {"call": "claim", "key": "k"}, {"call": "explode"}, 7,
+        {"call": "complete"}, {"call": "complete", "operation": "x"}]})
+    results = answer["results"]
+    assert [each["status"] for each in results] == [200, 400, 400, 400, 400, 404]
+    assert results[1]["detail"].startswith("scope: is missing")
+    assert results[4]["detail"].startswith("operation: is missing")
+
+
+def test_a_batch_has_its_bounds(call):
+    assert call.post("/v1/batch", {"calls": []}) == (200, {"results": []})
+    status, problem = call.post("/v1/batch", {"calls": [{}] * 257})
+    assert status == 400 and problem["detail"].startswith("calls: more than 256")
+    assert call.post("/v1/batch", {})[1]["detail"].startswith("calls: is missing")
+    wanted = parts()
+    _, answer = call.post("/v1/batch", {"calls": [{"call": "claim", **wanted}] * 20})
+    verdicts = [each["verdict"] for each in answer["results"]]
+    assert verdicts.count("run") == 1 and verdicts.count("busy") == 19
