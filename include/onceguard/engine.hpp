@@ -355,8 +355,8 @@ class engine {
 
   /// A handle of a lease whose own is gone, after a restart or lease_handle::let_go. Of `op` count
   /// `id`, `policy`, `upstream` and `answer_room`, and as in claim() the last three must outlive
-  /// it; `mark` is print_mark of the subject that was claimed. The lease is not renewed. None: the
-  /// store has no record of it.
+  /// it; `mark` is print_mark of the subject that was claimed. The lease is renewed like any other.
+  /// None: the store has no record of it.
   boost::asio::awaitable<result<std::optional<lease_handle>>> resume(operation op, lease held,
                                                                      std::string mark);
 

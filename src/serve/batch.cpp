@@ -23,7 +23,7 @@ struct call_result {
   std::optional<claim_reply> claim;
 };
 
-asio::awaitable<call_result> carry_out_claim(decisions& service, json object, caller from) {
+asio::awaitable<call_result> carry_out_claim(decisions& service, json object, caller asker) {
   call_result out;
   auto read = read_claim({std::move(object), std::nullopt});
   if (!read) {
@@ -31,12 +31,12 @@ asio::awaitable<call_result> carry_out_claim(decisions& service, json object, ca
     co_return out;
   }
   auto wanted = std::move(*read);
-  out.claim.emplace(co_await service.claim(std::move(wanted), from));
+  out.claim.emplace(co_await service.claim(std::move(wanted), asker));
   out.message = std::move(out.claim->message);
   co_return out;
 }
 
-asio::awaitable<call_result> carry_out(decisions& service, json given, caller from) {
+asio::awaitable<call_result> carry_out(decisions& service, json given, caller asker) {
   call_result out;
   std::string name;
   std::string operation;
@@ -58,18 +58,18 @@ asio::awaitable<call_result> carry_out(decisions& service, json given, caller fr
     out.message = bad_request(service.problem_base(), fault);
     co_return out;
   }
-  if (name == "claim") co_return co_await carry_out_claim(service, std::move(given), from);
+  if (name == "claim") co_return co_await carry_out_claim(service, std::move(given), asker);
   auto read = read_settle(*kind, {std::move(given), std::nullopt});
   if (!read) {
     out.message = bad_request(service.problem_base(), read.error().detail);
     co_return out;
   }
   auto wanted = std::move(*read);
-  out.message = co_await service.settle(operation, std::move(wanted), from.connection);
+  out.message = co_await service.settle(operation, std::move(wanted), asker.connection);
   co_return out;
 }
 
-/// What a call leaves that threw: its fate is not known.
+/// What a call leaves that threw: whether it took effect is not known.
 call_result failed(const decisions& service, const std::exception_ptr& thrown) {
   call_result out;
   std::string why = "a fault of Onceguard itself";
@@ -86,7 +86,7 @@ call_result failed(const decisions& service, const std::exception_ptr& thrown) {
 
 }  // namespace
 
-asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given, caller from) {
+asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given, caller asker) {
   batch_reply out;
   std::string fault;
   member_reader in(given.object, {}, {"calls"}, fault);
@@ -103,7 +103,7 @@ asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given, 
   std::vector<call_result> results(calls->size());
   std::size_t left = calls->size();
   for (std::size_t i = 0; i < results.size(); ++i) {
-    asio::co_spawn(executor, carry_out(service, std::move((*calls)[i]), from),
+    asio::co_spawn(executor, carry_out(service, std::move((*calls)[i]), asker),
                    [&, i](std::exception_ptr thrown, call_result made) {
                      results[i] = thrown ? failed(service, thrown) : std::move(made);
                      if (--left == 0) over.cancel();

@@ -16,6 +16,6 @@ struct batch_reply {
 
 /// `given` is the message: {"calls": […]}.
 [[nodiscard]] boost::asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given,
-                                                                  caller from);
+                                                                  caller asker);
 
 }  // namespace onceguard::serve

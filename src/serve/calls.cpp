@@ -43,34 +43,34 @@ request_call read_request(json& object, std::optional<std::string>& framed, std:
   return out;
 }
 
-onceguard::request read_parts(member_reader& in) {
-  onceguard::request out(in.text("scope", true), in.text("key", true));
-  if (in.has("fingerprint") && in.has("fingerprint_base64")) {
-    in.refuse("fingerprint", "is there twice: as text and as base64");
+onceguard::request read_parts(member_reader& members) {
+  onceguard::request out(members.text("scope", true), members.text("key", true));
+  if (members.has("fingerprint") && members.has("fingerprint_base64")) {
+    members.refuse("fingerprint", "is there twice: as text and as base64");
   }
-  out.fingerprint = in.text("fingerprint");
-  if (in.has("fingerprint_base64")) {
-    auto bytes = base::from_base64(in.text("fingerprint_base64"));
-    if (!bytes) in.refuse("fingerprint_base64", "expected base64");
+  out.fingerprint = members.text("fingerprint");
+  if (members.has("fingerprint_base64")) {
+    auto bytes = base::from_base64(members.text("fingerprint_base64"));
+    if (!bytes) members.refuse("fingerprint_base64", "expected base64");
     out.fingerprint = std::move(bytes).value_or(std::string());
   }
-  if (in.has("scope_kind")) out.scope_kind = in.text("scope_kind");
-  if (out.scope_kind.empty()) in.refuse("scope_kind", "is empty");
-  out.method = in.text("method");
-  out.path = in.text("path");
+  if (members.has("scope_kind")) out.scope_kind = members.text("scope_kind");
+  if (out.scope_kind.empty()) members.refuse("scope_kind", "is empty");
+  out.method = members.text("method");
+  out.path = members.text("path");
   return out;
 }
 
-void read_policy(json& object, member_reader& in, claim_call& out) {
+void read_policy(json& object, member_reader& members, claim_call& out) {
   const auto found = object.find("policy");
   if (found == object.end() || found->is_null()) return;
-  if (out.request) return in.refuse("policy", "a request has that of its route");
+  if (out.request) return members.refuse("policy", "a request has that of its route");
   out.policy_is_object = found->is_object();
   if (!out.policy_is_object && !found->is_string()) {
-    return in.refuse("policy", "expected a name or an object of options");
+    return members.refuse("policy", "expected a name or an object of options");
   }
   out.policy = out.policy_is_object ? found->dump() : found->get<std::string>();
-  if (out.policy.empty()) in.refuse("policy", "is empty");
+  if (out.policy.empty()) members.refuse("policy", "is empty");
 }
 
 }  // namespace

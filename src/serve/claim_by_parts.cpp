@@ -78,7 +78,7 @@ asio::awaitable<claim_result> claim_by_parts::claim() {
   wanted.claim = call_.claim;
   wanted.wait = call_.wait;
   wanted.into_started = call_.into_started;
-  wanted.caller = from_.gone;
+  wanted.caller = asker_.gone;
   co_return co_await engine.claim(std::move(wanted));
 }
 
@@ -101,7 +101,7 @@ asio::awaitable<claim_reply> claim_by_parts::granted(lease_handle lease) {
   id.rules = call_.policy;
   held_->id = id.text();
   held_->renewed_until = base::boot_now() + base::bounded(held_->policy->upstream_timeout);
-  co_return co_await take_in(owner_, held_, call_, from_);
+  co_return co_await take_in(owner_, held_, call_, asker_);
 }
 
 }  // namespace onceguard::serve

@@ -9,8 +9,8 @@ namespace onceguard::serve {
 /// The call must outlive it.
 class claim_by_parts {
  public:
-  claim_by_parts(decisions& owner, const claim_call& call, const caller& from)
-      : owner_(owner), call_(call), from_(from) {}
+  claim_by_parts(decisions& owner, const claim_call& call, const caller& asker)
+      : owner_(owner), call_(call), asker_(asker) {}
   [[nodiscard]] boost::asio::awaitable<claim_reply> run();
 
  private:
@@ -22,7 +22,7 @@ class claim_by_parts {
 
   decisions& owner_;
   const claim_call& call_;
-  const caller& from_;
+  const caller& asker_;
   operation_ptr held_;
 };
 

@@ -27,7 +27,7 @@ asio::awaitable<claim_reply> claim_by_request::run() {
   http::arriving_request arrived(held_->rules->routes.state(), request, terms);
   arrived.go_on_until(http::step::claim);
   auto begun_with = arrived.known();
-  if (!begun_with) begun_with.emplace(co_await arrived.begin(from_.gone));
+  if (!begun_with) begun_with.emplace(co_await arrived.begin(asker_.gone));
   if (const auto* made = std::get_if<http::response>(&*begun_with)) {
     co_return answered(arrived, *made);
   }
@@ -88,12 +88,12 @@ asio::awaitable<claim_reply> claim_by_request::grant() {
     held_->id = make_observed_id();
   }
   held_->renewed_until = base::boot_now() + base::bounded(rule.rule.policy.upstream_timeout);
-  return take_in(owner_, held_, call_, from_);
+  return take_in(owner_, held_, call_, asker_);
 }
 
 asio::awaitable<claim_reply> take_in(decisions& owner, operation_ptr held, const claim_call& call,
-                                     const caller& from) {
-  held->connection = from.connection;
+                                     const caller& asker) {
+  held->connection = asker.connection;
   held->claim = call.claim;
   if (call.renewed_by_client) {
     if (auto* const lease = held->handle()) lease->stop_renewing();

@@ -10,8 +10,8 @@ namespace onceguard::serve {
 /// The call must outlive it.
 class claim_by_request {
  public:
-  claim_by_request(decisions& owner, const claim_call& call, const caller& from)
-      : owner_(owner), call_(call), from_(from) {}
+  claim_by_request(decisions& owner, const claim_call& call, const caller& asker)
+      : owner_(owner), call_(call), asker_(asker) {}
   [[nodiscard]] boost::asio::awaitable<claim_reply> run();
 
  private:
@@ -23,13 +23,13 @@ class claim_by_request {
 
   decisions& owner_;
   const claim_call& call_;
-  const caller& from_;
+  const caller& asker_;
   operation_ptr held_;
 };
 
 /// Puts a granted operation into the table; one whose connection has ended is given back.
 [[nodiscard]] boost::asio::awaitable<claim_reply> take_in(decisions& owner, operation_ptr held,
                                                           const claim_call& call,
-                                                          const caller& from);
+                                                          const caller& asker);
 
 }  // namespace onceguard::serve

@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 /// What the head of a request says.
 struct connection::call {
   enum class kind : std::uint8_t { claim, settle, batch, health, readiness, description };
-  kind what = kind::claim;
+  kind purpose = kind::claim;
   message_form form = message_form::json;  ///< of the request
   message_form answer = message_form::json;
   std::string operation;          ///< settle
@@ -93,18 +93,18 @@ std::optional<reply_message> connection::read_call(call& out) const {
   const auto path = given.target.substr(0, given.target.find('?'));
   const bool reads = given.method == "GET";
   if (path == "/healthz" || path == "/readyz") {
-    out.what = path == "/healthz" ? call::kind::health : call::kind::readiness;
+    out.purpose = path == "/healthz" ? call::kind::health : call::kind::readiness;
     if (!reads) return only_by(base, "GET");
     return std::nullopt;
   }
   if (auto refused = context_.access.refusal(given)) return refused;
   if (path == "/v1/openapi.json") {
-    out.what = call::kind::description;
+    out.purpose = call::kind::description;
     if (!reads) return only_by(base, "GET");
     return std::nullopt;
   }
   const bool batch = path == batch_path;
-  if (batch) out.what = call::kind::batch;
+  if (batch) out.purpose = call::kind::batch;
   if (!batch && !path.starts_with(operations_path)) {
     return not_found(base, "There is no such path.");
   }
@@ -113,7 +113,7 @@ std::optional<reply_message> connection::read_call(call& out) const {
     const auto slash = rest.rfind('/');
     const auto end = ending_of(rest.substr(slash + 1));
     if (rest.front() != '/' || slash == 0 || !end) return not_found(base, "There is no such path.");
-    out.what = call::kind::settle;
+    out.purpose = call::kind::settle;
     out.operation = rest.substr(1, slash - 1);
     out.end = *end;
   }
@@ -144,75 +144,73 @@ bool connection::take_room(byte_reservation& room, bool for_claim) {
 asio::awaitable<bool> connection::serve_one() {
   const bool arrived = co_await read_head();
   if (!arrived) co_return false;
-  call what;
-  if (auto refused = read_call(what)) {
-    co_return co_await refuse_call(*std::move(refused), what.answer);
+  call called;
+  if (auto refused = read_call(called)) {
+    co_return co_await refuse_call(*std::move(refused), called.answer);
   }
   const counted_call counted(context_.calls);
   byte_reservation room(context_.messages);
-  if (!take_room(room, what.what != call::kind::settle)) {
+  if (!take_room(room, called.purpose != call::kind::settle)) {
     auto full = service_problem(context_.service.problem_base(), 503, "overloaded",
                                 "No capacity at the moment",
                                 "Nothing was done. Send the same call again.", milliseconds(1'000));
-    co_return co_await refuse_call(std::move(full), what.answer);
+    co_return co_await refuse_call(std::move(full), called.answer);
   }
   std::string body;
   const bool whole = co_await read_body(body);
   if (!whole) co_return false;
-  const bool goes_on = co_await carry_out(what, std::move(body));
+  const bool goes_on = co_await carry_out(called, std::move(body));
   co_return goes_on&& may_be_kept();
 }
 
-asio::awaitable<bool> connection::carry_out(const call& what, std::string body) {
-  if (what.what == call::kind::health) co_return co_await send(health(), what.answer);
-  if (what.what == call::kind::readiness) co_return co_await send(readiness(), what.answer);
-  if (what.what == call::kind::description) {
-    co_return co_await describe();
-  }
-  auto given = read_message(body, what.form);
+asio::awaitable<bool> connection::carry_out(const call& called, std::string body) {
+  if (called.purpose == call::kind::health) co_return co_await send(health(), called.answer);
+  if (called.purpose == call::kind::readiness) co_return co_await send(readiness(), called.answer);
+  if (called.purpose == call::kind::description) co_return co_await describe();
+  auto given = read_message(body, called.form);
   body.clear();
   body.shrink_to_fit();
   const auto& base = context_.service.problem_base();
-  if (!given) co_return co_await send(bad_request(base, given.error().detail), what.answer);
-  if (what.what == call::kind::claim) {
+  if (!given) co_return co_await send(bad_request(base, given.error().detail), called.answer);
+  if (called.purpose == call::kind::claim) {
     auto taken = std::move(*given);
-    co_return co_await claim(what, std::move(taken));
+    co_return co_await claim(called, std::move(taken));
   }
-  if (what.what == call::kind::batch) {
+  if (called.purpose == call::kind::batch) {
     auto taken = std::move(*given);
-    co_return co_await batch(what, std::move(taken));
+    co_return co_await batch(called, std::move(taken));
   }
-  auto read = read_settle(what.end, std::move(*given));
-  if (!read) co_return co_await send(bad_request(base, read.error().detail), what.answer);
+  auto read = read_settle(called.end, std::move(*given));
+  if (!read) co_return co_await send(bad_request(base, read.error().detail), called.answer);
   auto wanted = std::move(*read);
-  const auto made = co_await context_.service.settle(what.operation, std::move(wanted), number_);
-  co_return co_await send(made, what.answer);
+  const auto made = co_await context_.service.settle(called.operation, std::move(wanted), number_);
+  co_return co_await send(made, called.answer);
 }
 
-asio::awaitable<bool> connection::claim(const call& what, message given) {
+asio::awaitable<bool> connection::claim(const call& called, message given) {
   auto read = read_claim(std::move(given));
   if (!read) {
     const auto wrong = bad_request(context_.service.problem_base(), read.error().detail);
-    co_return co_await send(wrong, what.answer);
+    co_return co_await send(wrong, called.answer);
   }
   const auto watching = watch();
-  const caller from{number_, watching->get_token()};
+  const caller asker{number_, watching->get_token()};
   auto wanted = std::move(*read);
-  const auto made = co_await context_.service.claim(std::move(wanted), from);
+  const auto made = co_await context_.service.claim(std::move(wanted), asker);
   const bool gone = watching->stop_requested();
   bool sent = false;
-  if (!gone) sent = co_await send(made.message, what.answer);
+  if (!gone) sent = co_await send(made.message, called.answer);
   if (!sent && !made.operation.empty()) co_await context_.service.give_back(made.operation);
   co_return sent;
 }
 
-asio::awaitable<bool> connection::batch(const call& what, message given) {
+asio::awaitable<bool> connection::batch(const call& called, message given) {
   const auto watching = watch();
-  const caller from{number_, watching->get_token()};
-  const auto made = co_await carry_out_batch(context_.service, std::move(given), from);
+  const caller asker{number_, watching->get_token()};
+  const auto made = co_await carry_out_batch(context_.service, std::move(given), asker);
   const bool gone = watching->stop_requested();
   bool sent = false;
-  if (!gone) sent = co_await send(made.message, what.answer);
+  if (!gone) sent = co_await send(made.message, called.answer);
   for (const auto& each : made.claims) {
     if (!sent && !each.operation.empty()) co_await context_.service.give_back(each.operation);
   }
@@ -299,7 +297,8 @@ asio::awaitable<bool> connection::refuse_call(reply_message why, message_form fo
   }
   std::string body;
   refusal_ = message_of(why, form, false, body) + body;
-  co_await refuse(why.status, {});
+  const std::string_view no_text;
+  co_await refuse(why.status, no_text);
   co_return false;
 }
 

@@ -40,10 +40,10 @@ class connection final : public http1::served_connection {
   struct call;
 
   boost::asio::awaitable<bool> serve_one();
-  boost::asio::awaitable<bool> carry_out(const call& what, std::string body);
-  boost::asio::awaitable<bool> claim(const call& what, message given);
+  boost::asio::awaitable<bool> carry_out(const call& called, std::string body);
+  boost::asio::awaitable<bool> claim(const call& called, message given);
+  boost::asio::awaitable<bool> batch(const call& called, message given);
   boost::asio::awaitable<bool> describe();
-  boost::asio::awaitable<bool> batch(const call& what, message given);
   boost::asio::awaitable<bool> send(const reply_message& made, message_form form);
   boost::asio::awaitable<bool> refuse_call(reply_message why, message_form form);
   [[nodiscard]] std::optional<reply_message> read_call(call& out) const;

@@ -34,14 +34,14 @@ rules_ptr decisions::rules() const {
   return rules_;
 }
 
-asio::awaitable<claim_reply> decisions::claim(claim_call call, caller from) {
+asio::awaitable<claim_reply> decisions::claim(claim_call call, caller asker) {
   claim_under_way under_way;
   if (call.claim) {
     // Of two tries of one claim, the later one gets what the earlier one has got.
     while (!held_.begin_claim(*call.claim)) co_await sleep_for(claim_poll);
     under_way = claim_under_way(held_, *call.claim);
     if (auto held = held_.take_claimed(*call.claim)) {
-      held->connection = from.connection;
+      held->connection = asker.connection;
       claim_reply out;
       put_lease(out.message, *held);
       out.operation = held->id;
@@ -52,12 +52,12 @@ asio::awaitable<claim_reply> decisions::claim(claim_call call, caller from) {
       held->let_go();
     }
   }
-  auto out = co_await decide(call, from);
+  auto out = co_await decide(call, asker);
   out.under_way = std::move(under_way);
   co_return out;
 }
 
-asio::awaitable<claim_reply> decisions::decide(const claim_call& call, const caller& from) {
+asio::awaitable<claim_reply> decisions::decide(const claim_call& call, const caller& asker) {
   claim_reply out;
   const bool full = !held_.has_room();
   if (full || draining_) {
@@ -69,10 +69,10 @@ asio::awaitable<claim_reply> decisions::decide(const claim_call& call, const cal
     co_return out;
   }
   if (call.request) {
-    claim_by_request attempt(*this, call, from);
+    claim_by_request attempt(*this, call, asker);
     co_return co_await attempt.run();
   }
-  claim_by_parts attempt(*this, call, from);
+  claim_by_parts attempt(*this, call, asker);
   co_return co_await attempt.run();
 }
 
@@ -87,8 +87,8 @@ asio::awaitable<void> decisions::give_back(std::string operation) {
 }
 
 asio::awaitable<reply_message> decisions::settle(std::string id, settle_call call,
-                                                 connection_number from) {
-  settle_attempt attempt(*this, std::move(id), std::move(call), from);
+                                                 connection_number asker) {
+  settle_attempt attempt(*this, std::move(id), std::move(call), asker);
   co_return co_await attempt.run();
 }
 

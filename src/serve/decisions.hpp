@@ -38,11 +38,11 @@ class decisions {
   [[nodiscard]] result<void> set_rules(serve_rules rules);
   [[nodiscard]] rules_ptr rules() const;
 
-  boost::asio::awaitable<claim_reply> claim(claim_call call, caller from);
+  boost::asio::awaitable<claim_reply> claim(claim_call call, caller asker);
   /// The answer did not reach its client: nothing has run.
   boost::asio::awaitable<void> give_back(std::string operation);
   boost::asio::awaitable<reply_message> settle(std::string id, settle_call call,
-                                               connection_number from);
+                                               connection_number asker);
 
   /// From now on nothing new is claimed.
   void drain() noexcept { draining_ = true; }
@@ -57,7 +57,7 @@ class decisions {
   friend class settle_attempt;
 
   [[nodiscard]] boost::asio::awaitable<claim_reply> decide(const claim_call& call,
-                                                           const caller& from);
+                                                           const caller& asker);
   boost::asio::awaitable<result<operation_ptr>> resume(const operation_id& id);
 
   guard& records_;

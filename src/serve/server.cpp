@@ -27,8 +27,8 @@ namespace {
 constexpr std::string_view full_answer =
     "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
     "Content-Length: 0\r\n\r\n";
-/// Between two looks at the operations, and at what a drain waits for.
-constexpr milliseconds look_interval{100};
+/// Between two polls at the operations, and at what a drain waits for.
+constexpr milliseconds poll_interval{100};
 
 /// A thread with the connections that it serves.
 class io_thread {
@@ -102,9 +102,9 @@ struct server::state {
     next.serve(number, family, context, connections, certificates.latest());
   }
 
-  asio::awaitable<void> look_after() {
+  asio::awaitable<void> tend() {
     while (!stopped) {
-      co_await sleep_for(look_interval);
+      co_await sleep_for(poll_interval);
       service.operations().let_go_of_old();
       if (!service.draining()) continue;
       const bool idle = service.operations().size() == 0 && context.calls == 0;
@@ -178,7 +178,7 @@ result<void> server::start(int passed) {
                               base::log(base::event::accept_failed, {{"why", why}});
                             });
   spawn_background(self.accepting, "accept clients", std::move(accepting));
-  spawn_background(self.accepting, "look after operations", self.look_after());
+  spawn_background(self.accepting, "look after operations", self.tend());
   self.acceptor = std::thread([&self] { self.accepting.run(); });
   return {};
 }

@@ -53,7 +53,8 @@ asio::awaitable<reply_message> settle_attempt::run() {
 asio::awaitable<reply_message> settle_attempt::extend() {
   auto& lease = *held_->handle();
   const bool renews = call_.kind == ending::renew;
-  auto valid = renews ? co_await lease.renew() : co_await lease.dispatch();
+  auto extension = renews ? lease.renew() : lease.dispatch();
+  auto valid = co_await std::move(extension);
   reply_message out;
   if (!valid) {
     out = store_failed(valid.error());
@@ -64,7 +65,7 @@ asio::awaitable<reply_message> settle_attempt::extend() {
     out = gone();
   }
   if (resumed_ && valid && *valid) {
-    held_->connection = from_;
+    held_->connection = asker_;
     held_->renewed_until = base::boot_now() + base::bounded(policy().upstream_timeout);
     resumed_ = false;
   }
@@ -78,10 +79,10 @@ asio::awaitable<reply_message> settle_attempt::end() {
     if (resumed_ || !owner_.operations().put(held_)) held_->let_go();
     co_return bad_request(owner_.problem_base(), "answer: is missing");
   }
-  auto how = terms();
+  auto settling = terms();
   auto& lease = *held_->handle();
-  const auto ended = co_await lease.settle(how);
-  co_return answered(how, ended);
+  const auto ended = co_await lease.settle(settling);
+  co_return answered(settling, ended);
 }
 
 reply_message settle_attempt::end_observed() const {
@@ -143,29 +144,30 @@ settle_terms settle_attempt::terms() const {
   return out;
 }
 
-reply_message settle_attempt::answered(const settle_terms& how, const outcome& ended) const {
+reply_message settle_attempt::answered(const settle_terms& settling, const outcome& ended) const {
   reply_message out;
   out.object["outcome"] = outcome_of(ended);
   if (!held_->exchange) {
     put_outcome(out, ended, owner_.problem_base(), policy());
     return out;
   }
-  auto reply = held_->exchange->parts()->reply_to_settle(how, ended);
-  if (!reply) reply = reply_to_failure(how);
+  auto reply = held_->exchange->parts()->reply_to_settle(settling, ended);
+  if (!reply) reply = reply_to_failure(settling);
   if (ended.kind == outcome_kind::replay) out.object["kept"] = kept_text(ended.kept);
   if (reply) put_answer(out, "reply", *reply);
   return out;
 }
 
-std::optional<http::response> settle_attempt::reply_to_failure(const settle_terms& how) const {
+std::optional<http::response> settle_attempt::reply_to_failure(const settle_terms& settling) const {
   const auto& owner = held_->rules->routes.state();
   if (call_.kind == ending::complete) return std::nullopt;
-  if (how.kind == settle_kind::fail) {
-    return owner.refuse(http::problem::backing_off, http::problem_detail(how.backoff), &policy());
+  if (settling.kind == settle_kind::fail) {
+    return owner.refuse(http::problem::backing_off, http::problem_detail(settling.backoff),
+                        &policy());
   }
   http::problem_detail more;
   more.status = 500;
-  if (how.kind == settle_kind::release) {
+  if (settling.kind == settle_kind::release) {
     more.detail = "Nothing was done. Send the same request with the same key again.";
   }
   return owner.refuse(http::problem::upstream_broken, std::move(more), &policy());

@@ -11,8 +11,8 @@ namespace onceguard::serve {
 
 class settle_attempt {
  public:
-  settle_attempt(decisions& owner, std::string id, settle_call call, connection_number from)
-      : owner_(owner), id_(std::move(id)), call_(std::move(call)), from_(from) {}
+  settle_attempt(decisions& owner, std::string id, settle_call call, connection_number asker)
+      : owner_(owner), id_(std::move(id)), call_(std::move(call)), asker_(asker) {}
   [[nodiscard]] boost::asio::awaitable<reply_message> run();
 
  private:
@@ -31,7 +31,7 @@ class settle_attempt {
   decisions& owner_;
   const std::string id_;
   settle_call call_;
-  const connection_number from_;
+  const connection_number asker_;
   operation_ptr held_;
   bool resumed_ = false;  ///< its lease lives with no connection
 };

@@ -1,11 +1,10 @@
-"""Leases live with the connection of their claim; an operation's id outlives process and connection."""
+"""Leases live with the connection of their claim; an operation's id outlives both."""
 
 import signal
 import socket
-import time
 import uuid
 
-from support.decision_service import as_request, parts
+from support.decision_service import as_request, parts, stays
 from support.waiting import wait_until
 
 SHORT = ("--lease", "1s")
@@ -15,11 +14,8 @@ def test_a_lease_is_renewed_while_its_connection_lives(start_service):
     service = start_service(options=SHORT)
     holder, wanted = service.connect(), parts()
     begun = holder.claim(**wanted)
-    until = time.monotonic() + 2.5
     other = service.connect()
-    while time.monotonic() < until:
-        assert other.claim(**wanted)["verdict"] == "busy"
-        time.sleep(0.1)
+    assert stays(lambda: other.claim(**wanted)["verdict"] == "busy", 2.5)
     assert holder.complete(begun["operation"])["outcome"] == "settled"
 
 
@@ -46,11 +42,11 @@ def test_a_client_may_renew_by_itself(start_service):
     service = start_service(options=SHORT)
     client, wanted = service.connect(), parts(renew="client")
     begun = client.claim(**wanted)
-    until = time.monotonic() + 2
-    while time.monotonic() < until:
+
+    def is_renewed():
         renewed = client.settle(begun["operation"], "renew")
-        assert renewed["outcome"] == "renewed" and renewed["lease_ms"] > 500
-        time.sleep(0.2)
+        return renewed["outcome"] == "renewed" and renewed["lease_ms"] > 500
+    assert stays(is_renewed, 2)
     wait_until(lambda: client.claim(**wanted)["verdict"] == "unknown", what="the end")
 
 
@@ -64,10 +60,7 @@ def test_a_renewal_on_another_connection_binds_the_lease_to_it(start_service):
     service.start()
     heir, other = service.connect(), service.connect()
     assert heir.settle(begun["operation"], "renew")["outcome"] == "renewed"
-    until = time.monotonic() + 2.5
-    while time.monotonic() < until:
-        assert other.claim(**wanted)["verdict"] == "busy"
-        time.sleep(0.1)
+    assert stays(lambda: other.claim(**wanted)["verdict"] == "busy", 2.5)
     heir.close()
     wait_until(lambda: other.claim(**wanted)["verdict"] == "unknown", what="the end")
 

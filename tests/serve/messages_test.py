@@ -2,11 +2,10 @@
 
 import json
 import socket
-import time
 
 import pytest
 
-from support.decision_service import FRAMED, as_request, parts
+from support.decision_service import FRAMED, as_request, parts, stays
 from support.waiting import wait_until
 
 WRONG_CLAIMS = {
@@ -156,7 +155,7 @@ def test_a_slow_client_is_closed(start_service):
     # One that holds an operation may be silent.
     holder = service.connect()
     operation = holder.claim(**parts())["operation"]
-    time.sleep(1)
+    assert stays(service.answers, 1)
     assert holder.complete(operation)["outcome"] == "settled"
 
 
@@ -167,13 +166,12 @@ def test_who_does_not_read_is_closed_and_stalls_nobody(start_service):
     big = "x" * (6 << 20)
     caller.complete(caller.claim(**wanted)["operation"], body=big)
     text = json.dumps(wanted).encode()
-    with raw(service) as deaf:
-        deaf.sendall(b"POST /v1/operations HTTP/1.1\r\nHost: a\r\nContent-Type: application/json"
+    with raw(service) as silent:
+        silent.sendall(b"POST /v1/operations HTTP/1.1\r\nHost: a\r\nContent-Type: application/json"
                      b"\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
-        assert caller.claim(**parts())["verdict"] == "run"
-        time.sleep(2)
+        assert stays(lambda: caller.claim(**parts())["verdict"] == "run", 2)
         got = 0
-        while piece := deaf.recv(1 << 20):
+        while piece := silent.recv(1 << 20):
             got += len(piece)
         assert got < len(big)
 

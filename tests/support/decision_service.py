@@ -1,4 +1,4 @@
-"""`onceguard serve` in a folder, and connections to it that speak its protocol (docs/protocol.md)."""
+"""`onceguard serve` in a folder, and connections that speak its protocol (docs/protocol.md)."""
 
 import contextlib
 import http.client
@@ -7,10 +7,11 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import uuid
 
 from support.gateway import clean_environment
-from support.waiting import PATIENCE, wait_until
+from support.waiting import PATIENCE, Stopwatch, wait_until
 
 FRAMED = "application/vnd.onceguard.framed"
 
@@ -147,3 +148,13 @@ def as_request(key=None, body="{}", **members):
                ["Content-Type", "application/json"], ["Authorization", "Bearer one"]]
     return {"request": {"method": "POST", "target": "/charges?dry=0", "headers": headers,
                         "body": body, **members}}
+
+
+def stays(condition, seconds):
+    """Whether it is true again and again for so long."""
+    watch, pause = Stopwatch(), threading.Event()
+    while watch.seconds < seconds:
+        if not condition():
+            return False
+        pause.wait(0.1)
+    return True

@@ -81,8 +81,10 @@ class service_signals {
     }
     if (stop_.stop_requested()) return;
     manager_.say_stopping("operations that run are settled");
-    const char* const by = signal == SIGTERM ? "SIGTERM" : signal == SIGINT ? "SIGINT" : "SIGQUIT";
-    base::log(base::event::draining, {{"by", by}});
+    const char* const signal_name = signal == SIGTERM  ? "SIGTERM"
+                                    : signal == SIGINT ? "SIGINT"
+                                                       : "SIGQUIT";
+    base::log(base::event::draining, {{"by", signal_name}});
     stop_.request_stop();
     succession_.stop();
     if (service_ != nullptr) service_->server.drain();
