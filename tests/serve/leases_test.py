@@ -1,5 +1,6 @@
 """Leases live with the connection of their claim; an operation's id outlives both."""
 
+import json
 import signal
 import socket
 import uuid
@@ -150,6 +151,22 @@ def test_a_late_complete_never_gets_its_own_answer_through(start_service):
         assert ended["outcome"] == "replay"
         shown = ended.get("answer") or ended["reply"]
         assert shown["body"] == "quick"
+
+
+def test_a_late_complete_never_gets_another_operations_answer(service, call):
+    """The key was released, and another request has it since."""
+    for wanted in (parts(), as_request()):
+        begun = call.claim(**wanted)
+        call.settle(begun["operation"], "release")
+        other = json.loads(json.dumps(wanted))
+        if "request" in other:
+            other["request"]["body"] = '{"amount": 7}'
+        else:
+            other["fingerprint"] = "charge 7"
+        call.complete(call.claim(**other)["operation"], body="of another")
+        ended = service.connect().complete(begun["operation"], body="late")
+        assert ended["outcome"] == "superseded" and ended["reply"]["status"] == 409
+        assert "of another" not in json.dumps(ended)
 
 
 def test_a_drain_takes_settles_and_no_claims(start_service):
