@@ -38,7 +38,10 @@ asio::awaitable<claim_reply> decisions::claim(claim_call call, caller asker) {
   claim_under_way under_way;
   if (call.claim) {
     // Of two tries of one claim, the later one gets what the earlier one has got.
-    while (!held_.begin_claim(*call.claim)) co_await sleep_for(claim_poll);
+    while (!held_.begin_claim(*call.claim)) {
+      if (asker.gone.stop_requested()) co_return claim_reply();  // nobody reads it
+      co_await sleep_for(claim_poll);
+    }
     under_way = claim_under_way(held_, *call.claim);
     if (auto held = held_.take_claimed(*call.claim)) {
       held->connection = asker.connection;
