@@ -1,0 +1,114 @@
+'use strict';
+const { randomUUID } = require('node:crypto');
+const adapters = require('./adapters.js');
+const { Refused, ending } = require('./errors.js');
+const { Service } = require('./line.js');
+const { Operation, isAway, persistently } = require('./operation.js');
+
+const POLICY_WAIT = 10_000; // what `wait` of a policy is unless it is set
+
+/** A client of one `onceguard serve`. */
+class Client {
+  #service;
+
+  constructor({ url, token, tls, open = false, timeout = 5000, wait, service }) {
+    this.#service = new Service({ url, token, tls });
+    Object.assign(this, { open, timeout, wait, service });
+  }
+
+  /** Asks whether an operation may run: the service's answer, with an Operation where it may. */
+  async claim(message, body, wait = this.wait) {
+    const asked = { ...message, claim: randomUUID().replaceAll('-', ''), wait_ms: wait };
+    asked.service ??= this.service;
+    const line = this.#service.take();
+    const began = performance.now();
+    let doubt = false;
+    const again = (error) => {
+      doubt ||= error.sent === true;
+      return doubt && isAway(error) && performance.now() < began + this.timeout;
+    };
+    try {
+      const call = (left) => this.#service.call(line, '/v1/operations', asked, body, left);
+      const answer = await persistently(call, began + this.timeout + (wait ?? POLICY_WAIT), again);
+      if (answer.operation !== undefined) {
+        return { ...answer, operation: new Operation(this.#service, line, answer) };
+      }
+      this.#service.give(line);
+      return answer;
+    } catch (error) {
+      this.#service.give(line);
+      throw error;
+    }
+  }
+
+  /** Runs work once for its key. A repeat gets what the first call returned. */
+  async execute({ fingerprint, wait, ...parts }, work) {
+    if (Buffer.isBuffer(fingerprint)) parts.fingerprint_base64 = fingerprint.toString('base64');
+    else if (typeof fingerprint === 'string') parts.fingerprint = fingerprint;
+    else throw new TypeError('onceguard: fingerprint: a string or a Buffer');
+    let claimed;
+    try {
+      claimed = await this.claim(parts, undefined, wait);
+    } catch (error) {
+      if (!this.open || !isAway(error)) throw error;
+      claimed = { verdict: 'unguarded' };
+    }
+    if (claimed.verdict === 'run') return run(claimed.operation, work);
+    if (claimed.verdict === 'replay') return replayed(claimed);
+    if (!['observe', 'pass', 'unguarded'].includes(claimed.verdict)) throw Refused.by(claimed);
+    const result = await work({ guarded: false });
+    const answer = { status: 200, headers: [] };
+    claimed.operation?.settle('complete', { answer, streamed: true }).catch(() => {}); // only a count
+    return result;
+  }
+
+  /** Ends the connections; work that runs can still be settled. */
+  close() {
+    this.#service.close();
+  }
+}
+
+async function run(operation, work) {
+  const { lease, token, attempt } = operation;
+  const running = { guarded: true, lease, token, attempt, get signal() { return operation.signal; } };
+  let answer;
+  try {
+    answer = encoded(await work(running));
+  } catch (error) {
+    await operation.settle(...ending(error)).catch(() => {}); // the caller is to see the first error
+    throw error;
+  }
+  const { body, ...head } = answer;
+  const streamed = body.length > operation.answerLimit || undefined;
+  const ended = await operation.settle('complete', { answer: head, streamed }, streamed ? undefined : body);
+  if (ended.outcome === 'settled') return decoded(answer);
+  if (ended.outcome === 'replay') return replayed(ended);
+  throw Refused.by(ended);
+}
+
+function encoded(result) {
+  const as = (type, body) => ({ status: 200, headers: [['Content-Type', type]], body });
+  if (result === undefined) return { status: 204, headers: [], body: Buffer.alloc(0) };
+  if (ArrayBuffer.isView(result)) {
+    return as('application/octet-stream', Buffer.from(result.buffer, result.byteOffset, result.byteLength));
+  }
+  if (typeof result === 'string') return as('text/plain; charset=utf-8', Buffer.from(result));
+  return as('application/json', Buffer.from(JSON.stringify(result)));
+}
+
+/** The result that an answer stands for: the first caller gets it in this way, too. */
+function decoded({ status, headers, body }) {
+  const type = headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? '';
+  if (status === 204) return undefined;
+  if (/\bjson\b/.test(type)) return JSON.parse(body);
+  return type.startsWith('text/') ? body.toString() : body;
+}
+
+function replayed({ answer, kept = 'full', ...rest }) {
+  if (answer === undefined) throw Refused.by(rest);
+  if (kept === 'full') return decoded(answer);
+  throw new Refused('answer-not-kept', 'It took effect and is not run again, but its answer was not kept.');
+}
+
+Object.assign(Client.prototype, adapters);
+module.exports = { Client };
