@@ -7,7 +7,7 @@ const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT']); // no rout
 
 /** What a handler gets as `request.onceguard`. */
 class Running {
-  #failure;
+  #end;
 
   #operation;
 
@@ -26,14 +26,13 @@ class Running {
 
   /** Says that the handler threw: what the framework answers then is no answer of the work. */
   failed(error) {
-    this.#failure = error;
+    this.#end = ending(error);
   }
 
   /** How an answer with this status ends the operation: kind and members, or nothing for its answer. */
   end(status) {
-    const end = this.#failure === undefined ? undefined : ending(this.#failure);
     // Frameworks have errors that are answers: a 404 that is thrown. A 500 is none.
-    return end?.[0] === 'exception' && status !== 500 ? undefined : end;
+    return this.#end?.[0] === 'exception' && status !== 500 ? undefined : this.#end;
   }
 }
 
@@ -73,7 +72,8 @@ async function claim(client, request, response, options) {
 function refusal(error) {
   if (error instanceof TooLarge || error.status === 413) return problem('request-too-large');
   if (error instanceof Refused && error.status === 503) return problem('store-unreachable');
-  throw error;
+  if (!(error instanceof Refused)) throw error;
+  throw new Error(`onceguard: the service refuses its client: ${error.message}`, { cause: error });
 }
 
 /**
