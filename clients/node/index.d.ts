@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectionOptions } from 'node:tls';
 
 export interface ConnectOptions {
-  /** Where `onceguard serve` is: `unix:/run/onceguard/serve.sock`, `http://127.0.0.1:8090`, `https://…`. */
+  /** `unix:/run/onceguard/serve.sock`, `http://127.0.0.1:8090`, `https://…`. */
   url: string;
   /** A token of the service's `token_file`. */
   token?: string;
@@ -14,7 +14,7 @@ export interface ConnectOptions {
   timeout?: number;
   /** Milliseconds to wait for a running twin; without it as the policy has it. */
   wait?: number;
-  /** The name that fingerprints of requests know this service by; without it the route's upstream. */
+  /** The name that fingerprints of requests know this service by; without it that of the route. */
   service?: string;
 }
 
@@ -69,8 +69,8 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 export interface Client {
   /**
-   * Runs `work` once for its key. A repeat gets the result of the first call: what is not a string,
-   * a Buffer or undefined goes through JSON. Rejects with `Refused` where the work was not run or
+   * Runs `work` once for its key. A repeat gets the result of the first call: what is no string,
+   * Buffer or undefined goes through JSON. Rejects with `Refused` where the work was not run or
    * its result does not count, and with what the work threw.
    */
   execute<T>(operation: Operation, work: (running: Running) => T | Promise<T>): Promise<T>;
@@ -92,14 +92,15 @@ export interface Client {
 export function connect(options: ConnectOptions): Client;
 
 /** For `verify` of express.json() and its like: the middleware may then stand behind them. */
-export function keepRawBody(request: IncomingMessage, response: ServerResponse, bytes: Buffer): void;
+export function keepRawBody(
+  request: IncomingMessage, response: ServerResponse, bytes: Buffer): void;
 
 /** Thrown by work that provably did nothing: the key is free again. */
 export class NotDone extends Error {
   constructor(message?: string, options?: ErrorOptions);
 }
 
-/** Thrown by work that did nothing and may run again after `backoff` ms, or the policy's back-off. */
+/** Thrown by work that did nothing and may run again after `backoff` ms, or the policy's. */
 export class TryLater extends Error {
   constructor(message?: string, options?: ErrorOptions & { backoff?: number });
   readonly backoff?: number;

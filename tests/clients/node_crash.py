@@ -1,4 +1,4 @@
-"""Services in Node, and the `onceguard serve` beside them, killed amid requests at random moments."""
+"""Services in Node and the `onceguard serve` beside them, killed amid requests."""
 
 import pytest
 
@@ -10,23 +10,19 @@ LEASE = {"defaults": {"lease": "2s"}}
 frameworks = pytest.mark.parametrize("framework", EXAMPLES)
 
 
-@pytest.fixture
-def running(start_serve, start_service, tmp_path):
-    def start(framework):
-        serve = start_serve(LEASE)
-        return serve, start_service(example(framework, tmp_path), serve)
-    return start
-
-
 @frameworks
-def test_services_that_are_killed_run_nothing_twice(framework, running, fresh_key):
-    _, service = running(framework)
+def test_services_that_are_killed_run_nothing_twice(framework, start_serve, start_service,
+                                                    fresh_key, tmp_path):
+    service = start_service(example(framework, tmp_path), start_serve(LEASE))
     amid_kills(service, service, scaled(200, 5), fresh_key, in_time=20)
 
 
 @frameworks
-def test_a_decision_service_that_is_killed_loses_and_doubles_nothing(framework, running, fresh_key):
-    serve, service = running(framework)
+def test_a_decision_service_that_is_killed_loses_nothing(framework, start_serve,
+                                                                     start_service, fresh_key,
+                                                                     tmp_path):
+    serve = start_serve(LEASE)
+    service = start_service(example(framework, tmp_path), serve)
     ends = amid_kills(serve, service, scaled(200, 5), fresh_key, in_time=20)
     # The service lived on, so that each work was settled after all.
     assert {last.status for _, _, last in ends} == {201}

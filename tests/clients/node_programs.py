@@ -1,6 +1,7 @@
 """Programs in Node that use clients/node and a framework, as a user's project has them."""
 
 import pathlib
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients/node"
@@ -29,9 +30,9 @@ def project(folder, packages):
 
 
 def example(name, folder):
-    """The command that starts an example in a project of its own."""
+    """The command that starts an example in a project of its own, below the folder."""
     file, packages = EXAMPLES[name]
-    project(folder, packages)
+    folder = project(pathlib.Path(tempfile.mkdtemp(dir=folder)), packages)
     for source in (CLIENT / "examples").iterdir():
         (folder / source.name).write_bytes(source.read_bytes())
     return ["node", folder / file]

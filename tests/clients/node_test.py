@@ -1,73 +1,19 @@
-"""The client for Node: its own tests, its types, and a service in each framework under the kit."""
-
-import pathlib
-import subprocess
+"""Services in Node, one in each framework, beside `onceguard serve`."""
 
 import pytest
 
-from clients.node_programs import CLIENT, EXAMPLES, MODULES, example, project
+from clients.node_programs import EXAMPLES, example
 from clients.serving import BODY, final
 from support.client import all_at_once, request_bytes
 from support.waiting import Stopwatch, wait_until
 
-HERE = pathlib.Path(__file__).resolve().parent
 frameworks = pytest.mark.parametrize("framework", EXAMPLES)
 
 
-@pytest.fixture
-def start_example(start_service, tmp_path_factory):
-    """Starts the example of a framework beside a service (or its URL)."""
-    def start(framework, serve, environment=None):
-        command = example(framework, tmp_path_factory.mktemp("project"))
-        return start_service(command, serve, environment)
-    return start
-
-
-def run(*command, cwd=None):
-    return subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True,
-                          timeout=300, check=False)
-
-
-def test_its_own_tests():
-    done = run("node", "--test", *sorted((CLIENT / "test").glob("*_test.js")))
-    assert done.returncode == 0, done.stdout[-6000:]
-    assert "\n# fail 0" in done.stdout and "\n# pass 0" not in done.stdout
-
-
-@pytest.mark.parametrize("suffix", ["mts", "cts"])
-def test_its_types(tmp_path, suffix):
-    """Each that must not compile says so in the file."""
-    project(tmp_path, {"@types/node": "@types/node", "undici-types": "undici-types"})
-    (tmp_path / f"types.{suffix}").write_text((HERE / "node_types.ts").read_text())
-    done = run("node", MODULES / "typescript/bin/tsc", "--noEmit", "--strict", "--target", "es2022",
-               "--module", "nodenext", "--preserveSymlinks", f"types.{suffix}", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
-
-
-def test_both_kinds_of_modules_and_the_packed_files(tmp_path):
-    packed = run("npm", "pack", "--json", "--pack-destination", tmp_path, CLIENT)
-    assert packed.returncode == 0, packed.stderr
-    archive = next(tmp_path.glob("onceguard-0.2.0.tgz"))
-    installed = run("npm", "install", "--offline", "--no-audit", "--prefix", tmp_path, archive)
-    assert installed.returncode == 0, installed.stderr
-    names = "Object.keys(x).filter((name) => name !== 'default').sort().join()"
-    required = run("node", "-p", f"const x = require('onceguard'); {names}", cwd=tmp_path)
-    imported = run("node", "--input-type=module", "-e",
-                   f"import * as x from 'onceguard'; console.log({names})", cwd=tmp_path)
-    assert required.stdout == imported.stdout == \
-        "NotDone,Refused,TryLater,Unreachable,connect,keepRawBody\n", (required, imported)
-
-
-# ---- each framework
 @frameworks
-def test_the_service_conforms(framework, start_serve, start_example, kit):
-    service = start_example(framework, start_serve())
-    assert kit(service.url).failed("--jobs", "4", "--long-work", "3") == {}
-
-
-@frameworks
-def test_a_replay_is_the_first_answer_byte_for_byte(framework, start_serve, start_example, key):
-    service = start_example(framework, start_serve())
+def test_a_replay_is_the_first_answer_byte_for_byte(framework, start_serve, start_service, key,
+                                                    tmp_path):
+    service = start_service(example(framework, tmp_path), start_serve())
     fields = [["Link", "<a>"], ["X-Latin", "caf\u00e9"], ["Link", "<b>"]]
     first = service.post(key, {"bytes": True, "fields": fields, "status": 202})
     again = service.post(key, {"bytes": True, "fields": fields, "status": 202})
@@ -82,8 +28,9 @@ def test_a_replay_is_the_first_answer_byte_for_byte(framework, start_serve, star
 
 
 @frameworks
-def test_parsers_behind_the_middleware_get_the_body(framework, start_serve, start_example, key):
-    service = start_example(framework, start_serve())
+def test_parsers_behind_the_middleware_get_the_body(framework, start_serve, start_service, key,
+                                                    tmp_path):
+    service = start_service(example(framework, tmp_path), start_serve())
     for amount, chunked in ((41, False), (42, True)):
         for replayed in (False, True):
             answer = service.post(f"{key}-{amount}", path="/payments", chunked=chunked,
@@ -94,10 +41,11 @@ def test_parsers_behind_the_middleware_get_the_body(framework, start_serve, star
 
 
 @frameworks
-def test_concurrent_twins_run_once(framework, start_serve, start_example, key):
-    service = start_example(framework, start_serve({"defaults": {"on_busy": "wait"}}))
+def test_concurrent_twins_run_once(framework, start_serve, start_service, key, tmp_path):
+    service = start_service(example(framework, tmp_path), start_serve({"defaults": {"on_busy": "wait"}}))
     fields = service.fields(key, work={"delay": 100})
-    answers = all_at_once(service.address, [request_bytes("POST", "/conformance", fields, BODY)] * 20)
+    twin = request_bytes("POST", "/conformance", fields, BODY)
+    answers = all_at_once(service.address, [twin] * 20)
     assert {answer.status for answer in answers} == {201}
     assert len({answer.body for answer in answers}) == 1
     assert sum(answer.replayed for answer in answers) == 19
@@ -105,10 +53,10 @@ def test_concurrent_twins_run_once(framework, start_serve, start_example, key):
 
 
 @frameworks
-def test_the_service_away(framework, start_serve, start_example, key):
+def test_the_service_away(framework, start_serve, start_service, key, tmp_path):
     serve = start_serve()
-    closed = start_example(framework, serve)
-    opened = start_example(framework, serve, {"ONCEGUARD_OPEN": "1"})
+    closed = start_service(example(framework, tmp_path), serve)
+    opened = start_service(example(framework, tmp_path), serve, {"ONCEGUARD_OPEN": "1"})
     serve.kill()
     refused = closed.post(key)
     assert (refused.status, refused.problem) == (503, "store-unreachable")
@@ -122,9 +70,10 @@ def test_the_service_away(framework, start_serve, start_example, key):
 
 
 @frameworks
-def test_the_decision_service_is_killed_amid_the_work(framework, start_serve, start_example, key):
+def test_the_decision_service_is_killed_amid_the_work(framework, start_serve, start_service, key,
+                                                      tmp_path):
     serve = start_serve({"defaults": {"lease": "2s"}})
-    service = start_example(framework, serve)
+    service = start_service(example(framework, tmp_path), serve)
     client = service.begin_post(key, {"delay": 3000})
     service.ran(key)
     serve.kill()
@@ -138,9 +87,9 @@ def test_the_decision_service_is_killed_amid_the_work(framework, start_serve, st
 
 
 @frameworks
-def test_the_service_is_killed_amid_the_work(framework, start_serve, start_example, key):
+def test_the_service_is_killed_amid_the_work(framework, start_serve, start_service, key, tmp_path):
     serve = start_serve({"defaults": {"lease": "2s"}})
-    service = start_example(framework, serve)
+    service = start_service(example(framework, tmp_path), serve)
     client = service.begin_post(key, {"delay": 20000})
     service.ran(key)
     service.kill()
@@ -154,8 +103,9 @@ def test_the_service_is_killed_amid_the_work(framework, start_serve, start_examp
 
 # ---- answers
 @frameworks
-def test_an_answer_over_the_limit_is_sent_and_not_kept(framework, start_serve, start_example, key):
-    service = start_example(framework, start_serve({"defaults": {"max_answer_body": "64KiB"}}))
+def test_an_answer_over_the_limit_is_sent_and_not_kept(framework, start_serve, start_service, key,
+                                                       tmp_path):
+    service = start_service(example(framework, tmp_path), start_serve({"defaults": {"max_answer_body": "64KiB"}}))
     kept = service.post(f"{key}-kept", {"size": 64 * 1024})
     assert service.post(f"{key}-kept", {"size": 64 * 1024}).stored_part() == kept.stored_part()
     answer = service.post(key, {"size": 64 * 1024 + 1})
@@ -166,8 +116,9 @@ def test_an_answer_over_the_limit_is_sent_and_not_kept(framework, start_serve, s
 
 
 @frameworks
-def test_a_client_that_leaves_gets_the_answer_later(framework, start_serve, start_example, key):
-    service = start_example(framework, start_serve())
+def test_a_client_that_leaves_gets_the_answer_later(framework, start_serve, start_service, key,
+                                                    tmp_path):
+    service = start_service(example(framework, tmp_path), start_serve())
     client = service.begin_post(key, {"delay": 300})
     service.ran(key)
     client.reset()
@@ -176,9 +127,9 @@ def test_a_client_that_leaves_gets_the_answer_later(framework, start_serve, star
 
 
 @frameworks
-def test_half_a_body_runs_nothing(framework, start_serve, start_example, key):
+def test_half_a_body_runs_nothing(framework, start_serve, start_service, key, tmp_path):
     serve = start_serve()
-    service = start_example(framework, serve)
+    service = start_service(example(framework, tmp_path), serve)
     whole = request_bytes("POST", "/conformance", service.fields(key), BODY)
     client = service.begin_post(f"{key}-whole")
     assert client.read().status == 201
@@ -188,13 +139,13 @@ def test_half_a_body_runs_nothing(framework, start_serve, start_example, key):
     assert service.effects()[key] == 1
 
 
-def test_a_token_over_tcp(start_serve, start_example, tmp_path, key):
+def test_a_token_over_tcp(start_serve, start_service, tmp_path, key):
     tokens = tmp_path / "tokens"
     tokens.write_text("client 0123456789abcdef0123456789abcdef shop\n")
     tokens.chmod(0o600)
     serve = start_serve({"serve": {"token_file": str(tokens)}}, tcp=True)
-    stranger = start_example("http", serve)
+    stranger = start_service(example("http", tmp_path), serve)
     assert stranger.post(key).status == 500 and "unauthorized" in stranger.log()
-    known = start_example("http", serve, {"ONCEGUARD_TOKEN": "0123456789abcdef0123456789abcdef"})
+    known = start_service(example("http", tmp_path), serve, {"ONCEGUARD_TOKEN": "0123456789abcdef0123456789abcdef"})
     assert [known.post(key).status for _ in range(2)] == [201, 201]
     assert (stranger.effects()[key], known.effects()[key]) == (0, 1)

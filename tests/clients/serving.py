@@ -2,8 +2,8 @@
 
 A service is a program that is told by its environment: PORT, where it listens on 127.0.0.1;
 ONCEGUARD_URL, where `onceguard serve` is; EFFECTS, a file to which its work appends a line (the
-name of the counter) for each run, before the run goes on. It answers the requests of the conformance
-kit (docs/conformance.md).
+name of the counter) for each run, before the run goes on. It answers the requests of the
+conformance kit (docs/conformance.md).
 """
 
 import collections
@@ -86,7 +86,7 @@ class Serve(Program):
     """One `onceguard serve` on a Unix socket (or a port: `tcp`), with a SQLite file of its own.
 
     `config` may have the tables serve, store, defaults, route, policy …; what is missing is filled
-    in: the requests at /conformance/required need a key, and all others are guarded if they have one.
+    in: requests at /conformance/required need a key, and all others are guarded if they have one.
     """
 
     def __init__(self, binary, folder, config=None, tcp=False):

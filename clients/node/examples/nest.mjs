@@ -1,12 +1,15 @@
-// Payments with NestJS, each of which happens once for its Idempotency-Key. In TypeScript the calls
-// of decorators below are written as decorators: @Controller() @UseInterceptors(…) class Payments.
+// Payments with NestJS, each of which happens once for its Idempotency-Key. In TypeScript the
+// calls of decorators are written as such: @Controller() @UseInterceptors(…) class Payments.
 //
 //   onceguard serve --listen unix:/run/onceguard/serve.sock --store sqlite:onceguard.db
-//   npm install @nestjs/common @nestjs/core @nestjs/platform-express reflect-metadata rxjs onceguard
+//   npm install onceguard @nestjs/common @nestjs/core @nestjs/platform-express \
+//     reflect-metadata rxjs
 //   node nest.mjs
 //   curl -i -H 'Idempotency-Key: order-17' --json '{"amount": 42}' http://127.0.0.1:9000/payments
 import 'reflect-metadata';
-import { All, Body, Controller, Get, Module, Param, Post, Req, Res, UseInterceptors } from '@nestjs/common';
+import {
+  All, Body, Controller, Get, Module, Param, Post, Req, Res, UseInterceptors,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { connect } from 'onceguard';
 
@@ -36,7 +39,8 @@ class Kit {
 /** What TypeScript makes of decorators of a method and its parameters. */
 function decorate(type, name, decorators, parameters) {
   parameters.forEach((decorator, at) => decorator(type.prototype, name, at));
-  Reflect.decorate(decorators, type.prototype, name, Object.getOwnPropertyDescriptor(type.prototype, name));
+  const method = Object.getOwnPropertyDescriptor(type.prototype, name);
+  Reflect.decorate(decorators, type.prototype, name, method);
 }
 decorate(Payments, 'create', [Post('payments')], [Body()]);
 decorate(Kit, 'count', [Get('conformance/runs/:counter')], [Param('counter')]);
@@ -47,6 +51,7 @@ Reflect.decorate([Controller(), UseInterceptors(guard.interceptor())], Kit);
 class Shop {}
 Reflect.decorate([Module({ controllers: [Payments, Kit] })], Shop);
 
-const app = await NestFactory.create(Shop, { rawBody: true, logger: ['error', 'warn'] }); // for the fingerprint
+// The raw body makes the fingerprint.
+const app = await NestFactory.create(Shop, { rawBody: true, logger: ['error', 'warn'] });
 app.useBodyParser('text', { type: 'text/*', limit: '1mb' });
 await app.listen(port, '127.0.0.1');

@@ -31,7 +31,8 @@ export async function work(headers) {
   const status = plan.status ?? 201;
   const fields = (type) => [['Content-Type', type], ...(plan.fields ?? [])];
   if (plan.bytes) {
-    return { status, fields: fields('application/octet-stream'), body: Buffer.from([...Array(256).keys()]) };
+    const body = Buffer.from([...Array(256).keys()]);
+    return { status, fields: fields('application/octet-stream'), body };
   }
   const body = 'size' in plan ? 'x'.repeat(plan.size) : JSON.stringify({ run });
   return { status, fields: fields('application/json'), body: Buffer.from(body) };

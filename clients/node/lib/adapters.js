@@ -18,22 +18,19 @@ function expressErrors() {
 
 /** A plugin for Fastify. */
 function fastify(options) {
-  const plugin = (app, _, done) => {
+  const plugin = async (app) => {
     app.decorateRequest('onceguard', null);
     app.addHook('onRequest', async (request, reply) => {
-      if (!await begin(this, request.raw, reply.raw, options)) return reply.hijack();
-      request.onceguard = request.raw.onceguard ?? null;
-      return undefined;
+      if (!await begin(this, request.raw, reply.raw, options)) reply.hijack();
+      else request.onceguard = request.raw.onceguard ?? null;
     });
     app.addHook('onError', async (request, reply, error) => request.onceguard?.failed(error));
-    done();
   };
   plugin[Symbol.for('skip-override')] = true; // for all routes of the one who registers it
-  plugin[Symbol.for('fastify.display-name')] = 'onceguard';
   return plugin;
 }
 
-/** A listener for node:http. What the given one throws is answered by 500, and told to `onError`. */
+/** A listener for node:http. What the given one throws is answered by 500, and said to onError. */
 function listener(handle, { onError = console.error, ...options } = {}) {
   return async (request, response) => {
     try {
@@ -48,30 +45,30 @@ function listener(handle, { onError = console.error, ...options } = {}) {
   };
 }
 
-/** An interceptor for NestJS, on Express or Fastify: create the application with `rawBody: true`. */
+/** An interceptor for NestJS: create the application with `rawBody: true`. */
 function interceptor(options) {
-  return {
-    intercept: async (context, next) => {
-      const work = next.handle();
-      if (context.getType() !== 'http') return work;
-      const [request, reply] = [context.switchToHttp().getRequest(), context.switchToHttp().getResponse()];
-      const raw = request.raw ?? request;
-      const Observable = work.constructor;
-      if (!await begin(this, raw, reply.raw ?? reply, { rawBody: request.rawBody, ...options })) {
-        reply.hijack?.();
-        return new Observable(() => {}); // answered: nothing is to come
-      }
-      request.onceguard = raw.onceguard;
-      return new Observable((to) => work.subscribe({
-        next: (value) => to.next(value),
-        error: (error) => {
-          raw.onceguard?.failed(error);
-          to.error(error);
-        },
-        complete: () => to.complete(),
-      }));
-    },
+  const intercept = async (context, next) => {
+    const work = next.handle();
+    if (context.getType() !== 'http') return work;
+    const [request, reply] = [context.getArgByIndex(0), context.getArgByIndex(1)];
+    const raw = request.raw ?? request;
+    const Observable = work.constructor;
+    const taken = { rawBody: request.rawBody, ...options };
+    if (!await begin(this, raw, reply.raw ?? reply, taken)) {
+      reply.hijack?.();
+      return new Observable(() => {}); // answered: nothing is to come
+    }
+    request.onceguard = raw.onceguard;
+    return new Observable((to) => work.subscribe({
+      next: (value) => to.next(value),
+      error: (error) => {
+        raw.onceguard?.failed(error);
+        to.error(error);
+      },
+      complete: () => to.complete(),
+    }));
   };
+  return { intercept };
 }
 
 module.exports = { express, expressErrors, fastify, listener, interceptor };

@@ -18,8 +18,8 @@ class Client {
 
   /** Asks whether an operation may run: the service's answer, with an Operation where it may. */
   async claim(message, body, wait = this.wait) {
-    const asked = { ...message, claim: randomUUID().replaceAll('-', ''), wait_ms: wait };
-    asked.service ??= this.service;
+    const asked = { service: this.service, ...message, wait_ms: wait };
+    asked.claim = randomUUID().replaceAll('-', '');
     const line = this.#service.take();
     const began = performance.now();
     let doubt = false;
@@ -27,17 +27,15 @@ class Client {
       doubt ||= error.sent === true;
       return doubt && isAway(error) && performance.now() < began + this.timeout;
     };
+    let answer = {};
     try {
       const call = (left) => this.#service.call(line, '/v1/operations', asked, body, left);
-      const answer = await persistently(call, began + this.timeout + (wait ?? POLICY_WAIT), again);
-      if (answer.operation !== undefined) {
-        return { ...answer, operation: new Operation(this.#service, line, answer) };
-      }
-      this.#service.give(line);
+      const until = began + this.timeout + (wait ?? POLICY_WAIT);
+      answer = await persistently(call, until, again);
       return answer;
-    } catch (error) {
-      this.#service.give(line);
-      throw error;
+    } finally {
+      if (answer.operation === undefined) this.#service.give(line);
+      else answer.operation = new Operation(this.#service, line, { ...answer });
     }
   }
 
@@ -46,54 +44,46 @@ class Client {
     if (Buffer.isBuffer(fingerprint)) parts.fingerprint_base64 = fingerprint.toString('base64');
     else if (typeof fingerprint === 'string') parts.fingerprint = fingerprint;
     else throw new TypeError('onceguard: fingerprint: a string or a Buffer');
-    let claimed;
-    try {
-      claimed = await this.claim(parts, undefined, wait);
-    } catch (error) {
-      if (!this.open || !isAway(error)) throw error;
-      claimed = { verdict: 'unguarded' };
-    }
+    const claimed = await this.claim(parts, undefined, wait).catch((error) => {
+      if (this.open && isAway(error)) return { verdict: 'unguarded' };
+      throw error;
+    });
     if (claimed.verdict === 'run') return run(claimed.operation, work);
     if (claimed.verdict === 'replay') return replayed(claimed);
     if (!['observe', 'pass', 'unguarded'].includes(claimed.verdict)) throw Refused.by(claimed);
     const result = await work({ guarded: false });
-    const answer = { status: 200, headers: [] };
-    claimed.operation?.settle('complete', { answer, streamed: true }).catch(() => {}); // only a count
+    claimed.operation?.answered({ status: 200, headers: [] }).catch(() => {}); // only a count
     return result;
   }
 
-  /** Ends the connections; work that runs can still be settled. */
+  /** Ends the connections that no operation has. */
   close() {
     this.#service.close();
   }
 }
 
 async function run(operation, work) {
-  const { lease, token, attempt } = operation;
-  const running = { guarded: true, lease, token, attempt, get signal() { return operation.signal; } };
   let answer;
   try {
-    answer = encoded(await work(running));
+    answer = encoded(await work(operation));
   } catch (error) {
-    await operation.settle(...ending(error)).catch(() => {}); // the caller is to see the first error
+    await operation.settle(...ending(error)).catch(() => {}); // the caller is to see this one
     throw error;
   }
   const { body, ...head } = answer;
-  const streamed = body.length > operation.answerLimit || undefined;
-  const ended = await operation.settle('complete', { answer: head, streamed }, streamed ? undefined : body);
+  const kept = body.length > operation.answerLimit ? undefined : body;
+  const ended = await operation.answered(head, kept);
   if (ended.outcome === 'settled') return decoded(answer);
   if (ended.outcome === 'replay') return replayed(ended);
   throw Refused.by(ended);
 }
 
 function encoded(result) {
-  const as = (type, body) => ({ status: 200, headers: [['Content-Type', type]], body });
   if (result === undefined) return { status: 204, headers: [], body: Buffer.alloc(0) };
-  if (ArrayBuffer.isView(result)) {
-    return as('application/octet-stream', Buffer.from(result.buffer, result.byteOffset, result.byteLength));
-  }
-  if (typeof result === 'string') return as('text/plain; charset=utf-8', Buffer.from(result));
-  return as('application/json', Buffer.from(JSON.stringify(result)));
+  const [type, body] = Buffer.isBuffer(result) ? ['application/octet-stream', result]
+    : typeof result === 'string' ? ['text/plain; charset=utf-8', Buffer.from(result)]
+      : ['application/json', Buffer.from(JSON.stringify(result))];
+  return { status: 200, headers: [['Content-Type', type]], body };
 }
 
 /** The result that an answer stands for: the first caller gets it in this way, too. */
@@ -107,7 +97,7 @@ function decoded({ status, headers, body }) {
 function replayed({ answer, kept = 'full', ...rest }) {
   if (answer === undefined) throw Refused.by(rest);
   if (kept === 'full') return decoded(answer);
-  throw new Refused('answer-not-kept', 'It took effect and is not run again, but its answer was not kept.');
+  throw new Refused('answer-not-kept', 'It took effect, and its answer was not kept.');
 }
 
 Object.assign(Client.prototype, adapters);

@@ -1,54 +1,38 @@
 'use strict';
-const { Refused, ending, problem } = require('./errors.js');
+const { Refused, problem } = require('./errors.js');
 const { HeldAnswer, fieldsOf, send } = require('./held.js');
 const { TooLarge, addFields, described, dropReserved, rawBody } = require('./request.js');
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT']); // no route can guard them
+const RUNS = new Set(['run', 'pass', 'observe', 'unguarded']);
 
-/** What a handler gets as `request.onceguard`. */
-class Running {
-  #end;
-
-  #operation;
-
-  constructor(operation) {
-    this.#operation = operation;
-    this.guarded = operation !== undefined;
-    this.lease = operation?.lease;
-    this.token = operation?.token;
-    this.attempt = operation?.attempt;
-  }
-
-  /** Aborts when the lease is lost. */
-  get signal() {
-    return this.#operation?.signal;
-  }
-
-  /** Says that the handler threw: what the framework answers then is no answer of the work. */
-  failed(error) {
-    this.#end = ending(error);
-  }
-
-  /** How an answer with this status ends the operation: kind and members, or nothing for its answer. */
-  end(status) {
-    // Frameworks have errors that are answers: a 404 that is thrown. A 500 is none.
-    return this.#end?.[0] === 'exception' && status !== 500 ? undefined : this.#end;
+/** Claims. Where nothing could be claimed, what is to be answered; null: the client has left. */
+async function claim(client, request, options) {
+  try {
+    const limit = options.maxRequestBody ?? 1 << 20;
+    const body = await rawBody(request, options.rawBody ?? request.rawBody, limit);
+    return body && await client.claim({ request: described(request, options) }, body);
+  } catch (error) {
+    if (error instanceof TooLarge || error.status === 413) {
+      return { reply: problem('request-too-large') };
+    }
+    if (!(error instanceof Refused)) throw error;
+    if (error.status !== 503) {
+      throw new Error(`onceguard: the service refuses us: ${error.message}`, { cause: error });
+    }
+    if (!client.open) return { reply: problem('store-unreachable') };
+    return { verdict: 'unguarded', headers: [['Onceguard-Unguarded', 'service']] };
   }
 }
 
-/** Lets a handler run whose answer is held back until the operation is settled. */
-function hold(operation, request, response) {
-  const running = new Running(operation);
-  request.onceguard = running;
+/** Holds back what the handler answers until the operation is settled. */
+function hold(operation, response) {
   return new HeldAnswer(response, {
     limit: operation.answerLimit,
     broken: () => operation.settle('abandon').catch(() => {}), // its lease runs out, then
-    async settle(head, body) {
-      const other = running.end(head.status);
-      const ended = other ? await operation.settle(...other)
-        : await operation.settle('complete', { answer: head, streamed: body === undefined || undefined }, body);
-      if (ended.outcome === 'settled') return ended.reply;
-      return ended.reply ?? problem('outcome-unknown');
+    async settle(answer, body) {
+      const { outcome, reply } = await operation.answered(answer, body);
+      return outcome === 'settled' ? reply : reply ?? problem('outcome-unknown');
     },
   });
 }
@@ -57,23 +41,8 @@ function hold(operation, request, response) {
 function watch(operation, response) {
   response.once('finish', () => {
     const answer = { status: response.statusCode, headers: fieldsOf(response) };
-    operation.settle('complete', { answer, streamed: true }).catch(() => {}); // only a count
+    operation.answered(answer).catch(() => {}); // only a count
   });
-}
-
-async function claim(client, request, response, options) {
-  const limit = options.maxRequestBody ?? 1 << 20;
-  const body = await rawBody(request, options.rawBody ?? request.rawBody, limit);
-  if (body === null) return null;
-  return client.claim({ request: described(request, options) }, body);
-}
-
-/** What is answered where nothing could be claimed; the error, where that is no answer's business. */
-function refusal(error) {
-  if (error instanceof TooLarge || error.status === 413) return problem('request-too-large');
-  if (error instanceof Refused && error.status === 503) return problem('store-unreachable');
-  if (!(error instanceof Refused)) throw error;
-  throw new Error(`onceguard: the service refuses its client: ${error.message}`, { cause: error });
 }
 
 /**
@@ -83,30 +52,19 @@ function refusal(error) {
 async function begin(client, request, response, options = {}) {
   dropReserved(request);
   if (SAFE.has(request.method)) return true;
-  let claimed;
-  try {
-    claimed = await claim(client, request, response, options);
-  } catch (error) {
-    const reply = refusal(error);
-    if (client.open && reply.status === 503) {
-      claimed = { verdict: 'unguarded', headers: [['Onceguard-Unguarded', 'service']] };
-    } else {
-      if (reply.status === 413) response.setHeader('Connection', 'close');
-      send(response, reply);
-      return false;
-    }
+  const claimed = await claim(client, request, options);
+  if (!claimed) return false;
+  const { verdict, operation, headers, reply } = claimed;
+  if (!RUNS.has(verdict)) {
+    if (reply?.status === 413) response.setHeader('Connection', 'close');
+    send(response, reply ?? problem('outcome-unknown'));
+    return false;
   }
-  if (claimed === null) return false;
-  const { verdict, operation } = claimed;
-  if (['run', 'unguarded', 'pass', 'observe'].includes(verdict)) {
-    addFields(request, claimed.headers);
-    request.onceguard = new Running();
-    if (verdict === 'run') hold(operation, request, response);
-    else if (operation) watch(operation, response);
-    return true;
-  }
-  send(response, claimed.reply ?? problem('outcome-unknown'));
-  return false;
+  addFields(request, headers);
+  request.onceguard = verdict === 'run' ? operation : { guarded: false, failed() {} };
+  if (verdict === 'run') hold(operation, response);
+  else if (operation) watch(operation, response);
+  return true;
 }
 
 module.exports = { begin };

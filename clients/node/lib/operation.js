@@ -1,16 +1,15 @@
 'use strict';
 const { setTimeout: sleep } = require('node:timers/promises');
-const { Refused } = require('./errors.js');
+const { Refused, ending } = require('./errors.js');
 
 const SETTLE_AGAIN = 10_000;
 const SETTLE_LIMIT = 15_000;
-const USUAL_ANSWER = 1 << 20;
 
 /** The service is not there, or has no room. */
 const isAway = (error) => error instanceof Refused && error.status === 503;
 
-/** Calls until there is an answer, as long as `again(error)` has it so; pauses from 50 ms to 1 s. */
-async function persistently(call, until, again) {
+/** Calls until there is an answer, while `again(error)` has it so; pauses from 50 ms to 1 s. */
+async function persistently(call, until, again = isAway) {
   for (let pause = 50; ; pause = Math.min(2 * pause, 1000)) {
     try {
       return await call(until - performance.now());
@@ -23,21 +22,28 @@ async function persistently(call, until, again) {
 
 /** What was claimed, until it is settled; it holds the connection of its lease. */
 class Operation {
+  guarded = true;
   #service;
+  #claimed;
   #line;
   #socket;
-  #id;
-  #leaseMs;
+  #threw;
   #lost;
   #settled = false;
 
-  constructor(service, line, { operation, lease, token, attempt, lease_ms: leaseMs, answer_limit: limit }) {
-    Object.assign(this, { lease, token, attempt, answerLimit: limit ?? USUAL_ANSWER });
+  constructor(service, line, claimed) {
     this.#service = service;
-    this.#id = operation;
-    this.#leaseMs = leaseMs;
-    if (leaseMs === undefined) service.give(line); // it is only observed
+    this.#claimed = claimed;
+    this.lease = claimed.lease;
+    this.token = claimed.token;
+    this.attempt = claimed.attempt;
+    if (claimed.lease_ms === undefined) service.give(line); // it is only observed
     else this.#watch(line);
+  }
+
+  /** Bytes of an answer that can be kept. */
+  get answerLimit() {
+    return this.#claimed.answer_limit;
   }
 
   /** Aborts when the lease is lost: another attempt may begin. */
@@ -46,21 +52,35 @@ class Operation {
     return this.#lost.signal;
   }
 
+  /** Says that the handler threw: what the framework answers then is no answer of the work. */
+  failed(error) {
+    this.#threw = ending(error);
+  }
+
+  /** Ends it by an answer. One of which no body is given was streamed. */
+  answered(answer, body) {
+    // Frameworks have errors that are answers: a 404 that is thrown. A 500 is none.
+    const isAnswer = !this.#threw || (this.#threw[0] === 'exception' && answer.status !== 500);
+    if (!isAnswer) return this.settle(...this.#threw);
+    return this.settle('complete', { answer, streamed: body === undefined || undefined }, body);
+  }
+
   /** Says how it ended. The service's answer; it throws when nobody can be told. */
-  async settle(kind, members = {}, body) {
+  async settle(kind, members = {}, body = undefined) {
     this.#settled = true;
     this.#socket?.off('close', this.#moves);
     const line = this.#line ?? this.#service.take();
-    const call = () => this.#call(line, kind, members, body, SETTLE_LIMIT);
     try {
-      return await persistently(call, performance.now() + SETTLE_AGAIN, isAway);
+      const call = () => this.#call(line, kind, members, body, SETTLE_LIMIT);
+      return await persistently(call, performance.now() + SETTLE_AGAIN);
     } finally {
       this.#service.give(line);
     }
   }
 
   #call(line, kind, members, body, limit) {
-    return this.#service.call(line, `/v1/operations/${this.#id}/${kind}`, members, body, limit);
+    const path = `/v1/operations/${this.#claimed.operation}/${kind}`;
+    return this.#service.call(line, path, members, body, limit);
   }
 
   #watch(line) {
@@ -73,17 +93,20 @@ class Operation {
   /** The connection has ended: the lease is taken along to another one, if that can be. */
   #moves = async () => {
     const line = this.#service.take();
-    const renew = (left) => (this.#settled ? {} : this.#call(line, 'renew', {}, undefined, Math.max(left, 1)));
-    const until = performance.now() + this.#leaseMs;
-    const { outcome } = await persistently(renew, until, isAway).catch(() => ({})); // then it is lost
-    if (!this.#settled && outcome === 'renewed') {
-      this.#service.give(this.#line);
-      this.#watch(line);
-      return;
-    }
-    this.#service.give(line);
-    if (!this.#settled) (this.#lost ??= new AbortController()).abort(new Refused('superseded', 'the lease is lost'));
+    const renew = (left) => (
+      this.#settled ? {} : this.#call(line, 'renew', {}, undefined, Math.max(left, 1)));
+    const until = performance.now() + this.#claimed.lease_ms;
+    const { outcome } = await persistently(renew, until).catch(() => ({})); // then it is lost
+    const renewed = !this.#settled && outcome === 'renewed';
+    this.#service.give(renewed ? this.#line : line);
+    if (renewed) this.#watch(line);
+    else if (!this.#settled) this.#lose();
   };
+
+  #lose() {
+    this.#lost ??= new AbortController();
+    this.#lost.abort(new Refused('superseded', 'the lease is lost'));
+  }
 }
 
 module.exports = { Operation, isAway, persistently };

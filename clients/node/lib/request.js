@@ -1,19 +1,22 @@
 'use strict';
 const { createHash } = require('node:crypto');
 
-const LEFT_OUT = new Set(['content-length', 'transfer-encoding']);
+const FRAMING = /^(content-length|transfer-encoding)$/i;
 
 /** A body over the limit. */
 class TooLarge extends Error {}
 
+/** Pairs of a flat list of names and values. */
+const pairsOf = (raw) => raw.flatMap((name, at) => (at % 2 ? [] : [[name, raw[at + 1]]]));
+
 /** Removes what only Onceguard may say to a handler. */
 function dropReserved(request) {
+  for (const name of Object.keys(request.headers)) {
+    if (/^onceguard[-_]/.test(name)) delete request.headers[name];
+  }
   const raw = request.rawHeaders;
   for (let at = raw.length - 2; at >= 0; at -= 2) {
     if (/^onceguard[-_]/i.test(raw[at])) raw.splice(at, 2);
-  }
-  for (const name of Object.keys(request.headers)) {
-    if (/^onceguard[-_]/.test(name)) delete request.headers[name];
   }
 }
 
@@ -25,68 +28,56 @@ function addFields(request, fields = []) {
 }
 
 /** The request as a claim describes it. */
-function described(request, { credentialVerified = false }) {
-  const headers = [];
-  const raw = request.rawHeaders;
-  for (let at = 0; at < raw.length; at += 2) {
-    if (!LEFT_OUT.has(raw[at].toLowerCase())) headers.push([raw[at], raw[at + 1]]);
-  }
-  const target = (request.originalUrl ?? request.url).replace(/^https?:\/\/[^/?#]*/i, '');
-  const out = { method: request.method, target: target.startsWith('/') || target === '*' ? target : `/${target}`, headers };
-  const { remoteAddress, authorized } = request.socket;
-  if (remoteAddress) out.client_address = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
-  const certificate = authorized ? request.socket.getPeerCertificate().raw : undefined;
-  if (certificate) out.client_certificate = createHash('sha256').update(certificate).digest('hex');
-  if (typeof credentialVerified === 'function' ? credentialVerified(request) : credentialVerified) {
-    out.credential_verified = true;
-  }
-  return out;
+function described(request, { credentialVerified: verified }) {
+  const { method, rawHeaders, socket } = request;
+  const target = (request.originalUrl ?? request.url).replace(/^https?:\/\/[^/?#]*\/?/i, '/');
+  const certificate = socket.authorized ? socket.getPeerCertificate().raw : undefined;
+  return {
+    method,
+    target,
+    headers: pairsOf(rawHeaders).filter(([name]) => !FRAMING.test(name)),
+    client_address: socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, ''),
+    client_certificate: certificate && createHash('sha256').update(certificate).digest('hex'),
+    credential_verified: typeof verified === 'function' ? verified(request) : verified,
+  };
 }
 
-/** The raw body, which is there for others afterwards; null where the client left before its end. */
-function rawBody(request, given, limit) {
-  if (given !== undefined && given !== null) {
-    const bytes = Buffer.from(given);
-    return bytes.length > limit ? Promise.reject(new TooLarge()) : Promise.resolve(bytes);
-  }
-  const length = request.headers['content-length'];
-  if (request.headers['transfer-encoding'] === undefined && Number(length ?? 0) === 0) {
-    return Promise.resolve(Buffer.alloc(0));
-  }
+/** The raw body, which is there for others afterwards; null where the client left amid it. */
+async function rawBody(request, given, limit) {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  if ((given?.length ?? Number(length ?? 0)) > limit) throw new TooLarge();
+  if (given !== undefined) return Buffer.from(given);
+  if (coding === undefined && Number(length ?? 0) === 0) return Buffer.alloc(0);
   if (request.readableDidRead || request.readableEnded) {
-    return Promise.reject(new Error('onceguard: the body was read before. Put the middleware before '
-      + 'express.json() and its like, or let them keep it: express.json({ verify: keepRawBody })'));
+    throw new Error('onceguard: the body was read before. Put the middleware before express.json() '
+      + 'and its like, or let them keep it: express.json({ verify: keepRawBody })');
   }
-  if (Number(length) > limit) return Promise.reject(new TooLarge());
-  return new Promise((resolve, reject) => {
-    const pieces = [];
-    let size = 0;
-    const end = (settle, value) => {
-      request.off('readable', readable).off('error', left).off('close', left);
-      settle(value);
-    };
-    const left = () => end(resolve, null);
+  const pieces = [];
+  const size = await new Promise((resolve) => {
+    let read = 0;
     const readable = () => {
-      // Never a read() that finds nothing: at the end it would end the stream for those who come later.
-      while (request.readableLength > 0) {
-        const piece = request.read();
-        pieces.push(piece);
-        size += piece.length;
-      }
-      if (size > limit) return end(reject, new TooLarge());
-      if (!request.complete) return undefined;
-      const body = Buffer.concat(pieces);
-      if (size) request.unshift(body);
-      return end(resolve, body);
+      // Never a read() that finds nothing: at the end it would end the stream for others, too.
+      while (request.readableLength > 0) read += pieces[pieces.push(request.read()) - 1].length;
+      if (request.complete || read > limit) end(read);
+    };
+    const left = () => end(null);
+    const end = (value) => {
+      request.off('readable', readable).off('error', left).off('close', left);
+      if (value > 0 && value <= limit) request.unshift(Buffer.concat(pieces));
+      resolve(value);
     };
     if (request.complete) readable();
     else request.on('readable', readable).on('error', left).on('close', left);
   });
+  if (size > limit) throw new TooLarge();
+  return size === null ? null : Buffer.concat(pieces);
 }
 
-/** For body-parser's `verify`: the middleware may then stand behind it. Packed bodies are not kept. */
+/** For body-parser's `verify`: the middleware may then stand behind it. Not for packed bodies. */
 function keepRawBody(request, response, bytes) {
   if ((request.headers['content-encoding'] ?? 'identity') === 'identity') request.rawBody = bytes;
 }
 
-module.exports = { TooLarge, addFields, described, dropReserved, keepRawBody, rawBody };
+module.exports = {
+  TooLarge, addFields, described, dropReserved, keepRawBody, pairsOf, rawBody,
+};

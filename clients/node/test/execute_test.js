@@ -19,17 +19,24 @@ afterEach(async () => {
 
 test('work runs, and its result is stored as JSON', async () => {
   service.next('/operations', RUN).next('/op1/complete', SETTLED);
-  const result = await client.execute({ ...ORDER, policy: 'payments' }, ({ lease, token, attempt, guarded }) => {
-    assert.deepEqual([lease, token, attempt, guarded], ['OG1-lease', 7, 1, true]);
-    return { charged: 1000, at: new Date(0) };
-  });
-  assert.deepEqual(result, { charged: 1000, at: '1970-01-01T00:00:00.000Z' }); // as each repeat has it
+  const result = await client.execute(
+    { ...ORDER, policy: 'payments' },
+    ({ lease, token, attempt, guarded }) => {
+      assert.deepEqual([lease, token, attempt, guarded], ['OG1-lease', 7, 1, true]);
+      return { charged: 1000, at: new Date(0) };
+    },
+  );
+  // As each repeat has it.
+  assert.deepEqual(result, { charged: 1000, at: '1970-01-01T00:00:00.000Z' });
   const [claim, complete] = service.calls;
   assert.equal(claim.path, '/v1/operations');
   assert.match(claim.message.claim, /^[0-9a-f]{32}$/);
   const { scope, key, fingerprint, policy } = claim.message;
   assert.deepEqual({ scope, key, fingerprint, policy }, { ...ORDER, policy: 'payments' });
-  assert.deepEqual(complete.message.answer, { status: 200, headers: [['Content-Type', 'application/json']] });
+  assert.deepEqual(complete.message.answer, {
+    status: 200,
+    headers: [['Content-Type', 'application/json']],
+  });
   assert.deepEqual(JSON.parse(complete.message.bytes), result);
 });
 
@@ -61,27 +68,58 @@ test('a fingerprint of bytes', async () => {
   await client.execute({ ...ORDER, fingerprint: Buffer.from([255, 0]) }, () => 1);
   assert.equal(service.calls[0].message.fingerprint_base64, '/wA=');
   assert.equal(service.calls[0].message.fingerprint, undefined);
-  await assert.rejects(client.execute({ ...ORDER, fingerprint: { amount: 1 } }, () => 1), TypeError);
+  await assert.rejects(
+    client.execute({ ...ORDER, fingerprint: { amount: 1 } }, () => 1),
+    TypeError,
+  );
 });
 
 test('refusals are errors that say what to do', async () => {
-  const kinds = { busy: 'in-progress', mismatch: 'key-reused', backoff: 'backing-off', unknown: 'outcome-unknown' };
+  const kinds = {
+    busy: 'in-progress',
+    mismatch: 'key-reused',
+    backoff: 'backing-off',
+    unknown: 'outcome-unknown',
+  };
   for (const [verdict, kind] of Object.entries(kinds)) {
     const reply = { status: 409, headers: [] };
-    service.next('/operations', { verdict, kind, detail: 'x', retryable: true, retry_after_ms: 250, reply });
-    await assert.rejects(client.execute(ORDER, () => assert.fail('ran')),
-      (error) => error instanceof onceguard.Refused && error.kind === kind && error.retryable && error.retryAfter === 250);
+    service.next('/operations', {
+      verdict,
+      kind,
+      detail: 'x',
+      retryable: true,
+      retry_after_ms: 250,
+      reply,
+    });
+    await assert.rejects(
+      client.execute(ORDER, () => assert.fail('ran')),
+      (error) =>
+        error instanceof onceguard.Refused &&
+        error.kind === kind &&
+        error.retryable &&
+        error.retryAfter === 250,
+    );
   }
 });
 
 test('a verdict of a newer service is taken for unknown', async () => {
   service.next('/operations', { verdict: 'postponed', until: 'tomorrow' });
-  await assert.rejects(client.execute(ORDER, () => assert.fail('ran')), { kind: 'outcome-unknown', retryable: false });
+  await assert.rejects(
+    client.execute(ORDER, () => assert.fail('ran')),
+    { kind: 'outcome-unknown', retryable: false },
+  );
 });
 
 test('an answer that was not kept is no result', async () => {
-  service.next('/operations', { verdict: 'replay', answer: { status: 200, headers: [] }, kept: 'status' });
-  await assert.rejects(client.execute(ORDER, () => assert.fail('ran')), { kind: 'answer-not-kept' });
+  service.next('/operations', {
+    verdict: 'replay',
+    answer: { status: 200, headers: [] },
+    kept: 'status',
+  });
+  await assert.rejects(
+    client.execute(ORDER, () => assert.fail('ran')),
+    { kind: 'answer-not-kept' },
+  );
 });
 
 test('work that threw ends as it says', async () => {
@@ -93,7 +131,12 @@ test('work that threw ends as it says', async () => {
     [new Error('broken'), 'exception', {}],
   ]) {
     service.next('/operations', RUN).next(kind, SETTLED);
-    await assert.rejects(client.execute(ORDER, () => { throw error; }), error);
+    await assert.rejects(
+      client.execute(ORDER, () => {
+        throw error;
+      }),
+      error,
+    );
     const { bytes, ...said } = service.calls.at(-1).message;
     assert.deepEqual(said, members);
     assert.equal(service.kinds().at(-1), kind);
@@ -109,16 +152,27 @@ test('a result over the limit is done, and not kept', async () => {
 
 test('the answer of another attempt is the result', async () => {
   service.next('/operations', RUN);
-  service.next('/complete', { outcome: 'replay', answer: { status: 200, headers: [['Content-Type', 'application/json']] } }, '"first"');
+  service.next(
+    '/complete',
+    { outcome: 'replay', answer: { status: 200, headers: [['Content-Type', 'application/json']] } },
+    '"first"',
+  );
   assert.equal(await client.execute(ORDER, () => 'second'), 'first');
   for (const outcome of ['superseded', 'unrecorded', 'a newer one']) {
     service.next('/operations', RUN).next('/complete', { outcome, kind: 'x', detail: 'y' });
-    await assert.rejects(client.execute(ORDER, () => 1), { kind: 'x' });
+    await assert.rejects(
+      client.execute(ORDER, () => 1),
+      { kind: 'x' },
+    );
   }
 });
 
 test('a claim in doubt is repeated as the same claim', async () => {
-  service.next('/operations', lost).next('/operations', lost).next('/operations', RUN).next('/complete', SETTLED);
+  service
+    .next('/operations', lost)
+    .next('/operations', lost)
+    .next('/operations', RUN)
+    .next('/complete', SETTLED);
   assert.equal(await client.execute(ORDER, () => 1), 1);
   const claims = service.calls.filter(({ path }) => path === '/v1/operations');
   assert.equal(claims.length, 3);
@@ -138,37 +192,62 @@ test('half an answer leaves a claim in doubt', async () => {
 test('a claim in doubt is given up after the timeout', async () => {
   for (let i = 0; i < 20; i += 1) service.next('/operations', lost);
   const began = performance.now();
-  await assert.rejects(client.execute(ORDER, () => assert.fail('ran')),
-    (error) => error instanceof onceguard.Unreachable && error.retryable && error.kind === 'store-unreachable');
+  await assert.rejects(
+    client.execute(ORDER, () => assert.fail('ran')),
+    (error) =>
+      error instanceof onceguard.Unreachable &&
+      error.retryable &&
+      error.kind === 'store-unreachable',
+  );
   assert.ok(performance.now() - began < 3000);
 });
 
 test('a claim that is never answered ends, too', async () => {
   const impatient = onceguard.connect({ url: service.url, timeout: 100, wait: 0 });
   service.next('/operations', hangs);
-  await assert.rejects(impatient.execute(ORDER, () => assert.fail('ran')), { kind: 'store-unreachable', sent: true });
+  await assert.rejects(
+    impatient.execute(ORDER, () => assert.fail('ran')),
+    { kind: 'store-unreachable', sent: true },
+  );
   impatient.close();
 });
 
 test('a service that is away refuses, or lets work run where that is asked for', async () => {
   const where = { url: 'unix:/nowhere/onceguard.sock' };
   const closed = onceguard.connect(where);
-  await assert.rejects(closed.execute(ORDER, () => assert.fail('ran')), { kind: 'store-unreachable', sent: false });
+  await assert.rejects(
+    closed.execute(ORDER, () => assert.fail('ran')),
+    { kind: 'store-unreachable', sent: false },
+  );
   const open = onceguard.connect({ ...where, open: true });
   assert.equal(await open.execute(ORDER, ({ guarded }) => guarded), false);
 });
 
 test('refusals of the service itself', async () => {
   const open = onceguard.connect({ url: service.url, open: true });
-  service.next('/operations', { status: 401, type: 'urn:onceguard:problem:unauthorized', detail: 'no token' });
-  await assert.rejects(open.execute(ORDER, () => assert.fail('ran')), { kind: 'unauthorized', status: 401 });
-  service.next('/operations', { status: 503, type: 'urn:onceguard:problem:draining', detail: 'ends' });
+  service.next('/operations', {
+    status: 401,
+    type: 'urn:onceguard:problem:unauthorized',
+    detail: 'no token',
+  });
+  await assert.rejects(
+    open.execute(ORDER, () => assert.fail('ran')),
+    { kind: 'unauthorized', status: 401 },
+  );
+  service.next('/operations', {
+    status: 503,
+    type: 'urn:onceguard:problem:draining',
+    detail: 'ends',
+  });
   assert.equal(await open.execute(ORDER, () => 'ran'), 'ran');
   open.close();
 });
 
 test('a settle in doubt is repeated', async () => {
-  service.next('/operations', RUN).next('/complete', lost).next('/complete', { status: 503, type: 'x:draining' });
+  service
+    .next('/operations', RUN)
+    .next('/complete', lost)
+    .next('/complete', { status: 503, type: 'x:draining' });
   service.next('/complete', SETTLED);
   assert.equal(await client.execute(ORDER, () => 'once'), 'once');
   assert.deepEqual(service.kinds(), ['operations', 'complete', 'complete', 'complete']);
@@ -176,8 +255,13 @@ test('a settle in doubt is repeated', async () => {
 });
 
 test('a settle that the service does not know is no success', async () => {
-  service.next('/operations', RUN).next('/complete', { status: 404, type: 'x:not-found', detail: 'no such operation' });
-  await assert.rejects(client.execute(ORDER, () => 1), { kind: 'not-found' });
+  service
+    .next('/operations', RUN)
+    .next('/complete', { status: 404, type: 'x:not-found', detail: 'no such operation' });
+  await assert.rejects(
+    client.execute(ORDER, () => 1),
+    { kind: 'not-found' },
+  );
 });
 
 test('an operation has its connection alone until it is settled', async () => {
@@ -192,14 +276,22 @@ test('an operation has its connection alone until it is settled', async () => {
 });
 
 test('a lease goes along to another connection', async () => {
-  service.next('/operations', RUN).next('/renew', { outcome: 'renewed', lease_ms: 400 }).next('/complete', SETTLED);
+  service
+    .next('/operations', RUN)
+    .next('/renew', { outcome: 'renewed', lease_ms: 400 })
+    .next('/complete', SETTLED);
   await client.execute(ORDER, async ({ signal }) => {
     service.connections[0].destroy();
     while (service.kinds().at(-1) !== 'renew') await new Promise(setImmediate);
-    await new Promise((done) => { setTimeout(done, 50); });
+    await new Promise((done) => {
+      setTimeout(done, 50);
+    });
     assert.equal(signal.aborted, false);
   });
-  assert.deepEqual(service.calls.map(({ connection }) => connection), [0, 1, 1]);
+  assert.deepEqual(
+    service.calls.map(({ connection }) => connection),
+    [0, 1, 1],
+  );
 });
 
 test('a lease that is lost is said to the work', async () => {
@@ -207,7 +299,9 @@ test('a lease that is lost is said to the work', async () => {
   service.next('/complete', { outcome: 'superseded', kind: 'outcome-unknown', detail: 'x' });
   const work = async ({ signal }) => {
     service.connections[0].destroy();
-    await new Promise((done) => { signal.addEventListener('abort', done); });
+    await new Promise((done) => {
+      signal.addEventListener('abort', done);
+    });
     assert.equal(signal.reason.kind, 'superseded');
   };
   await assert.rejects(client.execute(ORDER, work), { kind: 'outcome-unknown' });
@@ -222,7 +316,12 @@ test('a connection that the service ended while it was idle is replaced', async 
 });
 
 test('the token goes along, and addresses that are none are refused', async () => {
-  const known = onceguard.connect({ url: service.url, token: 'secret', service: 'payments', wait: 70 });
+  const known = onceguard.connect({
+    url: service.url,
+    token: 'secret',
+    service: 'payments',
+    wait: 70,
+  });
   service.next('/operations', { verdict: 'pass' });
   await known.execute(ORDER, () => 1);
   assert.equal(service.calls[0].headers.authorization, 'Bearer secret');
@@ -237,5 +336,8 @@ test('the token goes along, and addresses that are none are refused', async () =
 test('what answers and is no onceguard serve is unreachable', async () => {
   const odd = (request) => request.socket.end('HTTP/1.0 200 OK\r\n\r\nhello');
   for (let i = 0; i < 20; i += 1) service.next('/operations', odd);
-  await assert.rejects(client.execute(ORDER, () => assert.fail('ran')), { kind: 'store-unreachable' });
+  await assert.rejects(
+    client.execute(ORDER, () => assert.fail('ran')),
+    { kind: 'store-unreachable' },
+  );
 });

@@ -9,8 +9,17 @@ const FRAMED = 'application/vnd.onceguard.framed';
 
 /** What it answers to a claim that may run. */
 const RUN = {
-  verdict: 'run', operation: 'op1', lease: 'OG1-lease', token: 7, attempt: 1, lease_ms: 400,
-  headers: [['Onceguard-Token', '7'], ['Onceguard-Attempt', '1']], answer_limit: 1000,
+  verdict: 'run',
+  operation: 'op1',
+  lease: 'OG1-lease',
+  token: 7,
+  attempt: 1,
+  lease_ms: 400,
+  headers: [
+    ['Onceguard-Token', '7'],
+    ['Onceguard-Attempt', '1'],
+  ],
+  answer_limit: 1000,
 };
 const SETTLED = { outcome: 'settled' };
 
@@ -55,7 +64,8 @@ class Scripted {
     const connection = this.connections.indexOf(request.socket);
     this.calls.push({ path: request.url, headers: request.headers, message, connection });
     const at = this.#rules.findIndex(([end]) => request.url.endsWith(end));
-    const [answer, body] = at < 0 ? [{ status: 404, type: 'urn:x:not-found' }] : this.#rules.splice(at, 1)[0][1];
+    const [answer, body] =
+      at < 0 ? [{ status: 404, type: 'urn:x:not-found' }] : this.#rules.splice(at, 1)[0][1];
     if (typeof answer === 'function') return answer(request, response);
     const { status = 200, ...object } = answer;
     const head = Buffer.from(`${JSON.stringify(object)}\n`);
