@@ -36,3 +36,12 @@ def example(name, folder):
     for source in (CLIENT / "examples").iterdir():
         (folder / source.name).write_bytes(source.read_bytes())
     return ["node", folder / file]
+
+
+def handlers(name, folder):
+    """The command that starts the handlers of the tests in a framework."""
+    file, packages = EXAMPLES[name]
+    folder = project(pathlib.Path(tempfile.mkdtemp(dir=folder)), packages)
+    for source in (ROOT / "tests/clients/handlers").iterdir():
+        (folder / source.name).write_bytes(source.read_bytes())
+    return ["node", folder / file]

@@ -42,7 +42,8 @@ def test_parsers_behind_the_middleware_get_the_body(framework, start_serve, star
 
 @frameworks
 def test_concurrent_twins_run_once(framework, start_serve, start_service, key, tmp_path):
-    service = start_service(example(framework, tmp_path), start_serve({"defaults": {"on_busy": "wait"}}))
+    serve = start_serve({"defaults": {"on_busy": "wait"}})
+    service = start_service(example(framework, tmp_path), serve)
     fields = service.fields(key, work={"delay": 100})
     twin = request_bytes("POST", "/conformance", fields, BODY)
     answers = all_at_once(service.address, [twin] * 20)
@@ -105,7 +106,8 @@ def test_the_service_is_killed_amid_the_work(framework, start_serve, start_servi
 @frameworks
 def test_an_answer_over_the_limit_is_sent_and_not_kept(framework, start_serve, start_service, key,
                                                        tmp_path):
-    service = start_service(example(framework, tmp_path), start_serve({"defaults": {"max_answer_body": "64KiB"}}))
+    serve = start_serve({"defaults": {"max_answer_body": "64KiB"}})
+    service = start_service(example(framework, tmp_path), serve)
     kept = service.post(f"{key}-kept", {"size": 64 * 1024})
     assert service.post(f"{key}-kept", {"size": 64 * 1024}).stored_part() == kept.stored_part()
     answer = service.post(key, {"size": 64 * 1024 + 1})
@@ -146,6 +148,7 @@ def test_a_token_over_tcp(start_serve, start_service, tmp_path, key):
     serve = start_serve({"serve": {"token_file": str(tokens)}}, tcp=True)
     stranger = start_service(example("http", tmp_path), serve)
     assert stranger.post(key).status == 500 and "unauthorized" in stranger.log()
-    known = start_service(example("http", tmp_path), serve, {"ONCEGUARD_TOKEN": "0123456789abcdef0123456789abcdef"})
+    token = {"ONCEGUARD_TOKEN": "0123456789abcdef0123456789abcdef"}
+    known = start_service(example("http", tmp_path), serve, token)
     assert [known.post(key).status for _ in range(2)] == [201, 201]
     assert (stranger.effects()[key], known.effects()[key]) == (0, 1)

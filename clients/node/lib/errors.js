@@ -3,8 +3,9 @@
 /** Thrown by work that provably did nothing: the key is free again. */
 class NotDone extends Error {
   name = 'NotDone';
-  status = 503; // what frameworks answer
+  status = 503; // what frameworks answer; they know it by these three
   statusCode = 503;
+  expose = false;
 }
 
 /** Thrown by work that did nothing and may be tried again, after `backoff` ms or the policy's. */

@@ -4,6 +4,7 @@ const { pairsOf } = require('./request.js');
 
 // What frames a message is the server's own affair, and these say something to Onceguard alone.
 const FRAMING = /^(connection|content-length|keep-alive|transfer-encoding)$/i;
+const BODILESS = new Set([204, 304]);
 const WORDS = /^(idempotent-replayed|onceguard-outcome)$/i;
 
 const without = (pairs, names) => pairs.filter(([name]) => !names.test(name));
@@ -25,8 +26,9 @@ function setFields(response, pairs) {
 /** Sends a whole answer. Fields that others have set before stay, unless it has such. */
 function send(response, { status, headers, body }, end = response.end) {
   response.statusCode = status;
-  response.removeHeader('Content-Length');
   setFields(response, without(headers, FRAMING));
+  // Not by removing it: Node would send chunks, then.
+  if (!BODILESS.has(status)) response.setHeader('Content-Length', Buffer.byteLength(body));
   end.call(response, body);
 }
 
@@ -104,7 +106,7 @@ class HeldAnswer {
   #keep(piece = null, encoding = 'utf8') {
     // As Node does it, so that what others have put before writeHead (a session's cookie) is asked.
     if (!this.#hasHead) this.#response.writeHead(this.#response.statusCode);
-    if (piece === null || [204, 304].includes(this.#response.statusCode)) return;
+    if (piece === null || BODILESS.has(this.#response.statusCode)) return;
     this.#pieces.push(typeof piece === 'string' ? Buffer.from(piece, encoding) : piece);
     this.#size += this.#pieces.at(-1).length;
   }
@@ -126,12 +128,14 @@ class HeldAnswer {
 
   /** Sends what the handler gave, as it was when it was settled. */
   #release(status, headers) {
-    this.#open(without(headers, WORDS));
-    this.#response.statusCode = status;
+    const fields = without(headers, WORDS);
+    this.#open(this.#ended ? without(fields, FRAMING) : fields);
     if (this.#ended) {
-      this.#real.end.call(this.#response, Buffer.concat(this.#pieces));
+      const body = Buffer.concat(this.#pieces);
+      send(this.#response, { status, headers: [], body }, this.#real.end);
       return;
     }
+    this.#response.statusCode = status;
     this.#real.flushHeaders.call(this.#response);
     for (const piece of this.#pieces) this.#real.write.call(this.#response, piece);
     this.#response.emit('drain');
@@ -146,7 +150,10 @@ class HeldAnswer {
   }
 
   #open(fields) {
-    for (const name of this.#response.getHeaderNames()) this.#response.removeHeader(name);
+    const stay = new Set(fields.map(([name]) => name.toLowerCase()));
+    for (const name of this.#response.getHeaderNames()) {
+      if (!stay.has(name)) this.#response.removeHeader(name);
+    }
     setFields(this.#response, fields);
     this.#state = 'open';
   }

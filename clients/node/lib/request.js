@@ -52,6 +52,8 @@ async function rawBody(request, given, limit) {
     throw new Error('onceguard: the body was read before. Put the middleware before express.json() '
       + 'and its like, or let them keep it: express.json({ verify: keepRawBody })');
   }
+  await null; // what has come with the head is parsed now
+  if (request.destroyed && !request.complete) return null;
   const pieces = [];
   const size = await new Promise((resolve) => {
     let read = 0;

@@ -1,5 +1,6 @@
 'use strict';
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const net = require('node:net');
 const { test } = require('node:test');
 const onceguard = require('../index.js');
@@ -83,6 +84,19 @@ test('a body that another parser has read is taken from there, or asked for', as
   assert.equal((await ask(port)).status, 500);
   assert.match(errors[1].message, /before express\.json\(\)/);
   assert.equal(at.service.calls.length, 2);
+});
+
+test('a chunked body of none ends for later listeners, too', async () => {
+  at.service.next('/operations', RUN).next('/complete', SETTLED);
+  const port = await serve((request, response) => {
+    request.on('end', () => response.end('ended')).resume();
+  });
+  const socket = net.connect(port, '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\n');
+  socket.write('Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n');
+  const [answer] = await once(socket, 'data');
+  assert.match(String(answer), /200 OK[^]*ended$/);
+  socket.destroy();
 });
 
 test('half a body claims nothing', async () => {
