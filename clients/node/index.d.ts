@@ -19,7 +19,7 @@ export interface ConnectOptions {
 }
 
 export interface Options {
-  /** Bytes of a request's body at most; 1 MiB without it, as `max_request_body`. */
+  /** A guarded request's body at most, in bytes; 1 MiB without it, as `max_request_body`. */
   maxRequestBody?: number;
   /** Whether this service has verified the `Authorization` of the request. */
   credentialVerified?: boolean | ((request: IncomingMessage) => boolean);
@@ -108,7 +108,7 @@ export class TryLater extends Error {
 
 /** The work was not run, or its result does not count. */
 export class Refused extends Error {
-  /** Why: `in-progress`, `key-reused`, `outcome-unknown`, `answer-not-kept` … */
+  /** Why: `busy`, `backoff`, `mismatch`, `unknown`, `answer-not-kept`, `store-failed` … */
   readonly kind: string;
   /** What to do next, for a person. */
   readonly detail: string;

@@ -38,10 +38,15 @@ def example(name, folder):
     return ["node", folder / file]
 
 
+def handlers_folder(folder, packages=()):
+    """A project below the folder, with the programs of the tests in it."""
+    folder = project(pathlib.Path(tempfile.mkdtemp(dir=folder)), dict(packages))
+    for source in (ROOT / "tests/clients/handlers").iterdir():
+        (folder / source.name).write_bytes(source.read_bytes())
+    return folder
+
+
 def handlers(name, folder):
     """The command that starts the handlers of the tests in a framework."""
     file, packages = EXAMPLES[name]
-    folder = project(pathlib.Path(tempfile.mkdtemp(dir=folder)), packages)
-    for source in (ROOT / "tests/clients/handlers").iterdir():
-        (folder / source.name).write_bytes(source.read_bytes())
-    return ["node", folder / file]
+    return ["node", handlers_folder(folder, packages) / file]

@@ -137,7 +137,7 @@ def test_half_a_body_runs_nothing(framework, start_serve, start_service, key, tm
     assert client.read().status == 201
     client.send(whole[:-3])
     client.reset()
-    wait_until(lambda: service.post(key, body=b"another").status == 201, what="another one")
+    wait_until(lambda: service.post(key, body=b'{"amount":7}').status == 201, what="another one")
     assert service.effects()[key] == 1
 
 

@@ -18,7 +18,7 @@ class TryLater extends NotDone {
   }
 }
 
-/** The work was not run, or its answer does not count: `kind` says why, as the problem's type. */
+/** The work was not run, or its answer does not count: `kind` says why. */
 class Refused extends Error {
   name = 'Refused';
 
@@ -28,9 +28,9 @@ class Refused extends Error {
   }
 
   /** What the service said instead of an answer. */
-  static by({ kind = 'outcome-unknown', detail, retryable, retry_after_ms: retryAfter, reply }) {
-    const status = reply?.status;
-    return new Refused(kind, detail ?? PROBLEMS[kind]?.[2], { retryable, retryAfter, status });
+  static by({ kind = 'unknown', detail, retryable, retry_after_ms: retryAfter, reply }) {
+    const said = detail ?? PROBLEMS['outcome-unknown'][2];
+    return new Refused(kind, said, { retryable, retryAfter, status: reply?.status });
   }
 }
 
@@ -40,7 +40,7 @@ class Unreachable extends Refused {
 
   constructor(cause, sent) {
     const [status, , detail] = PROBLEMS['store-unreachable'];
-    super('store-unreachable', detail, { retryable: true, retryAfter: 1000, status, cause });
+    super('store-failed', detail, { retryable: true, retryAfter: 1000, status, cause });
     this.sent = sent;
   }
 }

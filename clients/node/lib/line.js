@@ -132,7 +132,7 @@ function read({ status, field, body }) {
     throw new Unreachable(cause, true);
   }
   if (status !== 200) {
-    const retryAfter = 1000 * Number(field('retry-after') ?? 1);
+    const retryAfter = field('retry-after') && 1000 * Number(field('retry-after'));
     const kind = message.type?.split(/[:/]/).pop() ?? String(status);
     throw new Refused(kind, message.detail, { status, retryable: status === 503, retryAfter });
   }

@@ -1,7 +1,7 @@
 'use strict';
 const { Refused, problem } = require('./errors.js');
 const { HeldAnswer, fieldsOf, send } = require('./held.js');
-const { TooLarge, addFields, described, dropReserved, rawBody } = require('./request.js');
+const { TOO_LONG, addFields, described, dropReserved, rawBody } = require('./request.js');
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT']); // no route can guard them
 const RUNS = new Set(['run', 'pass', 'observe', 'unguarded']);
@@ -11,12 +11,13 @@ async function claim(client, request, options) {
   try {
     const limit = options.maxRequestBody ?? 1 << 20;
     const body = await rawBody(request, options.rawBody ?? request.rawBody, limit);
-    return body && await client.claim({ request: described(request, options) }, body);
+    if (body === null) return null;
+    const about = described(request, options);
+    if (body !== TOO_LONG) return await client.claim({ request: about }, body);
+    return await client.claim({ request: { ...about, body_omitted: true } });
   } catch (error) {
-    if (error instanceof TooLarge || error.status === 413) {
-      return { reply: problem('request-too-large') };
-    }
     if (!(error instanceof Refused)) throw error;
+    if (error.status === 413) return { reply: problem('request-too-large') };
     if (error.status !== 503) {
       throw new Error(`onceguard: the service refuses us: ${error.message}`, { cause: error });
     }

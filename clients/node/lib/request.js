@@ -3,8 +3,8 @@ const { createHash } = require('node:crypto');
 
 const FRAMING = /^(content-length|transfer-encoding)$/i;
 
-/** A body over the limit. */
-class TooLarge extends Error {}
+/** Instead of a body over the limit. */
+const TOO_LONG = Symbol('too long');
 
 /** Pairs of a flat list of names and values. */
 const pairsOf = (raw) => raw.flatMap((name, at) => (at % 2 ? [] : [[name, raw[at + 1]]]));
@@ -45,7 +45,7 @@ function described(request, { credentialVerified: verified }) {
 /** The raw body, which is there for others afterwards; null where the client left amid it. */
 async function rawBody(request, given, limit) {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
-  if ((given?.length ?? Number(length ?? 0)) > limit) throw new TooLarge();
+  if ((given?.length ?? Number(length ?? 0)) > limit) return TOO_LONG;
   if (given !== undefined) return Buffer.from(given);
   if (coding === undefined && Number(length ?? 0) === 0) return Buffer.alloc(0);
   if (request.readableDidRead || request.readableEnded) {
@@ -65,13 +65,13 @@ async function rawBody(request, given, limit) {
     const left = () => end(null);
     const end = (value) => {
       request.off('readable', readable).off('error', left).off('close', left);
-      if (value > 0 && value <= limit) request.unshift(Buffer.concat(pieces));
+      if (value > 0) request.unshift(Buffer.concat(pieces));
       resolve(value);
     };
     if (request.complete) readable();
     else request.on('readable', readable).on('error', left).on('close', left);
   });
-  if (size > limit) throw new TooLarge();
+  if (size > limit) return TOO_LONG;
   return size === null ? null : Buffer.concat(pieces);
 }
 
@@ -81,5 +81,5 @@ function keepRawBody(request, response, bytes) {
 }
 
 module.exports = {
-  TooLarge, addFields, described, dropReserved, keepRawBody, pairsOf, rawBody,
+  TOO_LONG, addFields, described, dropReserved, keepRawBody, pairsOf, rawBody,
 };

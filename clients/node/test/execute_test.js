@@ -75,13 +75,8 @@ test('a fingerprint of bytes', async () => {
 });
 
 test('refusals are errors that say what to do', async () => {
-  const kinds = {
-    busy: 'in-progress',
-    mismatch: 'key-reused',
-    backoff: 'backing-off',
-    unknown: 'outcome-unknown',
-  };
-  for (const [verdict, kind] of Object.entries(kinds)) {
+  for (const verdict of ['busy', 'mismatch', 'backoff', 'unknown']) {
+    const kind = verdict;
     const reply = { status: 409, headers: [] };
     service.next('/operations', {
       verdict,
@@ -106,7 +101,7 @@ test('a verdict of a newer service is taken for unknown', async () => {
   service.next('/operations', { verdict: 'postponed', until: 'tomorrow' });
   await assert.rejects(
     client.execute(ORDER, () => assert.fail('ran')),
-    { kind: 'outcome-unknown', retryable: false },
+    { kind: 'unknown', retryable: false },
   );
 });
 
@@ -195,9 +190,7 @@ test('a claim in doubt is given up after the timeout', async () => {
   await assert.rejects(
     client.execute(ORDER, () => assert.fail('ran')),
     (error) =>
-      error instanceof onceguard.Unreachable &&
-      error.retryable &&
-      error.kind === 'store-unreachable',
+      error instanceof onceguard.Unreachable && error.retryable && error.kind === 'store-failed',
   );
   assert.ok(performance.now() - began < 3000);
 });
@@ -207,7 +200,7 @@ test('a claim that is never answered ends, too', async () => {
   service.next('/operations', hangs);
   await assert.rejects(
     impatient.execute(ORDER, () => assert.fail('ran')),
-    { kind: 'store-unreachable', sent: true },
+    { kind: 'store-failed', sent: true },
   );
   impatient.close();
 });
@@ -217,7 +210,7 @@ test('a service that is away refuses, or lets work run where that is asked for',
   const closed = onceguard.connect(where);
   await assert.rejects(
     closed.execute(ORDER, () => assert.fail('ran')),
-    { kind: 'store-unreachable', sent: false },
+    { kind: 'store-failed', sent: false },
   );
   const open = onceguard.connect({ ...where, open: true });
   assert.equal(await open.execute(ORDER, ({ guarded }) => guarded), false);
@@ -296,7 +289,7 @@ test('a lease goes along to another connection', async () => {
 
 test('a lease that is lost is said to the work', async () => {
   service.next('/operations', RUN).next('/renew', { outcome: 'superseded' });
-  service.next('/complete', { outcome: 'superseded', kind: 'outcome-unknown', detail: 'x' });
+  service.next('/complete', { outcome: 'superseded', kind: 'superseded', detail: 'x' });
   const work = async ({ signal }) => {
     service.connections[0].destroy();
     await new Promise((done) => {
@@ -304,7 +297,7 @@ test('a lease that is lost is said to the work', async () => {
     });
     assert.equal(signal.reason.kind, 'superseded');
   };
-  await assert.rejects(client.execute(ORDER, work), { kind: 'outcome-unknown' });
+  await assert.rejects(client.execute(ORDER, work), { kind: 'superseded' });
 });
 
 test('a connection that the service ended while it was idle is replaced', async () => {
@@ -338,6 +331,6 @@ test('what answers and is no onceguard serve is unreachable', async () => {
   for (let i = 0; i < 20; i += 1) service.next('/operations', odd);
   await assert.rejects(
     client.execute(ORDER, () => assert.fail('ran')),
-    { kind: 'store-unreachable' },
+    { kind: 'store-failed' },
   );
 });
