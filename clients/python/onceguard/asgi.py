@@ -1,0 +1,193 @@
+"""Middleware for ASGI: FastAPI, Starlette and others.
+
+    app.add_middleware(onceguard.asgi.Middleware, client=onceguard.Client("unix:/run/…"))
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple
+from urllib.parse import quote
+
+from . import http
+from .client import RUNNING, Client, Run
+
+Message = Dict[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+Receive = Callable[[], Awaitable[Message]]
+
+
+class Replaced(OSError):
+    """Ends a handler that streams an answer that does not count."""
+
+
+class Middleware:
+    def __init__(self, app: Any, client: Client, **options: Any) -> None:
+        self.app, self.io = app, client.loops
+        self.guard = http.Guard(client, **options)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = [field for field in scope["headers"] if not http.is_reserved(text(field[0]))]
+        scope = {**scope, "headers": headers, "onceguard": None}
+        if scope["method"] in http.SAFE:
+            await self.app(scope, receive, Unguarded(send))
+            return
+        read = await read_body(receive, self.guard.request_limit)
+        if read is None:  # the client has left amid its request
+            return
+        begun = await self.guard.begin(
+            self.io, scope["method"], target_of(scope),
+            [(text(name), text(value)) for name, value in headers],
+            str(scope["client"][0]) if scope.get("client") else "",
+            read[1])
+        scope["headers"] = headers + [(name.lower().encode("latin-1"), value.encode("latin-1"))
+                                      for name, value in begun.headers]
+        if begun.answer:
+            await send_answer(send, begun.answer)
+        elif begun.run:
+            await self.run(scope, begun.run, read[0], receive, send)
+        else:
+            await self.app(scope, given_again(read[0], receive), Unguarded(send))
+
+    async def run(self, scope: Message, run: Run, body: List[Message], receive: Receive,
+                  send: Send) -> None:
+        held = Held(self.guard, self.io, run, send)
+        scope["onceguard"] = run
+        scope["extensions"] = {}  # answers that take another way could not be held back
+
+        async def receive_while_held() -> Message:
+            # That the client has left is no news: a repeat wants the answer.
+            await held.opened.wait()
+            return await receive()
+
+        entered = RUNNING.set(run)
+        try:
+            await self.app(scope, given_again(body, receive_while_held), held)
+            if not held.opened.is_set():
+                raise RuntimeError("onceguard: the handler ended without a whole answer")
+        except BaseException as error:
+            if held.replaced and isinstance(error, Exception):  # Replaced, perhaps in a group
+                return
+            if not held.opened.is_set():
+                held.opened.set()
+                answer = await self.guard.threw(self.io, run, error)
+                if answer:
+                    await send_answer(send, answer)
+            raise
+        finally:
+            RUNNING.reset(entered)
+
+
+class Unguarded:
+    """Sends what a handler sends, without the marks that are not for clients."""
+
+    def __init__(self, send: Send) -> None:
+        self.onward = send
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": unmarked(message)}
+        await self.onward(message)
+
+
+class Held:
+    """Holds an answer back until its settle was answered. `opened`: it was."""
+
+    def __init__(self, guard: http.Guard, io: Any, run: Run, send: Send) -> None:
+        self.guard, self.io, self.run, self.onward = guard, io, run, send
+        self.opened, self.replaced = asyncio.Event(), False
+        self.start: Message = {}
+        self.length: Optional[int] = None
+        self.parts: List[bytes] = []
+        self.size = 0
+
+    async def __call__(self, message: Message) -> None:
+        if self.replaced:
+            raise Replaced("onceguard: another answer counts")
+        if self.opened.is_set():
+            await self.onward(message)
+        elif message["type"] == "http.response.start":
+            self.start = message
+            self.headers = [(text(n), text(v)) for n, v in message.get("headers", ())]
+            self.length = http.declared_length(self.headers)
+        elif message["type"] == "http.response.body":
+            self.parts.append(bytes(message.get("body", b"")))
+            self.size += len(self.parts[-1])
+            more = message.get("more_body", False)
+            # As long as its end is in sight, it is held.
+            long = self.size > self.run.answer_limit or (self.length or 0) > self.run.answer_limit
+            if not more or long or self.length is None:
+                await self.settle(more, long or more)
+
+    async def settle(self, more: bool, streamed: bool) -> None:
+        status = self.start["status"]
+        bare = http.has_no_body(status)
+        if not (more or bare) and self.length not in (None, self.size):
+            raise RuntimeError("onceguard: the answer has another length than its Content-Length")
+        body = b"".join(self.parts)
+        answer = await self.guard.finish(self.io, self.run, status, self.headers,
+                                         None if streamed else body)
+        self.opened.set()
+        if answer:
+            self.replaced = True
+            await send_answer(self.onward, answer)
+            if more:
+                raise Replaced("onceguard: another answer counts")
+            return
+        headers = unmarked(self.start)
+        if not (more or bare) and self.length is None:
+            headers.append((b"content-length", str(self.size).encode()))
+        await self.onward({**self.start, "headers": headers})
+        await self.onward({"type": "http.response.body", "body": body, "more_body": more})
+
+
+def text(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+def unmarked(start: Message) -> "List[Tuple[bytes, bytes]]":
+    return [(bytes(name), bytes(value)) for name, value in start.get("headers", ())
+            if text(name).lower() not in http.MARKS]
+
+
+def target_of(scope: Message) -> str:
+    path = scope.get("raw_path") or quote(scope["path"], safe="/~!$&'()*+,;=:@-._").encode()
+    query = scope.get("query_string", b"")
+    return text(path.partition(b"?")[0] + (b"?" + query if query else b""))
+
+
+async def read_body(receive: Receive, limit: int,
+                    ) -> "Optional[Tuple[List[Message], Optional[bytes]]]":
+    """The messages of a body, and the body, if it is no longer than that. None: the client has
+    left."""
+    read, size, more = [], 0, True
+    while more and size <= limit:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        read.append(message)
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
+    if size > limit:
+        return read, None
+    body = b"".join(message.get("body", b"") for message in read)
+    return [{"type": "http.request", "body": body, "more_body": False}], body
+
+
+def given_again(read: List[Message], onward: Receive) -> Receive:
+    """Gives messages that were read once more, and then those that come."""
+    waiting = list(read)
+
+    async def receive() -> Message:
+        return waiting.pop(0) if waiting else await onward()
+    return receive
+
+
+async def send_answer(send: Send, answer: http.Answer) -> None:
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1"))
+               for name, value in answer.headers]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
