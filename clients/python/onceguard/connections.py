@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import socket
 import ssl
 import time
@@ -143,7 +144,11 @@ class AsyncStream(Stream):
         raise ConnectionError("the service closed the connection, or did not answer in time")
 
     def idle(self) -> bool:
-        return not (self.reader.at_eof() or self.writer.is_closing())
+        if self.reader.at_eof() or self.writer.is_closing():
+            return False
+        poll = select.poll()  # a loop that was blocked has not heard of an end yet
+        poll.register(self.sock.fileno(), select.POLLIN)
+        return not poll.poll(0)
 
     def close(self) -> None:
         self.writer.transport.abort()

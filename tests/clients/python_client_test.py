@@ -1,0 +1,422 @@
+"""The Python client against a service that answers late, wrongly, newly, or not at all."""
+
+import asyncio
+import dataclasses
+import os
+import pathlib
+import sys
+import threading
+import time
+
+import pytest
+
+from clients.scripted_service import RUN, SETTLED, ScriptedService, answer
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
+
+import onceguard  # noqa: E402
+import onceguard.client  # noqa: E402
+
+WHAT = {"scope": "shop", "key": "order-17", "fingerprint": "charge 1000"}
+DRAINING = answer({"type": "urn:onceguard:problem:draining", "detail": "it ends"}, status=503,
+                  kind="application/problem+json")
+
+
+@pytest.fixture
+def scripted():
+    made = []
+
+    def start(*script):
+        made.append(ScriptedService(*script))
+        return made[-1]
+
+    yield start
+    for service in made:
+        service.close()
+
+
+class Blocking:
+    """The client's calls from a thread."""
+
+    def execute(self, client, work=lambda: "done", **more):
+        return client.execute(work=work, **{**WHAT, **more})
+
+
+class Looping:
+    """The same from an event loop, which stays, as in a server."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+
+    def execute(self, client, work=lambda: "done", **more):
+        return self.loop.run_until_complete(
+            client.execute_async(work=work, **{**WHAT, **more}))
+
+
+@pytest.fixture(params=[Blocking, Looping])
+def way(request):
+    made = request.param()
+    yield made
+    if isinstance(made, Looping):
+        made.loop.close()
+
+
+@pytest.fixture
+def short_settles(monkeypatch):
+    monkeypatch.setattr(onceguard.client, "SETTLE_AGAIN", 0.4)
+
+
+def test_work_runs_between_its_claim_and_its_settle_on_one_connection(scripted, way):
+    service = scripted()
+    client = onceguard.Client(service.url, token="secret")
+    seen = []
+    for _ in range(2):
+        assert way.execute(client, lambda: seen.append(onceguard.running()) or {"paid": 1}) == {
+            "paid": 1}
+    assert [(run.token, run.attempt, run.lease) for run in seen] == [(7, 2, "lease-text")] * 2
+    assert onceguard.running() is None
+    claim, complete = service.calls[:2]
+    assert {**claim.message, **WHAT} == claim.message and len(claim.message["claim"]) == 32
+    assert complete.path == "/v1/operations/op-1/complete"
+    assert complete.message["answer"]["status"] == 200
+    assert complete.body == b'{"paid": 1}'
+    assert {call.connection for call in service.calls} == {0}
+    assert {call.fields["Authorization"] for call in service.calls} == {"Bearer secret"}
+    assert service.calls[2].message["claim"] != claim.message["claim"]
+
+
+def test_a_claim_without_an_answer_is_sent_again_with_its_id_on_another_connection(scripted, way):
+    service = scripted(None, None, RUN)
+    assert way.execute(onceguard.Client(service.url)) == "done"
+    assert service.kinds() == ["claim", "claim", "claim", "complete"]
+    assert len({call.message["claim"] for call in service.calls[:3]}) == 1
+    assert [call.connection for call in service.calls] == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("nonsense", [
+    b"HTTP/1.1 200 OK\r\n\r\n{}", b"SSH-2.0\r\n\r\n", answer(RUN) + b"more",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
+    b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnone", answer([1]), answer({"verdict": "run"})],
+    ids=["no length", "not HTTP", "longer", "chunks", "no JSON", "no object", "no operation"])
+def test_what_is_no_answer_of_the_service_leaves_the_claim_in_doubt(scripted, way, nonsense):
+    service = scripted(nonsense, RUN)
+    assert way.execute(onceguard.Client(service.url)) == "done"
+    assert service.calls[0].message == service.calls[1].message
+    assert service.calls[1].connection == 1
+
+
+def test_nothing_runs_while_the_service_is_away(scripted, way):
+    service = scripted()
+    client = onceguard.Client(service.url)
+    way.execute(client)
+    service.away()
+    began = time.monotonic()
+    with pytest.raises(onceguard.ServiceAway) as told:
+        way.execute(client, lambda: pytest.fail("it ran"))
+    assert time.monotonic() - began < 4  # nothing was sent: nobody waits
+    assert (told.value.kind, told.value.retryable, told.value.retry_after) == (
+        "store-unreachable", True, 1.0)
+    service.open()
+    assert way.execute(client) == "done"
+
+
+def test_a_claim_stays_in_doubt_no_longer_than_the_timeout(scripted, way):
+    service = scripted(*[None] * 100)
+    with pytest.raises(onceguard.ServiceAway):
+        way.execute(onceguard.Client(service.url, timeout=0.5), lambda: pytest.fail("it ran"))
+    assert 2 < len(service.calls) < 9
+    assert len({call.message["claim"] for call in service.calls}) == 1
+
+
+def test_a_service_that_hangs_is_away(scripted, way):
+    service = scripted(b"HTTP/1.1 200")
+    began = time.monotonic()
+    with pytest.raises(onceguard.ServiceAway):
+        way.execute(onceguard.Client(service.url, timeout=0.2, wait=0.2),
+                    lambda: pytest.fail("it ran"))
+    assert time.monotonic() - began < 5
+
+
+def test_a_client_that_is_open_runs_work_unguarded_instead(scripted, way):
+    service = scripted()
+    service.away()
+    client = onceguard.Client(service.url, open=True)
+    assert way.execute(client, lambda: str(onceguard.running())) == "None"
+
+
+def test_an_idle_connection_that_has_ended_is_no_service_that_is_away(scripted, way):
+    service = scripted()
+    client = onceguard.Client(service.url)
+    way.execute(client)
+    service.away()
+    service.open()
+    assert way.execute(client) == "done"
+    assert service.kinds() == ["claim", "complete"] * 2
+
+
+@pytest.mark.parametrize("verdict, kind", [
+    ("busy", onceguard.Busy), ("backoff", onceguard.BackingOff),
+    ("mismatch", onceguard.Mismatch), ("unknown", onceguard.OutcomeUnknown),
+    ("refused", onceguard.Rejected), ("store_failed", onceguard.StoreFailed),
+    ("overloaded", onceguard.Overloaded), ("of next year", onceguard.OutcomeUnknown)])
+def test_each_verdict_that_is_no_run_is_an_exception(scripted, way, verdict, kind):
+    service = scripted({"verdict": verdict, "detail": "Told so.", "retryable": True,
+                        "kind": "of-the-service", "retry_after_ms": 1500, "newer": [1]})
+    with pytest.raises(kind, match="Told so.") as told:
+        way.execute(onceguard.Client(service.url), lambda: pytest.fail("it ran"))
+    assert type(told.value) is kind
+    assert (told.value.kind, told.value.retry_after) == ("of-the-service", 1.5)
+
+
+@pytest.mark.parametrize("verdict", ["pass", "unguarded"])
+def test_work_that_is_not_guarded_settles_nothing(scripted, way, verdict):
+    service = scripted({"verdict": verdict})
+    assert way.execute(onceguard.Client(service.url)) == "done"
+    assert service.kinds() == ["claim"]
+
+
+def test_observed_work_is_its_own_answer_whatever_the_service_says(scripted, way, short_settles):
+    service = scripted({"verdict": "observe", "operation": "o"}, {"outcome": "superseded"},
+                       {"verdict": "observe", "operation": "o"}, *[None] * 50)
+    client = onceguard.Client(service.url)
+    assert [way.execute(client), way.execute(client)] == ["done", "done"]
+
+
+def test_a_replay_is_the_first_value(scripted, way):
+    replay = {"verdict": "replay", "kept": "full", "answer": {"status": 200, "headers": []}}
+    in_json = {"verdict": "replay", "answer": {"status": 200, "body": "[1]"}}
+    in_base64 = {"verdict": "replay", "answer": {"status": 200, "body_base64": "WzJd"}}
+    service = scripted(answer(replay, b'{"paid": 1}'), answer(in_json, kind="application/json"),
+                       answer(in_base64, kind="application/json"), {**replay, "kept": "none"})
+    client = onceguard.Client(service.url)
+    assert [way.execute(client, lambda: pytest.fail("it ran")) for _ in range(3)] == [
+        {"paid": 1}, [1], [2]]
+    with pytest.raises(onceguard.AnswerNotKept):
+        way.execute(client)
+
+
+@pytest.mark.parametrize("raised, kind, members", [
+    (onceguard.NotDone("no stock"), "release", {}),
+    (onceguard.TryLater("busy", backoff=1.5), "fail", {"backoff_ms": 1500}),
+    (onceguard.TryLater(), "fail", {}), (ZeroDivisionError("half of it"), "exception", {})])
+def test_what_work_raises_says_how_it_ended(scripted, way, raised, kind, members):
+    def work():
+        raise raised
+    service = scripted()
+    with pytest.raises(type(raised)) as told:
+        way.execute(onceguard.Client(service.url), work)
+    assert told.value is raised
+    assert (service.calls[1].kind, service.calls[1].message) == (kind, members)
+
+
+def test_a_settle_is_repeated_until_it_is_answered(scripted, way):
+    service = scripted(RUN, None, b"HTTP/1.1 nonsense\r\n\r\n", DRAINING, SETTLED)
+    assert way.execute(onceguard.Client(service.url)) == "done"
+    assert service.kinds() == ["claim"] + ["complete"] * 4
+    assert len({(call.path, call.body) for call in service.calls[1:]}) == 1
+
+
+def test_an_end_that_can_not_be_told_gives_no_value(scripted, way, short_settles):
+    service = scripted(RUN, *[None] * 100)
+    with pytest.raises(onceguard.StoreFailed, match="The work ran") as told:
+        way.execute(onceguard.Client(service.url))
+    assert told.value.retryable and service.kinds().count("complete") > 2
+
+
+def test_a_raised_exception_is_not_hidden_by_a_service_that_went_away(scripted, way, short_settles):
+    service = scripted(RUN, *[None] * 100)
+    with pytest.raises(ZeroDivisionError):
+        way.execute(onceguard.Client(service.url), lambda: 1 // 0)
+
+
+@pytest.mark.parametrize("outcome, kind", [
+    ("superseded", onceguard.OutcomeUnknown), ("unrecorded", onceguard.StoreFailed),
+    ("of next year", onceguard.OutcomeUnknown), ("replay", onceguard.AnswerNotKept)])
+def test_a_value_that_does_not_count_is_never_given(scripted, way, outcome, kind):
+    service = scripted(RUN, {"outcome": outcome, "newer": 1})
+    with pytest.raises(kind):
+        way.execute(onceguard.Client(service.url))
+
+
+def test_another_attempts_value_is_given_instead_of_ones_own(scripted, way):
+    other = {"outcome": "replay", "answer": {"status": 200, "headers": []}}
+    service = scripted(RUN, answer(other, b'"the other one"'))
+    assert way.execute(onceguard.Client(service.url)) == "the other one"
+
+
+def test_an_answer_that_the_service_finds_too_long_is_settled_without_its_body(scripted, way):
+    service = scripted(RUN, answer({"type": "…:body-too-large"}, status=413, kind="a/b"), SETTLED)
+    assert way.execute(onceguard.Client(service.url)) == "done"
+    assert (service.calls[2].message["streamed"], service.calls[2].body) == (True, b"")
+
+
+@pytest.mark.parametrize("value", ["x" * 1001, {1, 2}])
+def test_a_value_that_can_not_be_kept_is_a_fact_all_the_same(scripted, way, value):
+    service = scripted()
+    assert way.execute(onceguard.Client(service.url), lambda: value) == value
+    assert (service.calls[1].message["streamed"], service.calls[1].body) == (True, b"")
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413])
+def test_a_call_that_the_service_refuses_runs_nothing(scripted, way, status):
+    service = scripted(answer({"type": "…:x", "detail": "policy: none"}, status=status, kind="a/b"))
+    with pytest.raises(onceguard.BadCall, match="policy: none"):
+        way.execute(onceguard.Client(service.url), lambda: pytest.fail("it ran"))
+
+
+def test_each_run_has_a_connection_of_its_own(scripted):
+    service = scripted()
+    client = onceguard.Client(service.url)
+    together = threading.Barrier(3)
+    threads = [threading.Thread(target=lambda: client.execute(work=together.wait, **WHAT))
+               for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    claimed = [call.connection for call in service.calls if call.kind == "claim"]
+    settled = [call.connection for call in service.calls if call.kind == "complete"]
+    assert sorted(claimed) == sorted(settled) == [0, 1, 2]
+
+
+def test_a_connection_that_broke_amid_the_work_is_no_failure(scripted, way):
+    service = scripted()
+    client = onceguard.Client(service.url)
+
+    def work():
+        service.away()
+        service.open()
+        return "done"
+    assert way.execute(client, work) == "done"
+    assert [(call.kind, call.connection) for call in service.calls] == [
+        ("claim", 0), ("complete", 1)]
+
+
+def test_a_connection_ends_with_its_parent_though_a_forked_child_lives(scripted, way):
+    service = scripted()
+    client = onceguard.Client(service.url)
+    ends, awaited = os.pipe()
+
+    def work():
+        child = os.fork()
+        if child == 0:
+            os.close(awaited)
+            os.read(ends, 1)  # until the parent says so
+            os._exit(0)
+        onceguard.running().stream.close()
+        return child
+    try:
+        way.execute(client)  # leaves an idle connection, which the next one takes
+        child = way.execute(client, work)
+        service.wait_for(lambda: 0 in service.ended)
+    finally:
+        os.close(awaited)
+        os.close(ends)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_forked_child_makes_connections_of_its_own(scripted, way):
+    service = scripted()
+    client = onceguard.Client(service.url)
+    way.execute(client)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if Blocking().execute(client) == "done" else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert way.execute(client) == "done"
+    assert [call.connection for call in service.calls] == [0, 0, 1, 1, 0, 0]
+
+
+def cancelled(client, reached, work=lambda: "done"):
+    """Cancels a call at the moment that `reached` waits for."""
+    async def run():
+        task = asyncio.ensure_future(client.execute_async(work=work, **WHAT))
+        await asyncio.get_running_loop().run_in_executor(None, reached)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while client.loops.tasks:
+            await asyncio.wait(list(client.loops.tasks))
+    asyncio.run(run())
+
+
+def test_a_cancelled_claim_is_taken_back(scripted):
+    service = scripted(b"", RUN, SETTLED)
+    cancelled(onceguard.Client(service.url), lambda: service.wait_for(lambda: service.calls))
+    assert service.kinds() == ["claim", "claim", "release"]
+    assert service.calls[0].message["claim"] == service.calls[1].message["claim"]
+    assert service.calls[1].message["wait_ms"] == 0
+
+
+def test_a_cancelled_settle_is_made_all_the_same(scripted):
+    service = scripted(RUN, b"", SETTLED)
+    cancelled(onceguard.Client(service.url),
+              lambda: service.wait_for(lambda: len(service.calls) == 2))
+    assert service.kinds() == ["claim", "complete", "complete"]
+
+
+def test_cancelled_work_is_in_doubt(scripted):
+    service = scripted()
+    begun = threading.Event()
+
+    async def work():
+        begun.set()
+        await asyncio.sleep(60)
+    cancelled(onceguard.Client(service.url), begun.wait, work)
+    assert service.kinds() == ["claim", "exception"]
+
+
+@dataclasses.dataclass
+class Order:
+    id: str
+    amount: int
+
+
+def test_a_decorated_function_is_named_by_its_arguments(scripted):
+    service = scripted()
+    client = onceguard.Client(service.url)
+
+    @client.once(scope=lambda order, *_: "shop", key=lambda order, *_: order.id, policy="payments")
+    def charge(order, note=None):
+        return order.amount
+
+    @client.once(scope="shop", key="the one", fingerprint=lambda order: order.id)
+    async def charge_later(order):
+        return order.amount + 1
+
+    assert charge(Order("a", 5)) == 5
+    assert charge(Order("a", 6)) == 6
+    assert asyncio.run(charge_later(Order("a", 5))) == 6
+    first, other, last = (call.message for call in service.calls if call.kind == "claim")
+    assert (first["key"], first["scope"], first["policy"]) == ("a", "shop", "payments")
+    assert first["path"].endswith("charge") and charge.__name__ == "charge"
+    assert first["fingerprint"] != other["fingerprint"]
+    assert (last["key"], last["fingerprint"]) == ("the one", "a")
+    with pytest.raises(TypeError, match="give once\\(\\) a fingerprint"):
+        charge(Order("a", 5), object())
+
+
+def test_claims_and_settles_may_be_made_one_by_one(scripted):
+    service = scripted()
+    client = onceguard.Client(service.url)
+    claim = client.claim({**WHAT, "renew": "client", "wait_ms": 5})
+    assert (claim.verdict, claim.run.operation, claim.run.lease_ms) == ("run", "op-1", 30000)
+    service.script = [{"outcome": "renewed", "lease_ms": 5}]
+    assert client.settle(claim.run, "renew").members["lease_ms"] == 5
+    assert client.settle(claim.run, "abandon").outcome == "settled"
+    assert {call.connection for call in service.calls} == {0}
+
+
+@pytest.mark.parametrize("url", ["", "unix:", "ftp://a", "127.0.0.1:80", "http://a/path"])
+def test_an_address_that_is_none_is_said_at_once(url):
+    with pytest.raises(ValueError, match="is not unix:PATH"):
+        onceguard.Client(url)
+
+
+def test_a_token_goes_on_one_line():
+    with pytest.raises(ValueError, match="printable"):
+        onceguard.Client("unix:/s", token="a\r\nb")

@@ -1,0 +1,467 @@
+"""The middlewares for ASGI and WSGI at their edges, with a decision service that a test writes."""
+
+import asyncio
+import io
+import json
+import pathlib
+import sys
+
+import pytest
+
+from clients.scripted_service import RUN, SETTLED, ScriptedService, answer
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
+
+import onceguard  # noqa: E402
+import onceguard.asgi  # noqa: E402
+import onceguard.wsgi  # noqa: E402
+
+KEY = [(b"idempotency-key", b'"k"'), (b"content-type", b"a/b")]
+REPLY = {"reply": {"status": 409, "headers": [["Link", "<a>"], ["Link", "<b>"], ["Date", "old"]]}}
+
+
+@pytest.fixture
+def scripted():
+    made = []
+
+    def start(*script):
+        made.append(ScriptedService(*script))
+        return made[-1]
+
+    yield start
+    for service in made:
+        service.close()
+
+
+# ---- ASGI
+
+class Asked:
+    """An ASGI request to an app behind the middleware, and what came of it."""
+
+    def __init__(self, scripted, app, method="POST", headers=(), body=(b"in",), left=False, **options):
+        self.sent, self.error = [], None
+        self.client = onceguard.Client(scripted.url, **options.pop("client", {}))
+        guarded = onceguard.asgi.Middleware(app, self.client, **options)
+        self.messages = [{"type": "http.request", "body": part, "more_body": True} for part in body]
+        if left:
+            self.messages.append({"type": "http.disconnect"})
+        elif self.messages:
+            self.messages[-1]["more_body"] = False
+        scope = {"type": "http", "method": method, "path": "/p a", "raw_path": b"/p%20a",
+                 "query_string": b"q=1", "headers": [*KEY, *headers], "client": ("10.0.0.1", 5)}
+        try:
+            asyncio.run(asyncio.wait_for(guarded(scope, self.receive, self.send), 30))
+        except Exception as error:
+            self.error = error
+
+    async def receive(self):
+        return self.messages.pop(0) if self.messages else {"type": "http.disconnect"}
+
+    async def send(self, message):
+        self.sent.append(message)
+
+    @property
+    def status(self):
+        return self.sent[0]["status"]
+
+    @property
+    def headers(self):
+        return [(name.decode(), value.decode()) for name, value in self.sent[0]["headers"]]
+
+    @property
+    def body(self):
+        return b"".join(message.get("body", b"") for message in self.sent[1:])
+
+
+def started(status=201, *headers):
+    return {"type": "http.response.start", "status": status, "headers": list(headers)}
+
+
+def part(body, more=False):
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+def answers(*messages, then=None):
+    async def app(scope, receive, send):
+        for message in messages:
+            await send(message)
+        if then:
+            raise then
+    return app
+
+
+def test_an_asgi_request_is_described_as_it_came(scripted):
+    seen = {}
+
+    async def app(scope, receive, send):
+        seen.update(scope=scope, body=(await receive())["body"], run=onceguard.running())
+        await answers(started(), part(b"made"))(scope, receive, send)
+    service = scripted()
+    asked = Asked(service, app, body=[b"one ", b"two"], service="shop",
+                  headers=[(b"onceguard-token", b"9"), (b"Onceguard_Lease", b"x"), (b"x", b"\xe9")])
+    claim, complete = service.calls
+    assert claim.message["request"] == {
+        "method": "POST", "target": "/p%20a?q=1", "client_address": "10.0.0.1",
+        "headers": [["idempotency-key", '"k"'], ["content-type", "a/b"], ["x", "\xe9"]]}
+    assert (claim.message["service"], claim.body) == ("shop", b"one two")
+    assert seen["body"] == b"one two"
+    assert seen["scope"]["headers"] == [*KEY, (b"x", b"\xe9"), (b"onceguard-token", b"7")]
+    assert seen["scope"]["onceguard"] is seen["run"] and seen["run"].token == 7
+    assert complete.message == {"answer": {"status": 201, "headers": []}}
+    assert (complete.body, asked.status, asked.body) == (b"made", 201, b"made")
+    assert asked.headers == [("content-length", "4")]
+
+
+def test_safe_methods_pass_without_a_call(scripted):
+    service = scripted()
+    asked = Asked(service, answers(started(200, (b"onceguard-outcome", b"done")), part(b"read")),
+                  method="GET", headers=[(b"onceguard-token", b"9")])
+    assert (asked.body, asked.headers, service.calls) == (b"read", [], [])
+
+
+def test_an_answer_is_held_back_until_its_settle_was_answered(scripted):
+    service = scripted()
+    sent_before = []
+
+    async def app(scope, receive, send):
+        await send(started(201, (b"content-length", b"6")))
+        await send(part(b"one", True))
+        sent_before.append(len(service.calls))
+        await send(part(b"two"))
+    asked = Asked(service, app)
+    assert (sent_before, service.calls[1].body, asked.body) == ([1], b"onetwo", b"onetwo")
+
+
+@pytest.mark.parametrize("head, parts, first", [
+    ((), [(b"a", True), (b"b", True), (b"", False)], b"a"),
+    ([(b"content-type", b"text/event-stream"), (b"content-length", b"2")],
+     [(b"a", True), (b"b", False)], b"a"),
+    ([(b"content-length", b"2000")], [(b"a" * 1000, True), (b"b" * 1000, False)], b"a" * 1000)],
+    ids=["no length", "events", "longer than the limit"])
+def test_a_stream_goes_out_as_it_comes_after_its_status_was_recorded(scripted, head, parts, first):
+    service = scripted()
+    asked = Asked(service, answers(started(200, *head), *(part(*one) for one in parts)))
+    assert service.calls[1].message["streamed"] is True and service.calls[1].body == b""
+    assert asked.sent[1] == part(first, True) and len(asked.sent) == len(parts) + 1
+
+
+def test_the_longest_answer_that_is_kept(scripted):
+    for size, streamed in ((1000, None), (1001, True)):
+        service = scripted()
+        asked = Asked(service, answers(started(), part(b"x" * size)))
+        assert (service.calls[1].message.get("streamed"), len(asked.body)) == (streamed, size)
+
+
+def test_marks_of_a_handler_are_not_for_clients(scripted):
+    service = scripted()
+    marks = [(b"Onceguard-Outcome", b"none"), (b"idempotent-replayed", b"true"), (b"x", b"1")]
+    asked = Asked(service, answers(started(500, *marks), part(b"")))
+    assert ["Onceguard-Outcome", "none"] in service.calls[1].message["answer"]["headers"]
+    assert asked.headers == [("x", "1"), ("content-length", "0")]
+
+
+def test_a_handler_that_raises_is_settled_and_raises_on(scripted):
+    service = scripted(RUN, {"outcome": "settled", **REPLY})
+    asked = Asked(service, answers(then=ZeroDivisionError("half of it")))
+    assert service.kinds() == ["claim", "exception"]
+    assert isinstance(asked.error, ZeroDivisionError)
+    assert (asked.status, asked.headers) == (
+        409, [("link", "<a>"), ("link", "<b>"), ("content-length", "0")])
+
+
+def test_a_handler_that_did_nothing_releases(scripted):
+    service = scripted()
+    asked = Asked(service, answers(then=onceguard.NotDone("none left")))
+    assert (service.kinds(), asked.sent) == (["claim", "release"], [])
+
+
+@pytest.mark.parametrize("messages", [
+    (), (started(),), (started(201, (b"content-length", b"9")), part(b"four", True)),
+    (started(201, (b"content-length", b"9")), part(b"four"))],
+    ids=["none", "a head", "a part", "a short one"])
+def test_half_an_answer_is_none(scripted, messages):
+    service = scripted()
+    asked = Asked(service, answers(*messages))
+    assert (service.kinds(), asked.sent) == (["claim", "exception"], [])
+    assert isinstance(asked.error, RuntimeError)
+
+
+def test_what_is_raised_after_the_answer_changes_nothing(scripted):
+    service = scripted()
+    asked = Asked(service, answers(started(), part(b"made"), then=ZeroDivisionError()))
+    assert (service.kinds(), asked.body) == (["claim", "complete"], b"made")
+
+
+def test_an_answer_that_does_not_count_is_not_sent(scripted):
+    service = scripted(RUN, answer({"outcome": "replay", **REPLY}, b"the other one"))
+    asked = Asked(service, answers(started(), part(b"mine")))
+    assert (asked.status, asked.body, asked.error) == (409, b"the other one", None)
+
+
+def test_a_stream_that_does_not_count_is_ended(scripted):
+    service = scripted(RUN, {"outcome": "superseded"})
+
+    async def app(scope, receive, send):
+        await send(started())
+        while True:
+            await send(part(b"endless", True))
+    asked = Asked(service, app)
+    assert (asked.status, json.loads(asked.body)["type"], asked.error) == (
+        409, "urn:onceguard:problem:outcome-unknown", None)
+
+
+def test_a_client_that_left_is_no_news_while_its_answer_is_held(scripted):
+    heard = []
+
+    async def app(scope, receive, send):
+        await receive()
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(receive(), 0.05)
+        await send(started())
+        await send(part(b"begin", True))
+        heard.append((await receive())["type"])
+        await send(part(b"", False))
+    Asked(scripted(), app)
+    assert heard == ["http.disconnect"]
+
+
+def test_half_a_request_claims_nothing(scripted):
+    service = scripted()
+    asked = Asked(service, answers(started(), part(b"")), body=[b"half"], left=True)
+    assert (service.calls, asked.sent) == ([], [])
+
+
+@pytest.mark.parametrize("verdict, status", [({"verdict": "pass"}, 201), (RUN, 413)])
+def test_a_body_over_the_limit_is_not_held(scripted, verdict, status):
+    bodies = []
+
+    async def app(scope, receive, send):
+        more = True
+        while more:
+            message = await receive()
+            bodies.append(message["body"])
+            more = message["more_body"]
+        await answers(started(), part(b"taken"))(scope, receive, send)
+    service = scripted(verdict)
+    asked = Asked(service, app, body=[b"a" * 6, b"b" * 6, b"c" * 6], request_limit=10)
+    assert service.calls[0].message["request"]["body_omitted"] is True
+    assert service.calls[0].body == b"" and asked.status == status
+    if status == 201:
+        assert b"".join(bodies) == b"a" * 6 + b"b" * 6 + b"c" * 6
+    else:
+        assert (service.kinds(), bodies) == (["claim", "release"], [])
+
+
+def test_refusals_are_sent_as_they_are(scripted):
+    busy = {"verdict": "busy", **REPLY}
+    asked = Asked(scripted(answer(busy, b"wait")), answers(then=AssertionError("it ran")))
+    assert (asked.status, asked.body, asked.error) == (409, b"wait", None)
+    unknown = Asked(scripted({"verdict": "of next year"}), answers(then=AssertionError("it ran")))
+    assert (unknown.status, dict(unknown.headers)["onceguard-retry"]) == (409, "no")
+
+
+def test_nothing_runs_while_the_service_is_away(scripted):
+    service = scripted()
+    service.away()
+    asked = Asked(service, answers(then=AssertionError("it ran")))
+    assert (asked.status, asked.error) == (503, None)
+    assert dict(asked.headers)["retry-after"] == "1"
+    problem = json.loads(asked.body)
+    assert (problem["type"], problem["retryable"], problem["status"]) == (
+        "urn:onceguard:problem:store-unreachable", True, 503)
+
+
+def test_an_open_client_marks_what_runs_unguarded(scripted):
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.extend(scope["headers"])
+        await answers(started(), part(b"done"))(scope, receive, send)
+    service = scripted()
+    service.away()
+    asked = Asked(service, app, client={"open": True},
+                  headers=[(b"onceguard-unguarded", b"store")])
+    assert (asked.status, seen) == (201, [*KEY, (b"onceguard-unguarded", b"service")])
+
+
+# ---- WSGI
+
+def ask(service, app, method="POST", body=b"in", client=None, environ=(), **options):
+    """Status, fields and body of a WSGI request to an app behind the middleware."""
+    said = []
+    guarded = onceguard.wsgi.Middleware(app, onceguard.Client(service.url, **client or {}), **options)
+    answer = guarded({
+        "REQUEST_METHOD": method, "RAW_URI": "/p%20a?q=1", "SCRIPT_NAME": "", "PATH_INFO": "/p a",
+        "QUERY_STRING": "q=1", "HTTP_IDEMPOTENCY_KEY": '"k"', "CONTENT_TYPE": "a/b",
+        "CONTENT_LENGTH": str(len(body)), "REMOTE_ADDR": "10.0.0.1",
+        "wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True, **dict(environ)},
+        lambda *head: said.append(head))
+    try:
+        whole = b"".join(answer)
+    finally:
+        if hasattr(answer, "close"):
+            answer.close()
+    return said[-1][0], said[-1][1], whole
+
+
+class Closing:
+    """An answer that counts how often it was closed."""
+
+    def __init__(self, pieces):
+        self.pieces, self.closed = pieces, 0
+
+    def __iter__(self):
+        return iter(self.pieces)
+
+    def close(self):
+        self.closed += 1
+
+
+def wsgi_app(pieces, status="201 Made", headers=()):
+    def app(environ, start_response):
+        start_response(status, list(headers))
+        return pieces
+    return app
+
+
+def test_a_wsgi_request_is_described_as_it_came(scripted):
+    seen = {}
+
+    def app(environ, start_response):
+        seen.update(environ, body=environ["wsgi.input"].read(), run=onceguard.running())
+        start_response("201 Made", [("X", "1")])
+        return [b"ma", b"de"]
+    service = scripted()
+    done = ask(service, app, environ={"HTTP_ONCEGUARD_TOKEN": "9", "HTTP_ONCEGUARD_X": "1"})
+    assert service.calls[0].message["request"] == {
+        "method": "POST", "target": "/p%20a?q=1", "client_address": "10.0.0.1",
+        "headers": [["Idempotency-Key", '"k"'], ["Content-Type", "a/b"]]}
+    assert (service.calls[0].body, seen["body"], seen["HTTP_ONCEGUARD_TOKEN"]) == (
+        b"in", b"in", "7")
+    assert "HTTP_ONCEGUARD_X" not in seen and seen["onceguard"] is seen["run"]
+    assert service.calls[1].message["answer"] == {"status": 201, "headers": [["X", "1"]]}
+    assert done == ("201 Made", [("X", "1"), ("Content-Length", "4")], b"made")
+
+
+@pytest.mark.parametrize("environ, target", [
+    ({"RAW_URI": "http://shop/a?b"}, "/a?b"), ({"RAW_URI": "http://shop"}, "/"),
+    ({"RAW_URI": "", "SCRIPT_NAME": "/api", "PATH_INFO": "/\xc3\xa9 a"}, "/api/%C3%A9%20a?q=1")])
+def test_a_target_of_wsgi_is_found(scripted, environ, target):
+    service = scripted()
+    ask(service, wsgi_app([b""]), environ=environ)
+    assert service.calls[0].message["request"]["target"] == target
+
+
+def test_an_answer_of_known_length_is_held_and_closed_once(scripted):
+    service = scripted()
+    pieces = Closing([b"one", b"two"])
+    done = ask(service, wsgi_app(pieces, headers=[("Content-Length", "6")]))
+    assert (service.calls[1].body, done[2], pieces.closed) == (b"onetwo", b"onetwo", 1)
+
+
+@pytest.mark.parametrize("headers, pieces", [
+    ((), [b"one", b"two"]), ([("Content-Length", "1100")], [b"x" * 1000, b"y" * 100]),
+    ([("Content-Type", "text/event-stream"), ("Content-Length", "2")], [b"a", b"b"])],
+    ids=["no length", "longer than the limit", "events"])
+def test_a_stream_of_wsgi_goes_out_as_it_comes(scripted, headers, pieces):
+    service = scripted()
+    made = Closing(pieces)
+    done = ask(service, wsgi_app(made, headers=headers))
+    assert service.calls[1].message["streamed"] is True and service.calls[1].body == b""
+    assert (done[2], made.closed) == (b"".join(pieces), 1)
+
+
+def test_an_app_that_writes_or_starts_late_is_held_too(scripted):
+    def writes(environ, start_response):
+        write = start_response("200 OK", [("Content-Length", "8")])
+        write(b"writ")
+        return [b"ten!"]
+
+    def late(environ, start_response):
+        start_response("200 OK", [("Content-Length", "4")])
+        yield b"late"
+    service = scripted()
+    assert ask(service, writes)[2] == b"written!"
+    assert ask(service, late)[2] == b"late"
+    assert [call.body for call in service.calls if call.kind == "complete"] == [
+        b"written!", b"late"]
+
+
+def test_a_wsgi_handler_that_raises_is_settled(scripted):
+    def app(environ, start_response):
+        start_response("200 OK", [("Content-Length", "9")])
+        yield b"half"
+        raise ZeroDivisionError
+    service = scripted()
+    with pytest.raises(ZeroDivisionError):
+        ask(service, app)
+    assert service.kinds() == ["claim", "exception"]
+    replied = scripted(RUN, answer({"outcome": "replay", **REPLY}, b"the other one"))
+    assert ask(replied, app)[2] == b"the other one"
+
+
+def test_half_an_answer_of_wsgi_is_none(scripted):
+    service = scripted()
+    with pytest.raises(RuntimeError):
+        ask(service, wsgi_app([b"four"], headers=[("Content-Length", "9")]))
+    with pytest.raises(RuntimeError):
+        ask(service, lambda environ, start_response: [])
+    assert service.kinds() == ["claim", "exception"] * 2
+
+
+def test_a_wsgi_answer_that_does_not_count_is_closed_and_not_sent(scripted):
+    service = scripted(RUN, {"outcome": "superseded"}, RUN, {"outcome": "unrecorded"})
+    stream = Closing([b"a", b"b"])
+    assert ask(service, wsgi_app(stream))[0] == "409 Conflict" and stream.closed == 1
+    assert ask(service, wsgi_app([b"mine"]))[0] == "503 Service Unavailable"
+
+
+@pytest.mark.parametrize("environ, status", [
+    ({"CONTENT_LENGTH": "9"}, "400 Bad Request"),
+    ({"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": False},
+     "411 Length Required")])
+def test_a_request_whose_end_is_not_seen_claims_nothing(scripted, environ, status):
+    service = scripted()
+    assert ask(service, wsgi_app([b"it ran"]), environ=environ)[0] == status
+    assert service.calls == []
+
+
+def test_a_chunked_request_of_wsgi_is_read_to_its_end(scripted):
+    service = scripted()
+    bodies = []
+
+    def app(environ, start_response):
+        bodies.append(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+        return wsgi_app([b""])(environ, start_response)
+    ask(service, app, environ={"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"})
+    assert (service.calls[0].body, bodies) == (b"in", [b"in"])
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_long_body_of_wsgi_passes_unread(scripted, chunked):
+    service = scripted({"verdict": "pass"}, RUN, SETTLED)
+    bodies = []
+
+    def app(environ, start_response):
+        bodies.append(environ["wsgi.input"].read(100))
+        return wsgi_app([b""])(environ, start_response)
+    how = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"} if chunked else {}
+    assert ask(service, app, body=b"x" * 30, environ=how, request_limit=10)[0] == "201 Made"
+    assert bodies == [b"x" * 30]
+    assert ask(service, app, body=b"x" * 30, environ=how, request_limit=10)[0].startswith("413")
+    assert service.kinds() == ["claim", "claim", "release"] and len(bodies) == 1
+
+
+def test_wsgi_while_the_service_is_away(scripted):
+    service = scripted()
+    service.away()
+    status, headers, body = ask(service, wsgi_app([b"it ran"]))
+    assert (status, dict(headers)["Retry-After"]) == ("503 Service Unavailable", "1")
+    assert json.loads(body)["type"].endswith(":store-unreachable")
+    seen = []
+
+    def app(environ, start_response):
+        seen.append(environ["HTTP_ONCEGUARD_UNGUARDED"])
+        return wsgi_app([b"it ran"])(environ, start_response)
+    assert ask(service, app, client={"open": True})[2] == b"it ran"
+    assert seen == ["service"]
