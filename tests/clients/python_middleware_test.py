@@ -225,6 +225,28 @@ def test_a_client_that_left_is_no_news_while_its_answer_is_held(scripted):
     assert heard == ["http.disconnect"]
 
 
+def test_a_cancelled_settle_of_an_answer_is_no_exception_of_its_handler(scripted):
+    service = scripted(RUN, b"", SETTLED)
+    guarded = onceguard.asgi.Middleware(answers(started(), part(b"made")),
+                                        client := onceguard.Client(service.url))
+
+    async def receive():
+        return {"type": "http.request", "body": b"in", "more_body": False}
+
+    async def run():
+        task = asyncio.ensure_future(guarded({"type": "http", "method": "POST", "path": "/",
+                                              "headers": KEY}, receive, None))
+        await asyncio.get_running_loop().run_in_executor(
+            None, lambda: service.wait_for(lambda: len(service.calls) == 2))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while client.loops.tasks:
+            await asyncio.wait(list(client.loops.tasks))
+    asyncio.run(run())
+    assert service.kinds() == ["claim", "complete", "complete"]
+
+
 def test_half_a_request_claims_nothing(scripted):
     service = scripted()
     asked = Asked(service, answers(started(), part(b"")), body=[b"half"], left=True)

@@ -66,13 +66,13 @@ class Middleware:
         entered = RUNNING.set(run)
         try:
             await self.app(scope, given_again(body, receive_while_held), held)
-            if not held.opened.is_set():
+            if not held.ended:
                 raise RuntimeError("onceguard: the handler ended without a whole answer")
         except BaseException as error:
             if held.replaced and isinstance(error, Exception):  # Replaced, perhaps in a group
                 return
-            if not held.opened.is_set():
-                held.opened.set()
+            if not held.ended:
+                held.ended = True
                 answer = await self.guard.threw(self.io, run, error)
                 if answer:
                     await send_answer(send, answer)
@@ -94,11 +94,12 @@ class Unguarded:
 
 
 class Held:
-    """Holds an answer back until its settle was answered. `opened`: it was."""
+    """Holds an answer back until its settle was answered. `ended`: it is being settled. `opened`: it
+    was."""
 
     def __init__(self, guard: http.Guard, io: Any, run: Run, send: Send) -> None:
         self.guard, self.io, self.run, self.onward = guard, io, run, send
-        self.opened, self.replaced = asyncio.Event(), False
+        self.opened, self.ended, self.replaced = asyncio.Event(), False, False
         self.start: Message = {}
         self.length: Optional[int] = None
         self.parts: List[bytes] = []
@@ -128,6 +129,7 @@ class Held:
         if not (more or bare) and self.length not in (None, self.size):
             raise RuntimeError("onceguard: the answer has another length than its Content-Length")
         body = b"".join(self.parts)
+        self.ended = True
         answer = await self.guard.finish(self.io, self.run, status, self.headers,
                                          None if streamed else body)
         self.opened.set()
