@@ -1,4 +1,4 @@
-"""The Python client and its examples with a real `onceguard serve`: the kit, kills, forks, streams."""
+"""The Python client and its examples with a real `onceguard serve`: kit, kills, forks, streams."""
 
 import json
 import pathlib
@@ -192,7 +192,7 @@ def test_a_settle_waits_for_a_service_that_comes_back(start_serve, start_example
     assert (example.post(key).replayed, example.effects()[key]) == (True, 1)
 
 
-def test_an_end_that_can_not_be_told_is_no_answer(start_serve, start_example, fresh_key):
+def test_an_end_that_is_not_recorded_is_no_answer(start_serve, start_example, fresh_key):
     serve = start_serve(CONFIG)
     example = start_example("flask", serve)
     key = fresh_key()
@@ -262,13 +262,13 @@ def test_a_task_that_is_delivered_again_charges_once(charge, fresh_key):
 
 
 BLOCKED_LOOP = """
-import asyncio, onceguard, sys, time
+import asyncio, onceguard, signal, sys
 client = onceguard.Client(sys.argv[1])
 
 async def work():
     with open(sys.argv[2], "a") as effects:
         effects.write("ran\\n")
-    time.sleep(%d)  # the event loop stands still, longer than the lease
+    signal.sigtimedwait([], %d)  # the event loop stands still, longer than the lease
     return "done"
 
 async def main():

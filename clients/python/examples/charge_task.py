@@ -2,8 +2,8 @@
 
     ONCEGUARD_URL=unix:/tmp/onceguard.sock python3 charge_task.py order-17 1000
 
-With Celery the decorator stands below @app.task(acks_late=True); onceguard.TryLater and Busy are what
-autoretry_for takes.
+With Celery the decorator stands below @app.task(acks_late=True); onceguard.TryLater and Busy are
+what autoretry_for takes.
 """
 
 import os

@@ -16,7 +16,7 @@ def runs(counter):
 
 
 def begin(headers):
-    """Does the effect. Gives the seconds that the work takes, and its answer: status, fields, body."""
+    """Does the effect. Gives the seconds that the work takes, and its answer."""
     plan = json.loads(headers.get("Conformance-Work") or "{}")
     counter = headers["Conformance-Counter"]
     with open(EFFECTS, "a", encoding="latin-1") as done:

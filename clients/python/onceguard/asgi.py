@@ -10,7 +10,8 @@ from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple
 from urllib.parse import quote
 
 from . import http
-from .client import RUNNING, Client, Run
+from .calls import Run
+from .client import RUNNING, Client
 
 Message = Dict[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -59,7 +60,7 @@ class Middleware:
         scope["extensions"] = {}  # answers that take another way could not be held back
 
         async def receive_while_held() -> Message:
-            # That the client has left is no news: a repeat wants the answer.
+            # That the client has left changes nothing: a repeat wants the answer.
             await held.opened.wait()
             return await receive()
 
@@ -94,8 +95,8 @@ class Unguarded:
 
 
 class Held:
-    """Holds an answer back until its settle was answered. `ended`: it is being settled. `opened`: it
-    was."""
+    """Holds an answer back until its settle was answered. `ended`: it is being settled; `opened`:
+    it was."""
 
     def __init__(self, guard: http.Guard, io: Any, run: Run, send: Send) -> None:
         self.guard, self.io, self.run, self.onward = guard, io, run, send

@@ -1,7 +1,7 @@
 """Connections to the service, for threads and for event loops, and the pools that keep them.
 
-A lease is renewed as long as the connection lives on which it was claimed. So no connection is shared,
-and a forked child holds none of its parent's.
+A lease is renewed as long as the connection lives on which it was claimed. So no connection is
+shared, and a forked child holds none of its parent's.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class AsyncStream(Stream):
     def idle(self) -> bool:
         if self.reader.at_eof() or self.writer.is_closing():
             return False
-        poll = select.poll()  # a loop that was blocked has not heard of an end yet
+        poll = select.poll()  # a loop that was blocked does not know of an end yet
         poll.register(self.sock.fileno(), select.POLLIN)
         return not poll.poll(0)
 

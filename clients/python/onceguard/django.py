@@ -16,7 +16,8 @@ from django.http import HttpResponse, UnreadablePostError
 from django.utils.decorators import sync_and_async_middleware
 
 from . import http
-from .client import RUNNING, Client, Run, blocking
+from .calls import Run, blocking
+from .client import RUNNING, Client
 from .errors import BadCall
 from .wsgi import HalfABody, LengthRequired
 

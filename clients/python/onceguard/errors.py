@@ -1,4 +1,4 @@
-"""What work may raise to say what it did, and what a caller is told instead of an answer."""
+"""What work may raise to say what it did, and what a caller gets instead of an answer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class OnceguardError(Exception):
     def __init__(self, detail: str = "", members: Optional[Mapping[str, Any]] = None) -> None:
         super().__init__(detail or self.title)
         self.detail = detail or self.title
-        told = members or {}
-        self.kind = str(told.get("kind", self.kind))
-        self.retryable = bool(told.get("retryable", self.retryable))
-        if "retry_after_ms" in told:
-            self.retry_after = float(told["retry_after_ms"]) / 1000
+        said = members or {}
+        self.kind = str(said.get("kind", self.kind))
+        self.retryable = bool(said.get("retryable", self.retryable))
+        if "retry_after_ms" in said:
+            self.retry_after = float(said["retry_after_ms"]) / 1000
 
 
 class BadCall(OnceguardError):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
-from .client import LOG, Client, Run, Settled
-from .errors import (BodyTooLarge, OnceguardError, OutcomeUnknown, ServiceAway, StoreFailed)
+from .calls import LOG, Run, Settled
+from .client import Client
+from .errors import (BadCall, BodyTooLarge, OnceguardError, OutcomeUnknown, ServiceAway,
+                     StoreFailed)
 from .messages import Answer, Headers
 
 SAFE = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"))  # can't be guarded
@@ -67,13 +69,13 @@ class Guard:
 
     def problem(self, error: OnceguardError) -> Answer:
         """A refusal of ours, in the form of the service's."""
-        told = {"type": self.problem_base + error.kind, "title": error.title,
+        said = {"type": self.problem_base + error.kind, "title": error.title,
                 "status": error.status, "detail": error.detail, "retryable": error.retryable}
         headers = [("Content-Type", "application/problem+json"),
                    ("Onceguard-Retry", "same-key" if error.retryable else "no")]
         if error.retry_after is not None:
             headers.append(("Retry-After", str(max(1, -int(-error.retry_after // 1)))))
-        return framed(Answer(error.status, headers, json.dumps(told).encode()))
+        return framed(Answer(error.status, headers, json.dumps(said).encode()))
 
     async def begin(self, io: Any, method: str, target: str, headers: List[Tuple[str, str]],
                     address: str, body: Optional[bytes]) -> Begun:
@@ -90,8 +92,8 @@ class Guard:
             claim = await self.client.make_claim(io, message, body or b"")
             if body is None and claim.run and not claim.run.observed:
                 await self.client.make_settle(io, claim.run, "release", {}, b"")
-                raise BodyTooLarge("A request with an idempotency key may have a body up to a limit, "
-                                   "and this one is longer. Nothing was run.")
+                raise BodyTooLarge("A request with an idempotency key may have a body up to a "
+                                   "limit, and this one is longer. Nothing was run.")
             if claim.run or claim.verdict in ("pass", "unguarded"):
                 more = claim.members.get("headers", ())
                 return Begun(None, claim.run, [(name, value) for name, value in more])
@@ -104,7 +106,8 @@ class Guard:
                 return Begun(None, None, [("Onceguard-Unguarded", "service")])
             return Begun(self.problem(away), None, [])
         except OnceguardError as error:
-            return Begun(self.problem(error), None, [])
+            ours = isinstance(error, BadCall) and not isinstance(error, BodyTooLarge)
+            return Begun(self.problem(StoreFailed() if ours else error), None, [])
 
     async def finish(self, io: Any, run: Run, status: int, headers: Headers, body: Optional[bytes],
                      ) -> Optional[Answer]:
@@ -118,7 +121,7 @@ class Guard:
         except OnceguardError as error:
             if run.observed:
                 return None
-            LOG.error("The end of operation %s could not be told: %s", run.operation, error)
+            LOG.error("The end of operation %s did not reach the service: %s", run.operation, error)
             return self.problem(StoreFailed(
                 "The answer is held back until it is recorded. Send the same request with the same "
                 "key again after the time in Retry-After."))

@@ -1,7 +1,7 @@
 """Messages of the protocol, version 1, and the strict HTTP/1.1 that they go over.
 
-The standard library has no HTTP client for asyncio, and http.client for threads alone would make two
-behaviours out of one: the same few lines read answers here, whatever brings their bytes.
+The standard library has no HTTP client for asyncio, and http.client for threads alone would make
+two behaviours out of one: the same few lines read answers here, whatever brings their bytes.
 """
 
 from __future__ import annotations

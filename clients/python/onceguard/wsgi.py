@@ -10,7 +10,8 @@ import itertools
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from . import http
-from .client import LOG, RUNNING, Client, Run, blocking
+from .calls import LOG, Run, blocking
+from .client import RUNNING, Client
 from .errors import BadCall
 from .messages import Answer
 
@@ -145,10 +146,10 @@ class Rest(streams.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, into: Any) -> int:
-        data = self.begin[:len(into)] or self.stream.read(len(into))
-        self.begin = self.begin[len(into):]
-        into[:len(data)] = data
+    def readinto(self, buffer: Any) -> int:
+        data = self.begin[:len(buffer)] or self.stream.read(len(buffer))
+        self.begin = self.begin[len(buffer):]
+        buffer[:len(data)] = data
         return len(data)
 
 

@@ -1,7 +1,6 @@
-"""The middlewares for ASGI and WSGI at their edges, with a decision service that a test writes."""
+"""The middleware for ASGI at its edges, with a decision service that a test writes."""
 
 import asyncio
-import io
 import json
 import pathlib
 import sys
@@ -14,7 +13,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/py
 
 import onceguard  # noqa: E402
 import onceguard.asgi  # noqa: E402
-import onceguard.wsgi  # noqa: E402
 
 KEY = [(b"idempotency-key", b'"k"'), (b"content-type", b"a/b")]
 REPLY = {"reply": {"status": 409, "headers": [["Link", "<a>"], ["Link", "<b>"], ["Date", "old"]]}}
@@ -33,16 +31,16 @@ def scripted():
         service.close()
 
 
-# ---- ASGI
-
 class Asked:
     """An ASGI request to an app behind the middleware, and what came of it."""
 
-    def __init__(self, scripted, app, method="POST", headers=(), body=(b"in",), left=False, **options):
+    def __init__(self, scripted, app, method="POST", headers=(), body=(b"in",), left=False,
+                 **options):
         self.sent, self.error = [], None
         self.client = onceguard.Client(scripted.url, **options.pop("client", {}))
         guarded = onceguard.asgi.Middleware(app, self.client, **options)
-        self.messages = [{"type": "http.request", "body": part, "more_body": True} for part in body]
+        self.messages = [{"type": "http.request", "body": each, "more_body": True}
+                         for each in body]
         if left:
             self.messages.append({"type": "http.disconnect"})
         elif self.messages:
@@ -98,7 +96,8 @@ def test_an_asgi_request_is_described_as_it_came(scripted):
         await answers(started(), part(b"made"))(scope, receive, send)
     service = scripted()
     asked = Asked(service, app, body=[b"one ", b"two"], service="shop",
-                  headers=[(b"onceguard-token", b"9"), (b"Onceguard_Lease", b"x"), (b"x", b"\xe9")])
+                  headers=[(b"onceguard-token", b"9"), (b"Onceguard_Lease", b"x"),
+                           (b"x", b"\xe9")])
     claim, complete = service.calls
     assert claim.message["request"] == {
         "method": "POST", "target": "/p%20a?q=1", "client_address": "10.0.0.1",
@@ -210,8 +209,8 @@ def test_a_stream_that_does_not_count_is_ended(scripted):
         409, "urn:onceguard:problem:outcome-unknown", None)
 
 
-def test_a_client_that_left_is_no_news_while_its_answer_is_held(scripted):
-    heard = []
+def test_that_a_client_left_is_hidden_while_its_answer_is_held(scripted):
+    received = []
 
     async def app(scope, receive, send):
         await receive()
@@ -219,10 +218,10 @@ def test_a_client_that_left_is_no_news_while_its_answer_is_held(scripted):
             await asyncio.wait_for(receive(), 0.05)
         await send(started())
         await send(part(b"begin", True))
-        heard.append((await receive())["type"])
+        received.append((await receive())["type"])
         await send(part(b"", False))
     Asked(scripted(), app)
-    assert heard == ["http.disconnect"]
+    assert received == ["http.disconnect"]
 
 
 def test_a_cancelled_settle_of_an_answer_is_no_exception_of_its_handler(scripted):
@@ -293,6 +292,17 @@ def test_nothing_runs_while_the_service_is_away(scripted):
         "urn:onceguard:problem:store-unreachable", True, 503)
 
 
+@pytest.mark.parametrize("status, kind, answered, problem", [
+    (503, "draining", 503, "draining"), (401, "unauthorized", 503, "store-unreachable"),
+    (413, "body-too-large", 413, "request-too-large")])
+def test_a_call_that_the_service_refuses_is_a_refusal(scripted, status, kind, answered, problem):
+    refusal = answer({"type": f"urn:onceguard:problem:{kind}"}, status=status, kind="a/b")
+    asked = Asked(scripted(refusal), answers(then=AssertionError("it ran")),
+                  client={"open": True})
+    assert (asked.status, asked.error) == (answered, None)
+    assert json.loads(asked.body)["type"] == f"urn:onceguard:problem:{problem}"
+
+
 def test_an_open_client_marks_what_runs_unguarded(scripted):
     seen = []
 
@@ -304,186 +314,3 @@ def test_an_open_client_marks_what_runs_unguarded(scripted):
     asked = Asked(service, app, client={"open": True},
                   headers=[(b"onceguard-unguarded", b"store")])
     assert (asked.status, seen) == (201, [*KEY, (b"onceguard-unguarded", b"service")])
-
-
-# ---- WSGI
-
-def ask(service, app, method="POST", body=b"in", client=None, environ=(), **options):
-    """Status, fields and body of a WSGI request to an app behind the middleware."""
-    said = []
-    guarded = onceguard.wsgi.Middleware(app, onceguard.Client(service.url, **client or {}), **options)
-    answer = guarded({
-        "REQUEST_METHOD": method, "RAW_URI": "/p%20a?q=1", "SCRIPT_NAME": "", "PATH_INFO": "/p a",
-        "QUERY_STRING": "q=1", "HTTP_IDEMPOTENCY_KEY": '"k"', "CONTENT_TYPE": "a/b",
-        "CONTENT_LENGTH": str(len(body)), "REMOTE_ADDR": "10.0.0.1",
-        "wsgi.input": io.BytesIO(body), "wsgi.input_terminated": True, **dict(environ)},
-        lambda *head: said.append(head))
-    try:
-        whole = b"".join(answer)
-    finally:
-        if hasattr(answer, "close"):
-            answer.close()
-    return said[-1][0], said[-1][1], whole
-
-
-class Closing:
-    """An answer that counts how often it was closed."""
-
-    def __init__(self, pieces):
-        self.pieces, self.closed = pieces, 0
-
-    def __iter__(self):
-        return iter(self.pieces)
-
-    def close(self):
-        self.closed += 1
-
-
-def wsgi_app(pieces, status="201 Made", headers=()):
-    def app(environ, start_response):
-        start_response(status, list(headers))
-        return pieces
-    return app
-
-
-def test_a_wsgi_request_is_described_as_it_came(scripted):
-    seen = {}
-
-    def app(environ, start_response):
-        seen.update(environ, body=environ["wsgi.input"].read(), run=onceguard.running())
-        start_response("201 Made", [("X", "1")])
-        return [b"ma", b"de"]
-    service = scripted()
-    done = ask(service, app, environ={"HTTP_ONCEGUARD_TOKEN": "9", "HTTP_ONCEGUARD_X": "1"})
-    assert service.calls[0].message["request"] == {
-        "method": "POST", "target": "/p%20a?q=1", "client_address": "10.0.0.1",
-        "headers": [["Idempotency-Key", '"k"'], ["Content-Type", "a/b"]]}
-    assert (service.calls[0].body, seen["body"], seen["HTTP_ONCEGUARD_TOKEN"]) == (
-        b"in", b"in", "7")
-    assert "HTTP_ONCEGUARD_X" not in seen and seen["onceguard"] is seen["run"]
-    assert service.calls[1].message["answer"] == {"status": 201, "headers": [["X", "1"]]}
-    assert done == ("201 Made", [("X", "1"), ("Content-Length", "4")], b"made")
-
-
-@pytest.mark.parametrize("environ, target", [
-    ({"RAW_URI": "http://shop/a?b"}, "/a?b"), ({"RAW_URI": "http://shop"}, "/"),
-    ({"RAW_URI": "", "SCRIPT_NAME": "/api", "PATH_INFO": "/\xc3\xa9 a"}, "/api/%C3%A9%20a?q=1")])
-def test_a_target_of_wsgi_is_found(scripted, environ, target):
-    service = scripted()
-    ask(service, wsgi_app([b""]), environ=environ)
-    assert service.calls[0].message["request"]["target"] == target
-
-
-def test_an_answer_of_known_length_is_held_and_closed_once(scripted):
-    service = scripted()
-    pieces = Closing([b"one", b"two"])
-    done = ask(service, wsgi_app(pieces, headers=[("Content-Length", "6")]))
-    assert (service.calls[1].body, done[2], pieces.closed) == (b"onetwo", b"onetwo", 1)
-
-
-@pytest.mark.parametrize("headers, pieces", [
-    ((), [b"one", b"two"]), ([("Content-Length", "1100")], [b"x" * 1000, b"y" * 100]),
-    ([("Content-Type", "text/event-stream"), ("Content-Length", "2")], [b"a", b"b"])],
-    ids=["no length", "longer than the limit", "events"])
-def test_a_stream_of_wsgi_goes_out_as_it_comes(scripted, headers, pieces):
-    service = scripted()
-    made = Closing(pieces)
-    done = ask(service, wsgi_app(made, headers=headers))
-    assert service.calls[1].message["streamed"] is True and service.calls[1].body == b""
-    assert (done[2], made.closed) == (b"".join(pieces), 1)
-
-
-def test_an_app_that_writes_or_starts_late_is_held_too(scripted):
-    def writes(environ, start_response):
-        write = start_response("200 OK", [("Content-Length", "8")])
-        write(b"writ")
-        return [b"ten!"]
-
-    def late(environ, start_response):
-        start_response("200 OK", [("Content-Length", "4")])
-        yield b"late"
-    service = scripted()
-    assert ask(service, writes)[2] == b"written!"
-    assert ask(service, late)[2] == b"late"
-    assert [call.body for call in service.calls if call.kind == "complete"] == [
-        b"written!", b"late"]
-
-
-def test_a_wsgi_handler_that_raises_is_settled(scripted):
-    def app(environ, start_response):
-        start_response("200 OK", [("Content-Length", "9")])
-        yield b"half"
-        raise ZeroDivisionError
-    service = scripted()
-    with pytest.raises(ZeroDivisionError):
-        ask(service, app)
-    assert service.kinds() == ["claim", "exception"]
-    replied = scripted(RUN, answer({"outcome": "replay", **REPLY}, b"the other one"))
-    assert ask(replied, app)[2] == b"the other one"
-
-
-def test_half_an_answer_of_wsgi_is_none(scripted):
-    service = scripted()
-    with pytest.raises(RuntimeError):
-        ask(service, wsgi_app([b"four"], headers=[("Content-Length", "9")]))
-    with pytest.raises(RuntimeError):
-        ask(service, lambda environ, start_response: [])
-    assert service.kinds() == ["claim", "exception"] * 2
-
-
-def test_a_wsgi_answer_that_does_not_count_is_closed_and_not_sent(scripted):
-    service = scripted(RUN, {"outcome": "superseded"}, RUN, {"outcome": "unrecorded"})
-    stream = Closing([b"a", b"b"])
-    assert ask(service, wsgi_app(stream))[0] == "409 Conflict" and stream.closed == 1
-    assert ask(service, wsgi_app([b"mine"]))[0] == "503 Service Unavailable"
-
-
-@pytest.mark.parametrize("environ, status", [
-    ({"CONTENT_LENGTH": "9"}, "400 Bad Request"),
-    ({"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": False},
-     "411 Length Required")])
-def test_a_request_whose_end_is_not_seen_claims_nothing(scripted, environ, status):
-    service = scripted()
-    assert ask(service, wsgi_app([b"it ran"]), environ=environ)[0] == status
-    assert service.calls == []
-
-
-def test_a_chunked_request_of_wsgi_is_read_to_its_end(scripted):
-    service = scripted()
-    bodies = []
-
-    def app(environ, start_response):
-        bodies.append(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
-        return wsgi_app([b""])(environ, start_response)
-    ask(service, app, environ={"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"})
-    assert (service.calls[0].body, bodies) == (b"in", [b"in"])
-
-
-@pytest.mark.parametrize("chunked", [False, True])
-def test_a_long_body_of_wsgi_passes_unread(scripted, chunked):
-    service = scripted({"verdict": "pass"}, RUN, SETTLED)
-    bodies = []
-
-    def app(environ, start_response):
-        bodies.append(environ["wsgi.input"].read(100))
-        return wsgi_app([b""])(environ, start_response)
-    how = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"} if chunked else {}
-    assert ask(service, app, body=b"x" * 30, environ=how, request_limit=10)[0] == "201 Made"
-    assert bodies == [b"x" * 30]
-    assert ask(service, app, body=b"x" * 30, environ=how, request_limit=10)[0].startswith("413")
-    assert service.kinds() == ["claim", "claim", "release"] and len(bodies) == 1
-
-
-def test_wsgi_while_the_service_is_away(scripted):
-    service = scripted()
-    service.away()
-    status, headers, body = ask(service, wsgi_app([b"it ran"]))
-    assert (status, dict(headers)["Retry-After"]) == ("503 Service Unavailable", "1")
-    assert json.loads(body)["type"].endswith(":store-unreachable")
-    seen = []
-
-    def app(environ, start_response):
-        seen.append(environ["HTTP_ONCEGUARD_UNGUARDED"])
-        return wsgi_app([b"it ran"])(environ, start_response)
-    assert ask(service, app, client={"open": True})[2] == b"it ran"
-    assert seen == ["service"]

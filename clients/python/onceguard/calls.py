@@ -1,0 +1,263 @@
+"""Claims and settles: the calls of the protocol, and their repeats.
+
+Each is written once, as a coroutine. Over `Threads` it never waits for a loop, so that `blocking`
+runs it to its end; over `Loops` it is awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import secrets
+import ssl
+import time
+from typing import Any, Coroutine, Mapping, NoReturn, Optional, TypeVar
+
+from . import connections, messages
+from .errors import (BY_VERDICT, BadCall, BodyTooLarge, NotDone, OnceguardError, OutcomeUnknown,
+                     Overloaded, ServiceAway, TryLater)
+from .messages import Answer
+
+T = TypeVar("T")
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # between repeats of a call that is in doubt
+SETTLE_AGAIN, SETTLE_TIMEOUT = 10.0, 15.0
+USUAL_LIMIT = 1 << 20  # of an answer
+GOES_ON = ("renew", "dispatch")  # settles after which the lease is still there
+LOG = logging.getLogger("onceguard")
+
+
+@dataclasses.dataclass
+class Run:
+    """The right to run one operation. `token` grows with each attempt: a database that keeps the
+    highest one can refuse earlier attempts. `lease` is for `onceguard.complete` in SQL."""
+
+    operation: str
+    lease: str = ""
+    token: int = 0
+    attempt: int = 0
+    lease_ms: int = 0
+    answer_limit: int = 0
+    headers: messages.Headers = dataclasses.field(default_factory=list)
+    observed: bool = False
+    stream: Any = dataclasses.field(default=None, repr=False)  # on which it was claimed
+
+
+@dataclasses.dataclass
+class Claim:
+    """What a claim came to: `run` has the lease, if the work is to run under one."""
+
+    verdict: str
+    members: Mapping[str, Any]
+    reply: Optional[Answer] = None
+    answer: Optional[Answer] = None
+    run: Optional[Run] = None
+
+    def refuse(self) -> NoReturn:
+        """Raises what this verdict means for a caller."""
+        kind = BY_VERDICT.get(self.verdict, OutcomeUnknown)
+        raise kind(str(self.members.get("detail", "")), self.members)
+
+
+@dataclasses.dataclass
+class Settled:
+    """What a settle came to. Only after `settled` one's own answer counts."""
+
+    outcome: str
+    members: Mapping[str, Any]
+    reply: Optional[Answer] = None
+    answer: Optional[Answer] = None
+
+
+def blocking(call: Coroutine[Any, Any, T]) -> T:
+    """Runs a call over Threads, which never waits for a loop."""
+    try:
+        call.send(None)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    raise RuntimeError("onceguard: a blocking call waited for an event loop")
+
+
+def settle_of(error: BaseException) -> "tuple[str, dict[str, Any]]":
+    """How work ends that raised this."""
+    if isinstance(error, NotDone):
+        return "release", {}
+    if isinstance(error, TryLater):
+        more = {} if error.backoff is None else {"backoff_ms": round(error.backoff * 1000)}
+        return "fail", more
+    return "exception", {}
+
+
+class Calls:
+    """The calls of one client. `make_…` takes where they run: `threads` or `loops`."""
+
+    def __init__(self, url: str, token: Optional[str] = None, *, open: bool = False,
+                 timeout: float = 5.0, wait: float = 10.0, tls: Optional[ssl.SSLContext] = None,
+                 ) -> None:
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ValueError("onceguard: a token is printable ASCII")
+        self.address = connections.Address(url, tls)
+        self.token, self.open, self.timeout, self.wait = token, open, timeout, wait
+        self.threads = connections.Threads(self.address)
+        self.loops = connections.Loops(self.address)
+
+    # ---- the calls of the protocol
+
+    def claim(self, message: Mapping[str, Any], body: bytes = b"") -> Claim:
+        """`message` has `request`, or `scope`, `key` and `fingerprint`. Raises ServiceAway."""
+        return blocking(self.make_claim(self.threads, message, body))
+
+    async def claim_async(self, message: Mapping[str, Any], body: bytes = b"") -> Claim:
+        return await self.make_claim(self.loops, message, body)
+
+    def settle(self, run: Run, kind: str, members: Optional[Mapping[str, Any]] = None,
+               body: bytes = b"") -> Settled:
+        """`kind`: complete, fail, release, abandon, exception, dispatch, renew."""
+        return blocking(self.make_settle(self.threads, run, kind, members or {}, body))
+
+    async def settle_async(self, run: Run, kind: str, members: Optional[Mapping[str, Any]] = None,
+                           body: bytes = b"") -> Settled:
+        return await self.make_settle(self.loops, run, kind, members or {}, body)
+
+    def bytes_of(self, path: str, message: Mapping[str, Any], body: bytes) -> bytes:
+        return messages.request(self.address.host, self.token, path, message, body)
+
+    async def make_claim(self, io: Any, message: Mapping[str, Any], body: bytes) -> Claim:
+        message = {"claim": secrets.token_hex(16), **message}
+        try:
+            return await self.claim_surely(io, message, body)
+        except asyncio.CancelledError:
+            io.later(self.take_back(io, {**message, "wait_ms": 0}, body))
+            raise
+
+    async def claim_surely(self, io: Any, message: Mapping[str, Any], body: bytes) -> Claim:
+        wait = message["wait_ms"] / 1000 if "wait_ms" in message else self.wait
+        deadline = time.monotonic() + self.timeout + wait
+        call = self.bytes_of("/v1/operations", message, body)
+        stream, doubt, pause, until = None, False, 0.0, deadline
+        while True:
+            try:
+                stream = await io.stream(deadline, fresh=doubt)
+                doubt = True  # from now on it may have been carried out
+                reply = await messages.exchange(stream, call, deadline)
+                return self.read_claim(io, stream, reply)
+            except OSError as error:
+                stream = drop(stream)
+                now = time.monotonic()
+                until = min(until, now + self.timeout) if pause == 0 else until
+                if not doubt or now + pause >= until:
+                    raise ServiceAway(f"The decision service is away: {error}") from error
+            except BaseException:
+                drop(stream)
+                raise
+            await io.sleep(pause)  # at first none: an idle connection has ended, perhaps
+            pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
+
+    async def take_back(self, io: Any, message: Mapping[str, Any], body: bytes) -> None:
+        """Releases what a claim got whose caller was cancelled."""
+        try:
+            claim = await self.make_claim(io, message, body)
+            if claim.run and not claim.run.observed:
+                await self.make_settle(io, claim.run, "release", {}, b"")
+        except OnceguardError as error:
+            LOG.warning("A claim that was cancelled could not be taken back: %s", error)
+
+    def read_claim(self, io: Any, stream: Any, reply: messages.Reply) -> Claim:
+        said, body = messages.parse(reply)
+        if reply.status != 200:
+            io.give_back(stream)
+            refuse_call(reply, said)
+        claim = Claim(str(said.get("verdict")), said, messages.answer_in(said, "reply", body),
+                      messages.answer_in(said, "answer", body))
+        if claim.verdict not in ("run", "observe"):
+            io.give_back(stream)
+            return claim
+        if not isinstance(said.get("operation"), str):
+            raise ConnectionError("the service's answer names no operation")
+        observed = claim.verdict == "observe"
+        claim.run = Run(
+            said["operation"], str(said.get("lease", "")), int(said.get("token", 0)),
+            int(said.get("attempt", 0)), int(said.get("lease_ms", 0)),
+            0 if observed else int(said.get("answer_limit", USUAL_LIMIT)),
+            [(name, value) for name, value in said.get("headers", ())], observed, stream)
+        return claim
+
+    async def make_settle(self, io: Any, run: Run, kind: str, members: Mapping[str, Any],
+                          body: bytes) -> Settled:
+        try:
+            return await self.settle_surely(io, run, kind, members, body)
+        except asyncio.CancelledError:
+            if kind not in GOES_ON:
+                io.later(self.settle_after_all(io, run, kind, members, body))
+            raise
+
+    async def settle_surely(self, io: Any, run: Run, kind: str, members: Mapping[str, Any],
+                            body: bytes) -> Settled:
+        call = self.bytes_of(f"/v1/operations/{run.operation}/{kind}", members, body)
+        began, pause = time.monotonic(), 0.0
+        while True:
+            stream, run.stream = run.stream, None
+            try:
+                stream = stream or await io.stream(began + SETTLE_TIMEOUT, fresh=pause > 0)
+                reply = await messages.exchange(stream, call, began + SETTLE_TIMEOUT)
+                said, framed = messages.parse(reply)
+                if reply.status != 503:
+                    break
+                why = str(said.get("detail", ""))
+                io.give_back(stream)
+            except OSError as error:
+                why = f"The decision service is away: {error}"
+                drop(stream)
+            except BaseException:
+                drop(stream)
+                raise
+            if time.monotonic() + pause - began >= SETTLE_AGAIN:
+                raise ServiceAway(why)
+            await io.sleep(pause)
+            pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
+        if kind in GOES_ON and reply.status == 200:
+            run.stream = stream  # the lease lives as long as this
+        else:
+            io.give_back(stream)
+        if reply.status == 413 and body:  # the answer is longer than the service takes
+            return await self.settle_surely(io, run, kind, {**members, "streamed": True}, b"")
+        if reply.status != 200:
+            refuse_call(reply, said)
+        return Settled(str(said.get("outcome")), said, messages.answer_in(said, "reply", framed),
+                       messages.answer_in(said, "answer", framed))
+
+    async def settle_after_all(self, *settle: Any) -> None:
+        """A settle whose caller was cancelled: the work has ended all the same."""
+        try:
+            await self.settle_surely(*settle)
+        except OnceguardError as error:
+            LOG.warning("A settle that was cancelled did not reach the service: %s", error)
+
+    async def settle_thrown(self, io: Any, run: Run, error: BaseException) -> Optional[Settled]:
+        """Ends work that raised this; nobody's answer waits for it."""
+        kind, members = settle_of(error)
+        try:
+            return await self.make_settle(io, run, kind, members, b"")
+        except OnceguardError as why:
+            LOG.error("The end of operation %s did not reach the service: %s", run.operation, why)
+            return None
+
+
+def drop(stream: Any) -> None:
+    """Closes a connection of which nothing good can come."""
+    if stream is not None:
+        stream.close()
+
+
+def refuse_call(reply: messages.Reply, problem: Mapping[str, Any]) -> NoReturn:
+    """Raises what a status of the service itself means."""
+    detail = str(problem.get("detail") or problem.get("title") or f"status {reply.status}")
+    kind = str(problem.get("type", "")).rpartition(":")[2].rpartition("/")[2]
+    if reply.status == 503:
+        seconds = reply.fields.get("retry-after", "")
+        later = float(seconds) * 1000 if seconds.isdigit() else 1000
+        raise Overloaded(detail, {"kind": kind or "overloaded", "retry_after_ms": later})
+    if reply.status == 413:
+        raise BodyTooLarge(detail)
+    LOG.error("The decision service refused a call with %d: %s", reply.status, detail)
+    raise BadCall(detail)
