@@ -293,10 +293,13 @@ def test_nothing_runs_while_the_service_is_away(scripted):
 
 
 @pytest.mark.parametrize("status, kind, answered, problem", [
-    (503, "draining", 503, "draining"), (401, "unauthorized", 503, "store-unreachable"),
+    (503, "draining", 503, "draining"), (400, "bad-request", 400, "bad-request"),
+    (401, "unauthorized", 503, "store-unreachable"),
     (413, "body-too-large", 413, "request-too-large")])
 def test_a_call_that_the_service_refuses_is_a_refusal(scripted, status, kind, answered, problem):
-    refusal = answer({"type": f"urn:onceguard:problem:{kind}"}, status=status, kind="a/b")
+    detail = "request.target: expected a path" if status == 400 else "no"
+    refusal = answer({"type": f"urn:onceguard:problem:{kind}", "detail": detail}, status=status,
+                     kind="a/b")
     asked = Asked(scripted(refusal), answers(then=AssertionError("it ran")),
                   client={"open": True})
     assert (asked.status, asked.error) == (answered, None)

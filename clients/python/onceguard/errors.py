@@ -41,7 +41,7 @@ class BadCall(OnceguardError):
     """The service refused the call itself: a token, a policy or a message that is wrong. A claim
     that was refused so ran nothing."""
 
-    kind, status, title = "bad-request", 500, "The decision service refused the call"
+    kind, status, title = "bad-request", 400, "The decision service refused the call"
 
 
 class BodyTooLarge(BadCall):

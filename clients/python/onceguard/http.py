@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -81,8 +82,10 @@ class Guard:
                     address: str, body: Optional[bytes]) -> Begun:
         """`body` None: it is longer than `request_limit`, and was not read to its end."""
         request: "dict[str, Any]" = {"method": method, "target": target, "headers": headers}
-        if address:
-            request["client_address"] = address
+        try:
+            request["client_address"] = str(ipaddress.ip_address(address))
+        except ValueError:  # a Unix socket
+            pass
         if body is None:
             request["body_omitted"] = True
         message: "dict[str, Any]" = {"request": request}
@@ -105,9 +108,13 @@ class Guard:
                 LOG.warning("A request runs unguarded: %s", away)
                 return Begun(None, None, [("Onceguard-Unguarded", "service")])
             return Begun(self.problem(away), None, [])
+        except BadCall as error:
+            if body is None:
+                return Begun(self.problem(BodyTooLarge()), None, [])
+            theirs = isinstance(error, BodyTooLarge) or error.detail.startswith("request.")
+            return Begun(self.problem(error if theirs else StoreFailed()), None, [])
         except OnceguardError as error:
-            ours = isinstance(error, BadCall) and not isinstance(error, BodyTooLarge)
-            return Begun(self.problem(StoreFailed() if ours else error), None, [])
+            return Begun(self.problem(error), None, [])
 
     async def finish(self, io: Any, run: Run, status: int, headers: Headers, body: Optional[bytes],
                      ) -> Optional[Answer]:
