@@ -140,11 +140,12 @@ class Held:
             if more:
                 raise Replaced("onceguard: another answer counts")
             return
-        headers = unmarked(self.start)
-        if not (more or bare) and self.length is None:
-            headers.append((b"content-length", str(self.size).encode()))
-        await self.onward({**self.start, "headers": headers})
-        await self.onward({"type": "http.response.body", "body": body, "more_body": more})
+        if not more:
+            whole = http.framed(http.Answer(status, http.unmarked(self.headers), body))
+            await send_answer(self.onward, whole)
+            return
+        await self.onward({**self.start, "headers": unmarked(self.start)})
+        await self.onward({"type": "http.response.body", "body": body, "more_body": True})
 
 
 def text(data: bytes) -> str:

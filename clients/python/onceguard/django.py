@@ -115,7 +115,8 @@ async def ended(guard: http.Guard, io: Any, run: Run, request: Any, response: An
     if body is not None and len(body) > run.answer_limit:
         body = None
     if body is not None and not http.has_no_body(response.status_code):
-        response["Content-Length"] = str(len(body))
+        del response["Content-Length"]
+        response["Content-Length"] = str(len(body))  # the last one, as that of a replay
     return await guard.finish(io, run, response.status_code, headers, body)
 
 

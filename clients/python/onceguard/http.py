@@ -51,7 +51,7 @@ def declared_length(headers: Iterable[Tuple[str, str]]) -> Optional[int]:
 
 
 def framed(answer: Answer) -> Answer:
-    """An answer of the service as it is sent."""
+    """A whole answer as it is sent, the first time and as a replay."""
     headers = [field for field in answer.headers if field[0].lower() not in OF_THE_SERVER]
     if not has_no_body(answer.status):
         headers.append(("Content-Length", str(len(answer.body))))

@@ -83,8 +83,8 @@ class Middleware:
             held.close()
             return send_answer(start_response, answer)
         headers = http.unmarked(held.headers)
-        if whole and held.length is None and not http.has_no_body(status):
-            headers.append(("Content-Length", str(len(body))))
+        if whole:
+            headers = http.framed(Answer(status, headers, body)).headers
         start_response(held.status, headers)
         return [body] if whole else held.rest()
 
