@@ -160,6 +160,8 @@ def unmarked(start: Message) -> "List[Tuple[bytes, bytes]]":
 def target_of(scope: Message) -> str:
     path = scope.get("raw_path") or quote(scope["path"], safe="/~!$&'()*+,;=:@-._").encode()
     query = scope.get("query_string", b"")
+    if isinstance(query, str):  # of Django's test client
+        query = query.encode()
     return text(path.partition(b"?")[0] + (b"?" + query if query else b""))
 
 
