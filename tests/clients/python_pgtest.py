@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from clients.python_test import CLIENT, EXAMPLES, LEASE, PYTHON
+from clients.python_examples import CLIENT, EXAMPLES, LEASE, PYTHON
 from clients.serving import answered
 from support.client import ask
 from support.waiting import scaled, wait_until

@@ -1,54 +1,22 @@
-"""The Python client and its examples with a real `onceguard serve`: kit, kills, forks, streams."""
+"""The Python client and its examples with a real `onceguard serve`: kit, replays, streams."""
 
 import json
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
-from clients.serving import BODY, amid_kills, answered, final
+from clients.python_examples import (CLIENT, CONFIG, EXAMPLES, LEASE, PYTHON, QUICK, SERVERS, name,
+                                     start_example)  # noqa: F401 (fixtures, too)
+from clients.serving import BODY, answered, final
 from support.client import Connection, all_at_once, request_bytes
 from support.gateway import clean_environment
-from support.waiting import scaled, wait_until
-
-CLIENT = pathlib.Path(__file__).resolve().parents[2] / "clients/python"
-EXAMPLES = CLIENT / "examples"
-PYTHON = "/usr/bin/python3"
-GUNICORN = f"exec {PYTHON} -m gunicorn --chdir {EXAMPLES} -b 127.0.0.1:$PORT"
-UVICORN = f"exec {PYTHON} -m uvicorn --app-dir {EXAMPLES} --port $PORT --log-level warning"
-SERVERS = {
-    "fastapi": [PYTHON, EXAMPLES / "fastapi_app.py"],
-    "starlette": [PYTHON, EXAMPLES / "starlette_app.py"],
-    "flask": [PYTHON, EXAMPLES / "flask_app.py"],
-    "fastapi-gunicorn": ["sh", "-c", f"{GUNICORN} -w 2 -k uvicorn.workers.UvicornWorker "
-                                     "fastapi_app:app"],
-    "flask-gunicorn": ["sh", "-c", f"{GUNICORN} -w 2 --threads 12 flask_app:app"],
-    "django-gunicorn": ["sh", "-c", f"{GUNICORN} -w 2 --threads 12 django_app:wsgi"],
-    "django-uvicorn": ["sh", "-c", f"{UVICORN} django_app:asgi"]}
-QUICK = ("--jobs", "4", "--long-work", "2")
-LEASE = 2
-CONFIG = {"defaults": {"lease": f"{LEASE}s"}}
-
-
-@pytest.fixture
-def start_example(start_service):
-    """Starts an example by its name in SERVERS."""
-    def start(name, serve, environment=None, **how):
-        more = {"PYTHONPATH": str(CLIENT), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})}
-        return start_service(SERVERS[name], serve, more, **how)
-    return start
+from support.waiting import wait_until
 
 
 @pytest.fixture(params=SERVERS)
 def example(request, start_serve, start_example):
     return start_example(request.param, start_serve(CONFIG))
-
-
-@pytest.fixture(params=["fastapi", "flask-gunicorn", "django-gunicorn"])
-def name(request):
-    """One of each kind of middleware."""
-    return request.param
 
 
 def test_every_example_keeps_the_whole_contract(example, kit):
@@ -204,36 +172,6 @@ def test_an_end_that_is_not_recorded_is_no_answer(start_serve, start_example, fr
     serve.start()
     assert final(example, key).problem == "outcome-unknown"
     assert example.effects()[key] == 1
-
-
-# ---- kills
-
-@pytest.mark.parametrize("victim", ["serve", "service"])
-def test_nothing_runs_twice_amid_kills(start_serve, start_example, name, victim, fresh_key):
-    serve = start_serve(CONFIG)
-    example = start_example(name, serve)
-    killed = serve if victim == "serve" else example
-    amid_kills(killed, example, scaled(200, 6), fresh_key, in_time=LEASE + 20)
-
-
-def test_a_killed_worker_takes_no_siblings_lease_along(start_serve, start_example, fresh_key):
-    """gunicorn forks its workers: each holds its own connections, and no other's."""
-    serve = start_serve(CONFIG)
-    example = start_example("flask-gunicorn", serve)
-    for _ in range(scaled(20, 4)):
-        lost, safe = fresh_key(), fresh_key()
-        requests = {key: example.begin_post(key, {"delay": 700}) for key in (lost, safe)}
-        for key in requests:
-            example.ran(key)
-        children = pathlib.Path(
-            f"/proc/{example.process.pid}/task/{example.process.pid}/children").read_text().split()
-        assert len(children) == 2
-        subprocess.run(["kill", "-9", children[0]], check=True)
-        ends = {key: answered(connection) for key, connection in requests.items()}
-        for key, first in ends.items():
-            last = final(example, key, {"delay": 700})
-            assert last.replayed if first else last.problem == "outcome-unknown", (first, last)
-            assert example.effects()[key] == 1
 
 
 # ---- tasks

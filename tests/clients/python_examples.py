@@ -1,0 +1,81 @@
+"""The examples of the Python client, under the servers that people run them with."""
+
+import contextlib
+import os
+import pathlib
+import signal
+
+import pytest
+
+from clients.serving import amid_kills
+from support.waiting import scaled, wait_until
+
+CLIENT = pathlib.Path(__file__).resolve().parents[2] / "clients/python"
+EXAMPLES = CLIENT / "examples"
+PYTHON = "/usr/bin/python3"
+GUNICORN = f"exec {PYTHON} -m gunicorn --chdir {EXAMPLES} -b 127.0.0.1:$PORT"
+UVICORN = f"exec {PYTHON} -m uvicorn --app-dir {EXAMPLES} --port $PORT --log-level warning"
+SERVERS = {
+    "fastapi": [PYTHON, EXAMPLES / "fastapi_app.py"],
+    "starlette": [PYTHON, EXAMPLES / "starlette_app.py"],
+    "flask": [PYTHON, EXAMPLES / "flask_app.py"],
+    "fastapi-gunicorn": ["sh", "-c", f"{GUNICORN} -w 2 -k uvicorn.workers.UvicornWorker "
+                                     "fastapi_app:app"],
+    "flask-gunicorn": ["sh", "-c", f"{GUNICORN} -w 2 --threads 12 flask_app:app"],
+    "django-gunicorn": ["sh", "-c", f"{GUNICORN} -w 2 --threads 12 django_app:wsgi"],
+    "django-uvicorn": ["sh", "-c", f"{UVICORN} django_app:asgi"]}
+QUICK = ("--jobs", "4", "--long-work", "2")
+LEASE = 2
+CONFIG = {"defaults": {"lease": f"{LEASE}s"}}
+
+
+def workers(service):
+    """The processes that the service has forked."""
+    number = service.process.pid
+    return pathlib.Path(f"/proc/{number}/task/{number}/children").read_text().split()
+
+
+class WithWorkers:
+    """A service that is killed with its workers, which outlive gunicorn's master otherwise."""
+
+    def __init__(self, service):
+        self.service = service
+        self.start = service.start
+
+    def kill(self):
+        numbers = workers(self.service)
+        self.service.kill()
+        for number in numbers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)
+        wait_until(lambda: not any(pathlib.Path(f"/proc/{each}").exists() for each in numbers),
+                   what="the end of the workers")
+
+
+@pytest.fixture
+def start_example(start_service):
+    """Starts an example by its name in SERVERS."""
+    made = []
+
+    def start(name, serve, environment=None, **how):
+        more = {"PYTHONPATH": str(CLIENT), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})}
+        made.append(start_service(SERVERS[name], serve, more, **how))
+        return made[-1]
+    yield start
+    for service in made:
+        if service.process:
+            WithWorkers(service).kill()
+
+
+@pytest.fixture(params=["fastapi", "flask-gunicorn", "django-gunicorn"])
+def name(request):
+    """One of each kind of middleware."""
+    return request.param
+
+
+def survives_kills(name, victim, start_serve, start_example, fresh_key):
+    """Kills the service or its `onceguard serve` amid requests: none of them runs twice."""
+    serve = start_serve(CONFIG)
+    example = start_example(name, serve)
+    killed = serve if victim == "serve" else WithWorkers(example)
+    amid_kills(killed, example, scaled(200, 6), fresh_key, in_time=LEASE + 20)
