@@ -120,3 +120,31 @@ def test_cancelled_work_is_in_doubt(scripted):
         await asyncio.sleep(60)
     cancelled(onceguard.Client(service.url), begun.wait, work)
     assert service.kinds() == ["claim", "exception"]
+
+
+def test_a_lease_whose_connection_ended_is_bound_to_a_new_one(scripted, way):
+    service = scripted(RUN, {"outcome": "renewed", "lease_ms": 5}, SETTLED)
+    client = onceguard.Client(service.url)
+
+    def work():
+        service.away()
+        service.open()
+        service.wait_for(lambda: "renew" in service.kinds())
+        return "done"
+    assert way.execute(client, work) == "done"
+    assert [(call.kind, call.connection) for call in service.calls] == [
+        ("claim", 0), ("renew", 1), ("complete", 2)]
+    service.wait_for(lambda: 1 in service.ended)  # it is kept until the settle, and no longer
+
+
+def test_a_lease_that_another_attempt_has_is_not_bound_again(scripted, way):
+    service = scripted(RUN, {"outcome": "superseded"}, {"outcome": "superseded"})
+    client = onceguard.Client(service.url)
+
+    def work():
+        service.away()
+        service.open()
+        service.wait_for(lambda: "renew" in service.kinds())
+    with pytest.raises(onceguard.OutcomeUnknown):
+        way.execute(client, work)
+    assert service.kinds() == ["claim", "renew", "complete"]

@@ -119,6 +119,22 @@ def test_work_outlives_its_lease_while_its_process_lives(example, fresh_key):
     assert (example.post(key, slow).replayed, example.effects()[key]) == (True, 1)
 
 
+def test_a_lease_outlives_a_restart_of_its_service(start_serve, start_example, name, fresh_key):
+    serve = start_serve(CONFIG)
+    example = start_example(name, serve)
+    key = fresh_key()
+    slow = {"delay": LEASE * 3000}
+    first = example.begin_post(key, slow)
+    example.ran(key)
+    serve.kill()
+    serve.start()
+    pause = example.begin_post(fresh_key(), {"delay": LEASE * 1500})
+    assert answered(pause).status == 201
+    assert example.post(key, slow).problem == "in-progress"
+    assert answered(first).status == 201
+    assert (example.post(key, slow).replayed, example.effects()[key]) == (True, 1)
+
+
 # ---- the service that decides is away
 
 def test_nothing_runs_while_the_service_is_away(start_example, name, fresh_key):

@@ -12,14 +12,15 @@ import logging
 import secrets
 import ssl
 import time
-from typing import Any, Coroutine, Mapping, NoReturn, Optional, TypeVar
+from typing import Any, Mapping, NoReturn, Optional
 
 from . import connections, messages
+from .connections import blocking
 from .errors import (BY_VERDICT, BadCall, BodyTooLarge, NotDone, OnceguardError, OutcomeUnknown,
                      Overloaded, ServiceAway, TryLater)
 from .messages import Answer
+from .watch import Watch
 
-T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # between repeats of a call that is in doubt
 SETTLE_AGAIN, SETTLE_TIMEOUT = 10.0, 15.0
 USUAL_LIMIT = 1 << 20  # of an answer
@@ -27,7 +28,7 @@ GOES_ON = ("renew", "dispatch")  # settles after which the lease is still there
 LOG = logging.getLogger("onceguard")
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Run:
     """The right to run one operation. `token` grows with each attempt: a database that keeps the
     highest one can refuse earlier attempts. `lease` is for `onceguard.complete` in SQL."""
@@ -41,6 +42,7 @@ class Run:
     headers: messages.Headers = dataclasses.field(default_factory=list)
     observed: bool = False
     stream: Any = dataclasses.field(default=None, repr=False)  # on which it was claimed
+    rebound: Any = dataclasses.field(default=None, repr=False)  # and, after its end, the next one
 
 
 @dataclasses.dataclass
@@ -69,15 +71,6 @@ class Settled:
     answer: Optional[Answer] = None
 
 
-def blocking(call: Coroutine[Any, Any, T]) -> T:
-    """Runs a call over Threads, which never waits for a loop."""
-    try:
-        call.send(None)
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]
-    raise RuntimeError("onceguard: a blocking call waited for an event loop")
-
-
 def settle_of(error: BaseException) -> "tuple[str, dict[str, Any]]":
     """How work ends that raised this."""
     if isinstance(error, NotDone):
@@ -100,6 +93,7 @@ class Calls:
         self.token, self.open, self.timeout, self.wait = token, open, timeout, wait
         self.threads = connections.Threads(self.address)
         self.loops = connections.Loops(self.address)
+        self.watch = Watch(self)
 
     # ---- the calls of the protocol
 
@@ -180,6 +174,7 @@ class Calls:
             int(said.get("attempt", 0)), int(said.get("lease_ms", 0)),
             0 if observed else int(said.get("answer_limit", USUAL_LIMIT)),
             [(name, value) for name, value in said.get("headers", ())], observed, stream)
+        self.watch.add(claim.run)
         return claim
 
     async def make_settle(self, io: Any, run: Run, kind: str, members: Mapping[str, Any],
@@ -194,6 +189,8 @@ class Calls:
     async def settle_surely(self, io: Any, run: Run, kind: str, members: Mapping[str, Any],
                             body: bytes) -> Settled:
         call = self.bytes_of(f"/v1/operations/{run.operation}/{kind}", members, body)
+        if kind not in GOES_ON:
+            self.watch.remove(run)
         began, pause = time.monotonic(), 0.0
         while True:
             stream, run.stream = run.stream, None

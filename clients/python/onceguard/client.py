@@ -9,7 +9,8 @@ import inspect
 import json
 from typing import Any, Callable, Mapping, Optional, TypeVar, Union
 
-from .calls import LOG, Calls, Run, blocking
+from .calls import LOG, Calls, Run
+from .connections import blocking
 from .errors import AnswerNotKept, OnceguardError, OutcomeUnknown, ServiceAway, StoreFailed
 from .messages import Answer
 

@@ -15,9 +15,10 @@ import time
 import urllib.parse
 import weakref
 from collections import deque
-from typing import Any, Coroutine, Deque, Dict, Optional, Set
+from typing import Any, Coroutine, Deque, Dict, Optional, Set, TypeVar
 
 IDLE = 64  # connections that a pool keeps
+T = TypeVar("T")
 OPEN: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
@@ -38,6 +39,15 @@ class Address:
             self.tls = tls or ssl.create_default_context()
 
 
+def blocking(call: Coroutine[Any, Any, T]) -> T:
+    """Runs a call over Threads, which never waits for a loop."""
+    try:
+        call.send(None)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    raise RuntimeError("onceguard: a blocking call waited for an event loop")
+
+
 def left(deadline: float) -> float:
     """Seconds until then; TimeoutError: none."""
     seconds = deadline - time.monotonic()
@@ -52,6 +62,14 @@ class Stream:
     reusable = False
     fresh = True
     sock: socket.socket
+
+    def ended(self) -> bool:
+        """Whether the service has closed it; of one on which no answer is awaited."""
+        if self.sock.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(self.sock.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     def leave_to_parent(self, null: int) -> None:
         """In a forked child. The number stays taken, so that no later close() hits a stranger."""
@@ -89,15 +107,7 @@ class BlockingStream(Stream):
         raise ConnectionError("the service closed the connection")
 
     def idle(self) -> bool:
-        """Whether it is open, and nothing came that nobody asked for."""
-        try:
-            self.sock.settimeout(0)
-            self.sock.recv(1)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return True
-        except OSError:
-            pass
-        return False
+        return not self.ended()
 
     def close(self) -> None:
         self.sock.close()
@@ -144,11 +154,8 @@ class AsyncStream(Stream):
         raise ConnectionError("the service closed the connection, or did not answer in time")
 
     def idle(self) -> bool:
-        if self.reader.at_eof() or self.writer.is_closing():
-            return False
-        poll = select.poll()  # a loop that was blocked does not know of an end yet
-        poll.register(self.sock.fileno(), select.POLLIN)
-        return not poll.poll(0)
+        # A loop that was blocked does not know of an end yet, but the socket does.
+        return not (self.reader.at_eof() or self.writer.is_closing() or self.ended())
 
     def close(self) -> None:
         self.writer.transport.abort()
@@ -230,7 +237,7 @@ class Loops(Threads):
         task.add_done_callback(self.tasks.discard)
 
 
-PLACES: "weakref.WeakSet[Threads]" = weakref.WeakSet()
+PLACES: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 
 def leave_to_parent() -> None:

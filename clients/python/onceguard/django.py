@@ -16,8 +16,9 @@ from django.http import HttpResponse, UnreadablePostError
 from django.utils.decorators import sync_and_async_middleware
 
 from . import http
-from .calls import Run, blocking
+from .calls import Run
 from .client import RUNNING, Client
+from .connections import blocking
 from .errors import BadCall
 from .wsgi import HalfABody, LengthRequired
 

@@ -10,8 +10,9 @@ import itertools
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from . import http
-from .calls import LOG, Run, blocking
+from .calls import LOG, Run
 from .client import RUNNING, Client
+from .connections import blocking
 from .errors import BadCall
 from .messages import Answer
 
