@@ -1,0 +1,224 @@
+package onceguard
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"time"
+)
+
+var (
+	// ErrNotDone, returned or wrapped by work, says that it provably did nothing: its key is free.
+	ErrNotDone = errors.New("onceguard: nothing was done")
+	// ErrTryLater says the same, and that it may run again after the back-off of its policy.
+	ErrTryLater = errors.New("onceguard: try again later")
+)
+
+// Operation names what may arrive more than once.
+type Operation struct {
+	Scope       string `json:"scope"`                // the owner of the key
+	ScopeKind   string `json:"scope_kind,omitempty"` // "application" without it
+	Key         string `json:"key"`                  // 1 to 255 bytes
+	Fingerprint []byte `json:"fingerprint_base64"`   // what makes two operations the same; its SHA-256 is kept
+	// Policy: the name of a [[policy]] of the service, or a map of the options that it allows inline.
+	Policy any           `json:"policy,omitempty"`
+	Wait   time.Duration `json:"-"` // for a running twin; 0: as the policy says
+}
+
+// Running is what work knows of its attempt. Lease is for onceguard.complete(lease, …) in a
+// PostgreSQL transaction of its own. Token grows with each attempt: a database that keeps the
+// highest one can refuse earlier attempts.
+type Running struct {
+	Operation, Lease, Token, Attempt string
+	client                           *Client
+	on                               *http.Transport
+	limit                            int
+}
+
+type runningKey struct{}
+
+// FromContext gives what the guarded work that has this context knows of its attempt.
+func FromContext(ctx context.Context) (*Running, bool) {
+	running, there := ctx.Value(runningKey{}).(*Running)
+	return running, there
+}
+
+// detached is a context for what goes on when its caller has left.
+type detached struct{ context.Context }
+
+func (detached) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (detached) Done() <-chan struct{}       { return nil }
+func (detached) Err() error                  { return nil }
+
+// Refusal says why an operation did not run, or that its outcome can't be told.
+type Refusal struct {
+	// Kind is a verdict (busy, backoff, mismatch, unknown, refused, store_failed, overloaded), or
+	// superseded, unrecorded, or away: the service is.
+	Kind, Detail string
+	RetryAfter   time.Duration
+	Retryable    bool // by the same operation again
+	cause        error
+}
+
+func (r *Refusal) Error() string { return "onceguard: " + r.Kind + ": " + r.Detail }
+
+// Unwrap gives the error of the work or of the connection.
+func (r *Refusal) Unwrap() error { return r.cause }
+
+var kinds = regexp.MustCompile("^(busy|backoff|mismatch|unknown|refused|store_failed|overloaded|superseded|unrecorded)$")
+
+func (r result) refusal(kind string) *Refusal {
+	if !kinds.MatchString(kind) {
+		return &Refusal{Kind: "unknown", Detail: "the service said " + kind}
+	}
+	return &Refusal{kind, r.Detail, time.Duration(r.RetryAfterMS) * time.Millisecond, r.Retryable, nil}
+}
+
+// persist repeats a call while `again` says so and the time lasts.
+func (c *Client) persist(ctx context.Context, on *http.Transport, path string, object any, body []byte, again func(error) bool) (result, error) {
+	for pause := 50 * time.Millisecond; ; {
+		out, err := c.call(ctx, on, path, object, body)
+		if err == nil || !again(err) {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, err
+		case <-time.After(pause):
+		}
+		if pause *= 2; pause > time.Second {
+			pause = time.Second
+		}
+	}
+}
+
+// claim repeats what is in doubt with the same id. What runs keeps the connection.
+func (c *Client) claim(ctx context.Context, call claimCall, body []byte) (result, *Running, error) {
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return result{}, nil, err
+	}
+	call.Claim = hex.EncodeToString(id[:])
+	wait := c.wait
+	if call.WaitMS > 0 {
+		wait = time.Duration(call.WaitMS) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
+	defer cancel()
+	on, doubt := c.take(), false
+	got, err := c.persist(ctx, on, "/v1/operations", call, body, func(err error) bool {
+		var dialled *net.OpError
+		var refused *refusedError
+		doubt = doubt || !errors.As(err, &dialled) || dialled.Op != "dial"
+		return doubt && !errors.As(err, &refused)
+	})
+	if err != nil || (got.Verdict != "run" && got.Verdict != "observe") {
+		c.give(on)
+		return got, nil, err
+	}
+	running := &Running{got.Operation, got.Lease, got.Token.String(), got.Attempt.String(), c, on, 1 << 20}
+	if got.AnswerLimit != nil {
+		running.limit = *got.AnswerLimit
+	}
+	return got, running, nil
+}
+
+func (r *Running) settle(kind string, call settleCall, body []byte) (result, error) {
+	defer r.client.give(r.on)
+	ctx, cancel := context.WithTimeout(context.Background(), r.client.patience+5*time.Second)
+	defer cancel()
+	until := time.Now().Add(r.client.patience)
+	return r.client.persist(ctx, r.on, "/v1/operations/"+r.Operation+"/"+kind, call, body, func(err error) bool {
+		var refused *refusedError
+		return (!errors.As(err, &refused) || refused.status >= 500) && time.Now().Before(until)
+	})
+}
+
+func (r *Running) complete(answer Answer, streamed bool) (result, error) {
+	if answer.Status == 0 {
+		answer.Status = http.StatusOK
+	}
+	if streamed {
+		answer.Body = nil
+	}
+	return r.settle("complete", settleCall{&wireAnswer{answer.Status, pairs(answer.Header)}, streamed}, answer.Body)
+}
+
+// failed settles work that ended with an error or a panic.
+func (r *Running) failed(why any) (result, error) {
+	kind := "exception"
+	if err, is := why.(error); is && errors.Is(err, ErrTryLater) {
+		kind = "fail"
+	} else if is && errors.Is(err, ErrNotDone) {
+		kind = "release"
+	}
+	return r.settle(kind, settleCall{}, nil)
+}
+
+// unless is deferred: work that did not end has panicked.
+func (r *Running) unless(ended *bool) {
+	if *ended {
+		return
+	}
+	why := recover()
+	if _, err := r.failed(why); err != nil {
+		r.client.report(err)
+	}
+	if why != nil {
+		panic(why)
+	}
+}
+
+// Do runs the work unless the operation took effect before, and gives the first answer at each
+// repeat. When it did not run, the error is a *Refusal. Work that began goes on when ctx ends.
+func (c *Client) Do(ctx context.Context, operation Operation, work func(context.Context, *Running) (Answer, error)) (Answer, error) {
+	got, running, err := c.claim(ctx, claimCall{Operation: &operation, WaitMS: operation.Wait.Milliseconds()}, nil)
+	var refused *refusedError
+	switch {
+	case err != nil && c.open && ctx.Err() == nil && !errors.As(err, &refused):
+		c.report(fmt.Errorf("unguarded: %w", err))
+		return work(detached{ctx}, &Running{})
+	case err != nil:
+		return Answer{}, &Refusal{"away", err.Error(), time.Second, true, err}
+	case running != nil:
+		return running.do(ctx, work)
+	case got.Verdict == "pass" || got.Verdict == "unguarded":
+		return work(detached{ctx}, &Running{})
+	case got.Verdict == "replay" && got.Answer != nil:
+		return got.answer(got.Answer), nil
+	}
+	return Answer{}, got.refusal(got.Verdict)
+}
+
+func (r *Running) do(ctx context.Context, work func(context.Context, *Running) (Answer, error)) (Answer, error) {
+	ended := false
+	defer r.unless(&ended)
+	answer, failed := Answer{}, ctx.Err()
+	if failed == nil {
+		answer, failed = work(context.WithValue(detached{ctx}, runningKey{}, r), r)
+	} else { // nobody waits for it, and nothing began
+		failed = fmt.Errorf("%w: %v", ErrNotDone, failed)
+	}
+	ended = true
+	var out result
+	var err error
+	if failed != nil {
+		out, err = r.failed(failed)
+	} else {
+		out, err = r.complete(answer, len(answer.Body) > r.limit)
+	}
+	switch {
+	case err != nil:
+		return Answer{}, &Refusal{"unrecorded", err.Error(), time.Second, true, failed}
+	case out.Outcome == "replay" && out.Answer != nil:
+		return out.answer(out.Answer), nil
+	case failed != nil || out.Outcome == "settled":
+		return answer, failed
+	}
+	return Answer{}, out.refusal(out.Outcome)
+}

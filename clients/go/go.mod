@@ -1,0 +1,3 @@
+module onceguard
+
+go 1.19
