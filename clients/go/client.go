@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,7 +24,7 @@ type Client struct {
 	report                  func(error)
 	dial                    func(ctx context.Context, network, address string) (net.Conn, error)
 	tls                     *tls.Config
-	idle                    chan *http.Transport
+	idle                    chan *line
 }
 
 // Option changes a Client that New makes.
@@ -63,7 +65,7 @@ func New(address string, options ...Option) (*Client, error) {
 	var dialer net.Dialer
 	c := &Client{base: address, timeout: 5 * time.Second, wait: 10 * time.Second, patience: 10 * time.Second,
 		maxBody: 1 << 20, report: func(err error) { log.Print("onceguard: ", err) },
-		dial: dialer.DialContext, idle: make(chan *http.Transport, 64)}
+		dial: dialer.DialContext, idle: make(chan *line, 64)}
 	switch web := at.Scheme == "http" || at.Scheme == "https"; {
 	case at.Scheme == "unix" && at.Host == "" && at.Path != "":
 		c.base = "http://localhost"
@@ -79,18 +81,48 @@ func New(address string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// take gives a transport of one connection. A lease lives as long as the connection of its claim,
-// so an operation has one of its own until it is settled.
-func (c *Client) take() *http.Transport {
+// line is a transport of one connection. A lease lives as long as the connection of its claim, so an
+// operation has a line of its own until it is settled.
+type line struct {
+	http.Transport
+	now atomic.Value // *watched: the connection that there is
+}
+
+// watched tells when the connection ends, also while nothing is asked on it.
+type watched struct {
+	net.Conn
+	once  sync.Once
+	ended chan struct{}
+}
+
+func (w *watched) Read(into []byte) (int, error) {
+	n, err := w.Conn.Read(into)
+	if err != nil {
+		w.once.Do(func() { close(w.ended) })
+	}
+	return n, err
+}
+
+func (c *Client) take() *line {
 	select {
 	case kept := <-c.idle:
 		return kept
 	default:
-		return &http.Transport{DialContext: c.dial, TLSClientConfig: c.tls, MaxConnsPerHost: 1, DisableCompression: true}
 	}
+	made := &line{}
+	made.TLSClientConfig, made.MaxConnsPerHost, made.DisableCompression = c.tls, 1, true
+	made.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialled, err := c.dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		made.now.Store(&watched{Conn: dialled, ended: make(chan struct{})})
+		return made.now.Load().(net.Conn), nil
+	}
+	return made
 }
 
-func (c *Client) give(back *http.Transport) {
+func (c *Client) give(back *line) {
 	select {
 	case c.idle <- back:
 	default:

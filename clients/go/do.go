@@ -36,8 +36,9 @@ type Operation struct {
 type Running struct {
 	Operation, Lease, Token, Attempt string
 	client                           *Client
-	on                               *http.Transport
+	on                               *line
 	limit                            int
+	done                             chan struct{}
 }
 
 type runningKey struct{}
@@ -80,7 +81,7 @@ func (r result) refusal(kind string) *Refusal {
 }
 
 // persist repeats a call while `again` says so and the time lasts.
-func (c *Client) persist(ctx context.Context, on *http.Transport, path string, object any, body []byte, again func(error) bool) (result, error) {
+func (c *Client) persist(ctx context.Context, on *line, path string, object any, body []byte, again func(error) bool) (result, error) {
 	for pause := 50 * time.Millisecond; ; {
 		out, err := c.call(ctx, on, path, object, body)
 		if err == nil || !again(err) {
@@ -121,14 +122,45 @@ func (c *Client) claim(ctx context.Context, call claimCall, body []byte) (result
 		c.give(on)
 		return got, nil, err
 	}
-	running := &Running{got.Operation, got.Lease, got.Token.String(), got.Attempt.String(), c, on, 1 << 20}
+	running := &Running{got.Operation, got.Lease, got.Token.String(), got.Attempt.String(), c, on, 1 << 20, make(chan struct{})}
 	if got.AnswerLimit != nil {
 		running.limit = *got.AnswerLimit
 	}
+	go running.keep()
 	return got, running, nil
 }
 
+// keep renews the lease on a new connection when its own has ended amid the work: the service was
+// started again.
+func (r *Running) keep() {
+	for {
+		select {
+		case <-r.done:
+			return
+		case <-r.on.now.Load().(*watched).ended:
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), r.client.patience)
+		var refused *refusedError
+		_, err := r.client.persist(ctx, r.on, "/v1/operations/"+r.Operation+"/renew", settleCall{}, nil, func(err error) bool {
+			select {
+			case <-r.done:
+				return false
+			default:
+				return !errors.As(err, &refused)
+			}
+		})
+		cancel()
+		if err != nil {
+			r.client.report(fmt.Errorf("the lease was not renewed: %w", err))
+		}
+		if refused != nil {
+			return
+		}
+	}
+}
+
 func (r *Running) settle(kind string, call settleCall, body []byte) (result, error) {
+	close(r.done)
 	defer r.client.give(r.on)
 	ctx, cancel := context.WithTimeout(context.Background(), r.client.patience+5*time.Second)
 	defer cancel()

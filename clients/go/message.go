@@ -61,7 +61,7 @@ func (e *refusedError) Error() string {
 }
 
 // call sends one framed message and reads the answer.
-func (c *Client) call(ctx context.Context, on *http.Transport, path string, object any, body []byte) (out result, err error) {
+func (c *Client) call(ctx context.Context, on *line, path string, object any, body []byte) (out result, err error) {
 	text, err := json.Marshal(object)
 	if err != nil {
 		return out, err

@@ -387,3 +387,29 @@ func TestObservedRequestsAreCounted(t *testing.T) {
 	want(t, "calls", service.paths(), " /op1/complete")
 	want(t, "no body", service.seen()[1].body, "")
 }
+
+func TestAConnectionThatBreaksAmidTheWorkIsReplaced(t *testing.T) {
+	renewed := make(chan struct{})
+	service := scripted(t, func(w http.ResponseWriter, call said, number int) {
+		switch call.path {
+		case "/op1/renew":
+			say(w, `{"outcome":"renewed","lease_ms":1000}`)
+			close(renewed)
+		default:
+			usual(w, call, number)
+		}
+	})
+	server := guarded(t, service.client(t), func(w http.ResponseWriter, r *http.Request) {
+		service.CloseClientConnections()
+		select {
+		case <-renewed:
+		case <-time.After(20 * time.Second):
+			t.Error("not renewed")
+		}
+		charge(w, r)
+	})
+	want(t, "answer", post(t, server.URL, "x").body, "charged x")
+	want(t, "calls", service.paths(), " /op1/renew /op1/complete")
+	calls := service.seen()
+	want(t, "one connection for both", calls[1].connection, calls[2].connection)
+}

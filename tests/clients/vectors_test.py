@@ -11,7 +11,6 @@ import pytest
 
 from clients.decisions import UnixConnection
 from clients.identity import body_of, of_vector
-from store.postgres.conftest import connect, server  # noqa: F401 (fixtures)
 from support.gateway import clean_environment
 
 FILE = pathlib.Path(__file__).resolve().parents[2] / "docs/protocol/vectors.json"
@@ -160,17 +159,14 @@ def test_the_decision_service_keeps_parts_so(start_serve, onceguard):
     compare(exported(onceguard, serve.store_url), PARTS)
 
 
-def test_sql_keeps_them_so(server, connect, onceguard):  # noqa: F811
-    database = server.create_store()
-    caller = connect(database)
+def test_sql_keeps_them_so(postgres_server, database, admin, onceguard):
     for one in PARTS:
         parts = one["parts"]
-        with caller.transaction():
-            verdict, lease = caller.execute(
+        with admin.transaction():
+            verdict, lease = admin.execute(
                 "SELECT verdict, lease FROM onceguard.claim(%s, %s, %s, scope_kind => %s)",
                 [parts["scope"], parts["key"], body_of(parts, "fingerprint"),
                  parts.get("scope_kind", "application")]).fetchone()
             assert verdict == "run", one["name"]
-            caller.execute("SELECT onceguard.complete(%s, 200)", [lease])
-    found = exported(onceguard, server.url(database))
-    compare(found, PARTS)
+            admin.execute("SELECT onceguard.complete(%s, 200)", [lease])
+    compare(exported(onceguard, postgres_server.url(database)), PARTS)
