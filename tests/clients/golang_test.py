@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -50,8 +51,10 @@ def example(request, built):
 def test_the_client_does_as_a_scripted_service_says(go_path):
     race = ["-race"] if SCALE >= 1 else []
     environment = with_debian(go_path)
-    go("vet", "onceguard", "onceguard/onceguardgin", "onceguard/examples/conformance", **environment)
-    go("test", *race, "-count=1", "onceguard", **{**environment, "CGO_ENABLED": "1" if race else "0"})
+    for package in ("onceguard", "onceguard/onceguardgin", "onceguard/examples/conformance"):
+        go("vet", package, **environment)
+    environment["CGO_ENABLED"] = "1" if race else "0"
+    go("test", *race, "-count=1", "onceguard", **environment)
 
 
 def test_the_code_is_formatted_and_short():
@@ -59,10 +62,11 @@ def test_the_code_is_formatted_and_short():
     done = subprocess.run(["gofmt", "-l", *map(str, GO.rglob("*.go"))], capture_output=True,
                           text=True, timeout=60, check=True)
     assert done.stdout == ""
-    code = [line for file in files if not file.name.endswith("_test.go")
-            for line in file.read_text().splitlines()
+    whole = "".join(re.sub(r"import \(.*?\n\)", "", file.read_text(), flags=re.DOTALL)
+                    for file in files if not file.name.endswith("_test.go"))
+    code = [line for line in whole.splitlines()
             if line.strip(" \t(){},;") and not line.lstrip().startswith("//")]
-    assert len(code) <= 540, "the client is to stay thin"
+    assert len(code) < 530, "the client is to stay thin"
 
 
 def test_the_example_conforms(start_serve, start_service, kit, example):

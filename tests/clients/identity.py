@@ -12,40 +12,14 @@ import sys
 import urllib.parse
 import zlib
 
-if __package__:
-    from clients.canonical import NoIJson, canonical
-else:
-    from canonical import NoIJson, canonical
+if not __package__:  # as a program
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-ACCOUNT = ("tenant account merchant impersonate organization organisation".split(),
-           "store stores storeid shop shopid org orgid orgs company companyid workspace workspaceid "
-           "project projects projectid customer customerid partner seller vendor realm onbehalf "
-           "behalf subuser".split(),
-           "x-client-id client-id x-clientid clientid x-user-id user-id x-userid userid "
-           "x-forwarded-host x-original-host x-host x-act-as act-as x-sudo sudo stripe-context "
-           "xorgid x-vault-namespace".split())
-OPERATION = (["dry-run"],
-             "soapaction dryrun simulate simulation sandbox testmode validateonly override".split(),
-             "x-amz-target x-method x-dry x-original-url x-rewrite-url x-test-mode x-http-method "
-             "validate-only x-validate-only x-action x-operation action operation".split())
-HOP = ("connection http2-settings keep-alive proxy-connection te trailer upgrade transfer-encoding "
-       "content-length proxy-authenticate proxy-authorization").split()
-HARMLESS = ("accept expect user-agent date priority cache-control pragma dnt save-data referer sec-gpc "
-            "upgrade-insecure-requests device-memory downlink ect rtt viewport-width width dpr via "
-            "forwarded x-forwarded-for x-forwarded-proto cdn-loop max-forwards traceparent tracestate "
-            "baggage b3 x-trace trace-id x-request-id request-id x-correlation-id correlation-id "
-            "x-amzn-trace-id x-cloud-trace-context uber-trace-id sentry-trace x-request-start "
-            "x-envoy-attempt-count retry-attempt idempotency-key").split()
-HARMLESS_BEGINS = ("accept- content- sec-fetch- sec-ch- x-b3- x-trace- x-datadog- x-retry- x-attempt "
-                   "x-stainless- amz-sdk- conformance-").split()
-CALLER = "auth cookie token api-key apikey session user tenant account".split()
-PASSING = ("AWSALB AWSALBCORS AWSALBTG AWSALBTGCORS AWSELB AWSELBCORS GCLB __cf_bm __cflb __cfruid "
-           "_cfuvid cf_clearance _ga _gid _gat _gcl_au _fbp _fbc LB SERVERID ROUTEID INGRESSCOOKIE "
-           "ARRAffinity ARRAffinitySameSite ApplicationGatewayAffinity "
-           "ApplicationGatewayAffinityCORS").split()
-TRIES = ("deliveryAttempt delivery_attempt attempt attempts retry retryCount retry_count redelivered "
-         "csrf _csrf csrf_token csrfToken _token _csrf_token csrfmiddlewaretoken authenticity_token "
-         "nonce timestamp signature sign ts").split()
+from clients.canonical import NoIJson, canonical  # noqa: E402
+from clients.field_names import (  # noqa: E402
+    ACCOUNT, CALLER, HARMLESS, HARMLESS_BEGINS, HOP, OPERATION, TRIES, against_forgery, is_name_of,
+    lower, marks_a_try, passes)
+
 SCHEMES = "bearer basic token apikey".split()
 
 xxh3 = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
@@ -68,21 +42,9 @@ def L(*parts):
     return b"".join(b"%d:%s" % (len(part), part) for part in map(octets, parts))
 
 
-def lower(name):
-    return name.lower().replace("_", "-")
-
-
-def is_name_of(kind, name):
-    parts, words, names = kind
-    name = lower(name)
-    if name.startswith(("sec-", "access-control-")):
-        return False
-    return any(part in name for part in parts) or name in names or \
-        any(word in words for word in name.split("-"))
-
-
 def fields_of(request, name):
-    return [value.strip(" \t") for given, value in request["headers"] if given.lower() == name.lower()]
+    return [value.strip(" \t") for given, value in request["headers"]
+            if given.lower() == name.lower()]
 
 
 def field_of(request, name):
@@ -119,7 +81,7 @@ def key_of(policy, request, body, content):
 def scope_of(rule, request):
     if isinstance(rule, list):
         found = [scope_of(one, request) for one in rule]
-        return (" + ".join(kind for kind, _ in found), L(*[part for pair in found for part in pair]))
+        return " + ".join(kind for kind, _ in found), L(*[part for pair in found for part in pair])
     source, _, name = rule.partition(":")
     shown = field_of(request, "Authorization")
     scheme, _, rest = shown.partition(" ")
@@ -218,7 +180,8 @@ def form_of(body):
 
 class Body:
     def __init__(self, policy, request, body, named=True):
-        self.type, self.content, self.rule = field_of(request, "Content-Type"), body, rule_of(policy)
+        self.type, self.content = field_of(request, "Content-Type"), body
+        self.rule = rule_of(policy)
         self.plain = self.type.partition(";")[0].strip(" \t").lower()
         self.policy, self.coding, self.canonical, self.parts = policy, "", None, None
         self.named = named
@@ -232,7 +195,9 @@ class Body:
                 pass
         if self.canonical is None:
             self.parts = cut_multipart(self.type, self.content)
-        self.form = form_of(self.content) if self.plain == "application/x-www-form-urlencoded" else None
+        self.form = None
+        if self.plain == "application/x-www-form-urlencoded":
+            self.form = form_of(self.content)
 
     def _decode(self, coding, body):
         self.coding = "" if coding.lower() == "identity" else coding
@@ -303,12 +268,6 @@ def digest(text):
     return f"{xxh3(text, len(text)):016x}"
 
 
-def marks_a_try(name):
-    name = name.decode("latin-1")
-    return name in TRIES or name.startswith("oauth_") or \
-        name.lower() == "__requestverificationtoken"
-
-
 def place_of(policy, request):
     path = urllib.parse.unquote_to_bytes(octets(request["target"].partition("?")[0]))
     names = []
@@ -322,21 +281,6 @@ def place_of(policy, request):
     fields = [L(lower(name), value.strip(" \t")) for name, value in request["headers"]
               if is_name_of(OPERATION, name) and lower(name) not in out]
     return digest(L(request["method"], L(*names), L(*sorted(fields))))
-
-
-def against_forgery(name):
-    name = name.lower()
-    return ("csrf" in name or "xsrf" in name) and not re.search("session|auth|user", name)
-
-
-def passes(cookie):
-    name = cookie.partition("=")[0].strip(" \t")
-    if against_forgery(name):
-        return True
-    if re.search("session|auth|user", name.lower()):
-        return False
-    return name in PASSING or bool(re.fullmatch("_ga_[A-Z0-9]+|TS01[0-9a-fA-F]+", name)) or \
-        name.startswith(("BIGipServer", "incap_ses_", "visid_incap_"))
 
 
 def marks_of(policy, request):
@@ -386,8 +330,8 @@ def of_request(policy, service, request):
     kept = list(lasting(marks))
     print_ = H("onceguard fingerprint 2", "2 " + rule, service, request["method"], path, query,
                *head_of(policy, request), *made.hashed(), str(len(kept)), *kept)
-    return named(kind, value, octets(key), f"2 work={place_of(policy, request)}:{made.work()} {rule}",
-                 print_)
+    text = f"2 work={place_of(policy, request)}:{made.work()} {rule}"
+    return named(kind, value, octets(key), text, print_)
 
 
 def of_parts(parts):

@@ -63,7 +63,9 @@ def test_psql_charges_once(shop):
 
 
 def test_python_charges_once_and_finds_what_psql_did(shop):
-    assert shop.python("ann order-1 1000", "ann order-1 1000", "ann order-1 999", "bob order-1 5") == \
+    answers = shop.python("ann order-1 1000", "ann order-1 1000", "ann order-1 999",
+                          "bob order-1 5")
+    assert answers == \
         ['{"charged": 1000}', '{"charged": 1000}', "not charged: mismatch", '{"charged": 5}']
     shop.psql("eve", "order-1", 7)
     assert shop.python("eve order-1 7") == ['{"charged" : 7}']

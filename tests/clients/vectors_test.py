@@ -60,8 +60,9 @@ def subject_of(record):
 
 def exported(binary, store):
     """The records of a store as `expect` has them, by their ids."""
-    done = subprocess.run([str(binary), "keys", "export", "-", "--store", store], capture_output=True,
-                          text=True, timeout=60, env=clean_environment(), check=False)
+    done = subprocess.run([str(binary), "keys", "export", "-", "--store", store],
+                          capture_output=True, text=True, timeout=60, env=clean_environment(),
+                          check=False)
     assert done.returncode == 0, done
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {line["id"]: {"id": line["id"], **subject_of(base64.b64decode(line["record"]))}
@@ -106,7 +107,7 @@ def send(address, request):
     assert answer.startswith(b"HTTP/1.1 2"), answer
 
 
-def test_the_vectors_are_told_apart():
+def test_the_vectors_are_different_records():
     assert len(VECTORS) >= 60
     assert len({one["name"] for one in VECTORS}) == len(VECTORS)
     ids = [one["expect"]["id"] for one in VECTORS]
@@ -120,8 +121,8 @@ def test_a_second_implementation_agrees(vector):
 
 def test_the_gateway_keeps_them_so(start_gateway, upstream, onceguard, tmp_path):
     for vectors in by_policy():
-        gateway = start_gateway(upstream, {
-            **config_of(vectors, tmp_path), "upstream": [{"name": "payments", "url": upstream.url}]})
+        named = {"upstream": [{"name": "payments", "url": upstream.url}]}
+        gateway = start_gateway(upstream, {**config_of(vectors, tmp_path), **named})
         for one in vectors:
             send(gateway.address, one["request"])
         gateway.stop()
