@@ -54,7 +54,7 @@ def test_the_client_does_as_a_scripted_service_says(go_path):
     for package in ("onceguard", "onceguard/onceguardgin", "onceguard/examples/conformance"):
         go("vet", package, **environment)
     environment["CGO_ENABLED"] = "1" if race else "0"
-    go("test", *race, "-count=1", "onceguard", **environment)
+    go("test", *race, "-count=1", "onceguard", "onceguard/onceguardgin", **environment)
 
 
 def test_the_code_is_formatted_and_short():
