@@ -42,7 +42,8 @@ func Timeout(limit time.Duration) Option { return func(c *Client) { c.timeout = 
 // Wait is the longest `wait` of the service's policies: 10 s without it.
 func Wait(limit time.Duration) Option { return func(c *Client) { c.wait = limit } }
 
-// MaxBody bounds a request's body, which is held in memory: 1 MiB without it.
+// MaxBody bounds what is held in memory of a request's body: 1 MiB without it. A longer one passes
+// where it is not guarded, and else gets 413.
 func MaxBody(bytes int64) Option { return func(c *Client) { c.maxBody = bytes } }
 
 // Service is the name by which fingerprints of requests know this service: with a gateway in front,

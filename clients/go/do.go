@@ -209,6 +209,7 @@ func (r *Running) unless(ended *bool) {
 // Do runs the work unless the operation took effect before, and gives the first answer at each
 // repeat. When it did not run, the error is a *Refusal. Work that began goes on when ctx ends.
 func (c *Client) Do(ctx context.Context, operation Operation, work func(context.Context, *Running) (Answer, error)) (Answer, error) {
+	operation.Fingerprint = append([]byte{}, operation.Fingerprint...) // never null
 	got, running, err := c.claim(ctx, claimCall{Operation: &operation, WaitMS: operation.Wait.Milliseconds()}, nil)
 	var refused *refusedError
 	switch {

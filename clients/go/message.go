@@ -25,6 +25,7 @@ type arrived struct {
 	Headers     [][2]string `json:"headers"`
 	Address     string      `json:"client_address,omitempty"`
 	Certificate string      `json:"client_certificate,omitempty"`
+	Omitted     bool        `json:"body_omitted,omitempty"`
 }
 
 type settleCall struct {

@@ -37,19 +37,25 @@ func (c *Client) Middleware(next http.Handler) http.Handler {
 }
 
 func (c *Client) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.maxBody))
-	var tooLarge *http.MaxBytesError
-	var refused *refusedError
-	if errors.As(err, &tooLarge) {
-		problem(w, http.StatusRequestEntityTooLarge, "request-too-large", "The body is too large. Nothing was run.")
-		return
-	} else if err != nil { // half a request: nothing is claimed
+	rest := r.Body
+	body, err := io.ReadAll(io.LimitReader(rest, c.maxBody+1))
+	if err != nil { // half a request: nothing is claimed
 		problem(w, http.StatusBadRequest, "bad-request", "The body did not arrive as a whole. Nothing was run.")
 		return
 	}
+	var refused *refusedError
+	asked := arrival(r)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if asked.Omitted = int64(len(body)) > c.maxBody; asked.Omitted { // it passes, or is refused
+		r.Body, body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), rest), rest}, nil
+	} else {
+		r.ContentLength, r.TransferEncoding = int64(len(body)), nil
+	}
 	// A client that leaves changes nothing from here on: its work goes on and is settled.
-	got, running, err := c.claim(detached{r.Context()}, claimCall{Request: arrival(r), Service: c.service}, body)
-	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	got, running, err := c.claim(detached{r.Context()}, claimCall{Request: asked, Service: c.service}, body)
 	for name, values := range header(got.Headers) {
 		r.Header[name] = values
 	}

@@ -304,7 +304,19 @@ func TestSafeMethodsPass(t *testing.T) {
 	want(t, "calls", len(service.seen()), 0)
 }
 
-func TestHalfABodyAndALongOneClaimNothing(t *testing.T) {
+func TestALongBodyPassesOrIsRefused(t *testing.T) {
+	for verdict, body := range map[string]string{"pass": "charged more than ten", "refused": "too long"} {
+		service := scripted(t, func(w http.ResponseWriter, call said, _ int) {
+			want(t, "omitted", call.object["request"].(map[string]any)["body_omitted"], true)
+			want(t, "body", call.body, "")
+			say(w, `{"verdict":"`+verdict+`","reply":{"status":413,"headers":[]}}`, "too long")
+		})
+		server := guarded(t, service.client(t, MaxBody(10)), charge)
+		want(t, verdict, post(t, server.URL, "more than ten").body, body)
+	}
+}
+
+func TestHalfABodyClaimsNothing(t *testing.T) {
 	service := scripted(t, usual)
 	server := guarded(t, service.client(t, MaxBody(10)), func(http.ResponseWriter, *http.Request) { t.Error("ran") })
 	connection, err := net.Dial("tcp", server.Listener.Addr().String())
@@ -318,7 +330,6 @@ func TestHalfABodyAndALongOneClaimNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "half", response.StatusCode, 400)
-	want(t, "long", post(t, server.URL, "more than ten").status, 413)
 	want(t, "calls", len(service.seen()), 0)
 }
 
