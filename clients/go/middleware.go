@@ -129,9 +129,6 @@ func (a Answer) send(w http.ResponseWriter) {
 
 func (r *Running) serve(w http.ResponseWriter, request *http.Request, next http.Handler, observed bool) {
 	held := &captured{Running: r, to: w, before: w.Header().Clone(), header: w.Header().Clone(), told: observed}
-	if held.header == nil {
-		held.header = http.Header{}
-	}
 	defer r.unless(&held.ended)
 	next.ServeHTTP(held, request.WithContext(context.WithValue(detached{request.Context()}, runningKey{}, r)))
 	held.ended = true
