@@ -63,8 +63,11 @@ func (c *Client) serve(w http.ResponseWriter, r *http.Request, next http.Handler
 		c.report(err)
 	}
 	switch answered := errors.As(err, &refused); {
-	case answered && (refused.status == http.StatusRequestEntityTooLarge || refused.status == http.StatusServiceUnavailable):
-		fields := http.Header{"Content-Type": {"application/problem+json"}, "Retry-After": {refused.retryAfter}}
+	case answered && refused.status != http.StatusUnauthorized && refused.status != http.StatusNotFound:
+		fields := http.Header{"Content-Type": {"application/problem+json"}}
+		if refused.retryAfter != "" {
+			fields.Set("Retry-After", refused.retryAfter)
+		}
 		Answer{Status: refused.status, Header: fields, Body: refused.text}.send(w)
 	case err != nil && (answered || !c.open):
 		problem(w, http.StatusServiceUnavailable, "store-unreachable", "Nothing was run. Send the same request again.")

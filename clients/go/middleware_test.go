@@ -144,7 +144,7 @@ func TestAClaimThatStaysInDoubtRunsNothing(t *testing.T) {
 }
 
 func TestTheServiceOverloadedOrRefusing(t *testing.T) {
-	for status, expected := range map[int]int{503: 503, 413: 413, 401: 503, 400: 503} {
+	for status, expected := range map[int]int{503: 503, 413: 413, 400: 400, 401: 503, 404: 503} {
 		service := scripted(t, func(w http.ResponseWriter, _ said, _ int) {
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(status)
