@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from clients.serving import amid_kills, answered, final
+from support.client import ask
 from support.ports import Port
 from support.waiting import SCALE, scaled
 
@@ -113,6 +114,26 @@ def test_twins_run_once(start_serve, start_service, example, fresh_key):
     assert len({answer.body for answer in answers}) == 1
     assert sorted(answer.replayed for answer in answers) == [False] + [True] * 7
     assert service.effects()[key] == 1
+
+
+def test_it_has_one_record_with_a_gateway(start_serve, start_service, start_gateway, upstream,
+                                          example, fresh_key):
+    serve = start_serve()
+    gateway = start_gateway(upstream, {"store": {"url": serve.store_url}})
+    service = start_service(example, serve, {"ONCEGUARD_CLIENT_SERVICE": "shop"})
+
+    def by_gateway(key, body):
+        return ask(gateway.address, "POST", "/conformance", service.fields(key), body)
+
+    def by_service(key, body):
+        return service.post(key, body=body)
+    for first, second in ((by_gateway, by_service), (by_service, by_gateway)):
+        key = fresh_key()
+        ran, again, other = first(key, b"1"), second(key, b"1"), second(key, b"2")
+        assert (ran.status, ran.replayed) == (201, False)
+        assert (again.stored_part(), again.replayed) == (ran.stored_part(), True)
+        assert (other.status, other.problem) == (422, "key-reused")
+        assert service.effects()[key] + upstream.runs(key) == 1
 
 
 def test_without_the_service_nothing_runs(start_serve, start_service, example, fresh_key):
