@@ -130,17 +130,25 @@ def test_the_gateway_keeps_them_so(start_gateway, upstream, onceguard, tmp_path)
         compare(found, vectors)
 
 
-def without_body(request):
-    return {name: value for name, value in request.items() if not name.startswith("body")}
+def as_message(one):
+    """The claim, and the body behind it. Who calls the service has verified the credential."""
+    request = {name: value for name, value in one["request"].items()
+               if not name.startswith("body")}
+    verified = {"credential_verified": True} if "replay_check" in one["policy"] else {}
+    return {"request": {**request, **verified}, "service": one["service"]}, body_of(one["request"])
 
 
 def test_the_decision_service_keeps_them_so(start_serve, onceguard, tmp_path):
     for vectors in by_policy():
-        serve = start_serve(config_of(vectors, tmp_path))
+        config = config_of(vectors, tmp_path)
+        if "replay_check" in config["defaults"]:  # the gateway's alone
+            config["defaults"] = {name: value for name, value in config["defaults"].items()
+                                  if name != "replay_check"}
+            config["gateway"] = {"trusted_proxies": ["127.0.0.1"]}
+        serve = start_serve({**config, "route": [{"path": "/"}]})
         connection = UnixConnection(serve.socket)
         for one in vectors:
-            got, _ = connection.claim({"request": without_body(one["request"]),
-                                       "service": one["service"]}, body_of(one["request"]))
+            got, _ = connection.claim(*as_message(one))
             assert got["verdict"] == "run", (one["name"], got)
             connection.complete(got["operation"])
         connection.close()
