@@ -20,7 +20,7 @@ int run_program(int argc, char** argv) {
   prepare_standard_streams();
   refuse_urls_without_library();
   auto arguments = with_options(take_arguments(argc, argv));
-  sqlite::count_no_memory();
+  sqlite::set_up_library();
   CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");
   app.set_version_flag("--version", "onceguard " + std::string(version) + " (SQLite " +
                                         sqlite::library_version() + ")");

@@ -168,8 +168,8 @@ class loader {
       return each.name == "consume" || each.name == "relay" || each.name == "serve";
     });
     input.need_upstream = sources_.need_upstream && !(sources_.messages_alone && messages);
-    input.senders = read_senders(
-        source_, find_table(source_, document, "webhook", true, result_.remarks), result_.remarks);
+    const auto* senders = find_table(source_, document, "webhook", true, result_.remarks);
+    input.senders = read_senders(source_, senders, input.routes != nullptr, result_.remarks);
     const std::vector<const option*> flag{&upstream_flag()};
     const auto before = result_.remarks.size();
     input.upstreams = find_table(source_, document, "upstream", true, result_.remarks);

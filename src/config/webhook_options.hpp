@@ -14,9 +14,10 @@ namespace onceguard::config {
 
 [[nodiscard]] std::span<const row<webhook::sender>> webhook_rows();
 
-/// The presets, and the senders of `tables`, the array [[webhook]]; null: there is none.
+/// The presets, and the senders of `tables`, the array [[webhook]]; null: there is none. Nothing
+/// where there are no routes either, as only a route names a sender.
 [[nodiscard]] std::vector<webhook::sender> read_senders(const reading& source, const node* tables,
-                                                        remarks& out);
+                                                        bool routes, remarks& out);
 
 /// Makes `made` a route of the webhooks that `read` names, if it names any, and gives `read.policy`
 /// the defaults of such a route. Without `need_secrets`, the file of the secrets is not read, and

@@ -2,13 +2,21 @@
 #include "base/recent_marks.hpp"
 
 #include <atomic>
+#include <fstream>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 namespace onceguard::base {
 namespace {
+
+long resident_bytes() {
+  long pages = 0;
+  std::ifstream("/proc/self/statm").ignore(64, ' ') >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
 
 TEST(recent_marks, a_mark_that_comes_again_has_its_former_word) {
   recent_marks seen(16);
@@ -33,6 +41,15 @@ TEST(recent_marks, a_mark_that_was_forgotten_is_new) {
   EXPECT_EQ(seen.exchange(5, 1), 1u);
   seen.forget(5);
   EXPECT_EQ(seen.exchange(5, 1), std::nullopt);
+}
+
+TEST(recent_marks, a_table_takes_no_memory_for_places_without_a_mark) {
+  constexpr long size = 64L << 20;
+  const auto before = resident_bytes();
+  recent_marks seen(static_cast<std::size_t>(size) / 16);
+  EXPECT_EQ(seen.exchange(5, 1), std::nullopt);
+  EXPECT_EQ(seen.exchange(5, 2), 1u);
+  EXPECT_LT(resident_bytes() - before, size / 8);
 }
 
 TEST(recent_marks, one_of_several_threads_finds_a_mark_new) {

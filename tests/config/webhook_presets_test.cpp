@@ -21,7 +21,7 @@ using webhook::verdict;
 
 webhook::sender preset(std::string_view name) {
   remarks found;
-  for (auto& one : read_senders({"presets"}, nullptr, found)) {
+  for (auto& one : read_senders({"presets"}, nullptr, true, found)) {
     if (one.name == name) return std::move(one);
   }
   ADD_FAILURE() << name;
@@ -30,7 +30,7 @@ webhook::sender preset(std::string_view name) {
 
 TEST(presets_of_webhooks, fit_together) {
   remarks found;
-  const auto all = read_senders({"presets"}, nullptr, found);
+  const auto all = read_senders({"presets"}, nullptr, true, found);
   EXPECT_EQ(all.size(), 8U);
   for (const auto& r : found) ADD_FAILURE() << r.text();
   for (const auto& one : all) {

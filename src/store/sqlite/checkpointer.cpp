@@ -1,12 +1,12 @@
 #include "store/sqlite/checkpointer.hpp"
 
+#include <system_error>
+
 #include "base/log.hpp"
 
 namespace onceguard::sqlite {
 
-checkpointer::checkpointer(const sqlite_params& params) : params_(params) {
-  thread_ = std::thread([this] { run(); });
-}
+checkpointer::checkpointer(const sqlite_params& params) : params_(params) {}
 
 void checkpointer::stop() {
   {
@@ -21,9 +21,21 @@ void checkpointer::begin() {
   {
     const std::lock_guard lock(mutex_);
     if (phase_ != phase::idle) return;
-    phase_ = phase::requested;
+    phase_ = start_thread() ? phase::requested : phase::ended;
   }
   changed_.notify_one();
+}
+
+/// A short life writes no log that is long enough to need the thread.
+bool checkpointer::start_thread() {
+  if (thread_.joinable()) return true;
+  try {
+    thread_ = std::thread([this] { run(); });
+    return true;
+  } catch (const std::system_error& failed) {
+    unable(failed.what());
+    return false;
+  }
 }
 
 bool checkpointer::ended() {
@@ -45,12 +57,13 @@ void checkpointer::run() {
   }
 }
 
-/// Failures are only logged here: the writer then runs the checkpoint itself. The file is open only
-/// meanwhile, so that this thread never keeps files that were replaced.
+/// Failures are only logged: the writer then runs the checkpoint itself.
+void checkpointer::unable(const std::string& why) const {
+  base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", why}});
+}
+
+/// The file is open only meanwhile, so that this thread never keeps files that were replaced.
 void checkpointer::move() {
-  const auto unable = [this](const std::string& why) {
-    base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", why}});
-  };
   try {
     auto opened = session::open(params_, session_use::read, if_missing::fail);
     if (!opened) return unable(opened.error().detail);

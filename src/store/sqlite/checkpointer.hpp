@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "store/sqlite/session.hpp"
@@ -32,8 +33,10 @@ class checkpointer {
  private:
   enum class phase : std::uint8_t { idle, requested, ended, closing };
 
+  [[nodiscard]] bool start_thread();
   void run();
   void move();
+  void unable(const std::string& why) const;
 
   const sqlite_params& params_;
   std::mutex mutex_;  // guards the members below

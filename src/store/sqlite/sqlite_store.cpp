@@ -135,9 +135,10 @@ void sqlite_store::stop() {
   reader_.stop();
 }
 
-void count_no_memory() noexcept {
-  // Fails where SQLite is in use already: the count then costs time and nothing else.
+void set_up_library() noexcept {
+  // Fails where SQLite is in use already: that costs time and nothing else.
   static_cast<void>(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0));
+  static_cast<void>(sqlite3_config(SQLITE_CONFIG_PAGECACHE, nullptr, 0, 0));
 }
 
 const char* library_version() noexcept { return sqlite3_libversion(); }

@@ -13,11 +13,12 @@
 
 namespace onceguard::sqlite {
 
-/// Stops SQLite's count of its memory, for which SQLite takes a lock at each allocation. For
-/// programs that use SQLite through this code only, as the setting holds for the whole process.
+/// Stops SQLite's count of its memory, for which SQLite takes a lock at each allocation, and lets a
+/// connection take the memory of a page when it needs the page, and not of twenty at its beginning.
+/// For programs that use SQLite through this code only, as the settings hold for the whole process.
 /// Call it before any other function of SQLite, while there is one thread; later calls have no
 /// effect.
-void count_no_memory() noexcept;
+void set_up_library() noexcept;
 
 /// The version of the library that runs, not of the one that this program was built with.
 [[nodiscard]] const char* library_version() noexcept;
