@@ -1,5 +1,6 @@
 #include "demo/shop.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -61,8 +62,15 @@ std::string shop::first_charge(const std::string& order) const {
   return charges(order) == 0 ? std::string() : orders_.at(order).charges.front();
 }
 
-asio::awaitable<void> shop::arrived(std::string order, std::size_t count) {
-  while (orders_[order].arrived < count) co_await pending_.async_wait(quietly);
+asio::awaitable<bool> shop::arrived(std::string order, std::size_t count) {
+  constexpr std::chrono::milliseconds pause{5};
+  constexpr int rounds_max = 2'000;
+  for (int round = 0; orders_[order].arrived < count; ++round) {
+    if (round == rounds_max) co_return false;
+    asio::steady_timer timer(context_, pause);
+    co_await timer.async_wait(quietly);
+  }
+  co_return true;
 }
 
 asio::awaitable<void> shop::charged(std::string order, std::size_t count) {
@@ -109,7 +117,6 @@ asio::awaitable<bool> shop::charge(tcp::socket& socket, const message& request) 
     co_return co_await write_all(socket, answer);
   }
   ++orders_[*order].arrived;
-  tell();
   if (delay_.count() > 0) {
     asio::steady_timer work(context_, delay_);
     co_await work.async_wait(quietly);

@@ -42,8 +42,9 @@ class shop {
   /// The answer to the first charge of this order.
   [[nodiscard]] std::string first_charge(const std::string& order) const;
 
-  /// Waits until `count` requests for this order have arrived, charged or not.
-  asio::awaitable<void> arrived(std::string order, std::size_t count);
+  /// Waits until `count` requests for this order have arrived, charged or not. False: they did not
+  /// within some seconds; who was to bring them may be gone.
+  asio::awaitable<bool> arrived(std::string order, std::size_t count);
   /// Waits until the card was charged `count` times for this order.
   asio::awaitable<void> charged(std::string order, std::size_t count);
 
@@ -69,7 +70,7 @@ class shop {
   std::size_t answers_ = 0;
   std::size_t charges_ = 0;
   std::map<std::string, order_counts> orders_;
-  asio::steady_timer pending_;  // cancelled whenever a request arrives or a card is charged
+  asio::steady_timer pending_;  // cancelled whenever a card is charged
 };
 
 }  // namespace onceguard::demo

@@ -95,6 +95,18 @@ def test_a_gateway_that_dies_makes_the_demo_fail(start_demo, tmp_path):
     assert not left_in(tmp_path)
 
 
+def test_a_gateway_that_dies_amid_the_scenes_is_not_waited_for(start_demo):
+    """The last scene waits for what the gateway passes on."""
+    demo = start_demo()
+    gateway = wait_until(lambda: children_of(demo.pid), what="a gateway")[0]
+    while not demo.stdout.readline().startswith("1. "):
+        assert demo.poll() is None, "it ended"
+    os.kill(gateway, signal.SIGKILL)
+    output, _ = demo.communicate(timeout=50)
+    assert demo.returncode == 1
+    assert "longer than a minute" not in output
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_cleans_up(start_demo, tmp_path, how):
     demo = start_demo()
