@@ -1,12 +1,12 @@
 #include "gateway/client_watch.hpp"
 
-#include <utility>
-
 namespace onceguard::gateway {
 
 namespace {
 
 constexpr milliseconds check_interval{500};
+/// A service that takes an upload slowly may be busy for a while.
+constexpr int rounds_still_max = 10;
 
 }  // namespace
 
@@ -20,10 +20,15 @@ void client_watch::begin(std::stop_source& wait) {
   arm(base::timer_wheel::of(client_.thread().io), check_interval);
 }
 
+bool client_watch::has_left() noexcept {
+  if (!client_.stream().peer_has_left()) return false;
+  const bool waits = uploading_ && !client_.stream().is_broken();
+  return !waits || ++rounds_still_ > rounds_still_max;
+}
+
 void client_watch::expired() {
   if (!client_.stream().is_open()) return;
-  const bool request_moves = std::exchange(request_moved_, false);
-  if (request_moves || !client_.stream().peer_has_left()) {
+  if (!has_left()) {
     arm(base::timer_wheel::of(client_.thread().io), check_interval);
     return;
   }

@@ -23,18 +23,23 @@ class client_watch final : private base::deadline {
   void begin(upstream_connection& call);
   void begin(std::stop_source& wait);
   void end() noexcept { disarm(); }
-  /// A piece of the request was forwarded. While the request is being read, its reader notices that
-  /// the client disconnected.
-  void request_moved() noexcept { request_moved_ = true; }
+  /// The rest of the request is being forwarded. The client may have ended it already, with all of
+  /// it here: then it counts as gone once the upstream has taken nothing for some seconds.
+  void upload_begins() noexcept { uploading_ = true; }
+  /// A piece of the request was forwarded.
+  void upload_moved() noexcept { rounds_still_ = 0; }
+  void upload_ended() noexcept { uploading_ = false; }
   [[nodiscard]] bool client_left() const noexcept { return left_; }
 
  private:
   void expired() override;
+  [[nodiscard]] bool has_left() noexcept;
 
   session& client_;
   upstream_connection* call_ = nullptr;
   std::stop_source* wait_ = nullptr;
-  bool request_moved_ = false;
+  bool uploading_ = false;
+  int rounds_still_ = 0;  // of an upload
   bool left_ = false;
 };
 

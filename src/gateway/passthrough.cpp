@@ -252,7 +252,9 @@ asio::awaitable<bool> forwarding::exchange() {
 }
 
 asio::awaitable<void> forwarding::pump_body() {
+  client_.upload_begins();
   upload_ = co_await pump_pieces();
+  client_.upload_ended();
   begin_waiting();
   upstream_->stream.limit_reading(session_.rule().rule.policy.upstream_timeout);
 }
@@ -266,7 +268,7 @@ asio::awaitable<forwarding::upload> forwarding::pump_pieces() {
   while (reply_ == reply::awaited) {
     const auto got = co_await session_.advance(params_.body_timeout);
     if (reply_ != reply::awaited) break;
-    client_.request_moved();
+    client_.upload_moved();
     if (got == http1::progress::body) {
       append_body(session_.reader().body());
     } else if (got == http1::progress::end) {

@@ -359,6 +359,11 @@ bool timed_socket::peer_has_left() noexcept {
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
+bool timed_socket::is_broken() noexcept {
+  pollfd state{.fd = socket_.native_handle(), .events = 0, .revents = 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
+}
+
 void timed_socket::shut_sending() noexcept {
   if (tls_) tls_->announce_end();
   error_code ignored;  // the peer may be gone already

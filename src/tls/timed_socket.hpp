@@ -104,6 +104,8 @@ class timed_socket final {
   [[nodiscard]] bool quiet_and_open() noexcept;
   /// Whether the peer has closed its direction or the connection, even if unread data is left.
   [[nodiscard]] bool peer_has_left() noexcept;
+  /// Whether the connection is broken in both directions, as by a reset.
+  [[nodiscard]] bool is_broken() noexcept;
   /// Closes the sending direction; the socket can still read.
   void shut_sending() noexcept;
   void close() noexcept;

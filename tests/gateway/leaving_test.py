@@ -96,6 +96,19 @@ def test_an_upload_that_still_moves_is_taken_although_its_client_has_ended_it(st
     assert upstream.taken == len(body) and not upstream.cut_short
 
 
+def test_an_upload_that_stands_still_for_a_moment_is_taken(start_gateway, scripted, key):
+    """Its client has ended it, and the upstream is busy for longer than it takes to notice that a
+    client left."""
+    upstream = scripted.add(("head",), ("body", 5_000), ("pause", 2), ("rest",), window=4096)
+    gateway = start_gateway(upstream.url)
+    with gateway.connect() as client:
+        body = pattern(120_000)
+        client.send(request_bytes("POST", f"/{key}", [("Content-Length", str(len(body)))]) + body)
+        client.socket.shutdown(socket.SHUT_WR)
+        wait_until(lambda: upstream.scripted, what="the end of the upload")
+    assert upstream.taken == len(body) and not upstream.cut_short
+
+
 def test_who_stays_gets_the_answer(gateway, upstream, key):
     """Longer than it takes to notice that somebody left."""
     with gateway.begin_post(f"/{key}", plan={"gate": key}) as client:
