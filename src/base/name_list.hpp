@@ -18,7 +18,10 @@ class name_list {
  public:
   template <class... Texts>
   consteval explicit name_list(const Texts&... entries) : entries_{entries...} {
-    for (const auto entry : entries_) begins_ |= bit_of(entry.front());
+    for (const auto entry : entries_) {
+      begins_ |= bit_of(entry.front());
+      ends_ |= bit_of(entry.back());
+    }
   }
 
   /// Whether an entry is the whole name.
@@ -30,6 +33,15 @@ class name_list {
   [[nodiscard]] constexpr bool begin(std::string_view name) const noexcept {
     return any_of(name, [name](std::string_view entry) {
       return same_name(entry, name.substr(0, entry.size()));
+    });
+  }
+
+  /// Whether the name ends with an entry.
+  [[nodiscard]] constexpr bool end(std::string_view name) const noexcept {
+    if (name.empty() || (ends_ & bit_of(name.back())) == 0) return false;
+    return std::any_of(entries_.begin(), entries_.end(), [name](std::string_view entry) {
+      return entry.size() <= name.size() &&
+             same_name(entry, name.substr(name.size() - entry.size()));
     });
   }
 
@@ -70,6 +82,7 @@ class name_list {
 
   std::array<std::string_view, N> entries_;
   std::uint32_t begins_ = 0;
+  std::uint32_t ends_ = 0;
 };
 
 template <class... Texts>

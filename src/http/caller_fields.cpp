@@ -3,6 +3,7 @@
 #include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "base/name_list.hpp"
+#include "core/field_kinds.hpp"
 #include "http/forwarded_fields.hpp"
 
 namespace onceguard::http {
@@ -18,11 +19,10 @@ constexpr base::name_list harmless_names{
     // the way, as far as Onceguard renews it
     "via", "forwarded", "x-forwarded-for", "x-forwarded-proto", "cdn-loop", "max-forwards",
     // tracing
-    "traceparent", "tracestate", "baggage", "b3", "x-trace", "trace-id", "x-request-id",
-    "request-id", "x-correlation-id", "correlation-id", "x-amzn-trace-id", "x-cloud-trace-context",
-    "uber-trace-id", "sentry-trace", "x-request-start",
-    // which try it is
-    "x-envoy-attempt-count", "retry-attempt", "idempotency-key"};
+    "traceparent", "tracestate", "baggage", "b3", "x-trace", "x-cloud-trace-context",
+    "sentry-trace",
+    // the key of another contract
+    "idempotency-key"};
 /// The same, with any end.
 constexpr base::name_list harmless_parts{"accept-",   "content-",     "sec-fetch-", "sec-ch-",
                                          "x-b3-",     "x-trace-",     "x-datadog-", "x-retry-",
@@ -34,6 +34,7 @@ constexpr base::name_list caller_parts{"auth",    "cookie", "token",  "api-key",
 }  // namespace
 
 bool tells_callers_apart(std::string_view name) noexcept {
+  if (core::marks_a_try(name)) return false;
   if (names_a_caller(name)) return true;
   if (harmless_names.holds(name) || harmless_parts.begin(name)) return false;
   return !is_hop_by_hop(name) && !is_reserved_field(name);

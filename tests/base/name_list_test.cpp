@@ -24,6 +24,15 @@ TEST(name_list, finds_an_entry_at_the_begin_of_a_name) {
   EXPECT_FALSE(names.begin(""));
 }
 
+TEST(name_list, finds_an_entry_at_the_end_of_a_name) {
+  EXPECT_TRUE(names.end("X-Api_Key"));
+  EXPECT_TRUE(names.end("user"));
+  EXPECT_TRUE(names.end("superuser"));
+  EXPECT_FALSE(names.end("ser"));
+  EXPECT_FALSE(names.end("user-id"));
+  EXPECT_FALSE(names.end(""));
+}
+
 TEST(name_list, finds_an_entry_anywhere_in_a_name) {
   EXPECT_TRUE(names.stand_in("X-My-User"));
   EXPECT_TRUE(names.stand_in("superusers"));

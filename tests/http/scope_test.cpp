@@ -190,11 +190,27 @@ TEST(scope_of_several_sources, is_made_of_all_of_them) {
 }
 
 TEST(fields_of_anonymous_callers, tell_them_apart_but_for_a_list_of_harmless_ones) {
-  for (const auto* name :
-       {"X-Forwarded-Client-Cert", "Signature-Input", "Cf-Access-Jwt-Assertion", "X-Client-Id",
-        "X-Amzn-Mtls-Clientcert-Subject", "X-Amzn-Oidc-Identity", "Ssl-Client-S-Dn", "X-Device-Id",
-        "X-Forwarded-Host", "X-Real-Ip", "Client-Cert", "X-Whatever", "Proxy-Authorization",
-        "Cookie", "Host", "Origin", "DPoP", "X-Goog-Iap-Jwt-Assertion", "X-Partner"}) {
+  for (const auto* name : {"X-Forwarded-Client-Cert",
+                           "Signature-Input",
+                           "Cf-Access-Jwt-Assertion",
+                           "X-Client-Id",
+                           "X-Amzn-Mtls-Clientcert-Subject",
+                           "X-Amzn-Oidc-Identity",
+                           "Ssl-Client-S-Dn",
+                           "X-Device-Id",
+                           "X-Forwarded-Host",
+                           "X-Real-Ip",
+                           "Client-Cert",
+                           "X-Whatever",
+                           "Proxy-Authorization",
+                           "Cookie",
+                           "Host",
+                           "Origin",
+                           "DPoP",
+                           "X-Goog-Iap-Jwt-Assertion",
+                           "X-Partner",
+                           "X-Nonce-Owner",
+                           "X-Request-Id-Issuer"}) {
     EXPECT_TRUE(tells_callers_apart(name)) << name;
   }
   for (const auto* name : {"Accept",
@@ -217,7 +233,17 @@ TEST(fields_of_anonymous_callers, tell_them_apart_but_for_a_list_of_harmless_one
                            "Onceguard-Scope",
                            "Idempotency-Key",
                            "Referer",
-                           "Cache-Control"}) {
+                           "Cache-Control",
+                           "X-Client-Request-Id",
+                           "x-ms-client-request-id",
+                           "X-User-Request-Id",
+                           "X-Correlation-Id",
+                           "X-Amzn-Trace-Id",
+                           "X-Envoy-Attempt-Count",
+                           "Retry-Attempt",
+                           "X-Request-Start",
+                           "X-Nonce",
+                           "X-Timestamp"}) {
     EXPECT_FALSE(tells_callers_apart(name)) << name;
   }
 }

@@ -124,8 +124,9 @@ const row<policy_draft> key_table[]{
       .example = "X-Region,-Host",
       .text = "Headers that are part of the fingerprint, beside the host and those that name an "
               "account or the operation (`*-Tenant*`, `*-Account*`, `*-Organization*`, "
-              "`*-Merchant*`, `*-Store*`, `*-Shop*`, `SOAPAction`, `X-Amz-Target`, "
-              "`X-HTTP-Method*`, `X-Dry-Run` …). A hyphen before a name takes it out.",
+              "`*-Merchant*`, `*-Store*`, `*-Shop*`, `*-Team*`, `*-Namespace*`, `SOAPAction`, "
+              "`X-Amz-Target`, `X-HTTP-Method*`, `X-Dry-Run` …), unless the name ends as that of a "
+              "mark of the try (`X-Tenant-Request-Id`). A hyphen before a name takes it out.",
       .complaint = refusal_of<parse_counting_header>},
      [](policy_draft& d, const option_value& v) {
        auto& headers = d.policy.fingerprint_headers;
