@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.hpp"
+
 namespace onceguard {
 
 using nlohmann::json;
@@ -25,19 +27,31 @@ std::string plain_text(std::string_view text) {
   return plain ? std::string(text) : json_string(text, true);
 }
 
-std::string terminal_text(std::string_view utf8) {
+namespace {
+
+/// What a terminal acts on, or what shows other than as it stands: control characters, and those
+/// that turn the direction of a text, break its line or show nothing (Unicode's Cc, Cf, Zl and Zp,
+/// as far as they do that).
+bool is_deceptive(char32_t c) noexcept {
+  if (c < 0x20) return c != '\n' && c != '\t';
+  const auto within = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
+  return within(0x7f, 0x9f) || c == 0xad || c == 0x61c || c == 0x180e || within(0x200b, 0x200f) ||
+         within(0x2028, 0x202e) || within(0x2060, 0x206f) || c == 0xfeff ||
+         within(0xfff9, 0xfffb) || within(0xe0000, 0xe007f);
+}
+
+}  // namespace
+
+std::string terminal_text(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < utf8.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(utf8[i]);
-    const auto next = i + 1 < utf8.size() ? static_cast<unsigned char>(utf8[i + 1]) : 0U;
-    if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F
-      out += '?';
-      ++i;
-    } else if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f) {
+  while (!text.empty()) {
+    const auto next = base::first_character(text);
+    if (next.size == 0 || is_deceptive(next.value)) {
       out += '?';
     } else {
-      out += utf8[i];
+      out += text.substr(0, next.size);
     }
+    text.remove_prefix(std::max<std::size_t>(next.size, 1));
   }
   return out;
 }

@@ -16,8 +16,9 @@ namespace onceguard {
 /// with `ascii`.
 [[nodiscard]] std::string plain_text(std::string_view text);
 
-/// UTF-8 text of several lines, with `?` in place of control characters.
-[[nodiscard]] std::string terminal_text(std::string_view utf8);
+/// Text of several lines, with `?` in place of control characters, of those that turn a text's
+/// direction or show nothing (U+202E, U+200B …), and of bytes that are no UTF-8.
+[[nodiscard]] std::string terminal_text(std::string_view text);
 
 [[nodiscard]] bool is_utf8(std::string_view text);
 

@@ -44,9 +44,11 @@ TEST(pitfalls, a_scope_that_differs_at_each_try_is_refused) {
     EXPECT_FALSE(found.ok()) << name;
     EXPECT_EQ(weight_of(found, "is another at each try"), grade::fault) << texts_of(found);
   }
-  const auto found = read(route("scope = \"header:X-Request-Id\""));
-  EXPECT_TRUE(found.ok());
-  EXPECT_EQ(weight_of(found, "may be another at each try"), grade::warning) << texts_of(found);
+  for (const auto* name : {"X-Request-Id", "X-Tenant-Request-Id", "X-B3-TraceId", "X-Nonce"}) {
+    const auto found = read(route("scope = \"header:" + std::string(name) + "\""));
+    EXPECT_TRUE(found.ok());
+    EXPECT_EQ(weight_of(found, "may be another at each try"), grade::warning) << texts_of(found);
+  }
   EXPECT_THAT(texts_of(read(route("scope = \"header:X-Tenant\""))), Not(HasSubstr("each try")));
   EXPECT_FALSE(read(route("scope = [\"credential\", \"header:Date\"]")).ok()) << "as a part of it";
 }
@@ -96,6 +98,15 @@ TEST(pitfalls, what_guards_nothing_is_said) {
   EXPECT_THAT(texts_of(found), HasSubstr("nothing is guarded"));
   EXPECT_EQ(weight_of(found, "nothing is guarded"), grade::note);  // it may be wanted there
   EXPECT_THAT(texts_of(read(route("methods = [\"POST\"]"))), Not(HasSubstr("nothing is guarded")));
+}
+
+TEST(pitfalls, a_path_has_no_wildcard) {
+  const auto found = read(route("required = true", "/v1/*/refunds"));
+  EXPECT_TRUE(found.ok());
+  EXPECT_EQ(weight_of(found, "[[route]] path: \"*\" is no pattern"), grade::warning);
+  EXPECT_THAT(texts_of(found), HasSubstr("take \"/v1\""));
+  EXPECT_THAT(texts_of(read(route("", "/*"))), HasSubstr("take \"/\""));
+  EXPECT_THAT(texts_of(read(route("", "/v1"))), Not(HasSubstr("is no pattern")));
 }
 
 TEST(pitfalls, a_pointer_has_no_wildcard) {

@@ -6,8 +6,8 @@ import threading
 
 
 @contextlib.contextmanager
-def fixed_answer(body):
-    """Its address, while it answers 200 with that body."""
+def fixed_answer(body, server_name="fixed"):
+    """Its address, while it answers 200 with that body, and calls itself so."""
     class Always(http.server.BaseHTTPRequestHandler):
         """Of each GET."""
         def do_GET(self):  # pylint: disable=invalid-name
@@ -15,6 +15,9 @@ def fixed_answer(body):
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body.encode())
+
+        def version_string(self):
+            return server_name.encode().decode("latin-1")  # as which it is written
 
         def log_message(self, *_words):
             """Nobody reads it."""

@@ -83,6 +83,13 @@ void examine_state_dir(const std::string& folder, diagnoses& out) {
                  "set [gateway] state_dir to a directory that outlives restarts"});
 }
 
+/// Of the log, which has the lines of access, too, and of the audit log. Empty: there is none.
+void examine_growing_file(std::string_view option, const std::string& file, diagnoses& out) {
+  if (file.empty()) return;
+  out.push_back(examine_file(option, file));
+  out.push_back(examine_room(option, file));
+}
+
 void examine_admin(const admin::admin_params& params, diagnoses& out) {
   if (!params.enabled) {
     out.push_back({grade::note, "admin",
@@ -94,7 +101,12 @@ void examine_admin(const admin::admin_params& params, diagnoses& out) {
                                            : examine_listener("admin", params.address.tcp));
   // A gateway runs here already.
   if (out.back().level == grade::note) out.push_back(examine_other_scopes(params));
-  if (params.token_file.empty()) return;
+  if (params.token_file.empty()) {
+    if (params.address.is_socket()) {
+      add(out, examine_socket_rights("admin", params.address.socket_path));
+    }
+    return;
+  }
   if (const auto tokens = admin::token_list::read(params.token_file); !tokens) {
     out.push_back({grade::fault, "admin-token-file", tokens.error().detail,
                    "correct the file: a line each, \"operator TOKEN\" or \"viewer TOKEN\""});
@@ -197,10 +209,8 @@ diagnoses examine(const config::loaded& read, const doctor_request& request) {
   examine_admin(settings.admin, out);
   out.push_back(examine_file_limit(settings.gateway.max_connections));
   examine_state_dir(settings.gateway.state_dir, out);
-  if (!settings.log.file.empty()) out.push_back(examine_file("log_file", settings.log.file));
-  if (!settings.gateway.audit_log.empty()) {
-    out.push_back(examine_file("audit_log", settings.gateway.audit_log));
-  }
+  examine_growing_file("log_file", settings.log.file, out);
+  examine_growing_file("audit_log", settings.gateway.audit_log, out);
   for (const auto& each : settings.consumers) add(out, examine_consumer(each));
   examine_callers(request, settings, examine_upstreams(request, settings, out), out);
   return out;

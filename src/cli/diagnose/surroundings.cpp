@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/asio/connect.hpp>
@@ -20,6 +21,7 @@
 
 #include "base/address.hpp"
 #include "base/number_in.hpp"
+#include "base/value_text.hpp"
 #include "http1/server/socket_file.hpp"
 
 namespace onceguard::cli {
@@ -280,6 +282,42 @@ diagnosis examine_socket(std::string_view option, const std::string& path) {
   std::optional<port_holder> holder;
   if (process != 0) holder = describe_holder(process);
   return diagnose_taken(id_of(option), path, holder, "take another path", "ss -lxp");
+}
+
+diagnosis examine_room(std::string_view option, const std::string& file) {
+  constexpr std::uintmax_t little_room = 256 * 1024 * 1024;
+  const auto id = id_of(option) + "-room";
+  const auto folder = folder_of(file);
+  std::error_code failed;
+  const auto volume = fs::space(folder, failed);
+  if (failed) {
+    return {grade::note, id, folder + ": the system does not report its free room", {}};
+  }
+  const auto shown = [](std::uintmax_t bytes) {
+    constexpr std::uintmax_t mib = 1024 * 1024;
+    return base::size_text(static_cast<std::int64_t>(bytes / mib * mib));
+  };
+  const auto text =
+      folder + ": " + shown(volume.available) + " of " + shown(volume.capacity) + " are free";
+  if (volume.available >= little_room && volume.available >= volume.capacity / 20) {
+    return {grade::ok, id, text, {}};
+  }
+  return {grade::warning, id, text,
+          "make room, or rotate the file: on a full volume its lines are lost"};
+}
+
+base::diagnoses examine_socket_rights(std::string_view option, const std::string& path) {
+  struct ::stat found {};
+  if (http1::examine_socket_file(path).found != http1::socket_file::kind::live) return {};
+  // connect() needs the right to write.
+  if (::stat(path.c_str(), &found) != 0 || (found.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+  const std::string users =
+      (found.st_mode & S_IWOTH) != 0 ? "every user" : "the users of its group";
+  return {{grade::warning, id_of(option) + "-rights",
+           path + " asks for no token, and " + users +
+               " of this machine may connect: whoever does "
+               "acts as an operator",
+           "chmod 600, or SocketMode=0600 in its socket unit; or set admin_token_file"}};
 }
 
 diagnosis examine_upstream(const gateway::upstream_params& upstream, const base::endpoint& listen,

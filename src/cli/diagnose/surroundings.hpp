@@ -29,6 +29,14 @@ namespace onceguard::cli {
 /// Whether lines can be added to the file, or the file can be made. Makes none.
 [[nodiscard]] base::diagnosis examine_file(std::string_view option, const std::string& file);
 
+/// Whether the volume of the file that grows has room left. `option`: it names the file.
+[[nodiscard]] base::diagnosis examine_room(std::string_view option, const std::string& file);
+
+/// Whether other users of the machine may connect to a live Unix socket that asks for no token.
+/// None: no, or nobody listens there.
+[[nodiscard]] base::diagnoses examine_socket_rights(std::string_view option,
+                                                    const std::string& path);
+
 /// Whether the upstream takes connections, and whether it is this gateway; nothing is sent.
 [[nodiscard]] base::diagnosis examine_upstream(const gateway::upstream_params& upstream,
                                                const base::endpoint& listen, milliseconds timeout);

@@ -8,6 +8,7 @@
 #include "base/field.hpp"
 #include "config/table/parsers.hpp"
 #include "config/table/scope_sources.hpp"
+#include "core/field_kinds.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -33,14 +34,10 @@ constexpr std::array fields_of_one_try{
     telling_name{"traceparent", grade::fault},
     telling_name{"tracestate", grade::warning},
     telling_name{"x-b3-spanid", grade::fault},
-    telling_name{"x-b3-traceid", grade::warning},
     telling_name{"b3", grade::fault},
     telling_name{"x-amzn-trace-id", grade::fault},
     telling_name{"x-cloud-trace-context", grade::fault},
     telling_name{"uber-trace-id", grade::fault},
-    telling_name{"x-request-id", grade::warning},
-    telling_name{"x-correlation-id", grade::warning},
-    telling_name{"request-id", grade::warning},
 };
 constexpr std::array<std::string_view, 6> claims_of_one_token{"jti", "iat",     "exp",
                                                               "nbf", "at_hash", "auth_time"};
@@ -50,9 +47,11 @@ void scope_of_one_try(const scope_rule& scope, pitfalls& out) {
     const auto* found =
         std::find_if(fields_of_one_try.begin(), fields_of_one_try.end(),
                      [&](const auto& one) { return base::same_name(one.name, scope.name); });
-    if (found == fields_of_one_try.end()) return;
-    const bool always = found->weight == grade::fault;
-    out.push_back({found->weight, "scope",
+    const bool known = found != fields_of_one_try.end();
+    if (!known && !core::marks_a_try(scope.name)) return;
+    const auto weight = known ? found->weight : grade::warning;
+    const bool always = weight == grade::fault;
+    out.push_back({weight, "scope",
                    quoted(scope.text()) + (always ? " is another" : " may be another") +
                        " at each try, so that a retry is a stranger and runs again; take what "
                        "tells callers apart"});

@@ -51,6 +51,7 @@ class route_reader {
     made.rule.method = made.match_method;
     refuse_twin(made.rule, table);
     refuse_idle_requirement(made);
+    warn_of_star(made);
     finish(std::move(made));
     lines_.push_back(table.line);
   }
@@ -124,6 +125,18 @@ class route_reader {
     fault(required,
           "[[route]] required: can't apply: none of the methods in match_method is guarded; add "
           "one to methods");
+  }
+
+  /// Of a path that fits nothing that anybody sends, while what was meant is unguarded or goes by
+  /// another rule.
+  void warn_of_star(const configured_route& made) {
+    const auto star = made.rule.path.find('*');
+    if (star == std::string::npos) return;
+    const auto above = made.rule.path.substr(0, made.rule.path.rfind('/', star));
+    out_.push_back({remark::grade::warning, made.policy.origins.at("path"),
+                    "[[route]] path: \"*\" is no pattern, and fits a star alone; a path fits all "
+                    "that is below it, so take " +
+                        quoted(above.empty() ? "/" : above)});
   }
 
   void finish(configured_route made) {

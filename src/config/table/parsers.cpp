@@ -83,18 +83,28 @@ std::string_view path_fault(std::string_view path) {
   return {};
 }
 
+/// Without its user and password, which an error is no place for: it is logged and copied. They may
+/// hold "@" where it should be escaped, and stand where no scheme does.
+std::string quoted_url(std::string_view text) {
+  const auto end = text.rfind('@');
+  if (end == std::string_view::npos) return quoted(text);
+  const auto scheme = text.find("://");
+  const auto begin = scheme < end ? scheme + 3 : 0;
+  return quoted(std::string(text.substr(0, begin)) + "***" + std::string(text.substr(end)));
+}
+
 }  // namespace
 
 result<base::http_url> parse_http_url(std::string_view text) {
   auto parsed = base::parse_http_url(text);
   if (parsed) return parsed;
-  return refusal(parsed.error().detail + ", got " + quoted(text));
+  return refusal(parsed.error().detail + ", got " + quoted_url(text));
 }
 
 result<base::http_url> parse_web_url(std::string_view text) {
   auto parsed = base::parse_web_url(text);
   if (parsed) return parsed;
-  return refusal(parsed.error().detail + ", got " + quoted(text));
+  return refusal(parsed.error().detail + ", got " + quoted_url(text));
 }
 
 result<std::string> parse_route_host(std::string_view text) {
