@@ -247,13 +247,14 @@ void server::add(resources more) {
 
 asio::io_context& server::io() noexcept { return state_->io; }
 
-result<void> server::start(int passed) {
+result<void> server::start(const http1::passed_listener& passed) {
   auto read = read_tokens();
   if (!read) return read.error();
   set_tokens(*std::move(read));
   auto& listener = state_->listener;
   const auto& address = state_->params.address;
-  if (auto listening = passed < 0 ? listener.listen(address) : listener.take(address, passed);
+  if (auto listening =
+          passed.number < 0 ? listener.listen(address) : listener.take(address, passed);
       !listening) {
     return error(listening.error().code, "admin " + listening.error().detail);
   }
@@ -263,8 +264,10 @@ result<void> server::start(int passed) {
 
 int server::socket() const { return state_->listener.number(); }
 
-void server::hand_over() {
-  asio::post(state_->io, [this] { state_->listener.hand_over(); });
+bool server::made_file() const { return state_->listener.made_file(); }
+
+void server::hand_over(bool socket_goes_on) {
+  asio::post(state_->io, [this, socket_goes_on] { state_->listener.hand_over(socket_goes_on); });
 }
 
 base::server_address server::local() const { return state_->listener.local(); }

@@ -8,6 +8,7 @@
 #include "admin/resource.hpp"
 #include "base/clock.hpp"
 #include "gateway/params/admin_params.hpp"
+#include "http1/server/listener.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -32,12 +33,15 @@ class server {
 
   /// Reads the tokens and begins to listen. errc::invalid_argument: the tokens are wrong;
   /// errc::conflict: it can't listen there now.
-  /// `passed`: a socket that listens at the address already, which it takes over; negative: none.
-  [[nodiscard]] result<void> start(int passed = -1);
+  /// `passed`: a socket that listens at the address already, which it takes over.
+  [[nodiscard]] result<void> start(const http1::passed_listener& passed = {});
   /// The number of the listening socket, for a successor; from start() on.
   [[nodiscard]] int socket() const;
-  /// A successor takes the requests. Those that run are finished.
-  void hand_over();
+  /// Whether it removes the socket's file at its end.
+  [[nodiscard]] bool made_file() const;
+  /// A successor takes the requests, at the same socket or at one of its own. Those that run are
+  /// finished.
+  void hand_over(bool socket_goes_on);
   /// Where it listens; with the port that was selected for port 0.
   [[nodiscard]] base::server_address local() const;
   /// Reads the tokens again, for set_tokens(); null: none are needed.

@@ -12,6 +12,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 #include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/random.hpp"
@@ -19,6 +20,7 @@
 #include "gateway/io_thread.hpp"
 #include "gateway/listeners.hpp"
 #include "gateway/liveness.hpp"
+#include "gateway/overtime.hpp"
 #include "gateway/reconciling.hpp"
 #include "gateway/session.hpp"
 
@@ -102,6 +104,7 @@ struct server::state {
   void admit(tcp::socket socket, io_thread& thread);
   void refuse(tcp::socket socket);
   asio::awaitable<void> finish();
+  asio::awaitable<void> stay_after(clock::time_point drain_end);
   asio::awaitable<void> end_reports();
   void end_reading();
 
@@ -119,6 +122,7 @@ struct server::state {
   std::atomic<bool> drain_begun{false};
   std::function<bool()> others_ended = [] { return true; };
   bool handed_over = false;  // from the begin of the drain on
+  std::atomic<bool> overtime_forbidden{false};
   endpoint local;
 };
 
@@ -237,6 +241,24 @@ asio::awaitable<void> server::state::end_reports() {
   }
 }
 
+/// Nobody waits for this process, and nobody else knows what the store has yet to take.
+asio::awaitable<void> server::state::stay_after(clock::time_point drain_end) {
+  auto longest = milliseconds(0);
+  for (const auto& each : threads.front()->routing->routes()) {
+    longest = std::max(longest, each.rule.policy.retention);
+  }
+  overtime beyond(drain_end, drain_end + base::bounded(longest));
+  bool announced = false;
+  for (; !overtime_forbidden; co_await sleep_for(milliseconds(10))) {
+    const overtime::work_left left{shared.connections, shared.engine.pending(),
+                                   shared.engine.health().up};
+    if (!beyond.needed(left, base::boot_now())) break;
+    if (std::exchange(announced, true)) continue;
+    base::log(base::event::drain_outlasted,
+              {{"left", left.connections}, {"unrecorded", left.unrecorded}});
+  }
+}
+
 /// Runs on the first I/O thread after drain(): waits for the sessions and for the settles that are
 /// not recorded yet, then ends the engine.
 asio::awaitable<void> server::state::finish() {
@@ -262,6 +284,7 @@ asio::awaitable<void> server::state::finish() {
     }
     co_await sleep_for(milliseconds(10));
   }
+  if (handed_over) co_await stay_after(end);
   co_await shared.engine.end_held_leases();
   // For the witness. The first poll may be one that was sent before the last settle. A failure is
   // logged.
@@ -368,6 +391,8 @@ void server::drain(listening_by next) {
     spawn_background(s.threads.front()->io, "drain", s.finish());
   });
 }
+
+void server::forbid_overtime() noexcept { state_->overtime_forbidden = true; }
 
 const std::vector<int>& server::sockets() const noexcept { return state_->sockets->numbers(); }
 

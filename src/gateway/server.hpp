@@ -70,8 +70,11 @@ class server {
   /// another process does. A connection without a request is closed, but not before a request that
   /// may be on its way has had time to arrive: half a second since its last answer, or four fifths
   /// of `gateway_params::drain` if another process serves meanwhile. Running requests may finish,
-  /// at most for all of it; the leases that are left then are abandoned.
+  /// at most for all of it; the leases that are left then are abandoned. Where another process
+  /// serves and the store is away at the end, what the store has yet to take is waited for.
   void drain(listening_by next = listening_by::nobody);
+  /// Nothing is waited for beyond `gateway_params::drain`.
+  void forbid_overtime() noexcept;
   /// The numbers of the listening sockets, for a successor; from start() to drain().
   [[nodiscard]] const std::vector<int>& sockets() const noexcept;
   /// The threads that have not gone on since the last call; empty: all have. By one thread, every

@@ -92,20 +92,62 @@ void close_from(int first) noexcept {
   }
 }
 
-[[noreturn]] void become(prepared& all) noexcept {
+/// What the children say to this process, in either order. Short enough to be written as one.
+struct start_word {
+  enum class kind : int { successor, failure };
+  kind type;
+  int value;  // its number; errno
+};
+
+void say(int writing, start_word::kind type, int value) noexcept {
+  const start_word word{type, value};
+  while (::write(writing, &word, sizeof word) < 0 && errno == EINTR) {
+  }
+}
+
+[[noreturn]] void end_with_errno(int writing) noexcept {
+  say(writing, start_word::kind::failure, errno);
+  ::_exit(127);
+}
+
+[[noreturn]] void become(prepared& all, int writing) noexcept {
   for (auto* position : all.number_positions) write_number(position, ::getpid());
   const int count = static_cast<int>(all.sockets.size());
+  const int last = first_passed + count;
   // Away from the numbers that they are to get, and without FD_CLOEXEC.
-  for (auto& number : all.sockets) number = ::fcntl(number, F_DUPFD, first_passed + count);
+  for (auto& number : all.sockets) number = ::fcntl(number, F_DUPFD, last + 1);
+  writing = ::fcntl(writing, F_DUPFD, last + 1);
   for (int i = 0; i < count; ++i) {
-    if (::dup2(all.sockets[static_cast<std::size_t>(i)], first_passed + i) < 0) ::_exit(127);
+    if (::dup2(all.sockets[static_cast<std::size_t>(i)], first_passed + i) < 0) {
+      end_with_errno(writing);
+    }
   }
-  close_from(first_passed + count);
+  // The program itself does not get it, so its end is the sign that the program runs.
+  if (::dup3(writing, last, O_CLOEXEC) < 0) end_with_errno(writing);
+  close_from(last + 1);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(all.program.c_str(), all.word_list.data(), all.variable_list.data());
-  ::_exit(127);
+  end_with_errno(last);
+}
+
+/// The number of the successor, once its program runs.
+result<pid_t> read_words(int reading, const std::string& program) {
+  start_word word{};
+  pid_t successor = -1;
+  int failure = 0;
+  for (;;) {
+    const auto size = ::read(reading, &word, sizeof word);
+    if (size < 0 && errno == EINTR) continue;
+    if (size != sizeof word) break;
+    (word.type == start_word::kind::successor ? successor : failure) = word.value;
+  }
+  if (failure != 0) {
+    return error(errc::conflict, "no new process: " + program + ": " + std::strerror(failure));
+  }
+  if (successor > 0) return successor;
+  return error(errc::conflict, "no new process: the system has no room for one");
 }
 
 }  // namespace
@@ -137,19 +179,16 @@ result<pid_t> start_successor(const successor_params& params) {
   const pid_t between = ::fork();
   if (between == 0) {
     const pid_t successor = ::fork();
-    if (successor == 0) become(all);
-    ::_exit(::write(writing.get(), &successor, sizeof successor) == sizeof successor ? 0 : 1);
+    if (successor == 0) become(all, writing.get());
+    say(writing.get(), start_word::kind::successor, successor);
+    ::_exit(0);
   }
   if (between < 0) return failed();
   writing.close();
-  pid_t successor = -1;
-  ssize_t size = 0;
-  while ((size = ::read(reading.get(), &successor, sizeof successor)) < 0 && errno == EINTR) {
-  }
+  auto out = read_words(reading.get(), all.program);
   while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (size == sizeof successor && successor > 0) return successor;
-  return error(errc::conflict, "no new process: the system has no room for one");
+  return out;
 }
 
 }  // namespace onceguard::process

@@ -22,7 +22,7 @@ struct successor_params {
 
 /// No child of this process, but of whoever takes orphans: a service manager stops a main process
 /// that is not its child without waiting for it. It has the sockets and the standard streams, and
-/// no other descriptor of this process. If the program can't be run, it ends at once.
+/// no other descriptor of this process. The error says why the program can't be run.
 [[nodiscard]] result<pid_t> start_successor(const successor_params& params);
 
 }  // namespace onceguard::process

@@ -162,7 +162,7 @@ result<void> server::start(int passed) {
   }
   const auto& address = self.params.listen;
   if (auto listening = passed < 0 ? self.listening.listen(address, self.params.mode)
-                                  : self.listening.take(address, passed);
+                                  : self.listening.take(address, {passed, false});
       !listening) {
     return error(listening.error().code, "[serve] listen: " + listening.error().detail);
   }
@@ -186,7 +186,7 @@ result<void> server::start(int passed) {
 int server::socket() const { return state_->listening.number(); }
 
 void server::hand_over() {
-  asio::post(state_->accepting, [self = state_.get()] { self->listening.hand_over(); });
+  asio::post(state_->accepting, [self = state_.get()] { self->listening.hand_over(true); });
   drain();
 }
 

@@ -4,6 +4,7 @@ and when it does not."""
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 
 import pytest
@@ -188,6 +189,21 @@ def test_a_socket_file_goes_along(start_gateway, upstream):
     assert (gateway.folder / "admin.sock").is_socket()
     done = gateway.command("health", "--admin", "unix:admin.sock")
     assert done.returncode in (0, 2), done  # 2: it takes no --store
+    assert gateway.stop() == 0
+    assert not (gateway.folder / "admin.sock").exists()
+
+
+@pytest.mark.parametrize("upgrades", [1, 2])
+@pytest.mark.parametrize("admin", ["unix:other.sock", None], ids=["moved", "none"])
+def test_a_socket_file_that_nobody_takes_over_goes(start_gateway, upstream, upgrades, admin):
+    gateway = start_gateway(upstream, {"gateway": {**CONFIG["gateway"],
+                                                   "admin": "unix:admin.sock"}})
+    if upgrades == 2:
+        assert upgrade(gateway).wait(30) == 0
+    gateway.write_config({"gateway": {**CONFIG["gateway"], **({"admin": admin} if admin else {})}})
+    assert upgrade(gateway).wait(30) == 0
+    assert not (gateway.folder / "admin.sock").exists()
+    assert (gateway.folder / "other.sock").exists() is (admin is not None)
 
 
 def test_a_changed_address_is_the_new_process_s(start_gateway, upstream, key):
@@ -266,6 +282,42 @@ def test_who_ends_the_old_process_ends_the_new_one(start_gateway, own_upstream, 
     gateway.config_path.write_text(config)
     gateway.start()
     assert_first(gateway.post(key="k"))
+
+
+def test_a_successor_whose_predecessor_is_killed_goes_on_within_a_limit(start_gateway, upstream,
+                                                                        key):
+    """It has the sockets, so it must serve or end."""
+    gateway = start_gateway(upstream, CONFIG)
+    config = gateway.config_path.read_text()
+    gateway.config_path.unlink()
+    os.mkfifo(gateway.config_path)
+    gateway.signal(signal.SIGUSR2)
+    begun, = gateway.logged("upgrade-begun")
+    gateway.kill()
+    gateway.process = Descendant(begun["pid"])
+
+    def limits():
+        return threads_called(gateway.process.pid, "og-start")
+    wait_until(limits, what="the limit of its start")
+    gateway.config_path.write_text(config)  # which is read from the pipe
+    gateway.logged("listening", 2)
+    assert_first(gateway.post(key=key))
+    wait_until(lambda: not limits(), what="the end of its start")
+    assert gateway.stop() == 0
+
+
+def test_a_program_that_can_t_be_run_is_refused_with_its_reason(start_gateway, upstream, key,
+                                                                tmp_path):
+    gateway = start_gateway(upstream, CONFIG, started=False)
+    program = tmp_path / "onceguard"
+    shutil.copy(gateway.binary, program)
+    gateway.binary = program
+    gateway.start()
+    program.chmod(0o600)
+    gateway.signal(signal.SIGUSR2)
+    refused, = gateway.logged("upgrade-refused")
+    assert f"{program}: Permission denied" in refused["why"]
+    assert_first(gateway.post(key=key))
 
 
 def test_records_in_memory_are_not_left_behind(start_gateway, upstream, key):

@@ -163,12 +163,16 @@ def test_after_an_upgrade_the_new_process_speaks(watched, fresh_key):
     gateway, manager = watched
     with adopting_orphans():
         count = len(manager.receives("READY"))
+        before = len(manager.read())
         former = upgrade(gateway)
         manager.receives("READY", count + 1)
         assert manager.receives("MAINPID") == [str(gateway.process.pid)]
         names = [name for message in manager.read() for name in message]
         # The unit does not stop.
         assert "STOPPING" not in names
+        # Before that, the new process says nothing: the manager does not know it.
+        assert not [message for message in manager.messages[before:]
+                    if "opening" in message.get("STATUS", "")]
         assert former.wait(30) == 0
         beats = len(manager.receives("WATCHDOG"))
         manager.receives("WATCHDOG", beats + 3)

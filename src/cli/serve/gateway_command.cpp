@@ -36,6 +36,7 @@
 #include "cli/serve/effective_config.hpp"
 #include "cli/serve/hand_over.hpp"
 #include "cli/serve/running_gateway.hpp"
+#include "cli/serve/start_limit.hpp"
 #include "cli/serve/traces.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
@@ -98,7 +99,9 @@ class admin_listener {
     program.set_admin(&server_, &requests);
   }
 
-  [[nodiscard]] result<void> start(int passed) { return server_.start(passed); }
+  [[nodiscard]] result<void> start(const http1::passed_listener& passed) {
+    return server_.start(passed);
+  }
   [[nodiscard]] std::string address() const { return server_.local().text(); }
   void wait_for_acts(base::boot_clock::time_point until) const { server_.wait_for_acts(until); }
 
@@ -111,7 +114,21 @@ class admin_listener {
 struct surroundings {
   process::supervisor manager;
   given_sockets sockets;
+  std::atomic<bool> logs{false};     ///< lines go where the configuration says
+  std::optional<start_limit> limit;  ///< of a successor that does not take requests yet
 };
+
+/// Beside a running predecessor, which waits for as long; and also without, once that is gone.
+void end_late_start(const surroundings& around) {
+  const auto seconds = start_patience.count();
+  if (around.logs) {
+    static_cast<void>(base::log_surely(base::event::start_given_up, {{"seconds", seconds}}));
+  } else {
+    end_with(exit_failed, "after " + std::to_string(seconds) +
+                              " s the start is not over: no successor of a running process");
+  }
+  std::_Exit(exit_failed);
+}
 
 int start_failure_code(const error& why) {
   base::log(base::event::start_failed, {{"why", why.detail}});
@@ -149,8 +166,9 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
     program.set_decisions(&*decisions);
   }
   auto& sockets = around.sockets;
-  if (const auto started = listener ? listener->start(sockets.admin.release()) : result<void>();
-      !started) {
+  const bool takes_admin = listener && sockets.admin.is_open();
+  const auto admin = http1::passed_listener{sockets.admin.release(), sockets.made_admin_file};
+  if (const auto started = listener ? listener->start(admin) : result<void>(); !started) {
     return start_failure_code(started.error());
   }
   if (const auto started = server.start(released(sockets.gateway)); !started) {
@@ -172,7 +190,8 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
     base::log(base::event::serving,
               {{"address", decisions->address()}, {"store", records.traits().name}});
   }
-  sockets.former.relieve();
+  sockets.former.relieve(takes_admin);
+  around.limit.reset();
   program.set_serving();
   std::thread waiter([&] {
     server.wait();
@@ -209,6 +228,8 @@ int run_gateway(const given_flags& given) {
   surroundings around;
   around.manager = process::supervisor::of_environment();
   auto passed = process::take_passed_sockets();
+  const bool succeeds = have_predecessor(passed);
+  if (succeeds) around.limit.emplace(start_patience, [&around] { end_late_start(around); });
   auto read = load_config(given, true);
   if (!read) return exit_configuration;
   const auto descriptor = log_descriptor(read->values.log);
@@ -218,11 +239,14 @@ int run_gateway(const given_flags& given) {
   signal_queue queue;
   log_lines lines(read->values.log, *descriptor);
   base::set_log_sink(&lines);
+  around.logs = true;
   log_remarks(read->remarks);
   allow_descriptors(read->values.gateway.max_connections);
-  around.manager.say_status("opening the store");
+  // Until the predecessor has announced this process, what is said of the unit is its business.
+  if (!succeeds) around.manager.say_status("opening the store");
   const int exit_code =
       open_and_serve(given, read->values, queue, lines, around, std::move(passed));
+  around.limit.reset();
   base::set_log_sink(nullptr);
   return exit_code;
 }

@@ -28,15 +28,15 @@ namespace {
 
 // unix(7), SOCK_SEQPACKET: keeps the borders of messages, and shows that the other end is gone. The
 // predecessor says for which addresses its sockets are; the successor says its number when it takes
-// requests; the predecessor confirms.
+// requests, and which of them it left; the predecessor confirms.
 constexpr std::string_view line_name = "predecessor";
+constexpr std::string_view file_of_former = "its admin file";
+constexpr std::string_view admin_left = "\nadmin left";
 constexpr std::size_t message_max = 4096;
 constexpr timeval confirm_patience{5, 0};
 /// Of a process that has closed its end of the line, which it does shortly before its configured
 /// end.
 constexpr int end_patience_ms = 2'000;
-/// From the start of a successor until it takes requests: stores may have a long way to open.
-constexpr std::chrono::seconds start_patience{120};
 /// From SIGTERM on.
 constexpr std::chrono::seconds stop_patience{5};
 
@@ -80,11 +80,14 @@ struct greeting {
   pid_t sender = 0;
   addresses listens;
   std::string store;
+  bool made_admin_file = false;  // versions before said nothing of that
 };
 
 std::string text_of(const greeting& sent) {
-  return std::to_string(sent.sender) + "\n" + sent.listens.listen + "\n" + sent.listens.admin +
-         "\n" + sent.store + "\n" + sent.listens.serve;
+  auto out = std::to_string(sent.sender) + "\n" + sent.listens.listen + "\n" + sent.listens.admin +
+             "\n" + sent.store + "\n" + sent.listens.serve;
+  if (sent.made_admin_file) out.append("\n").append(file_of_former);
+  return out;
 }
 
 /// nullopt: there is no predecessor, or it is gone.
@@ -104,6 +107,7 @@ std::optional<greeting> read_greeting(int line) {
   out.listens.admin = next_line();
   out.store = next_line();
   out.listens.serve = next_line();  // empty: an earlier version has none
+  out.made_admin_file = next_line() == file_of_former;
   return out;
 }
 
@@ -168,12 +172,13 @@ void end_process(int handle) noexcept {
 
 }  // namespace
 
-void predecessor::relieve() {
+void predecessor::relieve(bool took_admin) {
   if (!line_.is_open()) return;
-  const auto number = std::to_string(::getpid());
+  auto word = std::to_string(::getpid());
+  if (!took_admin) word += admin_left;
   ::setsockopt(line_.get(), SOL_SOCKET, SO_RCVTIMEO, &confirm_patience, sizeof confirm_patience);
   char confirmed = 0;
-  if (::send(line_.get(), number.data(), number.size(), MSG_NOSIGNAL) > 0) {
+  if (::send(line_.get(), word.data(), word.size(), MSG_NOSIGNAL) > 0) {
     while (::recv(line_.get(), &confirmed, 1, 0) < 0 && errno == EINTR) {
     }
     base::log(base::event::taken_over, {{"pid", number_}});
@@ -193,6 +198,10 @@ std::string store_text(const config::settings& settings) {
   return out;
 }
 
+bool have_predecessor(const std::vector<process::passed_socket>& passed) noexcept {
+  return std::ranges::any_of(passed, [](const auto& one) { return one.name == line_name; });
+}
+
 result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
                                    const config::settings& settings) {
   given_sockets out;
@@ -210,6 +219,7 @@ result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
   }
   if (former) {
     take_inherited(passed, former->listens, configured, out);
+    out.made_admin_file = former->made_admin_file && out.admin.is_open();
     return out;
   }
   for (auto& one : passed) {
@@ -219,7 +229,8 @@ result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
   return out;
 }
 
-result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_t)> ready,
+result<pid_t> succession::begin(const std::vector<std::string>& words, const inheritance& left,
+                                std::function<void(const word&)> ready,
                                 std::function<void(pid_t)> failed) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
@@ -230,12 +241,13 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_
   // The successor reads and waits by itself.
   ::fcntl(there.get(), F_SETFL, ::fcntl(there.get(), F_GETFL) & ~O_NONBLOCK);
   const auto hello =
-      text_of(greeting{::getpid(), {left.listen, left.admin, left.serve}, left.store});
+      text_of(greeting{::getpid(), {left.listen, left.admin, left.serve}, left.store,
+                       left.made_admin_file});
   if (::send(here.get(), hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
     return error(errc::conflict, std::string("send: ") + std::strerror(errno));
   }
   process::successor_params params;
-  params.words = given_words();
+  params.words = words;
   params.variables = left.variables;
   params.sockets = left.sockets;
   params.sockets.emplace_back(line_name, there.get());
@@ -248,7 +260,7 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(pid_
   ready_ = std::move(ready);
   failed_ = std::move(failed);
   wait_for_message(*started);
-  kill_after(start_patience);
+  kill_after(patience_);
   return started;
 }
 
@@ -258,7 +270,8 @@ void succession::wait_for_message(pid_t successor) {
     char message[32];
     const auto size = ::recv(line_.native_handle(), message, sizeof message, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return wait_for_message(successor);
-    if (size > 0) return ready_(successor);
+    const std::string_view said(message, size > 0 ? static_cast<std::size_t>(size) : 0);
+    if (size > 0) return ready_({successor, !said.ends_with(admin_left)});
     boost::system::error_code ignored;
     line_.close(ignored);
     limit_.cancel();
@@ -277,7 +290,7 @@ void succession::stop() {
   kill_after(stop_patience);
 }
 
-void succession::kill_after(std::chrono::seconds patience) {
+void succession::kill_after(std::chrono::milliseconds patience) {
   limit_.expires_after(patience);
   limit_.async_wait([this](boost::system::error_code cancelled) {
     if (!cancelled && under_way()) send_signal(handle_.get(), SIGKILL);

@@ -23,16 +23,19 @@ struct settings;
 
 namespace onceguard::cli {
 
+/// From the start of a successor until it takes requests: stores may have a long way to open.
+inline constexpr std::chrono::seconds start_patience{120};
+
 /// The former process, as its successor sees it.
 class predecessor {
  public:
   predecessor() = default;
   predecessor(process::descriptor line, pid_t number) : line_(std::move(line)), number_(number) {}
 
-  /// Tells it that this process takes requests, so that it takes no more. Returns once it has
-  /// announced the main process to the service manager, or is gone. Without a predecessor, nothing
-  /// happens.
-  void relieve();
+  /// Tells it that this process takes requests, so that it takes no more; and whether this one has
+  /// its admin socket. Returns once it has announced the main process to the service manager, or is
+  /// gone. Without a predecessor, nothing happens.
+  void relieve(bool took_admin);
 
  private:
   process::descriptor line_;
@@ -44,8 +47,12 @@ struct given_sockets {
   std::vector<process::descriptor> gateway;  ///< empty: none
   process::descriptor admin;
   process::descriptor serve;
+  bool made_admin_file = false;  ///< the former process did; so it goes with this one
   predecessor former;
 };
+
+/// Whether another process waits for this one to take its place.
+[[nodiscard]] bool have_predecessor(const std::vector<process::passed_socket>& passed) noexcept;
 
 /// What tells the configured store from others, without passwords.
 [[nodiscard]] std::string store_text(const config::settings& settings);
@@ -65,20 +72,30 @@ class succession {
     std::string listen;  ///< as the configuration of the running process says
     std::string admin;
     std::string serve;
+    bool made_admin_file = false;
     std::string store;                                 ///< as store_text() has it
     std::vector<std::pair<std::string, int>> sockets;  ///< by their names
     std::vector<std::string> variables;
   };
 
-  explicit succession(boost::asio::io_context& io) : line_(io), limit_(io) {}
+  /// What the successor says when it takes requests.
+  struct word {
+    pid_t number = 0;
+    bool took_admin = true;
+  };
+
+  explicit succession(boost::asio::io_context& io,
+                      std::chrono::milliseconds patience = start_patience)
+      : line_(io), limit_(io), patience_(patience) {}
   succession(const succession&) = delete;
   succession& operator=(const succession&) = delete;
   /// A successor that has said nothing by then is killed: it would keep the sockets.
   ~succession();
 
-  /// Starts a process of the same command line. Later calls `ready` with its number once it takes
-  /// requests, or `failed` if it ends before. Returns its number.
-  [[nodiscard]] result<pid_t> begin(const inheritance& left, std::function<void(pid_t)> ready,
+  /// Starts a process by those words. Later calls `ready` once it takes requests, or `failed` with
+  /// its number if it ends before. Returns its number.
+  [[nodiscard]] result<pid_t> begin(const std::vector<std::string>& words, const inheritance& left,
+                                    std::function<void(const word&)> ready,
                                     std::function<void(pid_t)> failed);
   [[nodiscard]] bool under_way() const noexcept { return line_.is_open(); }
   /// The successor may speak to the service manager from now on.
@@ -88,12 +105,13 @@ class succession {
   void stop();
 
  private:
-  void kill_after(std::chrono::seconds patience);
+  void kill_after(std::chrono::milliseconds patience);
   void wait_for_message(pid_t successor);
 
   boost::asio::posix::stream_descriptor line_;
   boost::asio::steady_timer limit_;
-  std::function<void(pid_t)> ready_;
+  const std::chrono::milliseconds patience_;
+  std::function<void(const word&)> ready_;
   std::function<void(pid_t)> failed_;
   process::descriptor handle_;  // of the successor
 };

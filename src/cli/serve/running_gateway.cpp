@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/diagnose/surroundings.hpp"
+#include "cli/flags/hidden_arguments.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/serve/effective_config.hpp"
 #include "config/table/parsers.hpp"
@@ -139,7 +140,7 @@ void running_gateway::end(int signal, std::string_view author) {
     lines_.flush();
     std::_Exit(exit_failed);
   }
-  if (draining_) return;
+  if (draining_) return server_.forbid_overtime();
   const auto delay = running_.gateway.drain_delay;
   drain_end_ = base::boot_now() + delay + running_.gateway.drain;
   draining_ = true;
@@ -254,6 +255,7 @@ void running_gateway::upgrade() {
   for (const int socket : server_.sockets()) left.sockets.emplace_back("gateway", socket);
   if (admin_ != nullptr) {
     left.admin = running_.admin.address.text();
+    left.made_admin_file = admin_->made_file();
     left.sockets.emplace_back("admin", admin_->socket());
   }
   if (decisions_ != nullptr) {
@@ -265,22 +267,22 @@ void running_gateway::upgrade() {
     base::log(base::event::upgrade_failed, {{"pid", successor}});
   };
   const auto begun = succession_.begin(
-      left, [this](pid_t successor) { hand_over(successor); }, failed);
+      given_words(), left, [this](const auto& successor) { hand_over(successor); }, failed);
   if (!begun) return refuse(begun.error().detail);
   base::log(base::event::upgrade_begun, {{"pid", *begun}});
 }
 
 /// The successor takes requests: this process takes no more.
-void running_gateway::hand_over(pid_t successor) {
-  manager_.say_main_process(successor);
+void running_gateway::hand_over(const succession::word& successor) {
+  manager_.say_main_process(successor.number);
   // Whatever this process said from now on would be said of the successor.
   manager_ = {};
   succession_.confirm();
-  base::log(base::event::handed_over, {{"pid", successor}});
+  base::log(base::event::handed_over, {{"pid", successor.number}});
   if (draining_) return;  // a signal in the meantime
   drain_end_ = base::boot_now() + running_.gateway.drain;
   draining_ = true;
-  if (admin_ != nullptr) admin_->hand_over();
+  if (admin_ != nullptr) admin_->hand_over(successor.took_admin);
   if (decisions_ != nullptr) decisions_->hand_over();
   server_.drain(gateway::listening_by::successor);
 }

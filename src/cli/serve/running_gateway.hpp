@@ -73,7 +73,7 @@ class running_gateway final : public admin::program {
   boost::asio::awaitable<admin::reload_outcome> reload_here(std::string author);
   [[nodiscard]] std::string upgrade_refusal() const;
   void upgrade();
-  void hand_over(pid_t successor);
+  void hand_over(const succession::word& successor);
   void drain_all();
   void beat();
   void check_threads();

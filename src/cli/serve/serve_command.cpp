@@ -17,6 +17,7 @@
 #include "cli/flags/given_flags.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
+#include "cli/flags/hidden_arguments.hpp"
 #include "cli/serve/hand_over.hpp"
 #include "cli/serve/opened_guard.hpp"
 #include "config/all_options.hpp"
@@ -118,6 +119,7 @@ class service_signals {
     left.sockets.emplace_back("serve", service_->server.socket());
     if (running_.admin.enabled) {
       left.admin = running_.admin.address.text();
+      left.made_admin_file = service_->admin.made_file();
       left.sockets.emplace_back("admin", service_->admin.socket());
     }
     left.variables = manager_.variables();
@@ -125,21 +127,21 @@ class service_signals {
       base::log(base::event::upgrade_failed, {{"pid", successor}});
     };
     const auto begun = succession_.begin(
-        left, [this](pid_t successor) { hand_over(successor); }, failed);
+        given_words(), left, [this](const auto& successor) { hand_over(successor); }, failed);
     if (!begun) return refuse(begun.error().detail);
     base::log(base::event::upgrade_begun, {{"pid", *begun}});
   }
 
   /// The successor answers clients: this process takes no more of them.
-  void hand_over(pid_t successor) {
+  void hand_over(const succession::word& successor) {
     const std::lock_guard lock(mutex_);
-    manager_.say_main_process(successor);
+    manager_.say_main_process(successor.number);
     manager_ = {};  // whatever was said from now on would be said of the successor
     succession_.confirm();
-    base::log(base::event::handed_over, {{"pid", successor}});
+    base::log(base::event::handed_over, {{"pid", successor.number}});
     if (stop_.stop_requested() || service_ == nullptr) return;
     stop_.request_stop();
-    if (running_.admin.enabled) service_->admin.hand_over();
+    if (running_.admin.enabled) service_->admin.hand_over(successor.took_admin);
     service_->server.hand_over();
   }
 
@@ -246,16 +248,18 @@ int serve(const config::settings& settings, service_signals& signals, given_sock
   if (const auto set = service.set_rules(config::serve_rules_of(settings)); !set) {
     return start_failure(set.error(), exit_configuration);
   }
+  const bool takes_admin = settings.admin.enabled && sockets.admin.is_open();
   if (const auto begun = service.start(sockets.serve.release()); !begun)
     return start_failure(begun.error(), exit_failed);
   if (settings.admin.enabled) {
-    if (const auto begun = admin.start(sockets.admin.release()); !begun)
+    const auto passed = http1::passed_listener{sockets.admin.release(), sockets.made_admin_file};
+    if (const auto begun = admin.start(passed); !begun)
       return start_failure(begun.error(), exit_failed);
     base::log(base::event::admin_listening, {{"address", admin.local().text()}});
   }
   base::log(base::event::serving,
             {{"address", service.local().text()}, {"store", records.records().traits().name}});
-  sockets.former.relieve();
+  sockets.former.relieve(takes_admin);
   const running_service all{service, admin, records.records().traits().shared};
   signals.serve(&all);
   service.wait();

@@ -43,13 +43,16 @@ std::string peer_address(const stream_socket& socket) {
   return as_tcp(peer).address().to_string();
 }
 
-listener::~listener() {
+listener::~listener() { remove_file(); }
+
+void listener::remove_file() noexcept {
   struct stat about {};
   // Another process may have put a socket of its own there.
   if (socket_inode_ != 0 && ::stat(bound_.socket_path.c_str(), &about) == 0 &&
       about.st_ino == socket_inode_) {
     ::unlink(bound_.socket_path.c_str());
   }
+  socket_inode_ = 0;
 }
 
 error listener::fault(const std::string& why) const {
@@ -110,17 +113,21 @@ result<void> listener::listen(const base::server_address& address, mode_t mode) 
   return learn_address();
 }
 
-result<void> listener::take(const base::server_address& address, int passed) {
+result<void> listener::take(const base::server_address& address, const passed_listener& passed) {
   bound_ = address;
   int family = AF_UNSPEC;
   socklen_t size = sizeof family;
   error_code ec;
-  if (::getsockopt(passed, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0) {
+  if (::getsockopt(passed.number, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0) {
     return fault(std::string("the passed socket: ") + std::strerror(errno));
   }
   acceptor_.emplace(io_);
-  if (acceptor_->assign(protocol(family, 0), passed, ec); ec) {
+  if (acceptor_->assign(protocol(family, 0), passed.number, ec); ec) {
     return fault("the passed socket: " + ec.message());
+  }
+  struct stat about {};
+  if (passed.made_file && ::stat(bound_.socket_path.c_str(), &about) == 0) {
+    socket_inode_ = about.st_ino;
   }
   return learn_address();
 }
@@ -162,7 +169,8 @@ void listener::close() noexcept {
   if (!failed) ::close(number);
 }
 
-void listener::hand_over() noexcept {
+void listener::hand_over(bool goes_on) noexcept {
+  if (!goes_on) remove_file();
   socket_inode_ = 0;
   close();
 }

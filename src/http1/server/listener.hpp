@@ -14,6 +14,13 @@
 
 namespace onceguard::http1 {
 
+/// A socket that listens already.
+struct passed_listener {
+  int number = -1;  ///< negative: none
+  /// Whether its file is to go when it is closed. Not that of a service manager, which keeps it.
+  bool made_file = false;
+};
+
 /// Belongs to the thread of the io_context.
 class listener {
  public:
@@ -25,8 +32,9 @@ class listener {
   /// Begins to listen. errc::conflict: it can't listen there now; the error names the address.
   /// `mode` is that of a Unix socket's file.
   [[nodiscard]] result<void> listen(const base::server_address& address, mode_t mode = 0600);
-  /// Takes over a socket that listens at this address already; its file stays when it is closed.
-  [[nodiscard]] result<void> take(const base::server_address& address, int passed);
+  /// Takes over a socket that listens at this address already.
+  [[nodiscard]] result<void> take(const base::server_address& address,
+                                  const passed_listener& passed);
   /// Negative: it does not listen.
   [[nodiscard]] int number() noexcept { return acceptor_ ? acceptor_->native_handle() : -1; }
   /// Where it listens; with the port that was selected for port 0.
@@ -37,8 +45,11 @@ class listener {
       std::function<void(stream_socket)> take, std::function<void(const std::string&)> complain);
   /// Where another process has the socket too, it goes on, and so does its file.
   void close() noexcept;
-  /// Closes it for this process alone: another one has it, and its file, too.
-  void hand_over() noexcept;
+  /// Whether it removes the socket's file; from any thread, before hand_over().
+  [[nodiscard]] bool made_file() const noexcept { return socket_inode_ != 0; }
+  /// Closes it for this process alone. `goes_on`: another one has it, and its file, too; else
+  /// nobody needs the file.
+  void hand_over(bool goes_on) noexcept;
 
  private:
   using protocol = boost::asio::generic::stream_protocol;
@@ -46,12 +57,13 @@ class listener {
   [[nodiscard]] result<void> find_endpoint(protocol::endpoint& out);
   [[nodiscard]] result<void> free_socket_file() const;
   [[nodiscard]] result<void> learn_address();
+  void remove_file() noexcept;
   [[nodiscard]] error fault(const std::string& why) const;
 
   boost::asio::io_context& io_;
   base::server_address bound_;
   std::optional<boost::asio::basic_socket_acceptor<protocol>> acceptor_;
-  ino_t socket_inode_ = 0;  ///< of the file that this process made; 0: none
+  ino_t socket_inode_ = 0;  ///< of the file that goes with the socket; 0: none
 };
 
 /// The IP address of the peer; empty: it has none, or is gone.
