@@ -66,6 +66,7 @@ def test_sigterm_ends_it(gateway, own_upstream, gate, key):
         assert former.wait(30) == 0
         drained, = gateway.logged("drained")
         assert drained["unrecorded"] == 1
+        gate.cut()  # with what is on its way
 
     def unknown():
         answer = gateway.post(key=key)
