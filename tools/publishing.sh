@@ -1,5 +1,5 @@
-# What is made to be given to others: the site, the bill of materials, a release. Part of ./dev,
-# whose functions it calls.
+# What is made to be given to others: the site, the bill of materials, a release, and the proof that
+# the one before can be upgraded. Part of ./dev, whose functions it calls.
 # shellcheck shell=bash
 
 # What the program is made of, with versions and licences.
@@ -27,6 +27,19 @@ verb_release() {
   verb_sbom
   if [[ "$(type -t verb_package)" == function ]]; then verb_package; fi
   tools/release.sh collect "$@"
+}
+
+# The release before beside this one, and in its place: tools/former_release.sh has it built.
+verb_upgrades() {
+  install_everything
+  say "building build/release/onceguard"
+  configure release
+  compile release --target onceguard
+  tools/former_release.sh build/former-release
+  cd tests
+  export ONCEGUARD_TEST_SCALE="${ONCEGUARD_TEST_SCALE:-0.15}"
+  ONCEGUARD_FORMER="$PWD/../build/former-release/onceguard" exec "$python" -m pytest -q \
+    gateway/former_release.py gateway/hand_over_test.py gateway/hand_over_load_*test.py
 }
 
 verb_site() {

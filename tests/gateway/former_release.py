@@ -1,20 +1,24 @@
 """The release before and this one beside one another, on each store: whatever one ran the other
 replays, what runs at one is busy at the other, and a key takes effect once.
 
-Not of the suites that run each time: it needs the program of the release before, ONCEGUARD_FORMER
-(a build of its tag, or of its package).
-    ONCEGUARD_FORMER=/path/to/onceguard python3 -m pytest gateway/former_release.py
+Not of the suites that run each time: it needs the program of the release before, ONCEGUARD_FORMER.
+`./dev upgrades` builds that and runs this.
 """
 
+import contextlib
 import os
 import pathlib
+import re
+import shutil
+import signal
+import subprocess
 
 import pytest
 
 from support.client import all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_replay_of
 from support.gateway import DEFAULT_BODY, Gateway
-from support.upgrading import Load, SocketKeeper
+from support.upgrading import Load, SocketKeeper, adopting_orphans, upgrade
 from support.waiting import scaled
 
 
@@ -23,6 +27,13 @@ def former():
     path = pathlib.Path(os.environ["ONCEGUARD_FORMER"])
     assert os.access(path, os.X_OK), f"no program at {path}"
     return path
+
+
+@pytest.fixture(scope="session")
+def hands_over(former):
+    """Since 0.2.0 sockets are passed on: by a manager that keeps them, and by SIGUSR2."""
+    said = subprocess.run([former, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, re.search(r"(\d+)\.(\d+)\.(\d+)", said).groups())) >= (0, 2, 0)
 
 
 @pytest.fixture(params=["sqlite", "postgres", "redis", "tiered", "dynamodb"])
@@ -85,21 +96,67 @@ def test_one_effect_however_many_repeats_at_both(both, own_upstream, fresh_key):
         assert own_upstream.runs(key) == 1
 
 
-def test_a_restart_from_one_to_the_other_and_back(onceguard, former, start_gateway, own_upstream,
-                                                  store):
-    """With a manager that keeps the socket, if the former one takes it."""
-    gateway = start_gateway(own_upstream, {"store": store, "gateway": {"drain": "60s",
-                                                                       "access_log": "off"}},
-                            started=False)
-    keeper = SocketKeeper(gateway)
-    try:
-        gateway.binary = onceguard
+CONFIG = {"drain": "60s", "access_log": "off"}
+
+
+@contextlib.contextmanager
+def begun(gateway, upstream, hands_over):
+    """Started, under load, and with a manager that keeps its socket: where both can have it passed
+    to them, no request fails. Gives a function that waits until more took effect."""
+    if not hands_over:
         gateway.start()
+        yield lambda: None
+        return
+    with contextlib.closing(SocketKeeper(gateway)):
+        gateway.start()
+        with Load(gateway, upstream) as load:
+            yield load.goes_on
+
+
+def test_restarts_from_one_to_the_other_and_back(former, onceguard, hands_over, start_gateway,
+                                                 own_upstream, store, fresh_key):
+    gateway = start_gateway(own_upstream, {"store": store, "gateway": CONFIG}, started=False)
+    with begun(gateway, own_upstream, hands_over) as goes_on:
+        kept = {}
+        for binary in (former, onceguard) * scaled(3):
+            assert gateway.stop() == 0
+            gateway.binary = binary
+            gateway.start()
+            for key, first in kept.items():
+                assert_replay_of(gateway.post(key=key), first)
+            key = fresh_key()
+            kept[key] = assert_first(gateway.post(key=key))
+            goes_on()
+    assert [own_upstream.runs(key) for key in kept] == [1] * len(kept)
+
+
+def test_the_running_former_one_becomes_this_one(former, onceguard, hands_over, start_gateway,
+                                                 own_upstream, store, tmp_path, fresh_key):
+    """As an upgrade of the package does it: the file is replaced, and SIGUSR2 sent. A former one
+    that doesn't know it goes on, and is stopped and started by hand."""
+    program = tmp_path / "onceguard"
+    shutil.copy(former, program)
+    gateway = start_gateway(own_upstream, {"store": store, "gateway": CONFIG}, started=False)
+    gateway.binary = program
+    gateway.start()
+    key = fresh_key()
+    first = assert_first(gateway.post(key=key))
+    shutil.copy(onceguard, tmp_path / "later")
+    (tmp_path / "later").replace(program)
+    with adopting_orphans():
         with Load(gateway, own_upstream) as load:
-            for binary in (former, onceguard) * scaled(3):
-                assert gateway.stop() == 0
-                gateway.binary = binary
-                gateway.start()
-                load.goes_on()
-    finally:
-        keeper.close()
+            if hands_over:
+                ended = upgrade(gateway)
+            else:
+                gateway.signal(signal.SIGUSR2)
+                gateway.logged("signal-ignored")
+            load.goes_on()
+        if hands_over:
+            assert ended.wait(60) == 0
+        else:
+            assert gateway.stop() == 0
+            gateway.start()
+        assert_replay_of(gateway.post(key=key), first)
+        assert_first(gateway.post(key=fresh_key()))
+        assert gateway.stop() == 0
+    assert own_upstream.runs(key) == 1
