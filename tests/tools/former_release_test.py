@@ -14,7 +14,8 @@ PRESETS = """{"version": 6, "configurePresets": [{
 CMAKE = """cmake_minimum_required(VERSION 3.25)
 project(onceguard NONE)
 option(ONCEGUARD_TESTS "" ON)
-add_custom_target(onceguard COMMAND cp ${PROJECT_SOURCE_DIR}/program ${PROJECT_BINARY_DIR}/onceguard)
+add_custom_target(onceguard
+  COMMAND cp ${PROJECT_SOURCE_DIR}/program ${PROJECT_BINARY_DIR}/onceguard)
 if(ONCEGUARD_TESTS)
   message(FATAL_ERROR "its tests are not asked for")
 endif()
