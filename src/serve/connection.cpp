@@ -13,8 +13,8 @@ namespace asio = boost::asio;
 struct connection::call {
   enum class kind : std::uint8_t { claim, settle, batch, health, readiness, description };
   kind purpose = kind::claim;
-  message_form form = message_form::json;  ///< of the request
-  message_form answer = message_form::json;
+  message_form form = message_form::plain;  ///< of the request
+  message_form answer = message_form::plain;
   std::string operation;          ///< settle
   ending end = ending::complete;  ///< settle
 };
@@ -127,8 +127,8 @@ std::optional<reply_message> connection::read_call(call& out) const {
     return bad_request(base,
                        "Content-Type: expected application/json or " + std::string(framed_type));
   }
-  out.form = form.value_or(message_form::json);
-  if (empty) out.form = message_form::json;
+  out.form = form.value_or(message_form::plain);
+  if (empty) out.form = message_form::plain;
   return std::nullopt;
 }
 
@@ -252,7 +252,7 @@ std::string message_of(const reply_message& made, message_form form, bool keep, 
   std::string out;
   http1::append_status_line(out, made.status);
   if (made.status == 401) http1::append_field(out, "WWW-Authenticate", "Bearer");
-  const bool problem = made.object.contains("type") && form == message_form::json;
+  const bool problem = made.object.contains("type") && form == message_form::plain;
   http1::append_field(out, "Content-Type",
                       problem                        ? "application/problem+json"
                       : form == message_form::framed ? framed_type
@@ -308,7 +308,7 @@ std::string connection::answer_to_fault(std::uint16_t status, std::string_view w
   const auto made = service_problem(context_.service.problem_base(), status, type, title_of(status),
                                     why, milliseconds(-1));
   std::string body;
-  return message_of(made, message_form::json, false, body) + body;
+  return message_of(made, message_form::plain, false, body) + body;
 }
 
 }  // namespace onceguard::serve

@@ -46,7 +46,7 @@ std::string_view type_in(std::string_view field) {
 
 std::optional<message_form> form_of_content(std::string_view content_type) {
   const auto type = type_in(content_type);
-  if (base::iequals(type, "application/json")) return message_form::json;
+  if (base::iequals(type, "application/json")) return message_form::plain;
   if (base::iequals(type, framed_type)) return message_form::framed;
   return std::nullopt;
 }
@@ -57,7 +57,7 @@ message_form form_accepted(std::string_view accept) {
     if (base::iequals(type_in(accept.substr(0, comma)), framed_type)) return message_form::framed;
     accept = comma == accept.npos ? std::string_view{} : accept.substr(comma + 1);
   }
-  return message_form::json;
+  return message_form::plain;
 }
 
 result<message> read_message(std::string_view bytes, message_form form) {
@@ -127,7 +127,7 @@ json value_of(reply_message made) {
 
 std::string encode(const reply_message& made, message_form form) {
   constexpr auto lenient = json::error_handler_t::replace;
-  if (form == message_form::json) return value_of(made).dump(-1, ' ', false, lenient);
+  if (form == message_form::plain) return value_of(made).dump(-1, ' ', false, lenient);
   auto out = made.object.dump(-1, ' ', false, lenient);
   out += '\n';
   if (made.body) out += *made.body;

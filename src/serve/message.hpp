@@ -17,7 +17,7 @@ namespace onceguard::serve {
 using json = nlohmann::json;
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
-enum class message_form : std::uint8_t { json, framed };
+enum class message_form : std::uint8_t { plain, framed };
 
 inline constexpr std::string_view framed_type = "application/vnd.onceguard.framed";
 

@@ -7,21 +7,21 @@
 namespace onceguard::serve {
 namespace {
 
-std::string fault_of(std::string_view text, message_form form = message_form::json) {
+std::string fault_of(std::string_view text, message_form form = message_form::plain) {
   const auto read = read_message(text, form);
   return read ? std::string() : read.error().detail;
 }
 
 result<claim_call> claim_of(std::string_view text) {
-  return read_claim(*read_message(text, message_form::json));
+  return read_claim(*read_message(text, message_form::plain));
 }
 
 TEST(message, is_an_object_with_a_body_behind_its_line) {
   const auto framed = read_message("{\"a\":1}\n\n\x01 {", message_form::framed).value();
   EXPECT_EQ(framed.object["a"], 1);
   EXPECT_EQ(framed.body, "\n\x01 {");
-  EXPECT_EQ(read_message("", message_form::json)->object, json::object());
-  EXPECT_FALSE(read_message("{}", message_form::json)->body);
+  EXPECT_EQ(read_message("", message_form::plain)->object, json::object());
+  EXPECT_FALSE(read_message("{}", message_form::plain)->body);
   EXPECT_EQ(read_message("\n", message_form::framed)->body, "");
 }
 
@@ -37,11 +37,11 @@ TEST(message, is_bounded) {
 }
 
 TEST(message, takes_the_forms_that_are_named) {
-  EXPECT_EQ(form_of_content("Application/JSON; charset=utf-8"), message_form::json);
+  EXPECT_EQ(form_of_content("Application/JSON; charset=utf-8"), message_form::plain);
   EXPECT_EQ(form_of_content(framed_type), message_form::framed);
   EXPECT_EQ(form_of_content("text/json"), std::nullopt);
   EXPECT_EQ(form_accepted("text/html, application/vnd.onceguard.framed;q=1"), message_form::framed);
-  EXPECT_EQ(form_accepted("*/*"), message_form::json);
+  EXPECT_EQ(form_accepted("*/*"), message_form::plain);
 }
 
 TEST(message, carries_each_byte_of_a_header_as_a_character) {
@@ -55,7 +55,7 @@ TEST(message, carries_each_byte_of_a_header_as_a_character) {
 TEST(message, has_a_body_as_text_or_base64_or_behind_its_line) {
   reply_message made;
   put_answer(made, "reply", {200, {{"A", "\xe9"}}, "text"});
-  EXPECT_EQ(encode(made, message_form::json),
+  EXPECT_EQ(encode(made, message_form::plain),
             "{\"reply\":{\"body\":\"text\",\"headers\":[[\"A\",\"\u00e9\"]],\"status\":200}}");
   EXPECT_EQ(encode(made, message_form::framed),
             "{\"reply\":{\"headers\":[[\"A\",\"\u00e9\"]],\"status\":200}}\ntext");

@@ -192,7 +192,7 @@ class service_signals {
   std::jthread thread_;
 };
 
-guard_params params_of(const config::settings& settings) {
+guard_params guard_params_of(const config::settings& settings) {
   guard_params out;
   out.store_timeout = settings.store.timeout;
   out.max_buffered = settings.gateway.max_buffered;
@@ -238,7 +238,7 @@ int start_failure(const error& why, int otherwise) {
 }
 
 int serve(const config::settings& settings, service_signals& signals, given_sockets& sockets) {
-  auto opened = open_guard(settings, params_of(settings), signals.stopping());
+  auto opened = open_guard(settings, guard_params_of(settings), signals.stopping());
   if (!opened) return start_failure(opened.error(), exit_store);
   if (!opened->has_value()) return exit_ok;
   auto& records = **opened;
