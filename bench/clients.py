@@ -141,9 +141,9 @@ def insist(port, key, patience):
 
 
 def lose(servers, side, work_ms):
-    """Kills the service amid its work, again and again, while clients insist. Counts the effects."""
-    ledger = pathlib.Path(servers.dir, f"ledger-{side.id}")
-    environment = {**side.environment, "LEDGER": str(ledger), "WORK_MS": str(work_ms)}
+    """Kills the service amid its work, again and again, while clients insist: counts the effects."""
+    charges = pathlib.Path(servers.dir, f"charges-{side.id}")
+    environment = {**side.environment, "CHARGES": str(charges), "WORK_MS": str(work_ms)}
     seed = random.Random(17)
     fates = collections.Counter()
     side.serve(servers)
@@ -162,7 +162,7 @@ def lose(servers, side, work_ms):
         with concurrent.futures.ThreadPoolExecutor(REQUESTS) as clients:
             ends = list(clients.map(lambda key: insist(port, key, 4 * LEASE), keys))
         servers.running[-1].kill()
-        effects = collections.Counter(ledger.read_text(encoding="ascii").split())
+        effects = collections.Counter(charges.read_text(encoding="ascii").split())
         for key, end in zip(keys, ends):
             fates[end] += 1
             fates["twice"] += effects[key] > 1

@@ -1,16 +1,16 @@
-// The work of the services that are compared: a charge. With LEDGER, a file, each charge takes
+// The work of the services that are compared: a charge. With CHARGES, a file, each charge takes
 // WORK_MS, and amid that time writes a line with its key there: the effect that is counted.
 const fs = require("node:fs");
 const { setTimeout: pause } = require("node:timers/promises");
 
 const half = Number(process.env.WORK_MS || 40) / 2;
-const ledger = process.env.LEDGER ? fs.openSync(process.env.LEDGER, "a") : null;
+const charges = process.env.CHARGES ? fs.openSync(process.env.CHARGES, "a") : null;
 const note = "x".repeat(100);
 
 async function charge(request, response) {
-  if (ledger !== null) {
+  if (charges !== null) {
     await pause(half);
-    fs.writeSync(ledger, `${request.get("Idempotency-Key")}\n`);
+    fs.writeSync(charges, `${request.get("Idempotency-Key")}\n`);
     await pause(half);
   }
   const { amount, currency } = request.body;

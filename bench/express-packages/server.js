@@ -29,7 +29,8 @@ const middlewares = {
     const guard = new Idempotency(storage, { cacheTTLMS: lease });
     app.use(express.json());
     app.use(async (request, response, next) => {
-      const about = (({ headers, path, body, method }) => ({ headers, path, body, method }))(request);
+      const { headers, path, body, method } = request;
+      const about = { headers, path, body, method };
       try {
         const known = await guard.onRequest(about);
         if (known) return response.status(known.additional.status).json(known.body);

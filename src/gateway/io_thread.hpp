@@ -19,7 +19,6 @@
 #include "base/clock.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/delivery_queue.hpp"
-#include "tls/listener_tls.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
 #include "gateway/receiving_clients.hpp"
@@ -29,6 +28,7 @@
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarded_fields.hpp"
 #include "observe/observation.hpp"
+#include "tls/listener_tls.hpp"
 #include "trace/tracer.hpp"
 
 namespace onceguard::gateway {

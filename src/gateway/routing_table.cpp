@@ -58,6 +58,12 @@ bool routing_table::leads_around_a_signature(const route& found, std::string_vie
                      });
 }
 
+milliseconds routing_table::longest_retention() const noexcept {
+  auto out = milliseconds(0);
+  for (const auto& each : routes()) out = std::max(out, each.rule.policy.retention);
+  return out;
+}
+
 routing_table::routing_table(routing_params params, const routing_table* former)
     : upstreams_(std::move(params.upstreams)),
       routes_(ready(std::move(params.routes), upstreams_, former)) {}

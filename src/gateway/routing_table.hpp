@@ -48,6 +48,7 @@ class routing_table {
   [[nodiscard]] static bool leads_around_a_signature(const route& found, std::string_view path,
                                                      std::string_view method);
   [[nodiscard]] const std::vector<route>& routes() const noexcept { return routes_.entries(); }
+  [[nodiscard]] milliseconds longest_retention() const noexcept;
 
  private:
   const std::vector<upstream_params> upstreams_;

@@ -243,11 +243,8 @@ asio::awaitable<void> server::state::end_reports() {
 
 /// Nobody waits for this process, and nobody else knows what the store has yet to take.
 asio::awaitable<void> server::state::stay_after(clock::time_point drain_end) {
-  auto longest = milliseconds(0);
-  for (const auto& each : threads.front()->routing->routes()) {
-    longest = std::max(longest, each.rule.policy.retention);
-  }
-  overtime beyond(drain_end, drain_end + base::bounded(longest));
+  overtime beyond(drain_end,
+                  drain_end + base::bounded(threads.front()->routing->longest_retention()));
   bool announced = false;
   for (; !overtime_forbidden; co_await sleep_for(milliseconds(10))) {
     const overtime::work_left left{shared.connections, shared.engine.pending(),
@@ -289,9 +286,7 @@ asio::awaitable<void> server::state::finish() {
   // For the witness. The first poll may be one that was sent before the last settle. A failure is
   // logged.
   auto polled = co_await shared.engine.poll_store();
-  if (polled) {
-    polled = co_await shared.engine.poll_store();
-  }
+  if (polled) polled = co_await shared.engine.poll_store();
   co_await end_reports();
   shared.engine.stop();
   const auto& count = shared.engine.counters();
@@ -393,9 +388,7 @@ void server::drain(listening_by next) {
 }
 
 void server::forbid_overtime() noexcept { state_->overtime_forbidden = true; }
-
 const std::vector<int>& server::sockets() const noexcept { return state_->sockets->numbers(); }
-
 std::string server::stuck() { return state_->beat.stuck(); }
 
 void server::wait() {

@@ -27,8 +27,8 @@ class server {
   ~server();
 
   /// Before start(), and at each reload: takes the rules, and reads tokens and certificates anew.
-  /// errc::invalid_argument: what is wrong with the rules or the tokens; those before stay. Of
-  /// certificates that can't be used the log is told.
+  /// errc::invalid_argument: what is wrong with the rules or the tokens; those before stay.
+  /// Certificates that can't be used are logged.
   [[nodiscard]] result<void> set_rules(serve_rules rules);
   /// errc::invalid_argument: what is wrong with the certificates. errc::conflict: it can't listen
   /// there now. `passed`: a socket that listens there already; negative: none.

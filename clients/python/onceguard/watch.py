@@ -1,5 +1,5 @@
-"""Sees that the connection of a lease has ended amid its work, as when the service is restarted, and
-binds the lease to a new one. No lease is kept by a timer here: the service renews it."""
+"""Sees that the connection of a lease has ended amid its work, as when the service is restarted,
+and binds the lease to a new one. No lease is kept by a timer here: the service renews it."""
 
 from __future__ import annotations
 

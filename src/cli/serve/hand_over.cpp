@@ -240,9 +240,8 @@ result<pid_t> succession::begin(const std::vector<std::string>& words, const inh
   const process::descriptor there(ends[1]);
   // The successor reads and waits by itself.
   ::fcntl(there.get(), F_SETFL, ::fcntl(there.get(), F_GETFL) & ~O_NONBLOCK);
-  const auto hello =
-      text_of(greeting{::getpid(), {left.listen, left.admin, left.serve}, left.store,
-                       left.made_admin_file});
+  const auto hello = text_of(greeting{
+      ::getpid(), {left.listen, left.admin, left.serve}, left.store, left.made_admin_file});
   if (::send(here.get(), hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
     return error(errc::conflict, std::string("send: ") + std::strerror(errno));
   }
