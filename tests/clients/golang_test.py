@@ -210,3 +210,22 @@ def test_the_readme_of_the_example_can_be_typed(onceguard, tmp_path, name, start
     first, _, second = done.stdout.partition("HTTP/1.1 201 Created")[2].partition("HTTP/1.1 201")
     assert '"charged":1000' in first and '"charged":1000' in second, done.stdout + done.stderr
     assert "Idempotent-Replayed: true" in second and "Idempotent-Replayed" not in first
+
+
+def test_a_task_is_done_once(start_serve, go_path):
+    serve = start_serve()
+    go("build", "-o", str(go_path / "task"), "./examples/task", GO111MODULE="on", GOPROXY="off")
+
+    def task(key, amount):
+        done = subprocess.run(
+            [go_path / "task", key, amount], capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, "ONCEGUARD_URL": serve.url})
+        return done.returncode, done.stdout, done.stderr
+    assert task("k", "5") == (0, "charged 5 false\n", "charging, attempt 1\n")
+    assert task("k", "5") == (0, "charged 5 true\n", "")
+    assert task("k", "6")[2].startswith("onceguard: mismatch: ")
+    nothing = "nothing to charge: onceguard: nothing was done\n"
+    assert task("free", "0") == (1, "", "charging, attempt 1\n" + nothing)
+    assert task("free", "0") == (1, "", "charging, attempt 2\n" + nothing)
+    serve.kill()
+    assert task("k", "5")[2].startswith("onceguard: away: ")
