@@ -218,8 +218,8 @@ def test_a_task_is_done_once(start_serve, go_path):
 
     def task(key, amount):
         done = subprocess.run(
-            [go_path / "task", key, amount], capture_output=True, text=True, timeout=60, check=False,
-            env={**os.environ, "ONCEGUARD_URL": serve.url})
+            [go_path / "task", key, amount], capture_output=True, text=True, timeout=60,
+            check=False, env={**os.environ, "ONCEGUARD_URL": serve.url})
         return done.returncode, done.stdout, done.stderr
     assert task("k", "5") == (0, "charged 5 false\n", "charging, attempt 1\n")
     assert task("k", "5") == (0, "charged 5 true\n", "")
