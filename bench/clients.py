@@ -141,7 +141,7 @@ def insist(port, key, patience):
 
 
 def lose(servers, side, work_ms):
-    """Kills the service amid its work, again and again, while clients insist: counts the effects."""
+    """Kills the service amid its work, again and again, while clients insist. Counts effects."""
     charges = pathlib.Path(servers.dir, f"charges-{side.id}")
     environment = {**side.environment, "CHARGES": str(charges), "WORK_MS": str(work_ms)}
     seed = random.Random(17)
