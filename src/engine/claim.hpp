@@ -38,6 +38,7 @@ struct lease_handle::state final : held_lease {
   operation op;
   std::uint64_t epoch;  ///< epoch of the replay cache before the work began
   bool settled = false;
+  bool resumed = false;       ///< this settle may be a repeated one, with another answer
   bool engine_ended = false;  ///< `granter` is gone, which had ended the lease
   lease_list::position listed;
   std::unique_ptr<lease_watch> watching;  ///< null: nobody
@@ -49,6 +50,8 @@ struct lease_handle::state final : held_lease {
  private:
   outcome after_settle(const settlement& request, const onceguard::settled& reply);
   boost::asio::awaitable<outcome> superseded_outcome();
+  /// What the record says after the settle of a resumed lease.
+  boost::asio::awaitable<outcome> outcome_on_record(const settlement& request);
 };
 
 /// See engine::claim().

@@ -197,6 +197,9 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
         out = co_await superseded_outcome();
       } else {
         out = after_settle(request, *replies[0]);
+        const bool completed =
+            out.kind == outcome_kind::ran && out.settled_as == settle_kind::complete;
+        if (resumed && completed) out = co_await outcome_on_record(request);
       }
       end();
       co_return out;
@@ -239,6 +242,21 @@ asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
   co_return out;
 }
 
+/// The store answers a settle that it gets again as done, whatever its answer: the first one stays.
+asio::awaitable<outcome> lease_handle::state::outcome_on_record(const settlement& request) {
+  auto out = plain_outcome(outcome_kind::ran);
+  out.settled_as = settle_kind::complete;
+  const auto found = co_await granter.records.find(op.id, granter.params.store_timeout);
+  if (!found || !*found || (*found)->state != observed_state::completed) co_return out;
+  const auto& stored = (*found)->stored;
+  const bool whole = stored.answer != nullptr && request.answer != nullptr;
+  const bool same = stored.kept == request.kept && (stored.kept != answer_kept::full ||
+                                                    (whole && *stored.answer == *request.answer));
+  if (!same) out = replayed(stored.answer, stored.kept);
+  granter.announce(op, replayed(stored.answer, stored.kept));
+  co_return out;
+}
+
 outcome lease_handle::state::after_settle(const settlement& request,
                                           const onceguard::settled& reply) {
   granter.unknowns.settled(request, reply, op.about.get(), op.upstream);
@@ -251,7 +269,7 @@ outcome lease_handle::state::after_settle(const settlement& request,
     granter.announce(op, out);
     return out;
   }
-  if (request.kind == settle_kind::complete) {
+  if (request.kind == settle_kind::complete && !resumed) {
     // If the application completed the record before, its retention is not known here; the next
     // repeat reads it from the store.
     if (reply.state != observed_state::completed) {

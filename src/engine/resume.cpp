@@ -49,9 +49,10 @@ asio::awaitable<resumed> resume_lease(engine::state& engine, asio::io_context& i
   }
   if (held.attempt == 0) held.attempt = (*found)->stored.attempt;
   const lease_home home{io, renewal::by_rounds};
-  std::optional<lease_handle> out(
-      std::in_place,
-      std::make_shared<lease_handle::state>(engine, home, std::move(op), held, base::boot_now()));
+  auto state =
+      std::make_shared<lease_handle::state>(engine, home, std::move(op), held, base::boot_now());
+  state->resumed = true;
+  std::optional<lease_handle> out(std::in_place, std::move(state));
   co_return out;
 }
 

@@ -10,10 +10,10 @@ import subprocess
 
 import pytest
 
-from clients.serving import amid_kills, answered, final
+from clients.serving import amid_kills, answered, final, share_of_kills
 from support.client import ask
 from support.ports import Port
-from support.waiting import SCALE, scaled
+from support.waiting import SCALE
 
 GO = pathlib.Path(__file__).resolve().parents[2] / "clients/go"
 DEBIAN = "/usr/share/gocode"  # where Debian's packages of Go libraries are
@@ -171,7 +171,7 @@ def test_serve_killed_amid_the_work_loses_nothing(start_serve, start_service, ex
     assert first.status == 201, "the settle is repeated until the service is back"
     assert final(service, key).stored_part() == first.stored_part()
     assert service.effects()[key] == 1
-    amid_kills(serve, service, scaled(200), fresh_key, 10)
+    amid_kills(serve, service, share_of_kills(200), fresh_key, 10)
 
 
 def test_a_service_killed_amid_the_work_never_runs_it_twice(start_serve, start_service, example,
@@ -187,7 +187,7 @@ def test_a_service_killed_amid_the_work_never_runs_it_twice(start_serve, start_s
     last = final(service, key, patience=10)
     assert (last.status, last.problem) == (409, "outcome-unknown")
     assert service.effects()[key] == 1
-    amid_kills(service, service, scaled(200), fresh_key, 10)
+    amid_kills(service, service, share_of_kills(200), fresh_key, 10)
 
 
 @pytest.mark.parametrize("name, starts_in", [("nethttp", "."), ("gin", "examples/gin")])

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from clients.serving import amid_kills
-from support.waiting import scaled, wait_until
+from clients.serving import amid_kills, share_of_kills
+from support.waiting import wait_until
 
 CLIENT = pathlib.Path(__file__).resolve().parents[2] / "clients/python"
 EXAMPLES = CLIENT / "examples"
@@ -78,4 +78,4 @@ def survives_kills(name, victim, start_serve, start_example, fresh_key):
     serve = start_serve(CONFIG)
     example = start_example(name, serve)
     killed = serve if victim == "serve" else WithWorkers(example)
-    amid_kills(killed, example, scaled(200, 6), fresh_key, in_time=LEASE + 20)
+    amid_kills(killed, example, share_of_kills(200), fresh_key, in_time=LEASE + 20)

@@ -22,7 +22,7 @@ from support.client import Connection, ask
 from support.gateway import clean_environment, records_of
 from support.ports import Port
 from support.toml import toml_text
-from support.waiting import stands_still, wait_until
+from support.waiting import SCALE, stands_still, wait_until
 
 BODY = b'{"amount":100}'
 REQUIRED = {"path": "/conformance/required", "required": True}
@@ -217,6 +217,11 @@ def final(service, key, work=None, patience=60):
         again = answer.status == 503 or answer.problem == "in-progress"
         return None if again else answer
     return wait_until(asked, patience, f"a final answer for {key}")
+
+
+def share_of_kills(whole):
+    """All at scale 1. Each costs a start of a service, so a share of the suites has few."""
+    return max(6, int(whole * SCALE * SCALE))
 
 
 def amid_kills(victim, service, rounds, fresh_key, in_time=None):

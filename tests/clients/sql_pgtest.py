@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from clients.serving import share_of_kills
 from support.waiting import scaled
 
 SQL = pathlib.Path(__file__).resolve().parents[2] / "clients/sql"
@@ -87,7 +88,7 @@ def test_a_client_killed_amid_its_transactions_charges_exactly_once(shop):
     seed = random.SystemRandom().randrange(1 << 32)
     moments, pause = random.Random(seed), threading.Event()
     answered, number = set(), 0
-    for _ in range(scaled(200, 10)):
+    for _ in range(share_of_kills(200)):
         program = shop.begin()
         todo = [f"c{one}" for one in range(number + 100) if f"c{one}" not in answered]
         program.stdin.write("".join(f"{one} order-1 1000\n" for one in todo))

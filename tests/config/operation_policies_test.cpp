@@ -63,7 +63,7 @@ TEST(named_policy, is_named_or_refused) {
   ASSERT_FALSE(one);
   EXPECT_EQ(one.error().code, errc::invalid_argument);
   EXPECT_EQ(one.error().detail,
-            "policy: there is no [[policy]] \"payment\"; did you mean \"payments\"?");
+            "policy: there is no policy \"payment\"; did you mean \"payments\"?");
 }
 
 TEST(named_policy, is_shown_with_all_that_it_says) {

@@ -61,10 +61,10 @@ def start(onceguard, tmp_path, own_upstream):
 def test_one_key_has_one_record_whichever_way_it_came(start):
     service = start()
     key = fresh()
-    assert service.post(key).status == 200
+    assert service.post(key).status == 201
     with service.client() as client:
         replay = client.claim(request=as_request(key)).json()
-        assert (replay["verdict"], replay["reply"]["status"]) == ("replay", 200)
+        assert (replay["verdict"], replay["reply"]["status"]) == ("replay", 201)
         assert client.claim(request=as_request(key, "y")).json()["verdict"] == "mismatch"
         other = fresh()
         running = client.claim(request=as_request(other)).json()

@@ -25,6 +25,22 @@ def test_an_operation_runs_once_and_is_replayed(call):
     assert again["answer"] == {"status": 201, "headers": [["X-Made", "once"]], "body": "done"}
 
 
+@pytest.mark.parametrize("wanted", [parts, as_request])
+def test_the_first_answer_stays_whatever_is_completed_later(service, wanted):
+    """With the same id, while the service has the operation no longer."""
+    wanted = wanted()
+    call = service.connect()
+    operation = call.claim(**wanted)["operation"]
+    assert call.complete(operation, body="first")["outcome"] == "settled"
+    first = call.claim(**wanted)
+    again = call.complete(operation, body="second")
+    assert again["outcome"] == "replay"
+    known = again.get("answer") or again["reply"]
+    assert known["body"] == "first"
+    assert call.claim(**wanted) == first
+    assert call.complete(operation, body="first")["outcome"] == "settled"
+
+
 def test_a_twin_is_busy(service, call):
     wanted = parts()
     call.claim(**wanted)

@@ -19,7 +19,7 @@ WRONG_CLAIMS = {
     "renew: expected": parts(renew="never"),
     "dispatch: expected true or false": parts(dispatch=0),
     "policy: expected a name or an object of options": parts(policy=3),
-    "policy: there is none of this name": parts(policy="nobody-knows-it"),
+    "policy: there is no policy": parts(policy="nobody-knows-it"),
     "request: expected an object": {"request": []},
     "request.target: is missing": {"request": {"method": "POST"}},
     "request.method: expected a method": {"request": {"method": "PO ST", "target": "/"}},

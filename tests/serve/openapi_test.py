@@ -88,7 +88,7 @@ def see_claims(seen):
         running = ask(key)
         assert running["verdict"] == "run"
         assert ask(key)["verdict"] == "busy"
-        other = {"fingerprint": "another"} if ask is not seen.request else {"body": "2"}
+        other = {"fingerprint": "another"} if ask != seen.request else {"body": "2"}
         assert ask(key, **other)["verdict"] == "mismatch"
         assert seen.complete(running["operation"])["outcome"] == "settled"
         assert ask(key)["verdict"] == "replay"
@@ -184,7 +184,7 @@ def test_every_refusal_is_as_the_document_says(start):
         for path, known, body, status in refusals:
             assert seen.ask("POST", path, body, known).status == status
     with service.client() as client:
-        large = Documented(client).ask("POST", "/v1/operations", b"x" * (1 << 20), fields=[
+        large = Documented(client).ask("POST", "/v1/operations", b"x" * (8 << 20), fields=[
             ("Content-Type", "application/json")])
         assert large.status == 413
 

@@ -61,7 +61,7 @@ def test_a_policy_that_waits_hears_of_the_end(service, client):
 
 
 @pytest.mark.parametrize("policy, fault", [
-    ("breif", 'policy: there is no [[policy]] "breif"; did you mean "brief"?'),
+    ("breif", 'policy: there is no policy "breif"; did you mean "brief"?'),
     ({"lease": "2m"}, "policy.lease: at most 1m, the max_lease of [serve]"),
     ({"lease": 2}, "policy.lease: expected a duration from 1s to 1d, got the number 2"),
     ({"unknown": "rerun"}, "policy.unknown: is for a [[policy]] of the service to say"),

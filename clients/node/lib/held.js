@@ -3,7 +3,7 @@ const { problem } = require('./errors.js');
 const { pairsOf } = require('./request.js');
 
 // What frames a message is the server's own affair, and these say something to Onceguard alone.
-const FRAMING = /^(connection|content-length|keep-alive|transfer-encoding)$/i;
+const FRAMING = /^(connection|content-length|keep-alive|trailer|transfer-encoding)$/i;
 const BODILESS = new Set([204, 304]);
 const WORDS = /^(idempotent-replayed|onceguard-outcome)$/i;
 
@@ -107,6 +107,9 @@ class HeldAnswer {
     // As Node does it, so that what others have put before writeHead (a session's cookie) is asked.
     if (!this.#hasHead) this.#response.writeHead(this.#response.statusCode);
     if (piece === null || BODILESS.has(this.#response.statusCode)) return;
+    if (typeof piece !== 'string' && !(piece instanceof Uint8Array)) {
+      throw new TypeError('a piece of an answer is a string, a Buffer or a Uint8Array');
+    }
     this.#pieces.push(typeof piece === 'string' ? Buffer.from(piece, encoding) : piece);
     this.#size += this.#pieces.at(-1).length;
   }
@@ -118,12 +121,12 @@ class HeldAnswer {
 
   #settle(body) {
     this.#state = 'settling';
-    const { statusCode: status } = this.#response;
+    const status = Number(this.#response.statusCode);
     const headers = fieldsOf(this.#response);
     this.#rules.settle({ status, headers: without(headers, FRAMING) }, body).then(
       (reply) => (reply ? this.#replace(reply) : this.#release(status, headers)),
       () => this.#replace(problem('store-unreachable')), // never an answer that nobody remembers
-    );
+    ).catch((unsendable) => this.#response.destroy(unsendable)); // recorded: a repeat gets it
   }
 
   /** Sends what the handler gave, as it was when it was settled. */

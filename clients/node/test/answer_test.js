@@ -227,6 +227,47 @@ test('what handlers throw ends as it says', async () => {
   }
 });
 
+test('an answer that can not be sent ends its own connection, and no other', async () => {
+  const answers = {
+    sent: (response) => {
+      response.setHeader('Trailer', 'X-T');
+      response.write('a');
+      response.addTrailers({ 'X-T': '1' });
+      response.end();
+    },
+    number: (response) => {
+      response.statusCode = '201';
+      response.end('a');
+    },
+    broken: (response) => {
+      response.end('a');
+      response.statusMessage = '\n';
+    },
+  };
+  for (const [name, answer] of Object.entries(answers)) {
+    at.service.next('/operations', RUN).next('/complete', SETTLED);
+    const port = await serve((_, response) => answer(response));
+    if (name === 'broken') await assert.rejects(ask(port));
+    else assert.equal((await ask(port)).status, name === 'sent' ? 200 : 201);
+    assert.equal(typeof at.service.calls.at(-1).message.answer.status, 'number');
+  }
+});
+
+test('what is no piece of an answer is refused where the handler stands', async () => {
+  at.service.next('/operations', RUN).next('/exception', SETTLED);
+  let refused;
+  const port = await serve((_, response) => {
+    try {
+      response.end({});
+    } catch (error) {
+      refused = error;
+      throw error;
+    }
+  });
+  await ask(port).catch(() => {});
+  assert.ok(refused instanceof TypeError);
+});
+
 test('a handler that breaks off leaves the outcome unknown', async () => {
   for (const destroy of [
     (request) => request.socket.destroy(),

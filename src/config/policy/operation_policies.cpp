@@ -61,7 +61,7 @@ result<operation_policies::policy> operation_policies::find(std::string_view nam
   std::vector<std::string_view> names;
   for (const auto& [known, unused] : named_) names.push_back(known);
   const auto meant = nearest(name, names);
-  return wrong("policy: there is no [[policy]] " + quoted(name) +
+  return wrong("policy: there is no policy " + quoted(name) +
                (meant.empty() ? "" : "; did you mean \"" + std::string(meant) + "\"?"));
 }
 
