@@ -11,7 +11,9 @@ SOURCES = [file.read_text() for file in sorted((DOCS.parent / "src").rglob("*.cp
 # How a finding gets its id: as a word, from the name of an option, or from the subject of a store.
 WORDS = (r'\bgrade::\w+,\s*"([\w-]+)"', r'level_of\([^;]*?\),\s*"([\w-]+)"',
          r'finding_id = "([\w-]+)"')
-OPTIONS = r'\bexamine_(?:folder|file|socket|listener)\("(\w+)"'
+OPTIONS = r'\bexamine_(?:folder|file|socket|listener|growing_file)\("(\w+)"'
+# A second finding about the same option.
+MORE = {"rights": r'\bexamine_socket_rights\("(\w+)"', "room": r'\bexamine_growing_file\("(\w+)"'}
 SUBJECTS = r'\b(?:diagnosis_id\([\w:]+, |id_of\()"([\w-]+)"\)'
 
 
@@ -21,6 +23,8 @@ def all_of(*patterns):
 
 def test_the_table_has_the_ids_of_the_code_and_no_other():
     plain = all_of(*WORDS) | {name.replace("_", "-") for name in all_of(OPTIONS)}
+    plain |= {f"{name.replace('_', '-')}-{end}" for end, each in MORE.items()
+              for name in all_of(each)}
     subjects = all_of(SUBJECTS)
     assert {"listen", "queue-limits", "audit-log"} <= plain and {"reach", "pooler"} <= subjects
     of_stores = {f"store-{name}" for name in subjects}
