@@ -45,7 +45,7 @@ class ScriptedService:
         self.folder = tempfile.mkdtemp(prefix="onceguard-scripted-")
         self.path = os.path.join(self.folder, "s")
         self.url = f"unix:{self.path}"
-        self.connections, self.accepted = [], 0
+        self.connections = []
         self.open()
 
     def open(self):
@@ -58,10 +58,11 @@ class ScriptedService:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = listener.accept()
-                self.connections.append(connection)
-                threading.Thread(target=self.serve, args=(connection, self.accepted),
+                with self.changed:  # the thread of another listener may still be about to count
+                    number = len(self.connections)
+                    self.connections.append(connection)
+                threading.Thread(target=self.serve, args=(connection, number),
                                  daemon=True).start()
-                self.accepted += 1
 
     def serve(self, connection, number):
         data = b""

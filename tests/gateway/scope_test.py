@@ -74,8 +74,16 @@ def test_an_empty_authorization_is_as_good_as_none(gateway, key):
 
 def test_with_a_credential_other_fields_do_not_matter(gateway, key):
     first = assert_first(gateway.post(key=key, fields=authorized("ann") + [("Cookie", "a=1")]))
-    again = authorized("ann") + [("Cookie", "a=2"), ("X-User", "x")]
+    again = authorized("ann") + [("Cookie", "a=2"), ("X-Colour", "x")]
     assert_replay_of(gateway.post(key=key, fields=again), first)
+
+
+def test_with_a_credential_another_user_that_it_speaks_for_matters(gateway, upstream, key):
+    first = assert_first(gateway.post(key=key, fields=authorized("ann") + [("X-User", "x")]))
+    assert_replay_of(gateway.post(key=key, fields=authorized("ann") + [("X-User", "x")]), first)
+    other = gateway.post(key=key, fields=authorized("ann") + [("X-User", "y")])
+    assert_problem(other, 422, "key-reused", False)
+    assert upstream.runs(key) == 1
 
 
 def test_a_header_as_scope(gateway, upstream, key):
