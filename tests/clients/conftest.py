@@ -2,6 +2,7 @@
 
 import pytest
 
+from clients.scripted_service import ScriptedService
 from clients.serving import Serve, Service
 from support.conformance import Kit
 
@@ -50,3 +51,17 @@ def start_service(request, tmp_path_factory):
 def kit(onceguard):
     """The conformance kit against a URL."""
     return lambda url: Kit(onceguard, url)
+
+
+@pytest.fixture
+def scripted():
+    """Starts a decision service that answers as the test says."""
+    made = []
+
+    def start(*script):
+        made.append(ScriptedService(*script))
+        return made[-1]
+
+    yield start
+    for service in made:
+        service.close()

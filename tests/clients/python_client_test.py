@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from clients.scripted_service import RUN, SETTLED, ScriptedService, answer
+from clients.scripted_service import RUN, SETTLED, answer
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
 
@@ -18,19 +18,6 @@ import onceguard.calls  # noqa: E402
 WHAT = {"scope": "shop", "key": "order-17", "fingerprint": "charge 1000"}
 DRAINING = answer({"type": "urn:onceguard:problem:draining", "detail": "it ends"}, status=503,
                   kind="application/problem+json")
-
-
-@pytest.fixture
-def scripted():
-    made = []
-
-    def start(*script):
-        made.append(ScriptedService(*script))
-        return made[-1]
-
-    yield start
-    for service in made:
-        service.close()
 
 
 class Blocking:

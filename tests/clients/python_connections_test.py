@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from clients.python_client_test import WHAT, scripted, way  # noqa: F401 (fixtures)
+from clients.python_client_test import WHAT, way  # noqa: F401 (fixtures)
 from clients.scripted_service import RUN, SETTLED
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))

@@ -14,7 +14,6 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.test import AsyncRequestFactory, RequestFactory
 from django.urls import path
 
-from clients.python_client_test import scripted  # noqa: F401 (a fixture)
 from clients.scripted_service import RUN, answer
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from clients.scripted_service import RUN, SETTLED, ScriptedService, answer
+from clients.scripted_service import RUN, SETTLED, answer
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
 
@@ -15,19 +15,6 @@ import onceguard  # noqa: E402
 import onceguard.wsgi  # noqa: E402
 
 REPLY = {"reply": {"status": 409, "headers": [["Link", "<a>"], ["Link", "<b>"], ["Date", "old"]]}}
-
-
-@pytest.fixture
-def scripted():
-    made = []
-
-    def start(*script):
-        made.append(ScriptedService(*script))
-        return made[-1]
-
-    yield start
-    for service in made:
-        service.close()
 
 
 def ask(service, app, method="POST", body=b"in", client=None, environ=(), **options):
