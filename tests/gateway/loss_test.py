@@ -28,7 +28,7 @@ def witness(folder):
     """What stands there; while one is written, the next lies beside it for a moment."""
     seen = {}
     for file in folder.glob("*"):
-        if file.suffix != ".next":
+        if ".next." not in file.name:
             seen[file.name] = file.read_bytes()
     return seen
 
