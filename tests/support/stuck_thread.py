@@ -40,5 +40,11 @@ class StuckThread:
 
 def threads_called(pid, name):
     """The ids of the threads of a process that are called so."""
-    return [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
-            if (task / "comm").read_text().strip() == name]
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            if (task / "comm").read_text().strip() == name:
+                found.append(int(task.name))
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # ended meanwhile
+    return found

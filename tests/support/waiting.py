@@ -48,5 +48,8 @@ def stands_still(process):
     """Waits until a stop has reached each thread of the process."""
     def stopped():
         tasks = pathlib.Path(f"/proc/{process}/task").iterdir()
-        return all("\nState:\tT" in (task / "status").read_text() for task in tasks)
+        try:
+            return all("\nState:\tT" in (task / "status").read_text() for task in tasks)
+        except (FileNotFoundError, ProcessLookupError):
+            return False  # a thread ended meanwhile
     wait_until(stopped, what="the process to stand still")
