@@ -20,7 +20,7 @@ set(ONCEGUARD_EMBED_TEXT ${CMAKE_CURRENT_LIST_FILE})
 
 function(onceguard_embed_text target document header function)
   string(REPLACE "::" "_" name ${function})
-  set(document ${PROJECT_SOURCE_DIR}/${document})
+  cmake_path(ABSOLUTE_PATH document BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
   set(output ${PROJECT_BINARY_DIR}/generated/${name}.cpp)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/generated)
   add_custom_command(OUTPUT ${output}

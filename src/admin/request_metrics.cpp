@@ -20,11 +20,27 @@ std::size_t thread_number() noexcept {
   return number;
 }
 
+void add_times(prometheus::MetricFamily& family, const std::string& route,
+               const time_counts& counts, std::uint64_t sum_us) {
+  prometheus::ClientMetric out;
+  out.label.push_back({"route", route});
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    sum += counts[i];
+    const double bound = i < time_bounds_us.size() ? static_cast<double>(time_bounds_us[i]) / 1e6
+                                                   : std::numeric_limits<double>::infinity();
+    out.histogram.bucket.push_back({sum, bound});
+  }
+  out.histogram.sample_count = sum;
+  out.histogram.sample_sum = static_cast<double>(sum_us) / 1e6;
+  family.metric.push_back(std::move(out));
+}
+
 }  // namespace
 
 void request_metrics::histogram::add(std::chrono::microseconds time) noexcept {
-  const auto bound = std::lower_bound(bounds_us.begin(), bounds_us.end(), time.count());
-  buckets[static_cast<std::size_t>(bound - bounds_us.begin())].fetch_add(1, relaxed);
+  const auto bound = std::ranges::lower_bound(time_bounds_us, time.count());
+  buckets[static_cast<std::size_t>(bound - time_bounds_us.begin())].fetch_add(1, relaxed);
   sum_us.fetch_add(static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0)), relaxed);
 }
 
@@ -63,10 +79,13 @@ void request_metrics::finished(const http::request_report& report) noexcept {
     if (report.outcome == http::request_outcome::unguarded) {
       counts.unguarded[static_cast<std::size_t>(report.why_unguarded)].fetch_add(1, relaxed);
     }
-    counts.times[request].add(report.total);
-    if (report.claim.count() != 0) counts.times[claim].add(report.claim);
-    if (report.upstream_time.count() != 0) counts.times[upstream].add(report.upstream_time);
-    if (report.settle.count() != 0) counts.times[settle].add(report.settle);
+    counts.of(request_step::whole).add(report.total);
+    const auto add = [&counts](request_step step, std::chrono::microseconds time) {
+      if (time.count() != 0) counts.of(step).add(time);
+    };
+    add(request_step::claim, report.claim);
+    add(request_step::upstream, report.upstream_time);
+    add(request_step::settle, report.settle);
   } catch (const std::bad_alloc&) {
     // A first request of a route without memory for its counters is not counted.
     return;
@@ -80,54 +99,60 @@ std::vector<const request_metrics::route*> request_metrics::all() const {
   return out;
 }
 
-void request_metrics::add_times(prometheus::MetricFamily& family, const route& of_route,
-                                step which) {
-  std::array<std::uint64_t, bounds_us.size() + 1> counts{};
-  std::uint64_t sum_us = 0;
+void request_metrics::add_to(request_totals& sum, const route& of_route) noexcept {
   for (const auto& one : of_route.shares) {
-    const auto& times = one.times[which];
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += times.buckets[i].load(relaxed);
-    sum_us += times.sum_us.load(relaxed);
+    for (std::size_t i = 0; i < sum.outcomes.size(); ++i) {
+      sum.outcomes[i] += one.outcomes[i].load(relaxed);
+    }
+    for (std::size_t step = 0; step < request_steps; ++step) {
+      for (std::size_t i = 0; i < sum.times[step].size(); ++i) {
+        sum.times[step][i] += one.times[step].buckets[i].load(relaxed);
+      }
+    }
   }
-  prometheus::ClientMetric out;
-  out.label.push_back({"route", of_route.name});
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    sum += counts[i];
-    const double bound = i < bounds_us.size() ? static_cast<double>(bounds_us[i]) / 1e6
-                                              : std::numeric_limits<double>::infinity();
-    out.histogram.bucket.push_back({sum, bound});
-  }
-  out.histogram.sample_count = sum;
-  out.histogram.sample_sum = static_cast<double>(sum_us) / 1e6;
-  family.metric.push_back(std::move(out));
+}
+
+request_totals request_metrics::totals() const {
+  request_totals out;
+  for (const auto* one : all()) add_to(out, *one);
+  return out;
+}
+
+std::vector<std::pair<std::string, request_totals>> request_metrics::totals_by_route() const {
+  std::vector<std::pair<std::string, request_totals>> out;
+  for (const auto* one : all()) add_to(out.emplace_back(one->name, request_totals{}).second, *one);
+  return out;
 }
 
 std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
   auto requests = counter_family("onceguard_requests_total", "Requests, by what they got.");
   auto unguarded = counter_family("onceguard_unguarded_total",
                                   "Requests that were passed on without a record, by the reason.");
-  std::array<prometheus::MetricFamily, steps> times{
+  std::array<prometheus::MetricFamily, request_steps> times{
       histogram_family("onceguard_request_seconds", "From a request's head to its answer's end."),
       histogram_family("onceguard_claim_seconds", "Claims, with the store's commit."),
       histogram_family("onceguard_upstream_seconds", "Calls of the upstream."),
       histogram_family("onceguard_settle_seconds", "Settles, with the store's commit."),
   };
   for (const auto* one : all()) {
-    const auto sum = [&](const auto& member, std::size_t i) {
-      std::uint64_t out = 0;
-      for (const auto& counts : one->shares) out += (counts.*member)[i].load(relaxed);
-      return static_cast<double>(out);
-    };
+    request_totals sum;
+    add_to(sum, *one);
     for (std::size_t i = 0; i < http::request_outcomes; ++i) {
       const auto outcome = name_of(static_cast<http::request_outcome>(i));
-      add_value(requests, sum(&share::outcomes, i), {{"route", one->name}, {"outcome", outcome}});
+      add_value(requests, static_cast<double>(sum.outcomes[i]),
+                {{"route", one->name}, {"outcome", outcome}});
     }
     for (std::size_t i = 1; i < http::unguarded_reasons; ++i) {
       const auto reason = name_of(static_cast<http::unguarded_reason>(i));
-      add_value(unguarded, sum(&share::unguarded, i), {{"route", one->name}, {"reason", reason}});
+      std::uint64_t count = 0;
+      for (const auto& counts : one->shares) count += counts.unguarded[i].load(relaxed);
+      add_value(unguarded, static_cast<double>(count), {{"route", one->name}, {"reason", reason}});
     }
-    for (std::size_t i = 0; i < steps; ++i) add_times(times[i], *one, static_cast<step>(i));
+    for (std::size_t i = 0; i < request_steps; ++i) {
+      std::uint64_t sum_us = 0;
+      for (const auto& counts : one->shares) sum_us += counts.times[i].sum_us.load(relaxed);
+      add_times(times[i], one->name, sum.times[i], sum_us);
+    }
   }
   std::vector<prometheus::MetricFamily> out{std::move(requests), std::move(unguarded)};
   std::move(times.begin(), times.end(), std::back_inserter(out));

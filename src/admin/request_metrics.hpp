@@ -11,11 +11,29 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "http/request_report.hpp"
 
 namespace onceguard::admin {
+
+/// The upper bounds of the buckets into which times are counted; one more bucket has the rest.
+inline constexpr std::array<std::int64_t, 16> time_bounds_us{
+    500,     1'000,   2'500,     5'000,     10'000,    25'000,     50'000,     100'000,
+    250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000, 30'000'000, 60'000'000};
+using time_counts = std::array<std::uint64_t, time_bounds_us.size() + 1>;
+
+/// The steps of a request whose times are counted.
+enum class request_step : std::uint8_t { whole, claim, upstream, settle };
+inline constexpr std::size_t request_steps = 4;
+
+/// What all requests since the start got, over all routes.
+struct request_totals {
+  std::array<std::uint64_t, http::request_outcomes> outcomes{};
+  std::array<time_counts, request_steps> times{};
+};
 
 /// Thread-safe. prometheus-cpp's histogram takes a lock for each observation, which all I/O threads
 /// would share; these don't.
@@ -29,18 +47,16 @@ class request_metrics final : public http::request_observer, public prometheus::
   void expect(const std::vector<std::string>& names);
   void finished(const http::request_report& report) noexcept override;
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
+  [[nodiscard]] request_totals totals() const;
+  /// The same by route.
+  [[nodiscard]] std::vector<std::pair<std::string, request_totals>> totals_by_route() const;
 
  private:
-  static constexpr std::array<std::int64_t, 16> bounds_us{
-      500,     1'000,   2'500,     5'000,     10'000,    25'000,     50'000,     100'000,
-      250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000, 30'000'000, 60'000'000};
   static constexpr std::size_t threads = 8;  // more threads share
-  enum step : std::uint8_t { request, claim, upstream, settle };
-  static constexpr std::size_t steps = 4;
   using number = std::atomic<std::uint64_t>;
 
   struct histogram {
-    std::array<number, bounds_us.size() + 1> buckets{};
+    std::array<number, std::tuple_size_v<time_counts>> buckets{};
     number sum_us{0};
     void add(std::chrono::microseconds time) noexcept;
   };
@@ -48,7 +64,10 @@ class request_metrics final : public http::request_observer, public prometheus::
   struct alignas(64) share {
     std::array<number, http::request_outcomes> outcomes{};
     std::array<number, http::unguarded_reasons> unguarded{};
-    std::array<histogram, steps> times{};
+    std::array<histogram, request_steps> times{};
+    [[nodiscard]] histogram& of(request_step step) noexcept {
+      return times[static_cast<std::size_t>(step)];
+    }
   };
   struct route {
     explicit route(std::string Name) : name(std::move(Name)) {}
@@ -59,7 +78,7 @@ class request_metrics final : public http::request_observer, public prometheus::
   [[nodiscard]] route& find_name(std::string_view name);  // under the mutex
   [[nodiscard]] route& find_route(const http::request_report& report);
   [[nodiscard]] std::vector<const route*> all() const;
-  static void add_times(prometheus::MetricFamily& family, const route& of_route, step which);
+  static void add_to(request_totals& sum, const route& of_route) noexcept;
 
   std::array<std::atomic<route*>, 256> by_index_{};  // the route that was last seen there
   mutable std::mutex mutex_;

@@ -31,6 +31,7 @@ struct request {
   std::vector<std::pair<std::string, std::string>> query;  ///< decoded, in their order
   std::string body;
   caller sender;
+  std::string sign_in;  ///< the value of the cookie of the page; empty: none
   std::string segment;  ///< what stands in the path for the `{…}` of the resource's pattern
 
   /// The first parameter with that name; empty: none.

@@ -11,14 +11,12 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
+#include "admin/authentication.hpp"
 #include "admin/caller_connection.hpp"
-#include "admin/tokens.hpp"
-#include "base/ascii.hpp"
-#include "base/field.hpp"
+#include "admin/page.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "http1/server/listener.hpp"
-#include "http1/server/plain_host.hpp"
 
 namespace onceguard::admin {
 
@@ -32,14 +30,6 @@ constexpr std::size_t connections_max = 128;
 // health, which counts for nothing, can always be asked.
 constexpr std::size_t requests_max = 64;
 constexpr std::size_t viewers_requests_max = 48;
-
-/// Whether a page of another site could make a browser send this request unasked.
-bool is_forgeable(const http1::head& head) {
-  const auto* type = base::find_field(head.fields, "content-type");
-  if (head.method != "POST" || type == nullptr) return head.method == "POST";
-  const std::string_view value = type->value;
-  return !base::iequals(base::trim(value.substr(0, value.find(';'))), "application/json");
-}
 
 /// The acts in progress. Thread-safe.
 class act_count {
@@ -87,27 +77,21 @@ struct counted_request {
 }  // namespace
 
 struct server::state {
-  explicit state(const admin_params& given) : params(given) {}
+  explicit state(const admin_params& given) : params(given), callers(params) {}
   ~state();
 
   void begin();
   void take(http1::stream_socket socket);
   asio::awaitable<void> serve(http1::stream_socket socket);
   asio::awaitable<response> answer(request& request);
-  [[nodiscard]] std::optional<response> refuse(const http1::head& head, request& request) const;
   [[nodiscard]] bool make_room();
-  [[nodiscard]] tokens tokens_in_force() const {
-    const std::lock_guard lock(mutex);
-    return tokens_now;
-  }
 
   const admin_params params;
+  authentication callers;
   resources all;
   std::vector<caller_connection*> clients;  // those that are not closed from outside
   act_count acts;
   std::size_t requests = 0;  // in progress, of those that count
-  mutable std::mutex mutex;
-  tokens tokens_now;  // under the mutex; null: no token is needed
   std::thread thread;
   asio::io_context io{1};  // ends before what its coroutines use
   http1::listener listener{io};
@@ -172,8 +156,13 @@ asio::awaitable<void> server::state::serve(http1::stream_socket socket) {
     if (!co_await client.read_head()) co_return;
     request request;
     request.method = client.head().method;
-    auto reply = refuse(client.head(), request);
-    client.shown = tokens_in_force() ? request.sender.granted : access::open;
+    std::optional<response> reply;
+    if (!read_target(client.head().target, request)) {
+      reply = refusal(400, "The target is no path.");
+    } else {
+      reply = callers.check(client.head(), request);
+    }
+    client.shown = callers.needs_token() ? request.sender.granted : access::open;
     // The body is read in any case: the next request stands behind it.
     if (!co_await client.read_body(request.body)) co_return;
     std::optional<act_in_progress> act;
@@ -183,29 +172,6 @@ asio::awaitable<void> server::state::serve(http1::stream_socket socket) {
     client.set_busy(false);
     keep = co_await client.send(*reply);
   }
-}
-
-/// Who the caller is, and why the request is refused whatever it asks for.
-std::optional<response> server::state::refuse(const http1::head& head, request& request) const {
-  if (!read_target(head.target, request)) return refusal(400, "The target is no path.");
-  if (const auto known = tokens_in_force()) {
-    const auto* field = base::find_field(head.fields, "authorization");
-    if (field != nullptr) request.sender = known->find(field->value);
-    if (field != nullptr && request.sender.granted == access::open) {
-      return refusal(401, "The token is not known.");
-    }
-    return std::nullopt;
-  }
-  request.sender = {access::act, "operator"};
-  if (params.address.is_socket()) return std::nullopt;
-  const auto* host = base::find_field(head.fields, "host");
-  if (host != nullptr && !http1::is_plain_host(host->value)) {
-    return refusal(403, "Without tokens, the host must be an address or \"localhost\".");
-  }
-  if (is_forgeable(head)) {
-    return refusal(415, "Without tokens, a POST needs \"Content-Type: application/json\".");
-  }
-  return std::nullopt;
 }
 
 asio::awaitable<response> server::state::answer(request& request) {
@@ -245,6 +211,11 @@ void server::add(resources more) {
   std::move(more.begin(), more.end(), std::back_inserter(state_->all));
 }
 
+void server::add_page() {
+  add(page_resources());
+  add(state_->callers.sign_in_resources([this] { return local().tcp.port; }));
+}
+
 asio::io_context& server::io() noexcept { return state_->io; }
 
 result<void> server::start(const http1::passed_listener& passed) {
@@ -272,17 +243,9 @@ void server::hand_over(bool socket_goes_on) {
 
 base::server_address server::local() const { return state_->listener.local(); }
 
-result<server::tokens> server::read_tokens() const {
-  if (state_->params.token_file.empty()) return tokens();
-  auto read = token_list::read(state_->params.token_file);
-  if (!read) return read.error();
-  return tokens(std::make_shared<const token_list>(*std::move(read)));
-}
+result<server::tokens> server::read_tokens() const { return state_->callers.read_tokens(); }
 
-void server::set_tokens(tokens read) {
-  const std::lock_guard lock(state_->mutex);
-  state_->tokens_now = std::move(read);
-}
+void server::set_tokens(tokens read) { state_->callers.set_tokens(std::move(read)); }
 
 void server::wait_for_acts(base::boot_clock::time_point until) const { state_->acts.wait(until); }
 

@@ -19,6 +19,7 @@
 #include "admin/control_api.hpp"
 #include "admin/health.hpp"
 #include "admin/metrics.hpp"
+#include "admin/overview.hpp"
 #include "admin/program.hpp"
 #include "admin/record_api.hpp"
 #include "admin/resolve_api.hpp"
@@ -82,14 +83,19 @@ class admin_listener {
                  running_gateway& program, admin::request_metrics& requests)
       : records_(server.engine().records(), settings.admin.records_interval,
                  settings.store.timeout),
+        history_(requests),
         server_(settings.admin) {
     const admin::build_labels build{std::string(version), sqlite::library_version(),
                                     server.engine().records().traits().name};
     server_.add(admin::health_resources(server.engine(), program));
     auto& records = server.engine().records();
     const auto timeout = settings.store.timeout;
-    server_.add(admin::metric_resources(
-        {requests, records_, server.engine(), program, server.observed(), build}));
+    const admin::metric_sources sources{requests, records_,          server.engine(),
+                                        program,  server.observed(), build};
+    server_.add(admin::metric_resources(sources));
+    server_.add(admin::overview_resources(sources, history_));
+    spawn_background(server_.io(), "keep the history of the last hour", history_.run());
+    if (settings.admin.page) server_.add_page();
     server_.add(admin::control_resources(program, server.observed()));
     server_.add(admin::record_resources(records, timeout));
     server_.add(admin::resolve_resources(records, act_params(timeout, server, program)));
@@ -107,6 +113,7 @@ class admin_listener {
 
  private:
   admin::record_counter records_;
+  admin::traffic_history history_;
   admin::server server_;
 };
 

@@ -12,6 +12,7 @@ struct admin_params {
   bool enabled = false;
   base::server_address address;
   std::string token_file;                 ///< empty: everybody who reaches it is an operator
+  bool page = true;                       ///< the web page at "/"
   milliseconds records_interval{60'000};  ///< between two counts of the records; 0: none
 };
 

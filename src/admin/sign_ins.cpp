@@ -1,0 +1,54 @@
+#include "admin/sign_ins.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/ascii.hpp"
+#include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/random.hpp"
+
+namespace onceguard::admin {
+
+std::string sign_ins::begin(std::string authorization, instant now) {
+  std::erase_if(entries_, [now](const auto& one) {
+    return now - one.second.used > idle_max || now - one.second.begun > age_max;
+  });
+  if (entries_.size() >= number_max) {
+    entries_.erase(
+        std::ranges::min_element(entries_, {}, [](const auto& one) { return one.second.used; }));
+  }
+  std::array<unsigned char, 32> drawn{};
+  base::random_bytes(drawn);
+  auto cookie = base::to_hex(drawn);
+  entries_[base::sha256_of(cookie)] = {std::move(authorization), now, now};
+  return cookie;
+}
+
+const std::string* sign_ins::find(std::string_view cookie, instant now) {
+  const auto found = entries_.find(base::sha256_of(cookie));
+  if (found == entries_.end()) return nullptr;
+  auto& one = found->second;
+  if (now - one.used > idle_max || now - one.begun > age_max) {
+    entries_.erase(found);
+    return nullptr;
+  }
+  one.used = now;
+  return &one.authorization;
+}
+
+void sign_ins::end(std::string_view cookie) { entries_.erase(base::sha256_of(cookie)); }
+
+std::string_view find_cookie(std::string_view field, std::string_view name) noexcept {
+  while (!field.empty()) {
+    const auto end = field.find(';');
+    const auto pair = base::trim(field.substr(0, end));
+    field = end == field.npos ? std::string_view() : field.substr(end + 1);
+    const auto equals = pair.find('=');
+    if (equals != pair.npos && pair.substr(0, equals) == name) return pair.substr(equals + 1);
+  }
+  return {};
+}
+
+}  // namespace onceguard::admin

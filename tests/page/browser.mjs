@@ -1,0 +1,59 @@
+// Debian's Chromium at the page, for one scenario of scenarios.mjs: what it violates is a failure.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+import { chromium } from "playwright-core";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Runs `work` with a page of the browser, and looks at what the page did meanwhile. */
+export async function withPage({ url, options = {}, gone = false }, work) {
+  const browser = await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+  try {
+    const context = await browser.newContext({ locale: "en-GB", ...options });
+    const page = await context.newPage();
+    const faults = [];
+    page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+    page.on("dialog", (dialog) => { faults.push("a dialog"); dialog.dismiss(); });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(url) && !request.url().startsWith("data:")) {
+        faults.push(`asks ${request.url()}`);
+      }
+    });
+    page.on("console", (message) => {
+      // 401 and 409 are answers that the page shows to its reader.
+      const known = /status of 4\d\d/.test(message.text())
+        || (gone && message.text().includes("ERR_CONNECTION"));
+      if (message.type() === "error" && !known) faults.push(message.text());
+    });
+    page.setDefaultTimeout(60_000);
+    await page.goto(`${url}/`);
+    await work(page);
+    assert.deepEqual(faults, []);
+  } finally {
+    await browser.close();
+  }
+}
+
+export async function signIn(page, token) {
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+}
+
+/** Goes to a view by its link. */
+export async function visit(page, name) {
+  await page.getByRole("navigation").getByRole("link", { name }).click();
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+}
+
+/** What axe finds in the page as it is now. Its script runs as the developer tools' do. */
+export async function violations(page) {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+  return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html)}`);
+}

@@ -1,0 +1,96 @@
+"""The web page, in Debian's Chromium: what a person does there, on SQLite."""
+
+import json
+import subprocess
+
+import pytest
+
+from page.conftest import HERE
+from support.waiting import wait_until
+
+HOSTILE = ["<script>globalThis.owned=1</script>", '"><img src=x onerror=owned=1>', "k" * 255,
+           "{{constructor.constructor('owned=1')()}}", "javascript:owned=1", "a b%00c&d=e#f",
+           "'; DROP TABLE records; --"]
+
+
+def make_unknown(gateway, names):
+    for name in names:
+        assert gateway.post(key=name, plan={"status": 500}).status == 500
+
+
+@pytest.fixture
+def filled(begin_page):
+    """A gateway with records; the gateway, its listener, the facts."""
+    gateway, admin, facts = begin_page()
+    assert gateway.post(key="order-17").status == 201
+    assert gateway.post(key="order-17").status == 201
+    unknown = ["charge-1", "charge-2", "charge-3"]
+    make_unknown(gateway, unknown)
+    records = admin.records("state=unknown")
+    assert len(records) == 3
+    return gateway, admin, {**facts, "completed": "order-17", "unknown": unknown,
+                            "records": [one["record"] for one in records]}
+
+
+def state_of(admin, key):
+    return [one["state"] for one in admin.records(f"key={key}")]
+
+
+@pytest.mark.parametrize("name", ["every_view", "viewer"])
+def test_a_scenario_that_changes_nothing(filled, act_out, name):
+    _, admin, facts = filled
+    act_out(name, facts)
+    assert [state_of(admin, key) for key in facts["unknown"]] == 3 * [["unknown"]]
+
+
+def test_the_acts_of_one_key(filled, act_out):
+    gateway, admin, facts = filled
+    act_out("acts", facts)
+    completed, released, deleted = facts["unknown"]
+    assert state_of(admin, completed) == ["completed"]
+    answer = gateway.post(key=completed)
+    assert (answer.status, answer.body) == (201, b'{"id":17}')
+    assert state_of(admin, released) == ["released"]
+    assert state_of(admin, deleted) in ([], ["released"])
+
+
+def test_many_are_settled_by_the_keyboard(filled, act_out):
+    _, admin, facts = filled
+    act_out("many_by_keyboard", facts)
+    assert [state_of(admin, key) for key in facts["unknown"]] == 3 * [["completed"]]
+
+
+def test_hostile_keys_are_text(begin_page, act_out):
+    gateway, admin, facts = begin_page()
+    for key in HOSTILE:
+        quoted = key.replace("\\", "\\\\").replace('"', '\\"')
+        answer = gateway.post(fields=[("Idempotency-Key", f'"{quoted}"')])
+        assert answer.status == 201, (key, answer.body)
+    keys = [one["key"] for one in admin.records()]
+    assert len(keys) == len(HOSTILE)
+    act_out("hostile", {**facts, "keys": keys})
+
+
+def test_without_tokens(begin_page, act_out):
+    _, _, facts = begin_page(tokens=False)
+    act_out("without_tokens", facts)
+
+
+def test_a_gateway_that_is_gone_and_comes_back(begin_page):
+    gateway, _, facts = begin_page(tokens=False)
+    with subprocess.Popen(["node", HERE / "scenarios.mjs", "gateway_gone"], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as browser:
+        browser.stdin.write(json.dumps(facts))
+        browser.stdin.close()
+        assert browser.stdout.readline() == "stop\n"
+        gateway.stop()
+        assert browser.stdout.readline() == "start\n"
+        gateway.start()
+        assert browser.wait(timeout=120) == 0
+
+
+def test_the_page_can_be_off(begin_page):
+    _, admin, _ = begin_page(tokens=False, gateway={"admin_page": False})
+    wait_until(admin.is_ready, what="readiness")
+    for path in ("/", "/page.js", "/page.css", "/api/sign-in"):
+        assert admin.get(path).status == 404

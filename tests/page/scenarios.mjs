@@ -1,0 +1,185 @@
+// What a person does in the page, a scenario each: `node scenarios.mjs NAME`, its facts as JSON on
+// standard input. A failure is its exit code and standard error.
+import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
+
+import { signIn, violations, visit, withPage } from "./browser.mjs";
+
+const scenarios = {
+  /** Every view in both themes and on a small screen: axe finds nothing, nothing is cut off. */
+  async every_view(facts) {
+    const dark = { colorScheme: "dark" };
+    const small = { viewport: { width: 360, height: 740 } };
+    const wide = { viewport: { width: 3840, height: 2160 } };
+    for (const [name, options] of Object.entries({ light: {}, dark, small, wide })) {
+      await withPage({ url: facts.url, options }, async (page) => {
+        const look = async (view) => {
+          assert.deepEqual(await violations(page), [], `${view}, ${name}`);
+          const [inner, whole] = await page.evaluate(() => [innerWidth,
+            document.documentElement.scrollWidth]);
+          assert.ok(whole <= inner, `${view}, ${name}: ${whole} wide, of ${inner}`);
+          if (facts.folder) {
+            await page.screenshot({ path: `${facts.folder}/${view}-${name}.png`, fullPage: true });
+          }
+        };
+        await look("sign-in");
+        await signIn(page, facts.operator);
+        await page.getByText("All is well.").waitFor();
+        await look("overview");
+        await visit(page, "Needs attention");
+        await page.getByRole("link", { name: facts.unknown[0] }).waitFor();
+        await look("attention");
+        await page.getByRole("checkbox").first().check();
+        await page.getByRole("button", { name: "It did not take effect (1)" }).click();
+        await look("act");
+        await page.getByRole("button", { name: "Close" }).click();
+        await visit(page, "Search");
+        await page.getByRole("link", { name: facts.completed }).waitFor();
+        await look("search");
+        await visit(page, "Routes");
+        await page.getByRole("table").waitFor();
+        await look("routes");
+        await visit(page, "Search");
+        await page.getByRole("link", { name: facts.completed }).click();
+        await page.getByRole("button", { name: "Show" }).click();
+        await page.getByText("Content-Type").waitFor();
+        await look("record");
+      });
+    }
+  },
+
+  /** A viewer reads everything and is offered no act; signing out ends what the cookie opened. */
+  async viewer(facts) {
+    await withPage(facts, async (page) => {
+      await page.getByLabel("Token").fill("a-token-of-nobody");
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("alert").getByText("The token is not known.").waitFor();
+      await signIn(page, facts.viewer);
+      const [cookie] = await page.context().cookies();
+      assert.ok(cookie.httpOnly && cookie.sameSite === "Strict", JSON.stringify(cookie));
+      assert.ok(!cookie.value.includes(facts.viewer));
+      await visit(page, "Needs attention");
+      await page.getByRole("link", { name: facts.unknown[0] }).click();
+      await page.getByRole("heading", { name: facts.unknown[0] }).waitFor();
+      assert.equal(await page.getByRole("button", { name: "It took effect" }).count(), 0);
+      const refused = await page.evaluate(async (record) => (await fetch(
+        `/api/records/${record}/release`, { method: "POST", body: '{"reason":"x"}',
+          headers: { "Content-Type": "application/json" } })).status, facts.records[0]);
+      assert.equal(refused, 403);
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByLabel("Token").waitFor();
+      await page.context().addCookies([cookie]); // a copy that somebody kept
+      await page.reload();
+      await page.getByLabel("Token").waitFor();
+    });
+  },
+
+  /** Completes one, releases one, deletes one, each after a dry run that changes nothing. */
+  async acts(facts) {
+    await withPage(facts, async (page) => {
+      await signIn(page, facts.operator);
+      for (const [i, [kind, done]] of [["It took effect", "Complete"],
+        ["It did not take effect", "Release"], ["Forget it", "Delete"]].entries()) {
+        await visit(page, "Needs attention");
+        await page.getByRole("link", { name: facts.unknown[i] }).click();
+        await page.getByRole("button", { name: kind }).click();
+        const dialog = page.getByRole("dialog");
+        await dialog.getByLabel("Reason").fill("by the list of the bank");
+        if (done === "Complete") {
+          await dialog.getByLabel("Status").fill("201");
+          await dialog.getByLabel("Body").fill('{"id":17}');
+        }
+        await dialog.getByRole("button", { name: "Try without a change" }).click();
+        await dialog.getByText("Nothing was changed.").waitFor();
+        await dialog.getByRole("button", { name: done }).click();
+        await dialog.getByText("What became of them:").waitFor();
+        await dialog.getByText("done").waitFor();
+        await dialog.getByRole("button", { name: "Close" }).click();
+      }
+    });
+  },
+
+  /** All of a cause at once, by the keyboard alone. */
+  async many_by_keyboard(facts) {
+    await withPage(facts, async (page) => {
+      const press = async (role, name) => {
+        const wanted = page.getByRole(role, { name }).first();
+        await wanted.waitFor();
+        for (let i = 0; i < 60; i += 1) {
+          if (await wanted.evaluate((node) => node === document.activeElement)) {
+            return page.keyboard.press("Enter");
+          }
+          await page.keyboard.press("Tab");
+        }
+        throw new Error(`the keyboard does not reach ${role} ${name}`);
+      };
+      await page.keyboard.press("Tab");
+      await page.keyboard.type(facts.operator);
+      await page.keyboard.press("Enter");
+      await press("link", "Needs attention");
+      await press("button", "Choose all of these");
+      await page.keyboard.press("Shift+Tab");
+      const count = facts.unknown.length;
+      await page.getByRole("button", { name: `It took effect (${count})` }).focus();
+      await page.keyboard.press("Enter");
+      await page.keyboard.type("seen in the bank's list");
+      await press("button", "Complete");
+      await page.getByText("What became of them:").waitFor();
+      assert.equal(await page.getByText("done").count(), count);
+      await press("button", "Close");
+      await page.getByText("Nothing needs you.").waitFor();
+    });
+  },
+
+  /** Keys that are markup, long, or turn the direction are shown as what they are. */
+  async hostile(facts) {
+    await withPage(facts, async (page) => {
+      await signIn(page, facts.operator);
+      await visit(page, "Search");
+      for (const key of facts.keys) {
+        await page.getByLabel("Key", { exact: true }).fill(key);
+        const link = page.getByRole("table").getByRole("link");
+        await link.first().waitFor();
+        await assert.doesNotReject(page.waitForFunction((wanted) => {
+          const links = document.querySelectorAll("table a");
+          return links.length === 1 && links[0].textContent === wanted;
+        }, key));
+        await link.click();
+        await page.getByRole("heading", { level: 2 }).waitFor();
+        assert.equal(await page.getByRole("heading", { level: 2 }).textContent(), key);
+        const [inner, whole] = await page.evaluate(() => [innerWidth,
+          document.documentElement.scrollWidth]);
+        assert.ok(whole <= inner, `${key.slice(0, 20)}: ${whole} wide, of ${inner}`);
+        await visit(page, "Search");
+      }
+      assert.equal(await page.evaluate(() => globalThis.owned), undefined);
+    });
+  },
+
+  /** Without tokens there is nothing to sign in to; German is one choice away. */
+  async without_tokens(facts) {
+    await withPage(facts, async (page) => {
+      await page.getByText("All is well.").waitFor();
+      assert.equal(await page.getByRole("button", { name: "Sign out" }).count(), 0);
+      await page.getByLabel("Language").selectOption("de");
+      await page.getByText("Alles in Ordnung.").waitFor();
+      await page.reload();
+      await page.getByText("Alles in Ordnung.").waitFor();
+      assert.equal(await page.evaluate(() => document.documentElement.lang), "de");
+    });
+  },
+
+  /** A gateway that is gone is said; a gateway that is back is seen without a reload. */
+  async gateway_gone(facts) {
+    await withPage({ ...facts, gone: true }, async (page) => {
+      await page.getByText("All is well.").waitFor();
+      process.stdout.write("stop\n");
+      await page.getByText("The gateway is out of reach").waitFor();
+      process.stdout.write("start\n");
+      await page.getByText("The gateway is out of reach").waitFor({ state: "detached" });
+    });
+  },
+};
+
+const facts = JSON.parse(await text(process.stdin));
+await scenarios[process.argv[2]](facts);

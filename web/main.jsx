@@ -1,0 +1,111 @@
+// The page: who looks, which view, and what stands around every view.
+import { Component, h, render } from "preact";
+
+import { call, Refused } from "./shared/api.js";
+import { language, setLanguage, text } from "./shared/texts.js";
+import { Attention } from "./attention/attention.jsx";
+import { Overview } from "./overview/overview.jsx";
+import { RecordView } from "./record/record.jsx";
+import { Routes } from "./routes/routes.jsx";
+import { Search } from "./search/search.jsx";
+import { SignIn } from "./sign_in/sign_in.jsx";
+import "./page.css";
+
+const VIEWS = [
+  { name: "overview", view: Overview },
+  { name: "attention", view: Attention },
+  { name: "search", view: Search },
+  { name: "routes", view: Routes },
+];
+
+/** What stands behind the "#/" of the address: a view's name, and its argument. */
+function place() {
+  const [name, argument] = location.hash.replace(/^#\/?/, "").split("/", 2);
+  return { name: name || "overview", argument: argument && decodeURIComponent(argument) };
+}
+
+class Page extends Component {
+  constructor() {
+    super();
+    this.state = { ...place(), me: undefined, failure: null };
+    this.go = () => this.setState(place(), () => this.heading?.focus());
+    this.signedOut = () => this.setState({ me: null });
+  }
+
+  componentDidMount() {
+    addEventListener("hashchange", this.go);
+    this.lookWhoIAm();
+  }
+
+  async lookWhoIAm() {
+    try {
+      this.setState({ me: await call("GET", "/api/sign-in"), failure: null });
+    } catch (failure) {
+      if (failure instanceof Refused && failure.status === 401) this.signedOut();
+      else this.setState({ me: null, failure: failure.message });
+    }
+  }
+
+  async signOut() {
+    await call("DELETE", "/api/sign-in", {});
+    this.signedOut();
+  }
+
+  changeLanguage(chosen) {
+    setLanguage(chosen);
+    this.setState({});
+  }
+
+  render(_, { me, name, argument, failure }) {
+    document.title = `${text(name)} · Onceguard`;
+    if (me === undefined) return <p class="waiting">{text("loading")}</p>;
+    if (me === null) {
+      return <SignIn failure={failure} done={() => this.lookWhoIAm()} />;
+    }
+    const found = VIEWS.find((one) => one.name === name);
+    const View = name === "record" ? RecordView : found?.view;
+    return (
+      <div class="page">
+        <a class="skip" href="#content" onClick={(event) => this.skip(event)}>
+          {text("skip")}
+        </a>
+        <header>
+          <a class="brand" href="#/">Onceguard</a>
+          <nav aria-label={text("views")}>
+            {VIEWS.map((one) => (
+              <a key={one.name} href={`#/${one.name}`}
+                 aria-current={one.name === name ? "page" : undefined}>
+                {text(one.name)}
+              </a>
+            ))}
+          </nav>
+          <div class="who">
+            <select aria-label={text("language")} value={language()}
+                    onChange={(event) => this.changeLanguage(event.target.value)}>
+              <option value="en">English</option>
+              <option value="de">Deutsch</option>
+            </select>
+            <span>{me.name} ({text(me.role)})</span>
+            {me.signed_in && (
+              <button type="button" onClick={() => this.signOut()}>{text("sign_out")}</button>
+            )}
+          </div>
+        </header>
+        <main id="content" tabIndex={-1} ref={(main) => { this.main = main; }}>
+          <h1 tabIndex={-1} ref={(heading) => { this.heading = heading; }}>{text(name)}</h1>
+          {View
+            ? <View key={`${name}/${argument}/${language()}`} argument={argument}
+                    acts={me.role === "operator"} signedOut={this.signedOut} />
+            : <p>{text("no_such_view")}</p>}
+        </main>
+      </div>
+    );
+  }
+
+  skip(event) {
+    event.preventDefault();
+    this.main.focus();
+  }
+}
+
+render(<Page />, document.body);

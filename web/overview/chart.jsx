@@ -1,0 +1,48 @@
+// A chart of the last hour: areas one on the other, or lines.
+import { h } from "preact";
+
+const WIDTH = 360; // one for each sample of an hour
+const HEIGHT = 80;
+
+/**
+ * @param {{title: string, series: {name: string, kind: string, values: number[]}[],
+ *          stacked: boolean, form: (value: number) => string}} props
+ */
+export function Chart({ title, series, stacked, form }) {
+  const count = series[0]?.values.length ?? 0;
+  const sums = new Array(count).fill(0);
+  const drawn = series.map(({ kind, values }) => {
+    const low = stacked ? [...sums] : null;
+    const high = values.map((value, i) => (stacked ? (sums[i] += value) : value));
+    return { kind, low, high };
+  });
+  const top = Math.max(1e-9, ...drawn.flatMap(({ high }) => high));
+  const x = (i) => WIDTH - count + i;
+  const y = (value) => (HEIGHT - (value / top) * (HEIGHT - 4)).toFixed(1);
+  // Steps: a single sample is seen, too.
+  const line = (values) => values.flatMap((value, i) =>
+    [`${x(i)},${y(value)}`, `${x(i) + 1},${y(value)}`]);
+  return (
+    <figure class="chart">
+      <figcaption>
+        {title}
+        <ul>
+          {series.map(({ name, kind, values }) => (
+            <li key={name}>
+              <span class={`mark ${kind}`} aria-hidden="true" />
+              {name}: <b>{form(values[count - 1] ?? 0)}</b>
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
+           aria-label={`${title}: ${series.map((one) =>
+             `${one.name} ${form(one.values[count - 1] ?? 0)}`).join(", ")}`}>
+        {drawn.map(({ kind, low, high }) => (low
+          ? <polygon key={kind} class={kind} points={
+              [...line(high), ...line(low).reverse()].join(" ")} />
+          : <polyline key={kind} class={kind} points={line(high).join(" ")} />))}
+      </svg>
+    </figure>
+  );
+}

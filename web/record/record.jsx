@@ -1,0 +1,136 @@
+// One key: its life, its answer, and what can be done.
+import { h } from "preact";
+
+import { call } from "../shared/api.js";
+import { bytes, quoted, span } from "../shared/forms.js";
+import { State, Time } from "../shared/parts.jsx";
+import { Reading } from "../shared/reading.jsx";
+import { text } from "../shared/texts.js";
+import { Act } from "./act.jsx";
+
+export class RecordView extends Reading {
+  interval = 3000;
+
+  state = { ...this.state, act: null, answer: null };
+
+  load() {
+    return call("GET", `/api/records/${encodeURIComponent(this.props.argument)}?body=no`,
+      undefined, this.calls.signal);
+  }
+
+  async showAnswer() {
+    try {
+      const answer = await call("GET",
+        `/api/records/${encodeURIComponent(this.props.argument)}?body=yes`);
+      this.setState({ answer });
+    } catch (failure) {
+      this.setState({ failure });
+    }
+  }
+
+  done = () => {
+    this.setState({ act: null, answer: null });
+    this.read();
+  };
+
+  render({ acts }, { value, act, answer }) {
+    if (!value) return this.notice();
+    return (
+      <article>
+        {this.notice()}
+        <h2 class="key"><bdi>{value.key ?? text("unreadable_key")}</bdi></h2>
+        <p><State record={value} /></p>
+        {value.state === "unreadable" ? <p>{value.why}</p> : <Facts record={value} />}
+        {acts && (
+          <p class="acts">
+            {["complete", "release", "delete"].map((kind) => (
+              <button key={kind} type="button" class={kind}
+                      onClick={() => this.setState({ act: kind })}>
+                {text(`act_${kind}`)}
+              </button>
+            ))}
+          </p>
+        )}
+        {act && <Act kind={act} records={[value]} close={() => this.setState({ act: null })}
+                     done={this.done} signedOut={this.props.signedOut} />}
+        {value.timeline && <Timeline events={value.timeline} />}
+        {value.state === "completed" && value.status !== undefined && (
+          <section>
+            <h3>{text("answer")}</h3>
+            <p>{text("status")} {value.status}, {bytes(value.body_size)}</p>
+            {answer
+              ? <Answer answer={answer} />
+              : <button type="button" onClick={() => this.showAnswer()}>{text("show")}</button>}
+          </section>
+        )}
+        <Commands record={value} />
+      </article>
+    );
+  }
+}
+
+function Facts({ record }) {
+  const facts = [
+    ["route", `${record.method} ${record.route}`],
+    ["path", record.path],
+    ["scope", record.scope],
+    ["scope_kind", record.scope_kind],
+    ["fingerprint", `${record.fingerprint_method} ${record.fingerprint}`],
+    ["attempt", record.attempt],
+    ["fencing_token", record.token],
+    ["incident", record.incident],
+    ["lease_left", record.lease_left_ms > 0 && span(record.lease_left_ms)],
+    ["kept_for", record.retention_left_ms > 0 && span(record.retention_left_ms)],
+    ["settled_by", (record.by_operator && text("operator"))
+      || (record.by_application && text("application"))],
+    ["maybe_repeated", record.maybe_repeated && text("yes")],
+  ];
+  return (
+    <dl class="facts">
+      {facts.filter(([, value]) => value).map(([name, value]) => (
+        <div key={name}><dt>{text(name)}</dt><dd><bdi>{value}</bdi></dd></div>
+      ))}
+    </dl>
+  );
+}
+
+function Timeline({ events }) {
+  return (
+    <section>
+      <h3>{text("timeline")}</h3>
+      <ol class="timeline">
+        {events.map(({ at, event }) => (
+          <li key={event} class={new Date(at) > new Date() ? "ahead" : ""}>
+            <Time at={at} /> {text(`event_${event}`)}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Answer({ answer }) {
+  return (
+    <div>
+      <dl class="facts">
+        {answer.headers?.map(([name, value], i) => (
+          <div key={i}><dt>{name}</dt><dd><bdi>{value}</bdi></dd></div>
+        ))}
+      </dl>
+      <pre tabIndex={0}><bdi>{answer.body ?? answer.body_base64 ?? ""}</bdi></pre>
+    </div>
+  );
+}
+
+function Commands({ record }) {
+  const commands = [
+    `onceguard keys show ${quoted(record.record)} --admin ${quoted(location.host)}`,
+    `curl ${quoted(`${location.origin}/api/records/${record.record}`)}`,
+  ];
+  return (
+    <section>
+      <h3>{text("commands")}</h3>
+      {commands.map((one) => <pre key={one} tabIndex={0}>{one}</pre>)}
+    </section>
+  );
+}

@@ -1,0 +1,58 @@
+// What the requests of each route got since the start.
+import { h } from "preact";
+
+import { call } from "../shared/api.js";
+import { duration, number } from "../shared/forms.js";
+import { Reading } from "../shared/reading.jsx";
+import { text } from "../shared/texts.js";
+
+const REFUSALS = ["busy", "mismatch", "backoff", "unknown", "not_kept", "refused", "store_failed"];
+
+export class Routes extends Reading {
+  interval = 2000;
+
+  load() {
+    return call("GET", "/api/overview?after=18446744073709551615", undefined, this.calls.signal);
+  }
+
+  render(_, { value }) {
+    if (!value) return this.notice();
+    const sum = (outcomes, names) => names.reduce((all, one) => all + (outcomes[one] ?? 0), 0);
+    return (
+      <div>
+        {this.notice()}
+        <div class="scroll" tabIndex={0} role="region" aria-label={text("routes")}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{text("route")}</th>
+                {["ran", "replayed", "refusals", "unguarded", "time_request"].map((name) => (
+                  <th key={name} scope="col">{text(name === "ran" || name === "replayed"
+                    || name === "unguarded" ? `outcome_${name}` : name)}</th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {value.routes.map(({ route, outcomes, times_us: times }) => (
+                <tr key={route}>
+                  <th scope="row"><bdi>{route}</bdi></th>
+                  <td class="number">{number(outcomes.ran ?? 0)}</td>
+                  <td class="number">{number(sum(outcomes, ["replayed", "waited"]))}</td>
+                  <td class="number" title={REFUSALS.filter((one) => outcomes[one])
+                    .map((one) => `${text(`outcome_${one}`)}: ${outcomes[one]}`).join("\n")}>
+                    {number(sum(outcomes, REFUSALS))}
+                  </td>
+                  <td class="number">{number(outcomes.unguarded ?? 0)}</td>
+                  <td class="number">
+                    {times.request ? `${duration(times.request[0])} / ${duration(times.request[1])}`
+                      : ""}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </div>
+    );
+  }
+}

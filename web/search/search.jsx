@@ -1,0 +1,89 @@
+// Records by what is known of them.
+import { h } from "preact";
+
+import { call, query } from "../shared/api.js";
+import { RecordTable } from "../shared/parts.jsx";
+import { Reading } from "../shared/reading.jsx";
+import { text } from "../shared/texts.js";
+
+const STATES = ["started", "in_progress", "probing", "completed", "failed", "released", "unknown"];
+const FIELDS = ["key", "text", "scope", "route", "method", "older", "younger"];
+const PAUSE = 250; // ms after the last key that was pressed
+
+export class Search extends Reading {
+  filter = { state: "" };
+
+  cursor = "";
+
+  before = [];
+
+  async load() {
+    const page = await call("GET", `/api/records?${query({ ...this.filter, cursor: this.cursor })}`,
+      undefined, this.calls.signal);
+    return { records: page.records, cursor: page.cursor };
+  }
+
+  componentWillUnmount() {
+    super.componentWillUnmount();
+    clearTimeout(this.typing);
+  }
+
+  change(name, value) {
+    this.filter = { ...this.filter, [name]: value.trim() };
+    this.cursor = "";
+    this.before = [];
+    clearTimeout(this.typing);
+    this.typing = setTimeout(this.refresh, PAUSE);
+  }
+
+  turn(cursor, before) {
+    this.cursor = cursor;
+    this.before = before;
+    this.read();
+  }
+
+  render(_, { value }) {
+    return (
+      <div>
+        <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}>
+          {FIELDS.map((name) => (
+            <label key={name}>
+              {text(`filter_${name}`)}
+              <input type={name === "key" ? "search" : "text"} name={name} autocomplete="off"
+                     spellcheck={false} placeholder={text(`example_${name}`)}
+                     onInput={(event) => this.change(name, event.target.value)} />
+            </label>
+          ))}
+          <label>
+            {text("state")}
+            <select name="state" onChange={(event) => this.change("state", event.target.value)}>
+              <option value="">{text("any")}</option>
+              {STATES.map((state) => (
+                <option key={state} value={state}>{text(`state_${state}`)}</option>
+              ))}
+            </select>
+          </label>
+        </form>
+        {this.notice()}
+        {value && (
+          <div>
+            <p role="status">
+              {value.records.length ? text("found", value.records.length) : text("found_none")}
+            </p>
+            <RecordTable records={value.records} />
+            <p class="pages">
+              <button type="button" disabled={!this.before.length}
+                      onClick={() => this.turn(this.before.at(-1), this.before.slice(0, -1))}>
+                {text("back")}
+              </button>
+              <button type="button" disabled={!value.cursor}
+                      onClick={() => this.turn(value.cursor, [...this.before, this.cursor])}>
+                {text("further")}
+              </button>
+            </p>
+          </div>
+        )}
+      </div>
+    );
+  }
+}

@@ -1,0 +1,39 @@
+// Numbers and times as people read them.
+import { locale } from "./texts.js";
+
+/** @param {number} value */
+export function number(value) {
+  return new Intl.NumberFormat(locale(), { maximumFractionDigits: 1 }).format(value);
+}
+
+/** @param {number} us microseconds */
+export function duration(us) {
+  if (us < 1000) return `${number(us)} µs`;
+  if (us < 1e6) return `${number(us / 1000)} ms`;
+  return span(us / 1000);
+}
+
+/** @param {number} ms milliseconds, in its two largest units */
+export function span(ms) {
+  const parts = [];
+  let rest = Math.max(0, Math.floor(ms / 1000));
+  for (const [unit, seconds] of [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]]) {
+    const count = Math.floor(rest / seconds);
+    rest -= count * seconds;
+    if (count) parts.push(`${count} ${unit}`);
+  }
+  return parts.slice(0, 2).join(" ") || "0 s";
+}
+
+/** @param {number} size bytes */
+export function bytes(size) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let power = 0;
+  for (; size >= 1024 && power < units.length - 1; power += 1) size /= 1024;
+  return `${number(size)} ${units[power]}`;
+}
+
+/** For a POSIX shell. */
+export function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

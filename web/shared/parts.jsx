@@ -1,0 +1,71 @@
+// Small parts that every view uses.
+import { h } from "preact";
+
+import { span } from "./forms.js";
+import { locale, text } from "./texts.js";
+
+/** A moment in the reader's zone, in UTC on hover. */
+export function Time({ at, ago }) {
+  const moment = new Date(at);
+  const local = moment.toLocaleString(locale(), { dateStyle: "medium", timeStyle: "medium" });
+  return (
+    <time dateTime={at} title={`${moment.toISOString()} (UTC)`}>
+      {ago ? text("ago", span(Date.now() - moment.getTime())) : local}
+    </time>
+  );
+}
+
+export function State({ record }) {
+  return (
+    <span class={`state ${record.state}`}>
+      {text(`state_${record.state}`)}
+      {record.state === "unknown" && record.why && `: ${text(`why_${record.why}`)}`}
+    </span>
+  );
+}
+
+/** A key as it is: direction and line breaks of its own stay within it. */
+export function Key({ record }) {
+  return (
+    <a class="key" href={`#/record/${record.record}`}>
+      <bdi>{record.key ?? `(${text("unreadable_key")})`}</bdi>
+    </a>
+  );
+}
+
+export function RecordTable({ records, chosen, choose }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={text("records")}>
+      <table>
+        <thead>
+          <tr>
+            {choose && <th scope="col"><span class="hidden">{text("choose")}</span></th>}
+            <th scope="col">{text("key")}</th>
+            <th scope="col">{text("state")}</th>
+            <th scope="col">{text("route")}</th>
+            <th scope="col">{text("claimed")}</th>
+            <th scope="col">{text("attempt")}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {records.map((record) => (
+            <tr key={record.record}>
+              {choose && (
+                <td>
+                  <input type="checkbox" aria-label={`${text("choose")} ${record.key}`}
+                         checked={chosen.has(record.record)}
+                         onChange={() => choose(record.record)} />
+                </td>
+              )}
+              <td><Key record={record} /></td>
+              <td><State record={record} /></td>
+              <td><bdi>{record.method} {record.route}</bdi></td>
+              <td>{record.claimed_at && <Time at={record.claimed_at} ago />}</td>
+              <td class="number">{record.attempt}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

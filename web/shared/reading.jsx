@@ -1,0 +1,63 @@
+// A view that reads from the API when it appears, and again and again while it is looked at.
+import { Component, h } from "preact";
+
+import { Refused } from "./api.js";
+import { text } from "./texts.js";
+
+export class Reading extends Component {
+  /** Milliseconds between two reads; 0: one read. */
+  interval = 0;
+
+  constructor(props) {
+    super(props);
+    this.state = { value: null, failure: null };
+    this.calls = new AbortController();
+    this.refresh = () => this.read();
+  }
+
+  /** What the view shows; subclasses say how it is read. */
+  async load() {
+    throw new Error("load() is the view's");
+  }
+
+  componentDidMount() {
+    this.read();
+  }
+
+  componentWillUnmount() {
+    this.calls.abort();
+    clearTimeout(this.timer);
+  }
+
+  async read() {
+    clearTimeout(this.timer);
+    try {
+      const value = await this.load();
+      if (!this.calls.signal.aborted) this.setState({ value, failure: null });
+    } catch (failure) {
+      if (failure.name === "AbortError" || this.calls.signal.aborted) return;
+      if (!(failure instanceof Refused)) throw failure;
+      if (failure.status === 401) {
+        this.props.signedOut();
+        return;
+      }
+      this.setState({ failure });
+    }
+    if (this.interval && !this.calls.signal.aborted) {
+      this.timer = setTimeout(this.refresh, document.hidden ? 10 * this.interval : this.interval);
+    }
+  }
+
+  /** What failed, or that nothing was read yet. */
+  notice() {
+    const { value, failure } = this.state;
+    if (failure) {
+      return (
+        <p class="failure" role="alert">
+          {failure.status === 0 ? text("out_of_reach") : failure.message}
+        </p>
+      );
+    }
+    return value === null ? <p class="waiting">{text("loading")}</p> : null;
+  }
+}
