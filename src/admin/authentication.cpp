@@ -122,8 +122,12 @@ response authentication::sign_in(const request& wanted) {
   if (known->find(authorization).granted == access::open) {
     return refusal(401, "The token is not known.");
   }
-  if (!wanted.sign_in.empty()) sign_ins_.end(wanted.sign_in);
   return cookie(cookie_name(), sign_ins_.begin(std::move(authorization), base::boot_now()), "");
+}
+
+response authentication::sign_out(const request& wanted) {
+  sign_ins_.end(wanted.sign_in);
+  return cookie(cookie_name(), "", "; Max-Age=0");
 }
 
 resources authentication::sign_in_resources(std::function<std::uint16_t()> port) {
@@ -141,8 +145,7 @@ resources authentication::sign_in_resources(std::function<std::uint16_t()> port)
                  }});
   out.push_back({"DELETE", path_of_sign_in, access::open,
                  [this](const request& wanted) -> boost::asio::awaitable<response> {
-                   sign_ins_.end(wanted.sign_in);
-                   co_return cookie(cookie_name(), "", "; Max-Age=0");
+                   co_return sign_out(wanted);
                  }});
   return out;
 }

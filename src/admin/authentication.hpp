@@ -45,6 +45,7 @@ class authentication {
   [[nodiscard]] std::optional<response> check_token(const token_list& known,
                                                     const http1::head& head, request& request);
   [[nodiscard]] response sign_in(const request& wanted);
+  [[nodiscard]] response sign_out(const request& wanted);
   [[nodiscard]] std::string cookie_name() const;
 
   const admin_params& params_;

@@ -65,7 +65,7 @@ ordered_json readiness(const metric_sources& sources) {
 }
 
 ordered_json records_of(const record_counter& counter) {
-  ordered_json out;
+  auto out = ordered_json::object();
   if (const auto oldest = counter.oldest_unknown_wall(); oldest && *oldest != 0) {
     out["oldest_unknown_at"] = time_text(*oldest);
   }

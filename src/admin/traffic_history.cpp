@@ -10,8 +10,9 @@ namespace onceguard::admin {
 namespace {
 
 template <std::size_t Size>
-void subtract(std::array<std::uint64_t, Size>& from, const std::array<std::uint64_t, Size>& what) {
-  for (std::size_t i = 0; i < Size; ++i) from[i] -= what[i];
+void subtract(std::array<std::uint64_t, Size>& counts,
+              const std::array<std::uint64_t, Size>& earlier) {
+  for (std::size_t i = 0; i < Size; ++i) counts[i] -= earlier[i];
 }
 
 }  // namespace

@@ -51,6 +51,12 @@ def test_the_server_serves_the_document_of_the_repository(records):
     assert admin.get("/api/openapi.json").json() == DOCUMENT
 
 
+def test_the_overview_of_a_process_that_has_counted_nothing(begin_admin):
+    _, admin = begin_admin(metrics_records_interval="")
+    answer = documented("/api/overview", "get", admin.get("/api/overview"))
+    assert answer.json()["records"] == {} and answer.json()["totals"] == {}
+
+
 @pytest.mark.parametrize("path, method", OPERATIONS)
 def test_an_operation_answers_as_the_document_says(records, path, method):
     _, admin, found = records

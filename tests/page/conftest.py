@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).parent
 
 @pytest.fixture
 def begin_page(start_gateway, own_upstream, tmp_path):
-    """Starts a gateway with the page; what a scenario is given. Without `tokens` nobody needs one."""
+    """Starts a gateway with the page; what a scenario is given. `tokens`: somebody signs in."""
     listeners = []
 
     def start(tokens=True, **config):
