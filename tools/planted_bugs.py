@@ -111,9 +111,14 @@ def is_declared(before, was):
 @functools.cache
 def problem_of(suite):
     """Why there can be no such suite, or None."""
-    name = suite.split(":")[0]
+    name, _, test = suite.partition(":")
     if name.endswith(".py"):
-        return None if (ROOT / "tests" / name).is_file() else f"no file tests/{name}"
+        file = ROOT / "tests" / name
+        if not file.is_file():
+            return f"no file tests/{name}"
+        test = re.sub(r"\[.*|:", "", test)
+        known = not test or f"def {test}(" in file.read_text(encoding="utf-8")
+        return None if known else f"no test {test} in tests/{name}"
     return None if name in programs() else f"no program {name}"
 
 
