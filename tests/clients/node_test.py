@@ -102,6 +102,15 @@ def test_the_service_is_killed_amid_the_work(framework, start_serve, start_servi
     assert serve.state(key) == "unknown" and service.effects()[key] == 1
 
 
+def test_an_effect_behind_one_that_a_kill_cut_off_is_counted(start_serve, start_service, key,
+                                                             tmp_path):
+    service = start_service(example("http", tmp_path), start_serve())
+    service.kill()
+    service.effects_path.write_text("key-of-one-that-was-killed-ami")
+    service.start()
+    assert service.post(key).status == 201 and service.effects()[key] == 1
+
+
 # ---- answers
 @frameworks
 def test_an_answer_over_the_limit_is_sent_and_not_kept(framework, start_serve, start_service, key,

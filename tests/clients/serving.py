@@ -156,6 +156,7 @@ class Service(Program):
             "EFFECTS": str(self.effects_path), **(environment or {})}
 
     def start(self):
+        self._end_torn_line()
         self.launch(self.command, self.environment)
         self.wait_listening(socket.AF_INET, self.address)
         wait_until(lambda: ask(self.address, "GET", self.path).status == 200, 30, self.name)
@@ -164,6 +165,13 @@ class Service(Program):
     def close(self):
         super().close()
         self.port.close()
+
+    def _end_torn_line(self):
+        # A write that SIGKILL meets at the end of a page is cut there, and the next process would
+        # go on in that line: its own effect would not be found.
+        if self.effects_path.exists() and not self.effects_path.read_bytes().endswith(b"\n"):
+            with open(self.effects_path, "ab") as effects:
+                effects.write(b"\n")
 
     # ---- asking it
     def fields(self, key, counter=None, work=None, more=()):
