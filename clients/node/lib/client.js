@@ -2,7 +2,7 @@
 const { randomUUID } = require('node:crypto');
 const adapters = require('./adapters.js');
 const { Refused, ending } = require('./errors.js');
-const { Service } = require('./line.js');
+const { Service } = require('./service.js');
 const { Operation, isAway, persistently } = require('./operation.js');
 
 const POLICY_WAIT = 10_000; // what `wait` of a policy is unless it is set
@@ -18,25 +18,27 @@ class Client {
 
   /** Asks whether an operation may run: the service's answer, with an Operation where it may. */
   async claim(message, body, wait = this.wait) {
-    const asked = { service: this.service, ...message, wait_ms: wait };
-    asked.claim = randomUUID().replaceAll('-', '');
-    const line = this.#service.take();
+    // Nobody waits for the twin of another one: that is asked for alone.
+    const first = await this.#claim({ ...message, wait_ms: 0 }, body, 0);
+    const found = first.verdict !== 'busy' || wait === 0;
+    return found ? first : this.#claim({ ...message, wait_ms: wait }, body, wait ?? POLICY_WAIT);
+  }
+
+  async #claim(message, body, wait) {
+    const claim = randomUUID().replaceAll('-', '');
+    const asked = { service: this.service, ...message, claim };
     const began = performance.now();
     let doubt = false;
     const again = (error) => {
       doubt ||= error.sent === true;
       return doubt && isAway(error) && performance.now() < began + this.timeout;
     };
-    let answer = {};
-    try {
-      const call = (left) => this.#service.call(line, '/v1/operations', asked, body, left);
-      const until = began + this.timeout + (wait ?? POLICY_WAIT);
-      answer = await persistently(call, until, again);
-      return answer;
-    } finally {
-      if (answer.operation === undefined) this.#service.give(line);
-      else answer.operation = new Operation(this.#service, line, { ...answer });
-    }
+    const call = (limit) => this.#service.call('claim', undefined, asked, {
+      of: asked.request, body, limit, alone: wait > 0,
+    });
+    const [answer, line] = await persistently(call, began + this.timeout + wait, again);
+    if (answer.operation) answer.operation = new Operation(this.#service, line, { ...answer });
+    return answer;
   }
 
   /** Runs work once for its key. A repeat gets what the first call returned. */

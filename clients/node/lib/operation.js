@@ -4,6 +4,7 @@ const { Refused, ending } = require('./errors.js');
 
 const SETTLE_AGAIN = 10_000;
 const SETTLE_LIMIT = 15_000;
+const REFUSED = new Set([400, 413]); // the service can't take what is said
 
 /** The service is not there, or has no room. */
 const isAway = (error) => error instanceof Refused && error.status === 503;
@@ -20,13 +21,12 @@ async function persistently(call, until, again = isAway) {
   }
 }
 
-/** What was claimed, until it is settled; it holds the connection of its lease. */
+/** What was claimed, until it is settled; its lease hangs on a connection. */
 class Operation {
   guarded = true;
   #service;
   #claimed;
-  #line;
-  #socket;
+  #line = null;
   #threw;
   #lost;
   #settled = false;
@@ -37,8 +37,7 @@ class Operation {
     this.lease = claimed.lease;
     this.token = claimed.token;
     this.attempt = claimed.attempt;
-    if (claimed.lease_ms === undefined) service.give(line); // it is only observed
-    else this.#watch(line);
+    if (claimed.lease_ms !== undefined) this.#watch(line); // else it is only observed
   }
 
   /** Bytes of an answer that can be kept. */
@@ -62,46 +61,44 @@ class Operation {
     // Frameworks have errors that are answers: a 404 that is thrown. A 500 is none.
     const isAnswer = !this.#threw || (this.#threw[0] === 'exception' && answer.status !== 500);
     if (!isAnswer) return this.settle(...this.#threw);
-    return this.settle('complete', { answer, streamed: body === undefined || undefined }, body);
+    const members = { answer, streamed: body === undefined || undefined };
+    return this.settle('complete', members, { of: answer, body });
   }
 
   /** Says how it ended. The service's answer; it throws when nobody can be told. */
-  async settle(kind, members = {}, body = undefined) {
+  async settle(kind, members = {}, more = {}) {
     this.#settled = true;
-    this.#socket?.off('close', this.#moves);
-    const line = this.#line ?? this.#service.take();
+    this.#line?.leases.delete(this);
     try {
-      const call = () => this.#call(line, kind, members, body, SETTLE_LIMIT);
-      return await persistently(call, performance.now() + SETTLE_AGAIN);
-    } finally {
-      this.#service.give(line);
+      const call = () => this.#call(kind, members, { ...more, limit: SETTLE_LIMIT });
+      return (await persistently(call, performance.now() + SETTLE_AGAIN))[0];
+    } catch (error) {
+      if (kind === 'abandon' || !REFUSED.has(error.status)) throw error;
+      await this.settle('abandon').catch(() => {}); // nobody is to wait for it
+      return { outcome: 'superseded', kind: 'unknown', detail: error.detail };
     }
   }
 
-  #call(line, kind, members, body, limit) {
-    const path = `/v1/operations/${this.#claimed.operation}/${kind}`;
-    return this.#service.call(line, path, members, body, limit);
+  #call(kind, members, how) {
+    return this.#service.call(kind, this.#claimed.operation, members, how);
   }
 
   #watch(line) {
     this.#line = line;
-    this.#socket = line.socket;
-    if (this.#socket) this.#socket.once('close', this.#moves);
-    else this.#moves();
+    if (line.closed) this.moves();
+    else line.leases.add(this);
   }
 
   /** The connection has ended: the lease is taken along to another one, if that can be. */
-  #moves = async () => {
-    const line = this.#service.take();
+  async moves() {
     const renew = (left) => (
-      this.#settled ? {} : this.#call(line, 'renew', {}, undefined, Math.max(left, 1)));
+      this.#settled ? [{}] : this.#call('renew', {}, { limit: Math.max(left, 1) }));
     const until = performance.now() + this.#claimed.lease_ms;
-    const { outcome } = await persistently(renew, until).catch(() => ({})); // then it is lost
-    const renewed = !this.#settled && outcome === 'renewed';
-    this.#service.give(renewed ? this.#line : line);
-    if (renewed) this.#watch(line);
-    else if (!this.#settled) this.#lose();
-  };
+    const [{ outcome }, line] = await persistently(renew, until).catch(() => [{}]); // it is lost
+    if (this.#settled) return;
+    if (outcome === 'renewed') this.#watch(line);
+    else this.#lose();
+  }
 
   #lose() {
     this.#lost ??= new AbortController();

@@ -119,6 +119,16 @@ test('an answer that nobody could be told of is never sent', async () => {
   assert.equal(JSON.parse(answer.body).type, 'urn:onceguard:problem:store-unreachable');
 });
 
+test('an answer that the service refuses leaves the outcome unknown, at once', async () => {
+  at.service.next('/operations', RUN).next('/abandon', SETTLED);
+  at.service.next('/complete', { status: 400, type: 'x:bad-request', detail: 'answer: status' });
+  const port = await serve((request, response) => response.end('mine'));
+  const answer = await ask(port);
+  assert.deepEqual([answer.status, answer.headers['onceguard-retry']], [409, 'no']);
+  assert.equal(JSON.parse(answer.body).type, 'urn:onceguard:problem:outcome-unknown');
+  assert.equal(at.service.kinds().at(-1), 'abandon');
+});
+
 for (const [name, handle] of [
   [
     'a long one',

@@ -2,7 +2,7 @@
 const assert = require('node:assert/strict');
 const { afterEach, beforeEach, test } = require('node:test');
 const onceguard = require('../index.js');
-const { RUN, SETTLED, Scripted, hangs, lost } = require('./scripted.js');
+const { RUN, SETTLED, Scripted, hangs, lost, reply, until } = require('./scripted.js');
 
 const ORDER = { scope: 'customer-7', key: 'order-17', fingerprint: 'charge 1000 EUR' };
 let service;
@@ -16,6 +16,7 @@ afterEach(async () => {
   client.close();
   await service.stop();
 });
+const connectTo = (options) => onceguard.connect({ url: service.url, ...options });
 
 test('work runs, and its result is stored as JSON', async () => {
   service.next('/operations', RUN).next('/op1/complete', SETTLED);
@@ -78,14 +79,9 @@ test('refusals are errors that say what to do', async () => {
   for (const verdict of ['busy', 'mismatch', 'backoff', 'unknown']) {
     const kind = verdict;
     const reply = { status: 409, headers: [] };
-    service.next('/operations', {
-      verdict,
-      kind,
-      detail: 'x',
-      retryable: true,
-      retry_after_ms: 250,
-      reply,
-    });
+    const refusal = { verdict, kind, detail: 'x', retryable: true, retry_after_ms: 250, reply };
+    service.next('/operations', refusal);
+    if (verdict === 'busy') service.next('/operations', refusal); // once it has waited
     await assert.rejects(
       client.execute(ORDER, () => assert.fail('ran')),
       (error) =>
@@ -257,15 +253,43 @@ test('a settle that the service does not know is no success', async () => {
   );
 });
 
-test('an operation has its connection alone until it is settled', async () => {
+test('operations share connections', async () => {
   service.next('/operations', RUN).next('/operations', { ...RUN, operation: 'op2' });
   service.next('/op2/complete', SETTLED).next('/op1/complete', SETTLED);
   await client.execute(ORDER, async () => {
     await client.execute({ ...ORDER, key: 'other' }, () => 1);
-    await client.claim({ ...ORDER, key: 'third' }).catch(() => {});
   });
   const used = service.calls.map(({ connection }) => connection);
-  assert.deepEqual(used, [0, 1, 1, 1, 0]);
+  assert.deepEqual(used, [0, 0, 0, 0]);
+});
+
+test('a twin is waited for on a connection of its own', async () => {
+  const waits = connectTo({ wait: 70 });
+  let waiting;
+  service.next('/operations', { verdict: 'busy' }).next('/operations', (_, response) => {
+    waiting = response;
+  });
+  const twin = waits.execute(ORDER, () => 'twin');
+  await until(() => waiting);
+  service.next('/operations', RUN).next('/complete', SETTLED);
+  assert.equal(await waits.execute({ ...ORDER, key: 'other' }, () => 'other'), 'other');
+  reply(waiting, { verdict: 'pass' });
+  assert.equal(await twin, 'twin');
+  const [first, second, third] = service.calls;
+  assert.deepEqual([first.message.wait_ms, second.message.wait_ms], [0, 70]);
+  assert.notEqual(first.message.claim, second.message.claim);
+  assert.notEqual(second.connection, third.connection);
+  waits.close();
+});
+
+test('a settle that the service refuses leaves the outcome unknown, at once', async () => {
+  for (const status of [400, 413]) {
+    service.next('/operations', RUN).next('/abandon', SETTLED);
+    service.next('/complete', { status, type: 'x:bad-request', detail: 'answer: no' });
+    const kind = 'unknown';
+    await assert.rejects(client.execute(ORDER, () => 1), { kind, detail: 'answer: no' });
+    assert.deepEqual(service.kinds().slice(-2), ['complete', 'abandon']);
+  }
 });
 
 test('a lease goes along to another connection', async () => {
@@ -309,17 +333,11 @@ test('a connection that the service ended while it was idle is replaced', async 
 });
 
 test('the token goes along, and addresses that are none are refused', async () => {
-  const known = onceguard.connect({
-    url: service.url,
-    token: 'secret',
-    service: 'payments',
-    wait: 70,
-  });
+  const known = connectTo({ token: 'secret', service: 'payments' });
   service.next('/operations', { verdict: 'pass' });
   await known.execute(ORDER, () => 1);
   assert.equal(service.calls[0].headers.authorization, 'Bearer secret');
   assert.equal(service.calls[0].message.service, 'payments');
-  assert.equal(service.calls[0].message.wait_ms, 70);
   known.close();
   for (const url of ['unix:relative', 'ftp://127.0.0.1/', 'nothing', undefined]) {
     assert.throws(() => onceguard.connect({ url }), TypeError);

@@ -4,7 +4,7 @@ const { once } = require('node:events');
 const http = require('node:http');
 const { afterEach, beforeEach } = require('node:test');
 const onceguard = require('../index.js');
-const { Scripted } = require('./scripted.js');
+const { Scripted, until } = require('./scripted.js');
 
 /** What a test has: fresh for each. */
 const at = { service: null, client: null };
@@ -66,9 +66,6 @@ const bodyOf = async (request) => {
   const pieces = [];
   for await (const piece of request) pieces.push(piece);
   return Buffer.concat(pieces);
-};
-const until = async (condition) => {
-  while (!condition()) await new Promise(setImmediate);
 };
 
 module.exports = { ask, at, begin, bodyOf, listen, serve, until };

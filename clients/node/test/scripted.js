@@ -24,9 +24,17 @@ const RUN = {
 const SETTLED = { outcome: 'settled' };
 
 /** A message with its body, as it came. */
-function parse(bytes) {
+function parse(bytes, type) {
+  if (type === 'application/json') return JSON.parse(bytes);
   const end = bytes.indexOf(10);
   return { ...JSON.parse(bytes.subarray(0, end)), bytes: bytes.subarray(end + 1) };
+}
+
+/** Answers a call. */
+function reply(response, { status = 200, ...object }, body = '') {
+  const whole = Buffer.concat([Buffer.from(`${JSON.stringify(object)}\n`), Buffer.from(body)]);
+  response.writeHead(status, { 'Content-Type': FRAMED, 'Content-Length': whole.length });
+  response.end(whole);
 }
 
 class Scripted {
@@ -60,18 +68,14 @@ class Scripted {
   async #answer(request, response) {
     const pieces = [];
     for await (const piece of request) pieces.push(piece);
-    const message = parse(Buffer.concat(pieces));
+    const message = parse(Buffer.concat(pieces), request.headers['content-type']);
     const connection = this.connections.indexOf(request.socket);
     this.calls.push({ path: request.url, headers: request.headers, message, connection });
     const at = this.#rules.findIndex(([end]) => request.url.endsWith(end));
     const [answer, body] =
       at < 0 ? [{ status: 404, type: 'urn:x:not-found' }] : this.#rules.splice(at, 1)[0][1];
-    if (typeof answer === 'function') return answer(request, response);
-    const { status = 200, ...object } = answer;
-    const head = Buffer.from(`${JSON.stringify(object)}\n`);
-    const whole = Buffer.concat([head, Buffer.from(body ?? '')]);
-    response.writeHead(status, { 'Content-Type': FRAMED, 'Content-Length': whole.length });
-    return response.end(whole);
+    if (typeof answer === 'function') return answer(request, response, message);
+    return reply(response, answer, body);
   }
 
   async stop() {
@@ -86,4 +90,8 @@ const lost = (request) => request.socket.destroy();
 /** It is never answered. */
 const hangs = () => {};
 
-module.exports = { RUN, SETTLED, Scripted, hangs, lost };
+const until = async (condition) => {
+  while (!condition()) await new Promise(setImmediate);
+};
+
+module.exports = { RUN, SETTLED, Scripted, hangs, lost, reply, until };
