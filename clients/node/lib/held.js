@@ -4,14 +4,22 @@ const { pairsOf } = require('./request.js');
 
 // What frames a message is the server's own affair, and these say something to Onceguard alone.
 const FRAMING = /^(connection|content-length|keep-alive|trailer|transfer-encoding)$/i;
-const BODILESS = new Set([204, 304]);
 const WORDS = /^(idempotent-replayed|onceguard-outcome)$/i;
+const DROPPED = new RegExp(`${WORDS.source}|^(connection|keep-alive|trailer|transfer-encoding)$`, 'i');
+const BODILESS = new Set([204, 304]);
 
 const without = (pairs, names) => pairs.filter(([name]) => !names.test(name));
 
 /** The fields of a response as pairs. */
-const fieldsOf = (response) => response.getRawHeaderNames().flatMap(
-  (name) => [response.getHeader(name)].flat().map((value) => [name, String(value)]));
+function fieldsOf(response) {
+  const pairs = [];
+  for (const name of response.getRawHeaderNames()) {
+    const value = response.getHeader(name);
+    if (Array.isArray(value)) for (const one of value) pairs.push([name, String(one)]);
+    else pairs.push([name, String(value)]);
+  }
+  return pairs;
+}
 
 /** Sets fields, repeated ones too; others of the same names go. */
 function setFields(response, pairs) {
@@ -32,50 +40,55 @@ function send(response, { status, headers, body }, end = response.end) {
   end.call(response, body);
 }
 
+// One function for all responses: those with functions of their own are slow.
+const HELD = Symbol('held answer');
+const hook = (name) => function held(...given) { return this[HELD].called(name, given); };
+const HOOKS = Object.fromEntries(['writeHead', 'write', 'end', 'flushHeaders'].map(
+  (name) => [name, hook(name)]));
+const real = (response, name) => Reflect.get(Object.getPrototypeOf(response), name, response);
+const STATES = {
+  headersSent: { get() { return this[HELD].hasHead || real(this, 'headersSent'); } },
+  writableEnded: { get() { return this[HELD].ended || real(this, 'writableEnded'); } },
+};
+
 /**
- * Holds the answer that a handler gives back until `settle({status, headers}, body)` has returned:
- * nothing, or the answer to send instead. An answer over `limit`, a stream of events and one whose
- * head is flushed are settled without body, and then go out as they come. `broken()` is called
- * where the handler ends the connection without an answer.
+ * Holds the answer that a handler gives back until its operation is settled, which may have
+ * another answer to send instead. An answer over the limit, a stream of events and one whose head
+ * is flushed are settled without body, and then go out as they come.
  */
 class HeldAnswer {
+  hasHead = false;
+  ended = false;
   #response;
-  #rules;
+  #operation;
   #real;
   #before;
   #state = 'held'; // then settling, and then open, or dropped: another answer was sent
-  #hasHead = false;
-  #ended = false;
   #pieces = [];
   #size = 0;
 
-  constructor(response, rules) {
+  constructor(response, operation) {
     const { writeHead, write, end, flushHeaders, socket } = response;
     this.#response = response;
-    this.#rules = rules;
+    this.#operation = operation;
     this.#real = { writeHead, write, end, flushHeaders };
     this.#before = fieldsOf(response);
-    response.writeHead = (...head) => this.#pass('writeHead', head) ?? this.#writeHead(...head);
-    response.write = (...piece) => this.#pass('write', piece) ?? this.#write(...piece);
-    response.end = (...piece) => this.#pass('end', piece) ?? this.#end(...piece);
-    response.flushHeaders = () => this.#pass('flushHeaders', []) ?? this.#settleStream();
-    const real = (name) => Reflect.get(Object.getPrototypeOf(response), name, response);
-    Object.defineProperties(response, {
-      headersSent: { get: () => this.#hasHead || real('headersSent') },
-      writableEnded: { get: () => this.#ended || real('writableEnded') },
-    });
+    response[HELD] = this;
+    Object.assign(response, HOOKS);
+    Object.defineProperties(response, STATES);
     response.once('close', () => this.#closed(socket));
   }
 
-  /** What Node does, where the answer goes out as it comes; undefined: it is to be held. */
-  #pass(name, args) {
-    if (this.#state === 'open') return this.#real[name].apply(this.#response, args) ?? null;
-    return this.#ended || this.#state === 'dropped' ? this.#response : undefined;
+  /** What Node does, where the answer goes out as it comes; else it is held. */
+  called(name, given) {
+    if (this.#state === 'open') return this.#real[name].apply(this.#response, given);
+    if (this.ended || this.#state === 'dropped') return this.#response;
+    return this[name](...given);
   }
 
-  #writeHead(status, reason, fields) {
-    if (this.#hasHead) return this.#response;
-    this.#hasHead = true;
+  writeHead(status, reason, fields) {
+    if (this.hasHead) return this.#response;
+    this.hasHead = true;
     this.#response.statusCode = status;
     if (typeof reason === 'string') this.#response.statusMessage = reason;
     const given = (typeof reason === 'string' ? fields : reason) ?? {};
@@ -84,28 +97,33 @@ class HeldAnswer {
     return this.#response;
   }
 
-  #write(piece, encoding, callback = encoding) {
+  write(piece, encoding, callback = encoding) {
     this.#keep(piece, encoding);
     if (typeof callback === 'function') process.nextTick(callback);
     const endless = /^text\/event-stream/i.test(this.#response.getHeader('content-type'));
-    if (endless || this.#size > this.#rules.limit) this.#settleStream();
+    if (endless || this.#size > this.#operation.answerLimit) this.flushHeaders();
     return this.#state === 'held';
   }
 
-  #end(...given) {
-    const [piece, encoding] = given.filter((one) => typeof one !== 'function');
-    const callback = given.find((one) => typeof one === 'function');
+  end(piece, encoding, callback) {
+    if (typeof piece === 'function') return this.end(null, 'utf8', piece);
+    if (typeof encoding === 'function') return this.end(piece, 'utf8', encoding);
     if (callback) this.#response.once('finish', callback);
     this.#keep(piece, encoding);
-    this.#ended = true;
-    if (this.#size > this.#rules.limit) this.#settleStream();
+    this.ended = true;
+    if (this.#size > this.#operation.answerLimit) this.flushHeaders();
     else if (this.#state === 'held') this.#settle(Buffer.concat(this.#pieces));
     return this.#response;
   }
 
+  flushHeaders() {
+    if (!this.hasHead) this.#keep();
+    if (this.#state === 'held') this.#settle(undefined);
+  }
+
   #keep(piece = null, encoding = 'utf8') {
     // As Node does it, so that what others have put before writeHead (a session's cookie) is asked.
-    if (!this.#hasHead) this.#response.writeHead(this.#response.statusCode);
+    if (!this.hasHead) this.#response.writeHead(this.#response.statusCode);
     if (piece === null || BODILESS.has(this.#response.statusCode)) return;
     if (typeof piece !== 'string' && !(piece instanceof Uint8Array)) {
       throw new TypeError('a piece of an answer is a string, a Buffer or a Uint8Array');
@@ -114,27 +132,28 @@ class HeldAnswer {
     this.#size += this.#pieces.at(-1).length;
   }
 
-  #settleStream() {
-    if (!this.#hasHead) this.#keep();
-    if (this.#state === 'held') this.#settle(undefined);
-  }
-
   #settle(body) {
     this.#state = 'settling';
     const status = Number(this.#response.statusCode);
     const headers = fieldsOf(this.#response);
-    this.#rules.settle({ status, headers: without(headers, FRAMING) }, body).then(
-      (reply) => (reply ? this.#replace(reply) : this.#release(status, headers)),
+    this.#operation.answered({ status, headers: without(headers, FRAMING) }, body).then(
+      ({ outcome, reply }) => {
+        if (outcome === 'settled' && !reply) this.#release(status, headers, body);
+        else this.#replace(reply ?? problem('outcome-unknown'));
+      },
       () => this.#replace(problem('store-unreachable')), // never an answer that nobody remembers
     ).catch((unsendable) => this.#response.destroy(unsendable)); // recorded: a repeat gets it
   }
 
   /** Sends what the handler gave, as it was when it was settled. */
-  #release(status, headers) {
-    const fields = without(headers, WORDS);
-    this.#open(this.#ended ? without(fields, FRAMING) : fields);
-    if (this.#ended) {
-      const body = Buffer.concat(this.#pieces);
+  #release(status, headers, body = Buffer.concat(this.#pieces)) {
+    const now = fieldsOf(this.#response);
+    const fields = without(headers, this.ended ? DROPPED : WORDS);
+    const isSame = now.length === fields.length && now.every(
+      ([name, value], at) => name === fields[at][0] && value === fields[at][1]);
+    if (!isSame) this.#open(fields);
+    this.#state = 'open';
+    if (this.ended) {
       send(this.#response, { status, headers: [], body }, this.#real.end);
       return;
     }
@@ -163,10 +182,10 @@ class HeldAnswer {
 
   /** A client that has left ended its direction, or reset the connection; else the handler did. */
   #closed(socket) {
-    if (this.#ended || this.#state !== 'held') return;
+    if (this.ended || this.#state !== 'held') return;
     if (socket.readableEnded || socket.errored?.syscall) return;
     this.#state = 'dropped';
-    this.#rules.broken();
+    this.#operation.settle('abandon').catch(() => {}); // its lease runs out, then
   }
 }
 

@@ -26,18 +26,6 @@ async function claim(client, request, options) {
   }
 }
 
-/** Holds back what the handler answers until the operation is settled. */
-function hold(operation, response) {
-  return new HeldAnswer(response, {
-    limit: operation.answerLimit,
-    broken: () => operation.settle('abandon').catch(() => {}), // its lease runs out, then
-    async settle(answer, body) {
-      const { outcome, reply } = await operation.answered(answer, body);
-      return outcome === 'settled' ? reply : reply ?? problem('outcome-unknown');
-    },
-  });
-}
-
 /** Tells of an answer that nobody guards, for the counts. */
 function watch(operation, response) {
   response.once('finish', () => {
@@ -61,9 +49,13 @@ async function begin(client, request, response, options = {}) {
     send(response, reply ?? problem('outcome-unknown'));
     return false;
   }
+  if (response.destroyed && verdict === 'run') { // its client has left, and its body with it
+    operation.settle('release').catch(() => {});
+    return false;
+  }
   addFields(request, headers);
   request.onceguard = verdict === 'run' ? operation : { guarded: false, failed() {} };
-  if (verdict === 'run') hold(operation, response);
+  if (verdict === 'run') new HeldAnswer(response, operation);
   else if (operation) watch(operation, response);
   return true;
 }

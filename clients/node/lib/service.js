@@ -75,7 +75,7 @@ class Service {
     const [open, host] = address(url, more);
     this.#open = open;
     this.#fields = `HTTP/1.1\r\nHost: ${host}\r\nAccept: ${FRAMED}\r\n`
-      + `${token ? `Authorization: Bearer ${token}\r\n` : ''}Content-Type: `;
+      + `${token ? `Authorization: Bearer ${token}\r\n` : ''}`;
   }
 
   /**
@@ -134,17 +134,20 @@ class Service {
       else if (body?.length) of.body_base64 = body.toString('base64');
       return { call: kind, operation, ...message };
     }) });
-    const size = Buffer.byteLength(text);
-    return `POST /v1/batch ${this.#fields}application/json\r\nContent-Length: ${size}\r\n\r\n${text}`;
+    return this.#head('/v1/batch', 'application/json', Buffer.byteLength(text)) + text;
   }
 
   #single({ kind, operation, message, of, body = Buffer.alloc(0) }) {
     if (of) of.body = of.body_base64 = undefined;
     const object = `${JSON.stringify(message)}\n`;
     const path = operation ? `/v1/operations/${operation}/${kind}` : '/v1/operations';
-    const size = Buffer.byteLength(object) + body.length;
-    const head = `POST ${path} ${this.#fields}${FRAMED}\r\nContent-Length: ${size}\r\n\r\n${object}`;
+    const head = this.#head(path, FRAMED, Buffer.byteLength(object) + body.length) + object;
     return body.length ? Buffer.concat([Buffer.from(head), body]) : head;
+  }
+
+  #head(path, type, size) {
+    const fields = `${this.#fields}Content-Type: ${type}\r\nContent-Length: ${size}`;
+    return `POST ${path} ${fields}\r\n\r\n`;
   }
 }
 

@@ -4,8 +4,8 @@ const { once } = require('node:events');
 const net = require('node:net');
 const { test } = require('node:test');
 const onceguard = require('../index.js');
-const { ask, at, begin, bodyOf, listen, serve, until } = require('./guarded.js');
-const { RUN, SETTLED } = require('./scripted.js');
+const { ask, at, begin, bodyOf, listen, serve } = require('./guarded.js');
+const { RUN, SETTLED, until } = require('./scripted.js');
 
 test('the answer waits for its settle, and has all its fields', async () => {
   let settle;

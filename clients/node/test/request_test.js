@@ -4,8 +4,8 @@ const { once } = require('node:events');
 const net = require('node:net');
 const { test } = require('node:test');
 const onceguard = require('../index.js');
-const { ask, at, bodyOf, listen, serve, until } = require('./guarded.js');
-const { RUN, SETTLED } = require('./scripted.js');
+const { ask, at, begin, bodyOf, listen, serve } = require('./guarded.js');
+const { RUN, SETTLED, reply, until } = require('./scripted.js');
 
 test('the request is described as it came, and its handler may read it', async () => {
   at.service.next('/operations', RUN).next('/complete', SETTLED);
@@ -113,6 +113,28 @@ test('half a body claims nothing', async () => {
     });
   }
   assert.deepEqual(at.service.calls, []);
+});
+
+test('a client that leaves while its key is claimed leaves the key free', async () => {
+  let claim;
+  at.service.next('/release', SETTLED).next('/operations', (_, response) => {
+    claim = response;
+  });
+  let left;
+  const guarded = at.client.listener(() => assert.fail('ran'));
+  const port = await listen((request, response) => {
+    response.once('close', () => {
+      left = true;
+    });
+    guarded(request, response);
+  });
+  const request = begin(port);
+  request.on('error', () => {}).end();
+  await until(() => claim);
+  request.destroy();
+  await until(() => left);
+  reply(claim, RUN);
+  await until(() => at.service.kinds().at(-1) === 'release');
 });
 
 test('a body over the limit stays with the handler, where it is not guarded', async () => {
