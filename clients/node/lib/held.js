@@ -5,7 +5,7 @@ const { pairsOf } = require('./request.js');
 // What frames a message is the server's own affair, and these say something to Onceguard alone.
 const FRAMING = /^(connection|content-length|keep-alive|trailer|transfer-encoding)$/i;
 const WORDS = /^(idempotent-replayed|onceguard-outcome)$/i;
-const DROPPED = new RegExp(`${WORDS.source}|^(connection|keep-alive|trailer|transfer-encoding)$`, 'i');
+const FOR_OTHERS = /^(connection|keep-alive|trailer|transfer-encoding)$/i; // of a whole answer
 const BODILESS = new Set([204, 304]);
 
 const without = (pairs, names) => pairs.filter(([name]) => !names.test(name));
@@ -148,7 +148,7 @@ class HeldAnswer {
   /** Sends what the handler gave, as it was when it was settled. */
   #release(status, headers, body = Buffer.concat(this.#pieces)) {
     const now = fieldsOf(this.#response);
-    const fields = without(headers, this.ended ? DROPPED : WORDS);
+    const fields = without(this.ended ? without(headers, FOR_OTHERS) : headers, WORDS);
     const isSame = now.length === fields.length && now.every(
       ([name, value], at) => name === fields[at][0] && value === fields[at][1]);
     if (!isSame) this.#open(fields);
