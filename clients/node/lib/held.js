@@ -154,6 +154,7 @@ class HeldAnswer {
     if (!isSame) this.#open(fields);
     this.#state = 'open';
     if (this.ended) {
+      this.#response.removeHeader('Content-Length'); // it stands behind the others, as in a replay
       send(this.#response, { status, headers: [], body }, this.#real.end);
       return;
     }

@@ -81,6 +81,19 @@ test('a replay is sent as it is, over fields of the same names', async () => {
   assert.deepEqual([link, own, other], ['<1>, <2>', 'stored', 'kept']);
 });
 
+test('the length stands behind the other fields, as in a replay', async () => {
+  at.service.next('/operations', RUN).next('/complete', SETTLED);
+  const port = await serve((request, response) => {
+    response.setHeader('X-A', '1');
+    response.setHeader('Content-Length', '4');
+    response.setHeader('X-B', '2');
+    response.end('mine');
+  });
+  const names = (await ask(port)).raw.filter((_, index) => index % 2 === 0);
+  assert.deepEqual(names.slice(0, 2), ['X-A', 'X-B']);
+  assert.ok(names.includes('Content-Length'));
+});
+
 test('another answer is sent where the settle has one', async () => {
   const port = await serve((request, response) => {
     response.writeHead(200, { 'X-Mine': '1', 'Content-Length': '4' });
