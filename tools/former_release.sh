@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# former_release.sh FOLDER: the program of the release before this one, built from its sources, as
-# FOLDER/onceguard. FOLDER/commit names what it was built of; what is there already is not built
-# again. FORMER is another commit or tag to take.
+# former_release.sh FOLDER [COMMIT]: the program of the release before this one, or of a commit or
+# tag, built from its sources, as FOLDER/onceguard. FOLDER/commit names what it was built of; what is
+# there already is not built again. It is compiled without optimisation: nothing measures it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +14,7 @@ die() {
 }
 
 # A tag at the last commit itself is this release, and not the one before.
-former="${FORMER:-$(git describe --tags --abbrev=0 --match 'v[0-9]*' 'HEAD^' 2>/dev/null ||
+former="${2:-$(git describe --tags --abbrev=0 --match 'v[0-9]*' 'HEAD^' 2>/dev/null ||
   echo "$first")}"
 commit="$(git rev-parse -q --verify "$former^{commit}")" ||
   die "this repository has no commit $former; a shallow clone gets all by git fetch --unshallow"
@@ -27,7 +27,9 @@ mkdir -p "$folder/source"
 echo "== building onceguard of $former in $folder"
 git archive "$commit" | tar -x -C "$folder/source"
 cd "$folder/source"
-cmake --preset release -DONCEGUARD_TESTS=OFF >"$folder/configure.log" 2>&1 ||
+./dev deps build # what it needed, this version may not
+cmake --preset release -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DONCEGUARD_TESTS=OFF \
+  >"$folder/configure.log" 2>&1 ||
   { cat "$folder/configure.log" >&2; die "cmake failed"; }
 cmake --build build/release -j "${ONCEGUARD_JOBS:-$(nproc)}" --target onceguard
 mv build/release/onceguard "$folder/onceguard"
