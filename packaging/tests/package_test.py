@@ -126,6 +126,29 @@ def test_pages_and_completions_are_installed(base):
         assert f"/usr/share/{file}" in listed
 
 
+# The licence is /usr/share/doc/*/copyright, the headers are in libonceguard-dev, and who reads about
+# sources has them.
+ELSEWHERE = re.compile(r"(LICENSE$|include/|src/|tools/)")
+
+
+def test_the_pages_of_the_documentation_link_to_what_is_in_the_package(tmp_path):
+    subprocess.run(["dpkg-deb", "-x", package("onceguard-doc"), tmp_path], check=True)
+    top = tmp_path / "usr/share/doc/onceguard"
+    assert (top / "docs/protocol/vectors.json").is_file()
+    assert {"go", "node", "python", "sql"} <= {path.name for path in (top / "clients").iterdir()}
+    broken, count = [], 0
+    for page in top.rglob("*.md"):
+        for link in re.findall(r"\]\(([\w./-]+)[^)\s]*\)", page.read_text()):
+            if not re.search(r"[./]", link):
+                continue  # C++: `[](auto)`
+            count += 1
+            path = os.path.normpath(page.parent / link)
+            if not os.path.exists(path) and not ELSEWHERE.match(os.path.relpath(path, top)):
+                broken.append((os.path.relpath(page, top), link))
+    assert count > 500
+    assert broken == []
+
+
 @pytest.mark.parametrize("unit", ["onceguard-gateway", "onceguard-consume@", "onceguard-relay@",
                                   "onceguard-serve"])
 def test_a_unit_may_do_little(unit):
