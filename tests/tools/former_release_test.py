@@ -1,4 +1,5 @@
-"""The program of the release before: which commit it is of, and that it is built once."""
+"""The program of the release before: which commit it is of, that its packages are asked for, and that
+it is built once."""
 
 import os
 import pathlib
@@ -36,6 +37,8 @@ class Tree:
         shutil.copy(ROOT / "tools/former_release.sh", folder / "tools")
         (folder / "CMakePresets.json").write_text(PRESETS)
         (folder / "CMakeLists.txt").write_text(CMAKE)
+        (folder / "dev").write_text('#!/bin/sh\necho "$*" >>../asked\n')
+        (folder / "dev").chmod(0o755)
         (folder / ".gitignore").write_text("/build/\n")
         run("git", "init", "-q", cwd=folder)
         for name, value in (("user.name", "A"), ("user.email", "a@localhost"),
@@ -51,8 +54,8 @@ class Tree:
         if tag:
             run("git", "tag", "-a", tag, "-m", tag, cwd=self.folder)
 
-    def build(self, **how):
-        return run("tools/former_release.sh", "build/former", cwd=self.folder, **how)
+    def build(self, *commit, **how):
+        return run("tools/former_release.sh", "build/former", *commit, cwd=self.folder, **how)
 
     def program(self):
         return run("build/former/onceguard", "--version", cwd=self.folder).strip()
@@ -76,7 +79,7 @@ def test_it_is_that_of_the_last_tag_before_this_commit(tree):
     tree.commit("0.3.1-work")
     tree.build()
     assert tree.program() == "onceguard 0.3.0"
-    tree.build(FORMER="v0.2.0")
+    tree.build("v0.2.0")
     assert tree.program() == "onceguard 0.2.0"
 
 
@@ -84,6 +87,7 @@ def test_it_is_built_once(tree):
     tree.commit("0.2.0", "v0.2.0")
     tree.commit("0.3.0")
     assert "building onceguard of v0.2.0" in tree.build()
+    assert (tree.folder / "build/former/asked").read_text() == "deps build\n"
     assert tree.build() == ""
     (tree.folder / "build/former/onceguard").unlink()
     assert "building onceguard of v0.2.0" in tree.build()
@@ -94,7 +98,7 @@ def test_a_build_that_failed_is_not_taken_for_one(tree):
     (tree.folder / "CMakeLists.txt").write_text("message(FATAL_ERROR whatever)\n")
     tree.commit("0.2.1", "v0.2.1")
     tree.commit("0.3.0")
-    tree.build(FORMER="v0.2.0")
+    tree.build("v0.2.0")
     for _ in range(2):
         said = tree.build(code=1)
         assert "whatever" in said and "former_release: cmake failed" in said
