@@ -29,17 +29,24 @@ verb_release() {
   tools/release.sh collect "$@"
 }
 
-# The release before beside this one, and in its place: tools/former_release.sh has it built.
+# The last commit whose stores have the schemas that 0.1.0 began with: SQLite's 2, PostgreSQL's 21.
+older_schemas=cb6cdad14c0e1a04f09fa60829fa80e40d3761f0
+
+# The release before beside this one, and in its place: tools/former_release.sh has it built. And
+# what a program of other schemas left.
 verb_upgrades() {
   install_everything
   say "building build/release/onceguard"
   configure release
   compile release --target onceguard
   tools/former_release.sh build/former-release
-  cd tests
+  tools/former_release.sh build/older-release "$older_schemas"
   export ONCEGUARD_TEST_SCALE="${ONCEGUARD_TEST_SCALE:-0.15}"
-  ONCEGUARD_FORMER="$PWD/../build/former-release/onceguard" exec "$python" -m pytest -q \
-    gateway/former_release.py gateway/hand_over_test.py gateway/hand_over_load_*test.py
+  export ONCEGUARD_FORMER="$PWD/build/former-release/onceguard"
+  export ONCEGUARD_OLDER="$PWD/build/older-release/onceguard"
+  cd tests
+  exec "$python" -m pytest -q gateway/former_release.py gateway/older_schemas.py \
+    gateway/hand_over_test.py gateway/hand_over_load_*test.py
 }
 
 verb_site() {
