@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # former_release.sh FOLDER [COMMIT]: the program of the release before this one, or of a commit or
-# tag, built from its sources, as FOLDER/onceguard. FOLDER/commit names what it was built of; what is
-# there already is not built again. It is compiled without optimisation: nothing measures it.
+# tag, built from its sources, as FOLDER/onceguard. FOLDER/commit names what it was built of; what
+# is there already is not built again. It is compiled without optimisation: nothing measures it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

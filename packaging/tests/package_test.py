@@ -126,8 +126,8 @@ def test_pages_and_completions_are_installed(base):
         assert f"/usr/share/{file}" in listed
 
 
-# The licence is /usr/share/doc/*/copyright, the headers are in libonceguard-dev, and who reads about
-# sources has them.
+# The licence is in /usr/share/doc/*/copyright, the headers are in libonceguard-dev, and who reads
+# about sources has them.
 ELSEWHERE = re.compile(r"(LICENSE$|include/|src/|tools/)")
 
 

@@ -1,5 +1,5 @@
-"""What 0.1.0 left in a store of another schema, and this version: a file is brought up to date, other
-stores are exported and imported, and none of the two misreads what the other wrote.
+"""What 0.1.0 left in a store of another schema, and this version: a file is brought up to date,
+records of other stores are exported and imported, and none of the two misreads the other.
 
 Not of the suites that run each time: it needs a program with those schemas, ONCEGUARD_OLDER.
 `./dev upgrades` builds that and runs this.

@@ -1,5 +1,5 @@
-"""The program of the release before: which commit it is of, that its packages are asked for, and that
-it is built once."""
+"""The program of the release before: which commit it is of, that its packages are asked for, and
+that it is built once."""
 
 import os
 import pathlib
