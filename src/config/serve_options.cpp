@@ -124,8 +124,8 @@ const row<settings> serve_table[]{
       .flag = "serve-max-messages",
       .kind = value_kind::size,
       .fallback = "64MiB",
-      .text = "Memory for messages that are read, all together. Claims get 503 from half of this "
-              "on, so that settles have room.",
+      .text = "Memory for messages that are read, and for answers until their clients have read "
+              "them, all together. Claims get 503 from half of this on, so that settles have room.",
       .min = 64 * kib,
       .max = 1024 * gib},
      assign<&settings::serve, &serve::serve_params::max_messages>},

@@ -12,6 +12,9 @@ serve::serve_rules serve_rules_of(const settings& settings) {
   out.policies.from_object = [all = settings.operations](std::string_view object) {
     return all->read(object);
   };
+  for (const auto& [name, policy] : settings.operations->named()) {
+    out.policies.named.push_back(policy);
+  }
   out.trusted_proxies = settings.gateway.trusted_proxies;
   const auto& upstreams = settings.routing.upstreams;
   if (!upstreams.empty()) out.service = upstreams.front().identity;

@@ -40,8 +40,12 @@ asio::awaitable<resumed> resume_lease(engine::state& engine, asio::io_context& i
     found = co_await engine.records.find(op.id, engine.params.store_timeout);
   }
   if (!*found) co_return std::optional<lease_handle>();
-  op.about = (*found)->stored.about;
+  const auto& stored = (*found)->stored;
+  op.about = stored.about;
   if (print_mark(op.about->print) != mark) {
+    if (stored.token == held.token && stored.claim_id == held.claim_id) {
+      co_return error(errc::not_found, "the mark is of another operation than the lease");
+    }
     // Another operation has the key by now. Its answer must not be taken for this one's.
     auto about = std::make_shared<subject>(*op.about);
     about->print = {};

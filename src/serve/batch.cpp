@@ -8,7 +8,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "serve/members.hpp"
+#include "serve/member_reader.hpp"
 
 namespace onceguard::serve {
 
@@ -86,7 +86,8 @@ call_result failed(const decisions& service, const std::exception_ptr& thrown) {
 
 }  // namespace
 
-asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given, caller asker) {
+asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given, caller asker,
+                                             byte_reservation& room) {
   batch_reply out;
   std::string fault;
   member_reader in(given.object, {}, {"calls"}, fault);
@@ -106,6 +107,11 @@ asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given, 
     asio::co_spawn(executor, carry_out(service, std::move((*calls)[i]), asker),
                    [&, i](std::exception_ptr thrown, call_result made) {
                      results[i] = thrown ? failed(service, thrown) : std::move(made);
+                     auto& message = results[i].message;
+                     const auto wanted = room.bytes() + room_of(message, message_form::plain);
+                     if (!room.grow_to(wanted, asker.left_for_others)) {
+                       message = no_room_for_answer(service.problem_base());
+                     }
                      if (--left == 0) over.cancel();
                    });
   }

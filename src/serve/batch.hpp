@@ -14,8 +14,10 @@ struct batch_reply {
   std::vector<claim_reply> claims;  ///< whose answers stand in it
 };
 
-/// `given` is the message: {"calls": […]}.
+/// `given` is the message: {"calls": […]}. `room` grows with the answers; a call whose answer finds
+/// none is refused.
 [[nodiscard]] boost::asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given,
-                                                                  caller asker);
+                                                                  caller asker,
+                                                                  byte_reservation& room);
 
 }  // namespace onceguard::serve

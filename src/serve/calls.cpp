@@ -7,10 +7,13 @@
 #include "base/base64.hpp"
 #include "base/hex.hpp"
 #include "base/octets.hpp"
-#include "serve/members.hpp"
+#include "serve/member_reader.hpp"
 
 namespace onceguard::serve {
 namespace {
+
+/// As `backoff` in a policy.
+constexpr milliseconds longest_backoff = std::chrono::hours(24);
 
 error wrong_call(std::string why) { return {errc::invalid_argument, std::move(why)}; }
 
@@ -143,6 +146,7 @@ result<settle_call> read_settle(ending kind, message given) {
     member_reader in(given.object, {}, {"backoff_ms"}, fault);
     out.backoff = in.duration("backoff_ms");
     if (out.backoff && kind != ending::fail) in.refuse("backoff_ms", "belongs to fail");
+    if (out.backoff > longest_backoff) in.refuse("backoff_ms", "at most 86400000, a day");
     if (given.body && !given.body->empty()) fault = "the body belongs to nothing";
   }
   if (!fault.empty()) return wrong_call(std::move(fault));

@@ -2,7 +2,6 @@
 
 #include "base/clock.hpp"
 #include "base/for_ever.hpp"
-#include "core/request.hpp"
 #include "http/problem.hpp"
 #include "serve/claim_by_request.hpp"
 
@@ -26,8 +25,18 @@ asio::awaitable<claim_reply> claim_by_parts::run() {
     co_return out;
   }
   held_->policy = std::move(*policy);
+  if (call_.policy_is_object) owner_.expect(*held_->policy);
   if (auto wrong = complaint(*call_.parts)) co_return refused(*wrong);
-  auto got = co_await claim();
+  const auto digests = digests_of(*call_.parts);
+  // Until the answer of the claim is made. What comes from the store has its memory before.
+  byte_reservation room;
+  if (!asker_.take_room(room, owner_.long_answers_.bytes_of(digests.id))) {
+    claim_reply out;
+    out.message = no_room_for_answer(owner_.problem_base());
+    co_return out;
+  }
+  auto got = co_await claim(digests);
+  if (got.outcome.answer) owner_.long_answers_.note(digests.id, got.outcome.answer->body.size());
   if (!got.lease) co_return answered(got.outcome);
   auto lease = std::move(*got.lease);
   co_return co_await granted(std::move(lease));
@@ -57,8 +66,7 @@ claim_reply claim_by_parts::answered(const outcome& outcome) const {
   return out;
 }
 
-asio::awaitable<claim_result> claim_by_parts::claim() {
-  const auto digests = digests_of(*call_.parts);
+asio::awaitable<claim_result> claim_by_parts::claim(const request_digests& digests) {
   auto& engine = owner_.records().engine();
   if (auto found = engine.find_replay(digests.id, digests.print)) {
     claim_result out;

@@ -2,6 +2,7 @@
 #pragma once
 #include <boost/asio/awaitable.hpp>
 
+#include "core/request.hpp"
 #include "serve/decisions.hpp"
 
 namespace onceguard::serve {
@@ -17,7 +18,7 @@ class claim_by_parts {
   [[nodiscard]] rules_kind kind() const;
   [[nodiscard]] claim_reply refused(const error& why) const;
   [[nodiscard]] claim_reply answered(const outcome& outcome) const;
-  [[nodiscard]] boost::asio::awaitable<claim_result> claim();
+  [[nodiscard]] boost::asio::awaitable<claim_result> claim(const request_digests& digests);
   [[nodiscard]] boost::asio::awaitable<claim_reply> granted(lease_handle lease);
 
   decisions& owner_;

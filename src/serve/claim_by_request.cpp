@@ -27,16 +27,27 @@ asio::awaitable<claim_reply> claim_by_request::run() {
   http::arriving_request arrived(held_->rules->routes.state(), request, terms);
   arrived.go_on_until(http::step::claim);
   auto begun_with = arrived.known();
-  if (!begun_with) begun_with.emplace(co_await arrived.begin(asker_.gone));
-  if (const auto* made = std::get_if<http::response>(&*begun_with)) {
-    co_return answered(arrived, *made);
+  byte_reservation room;  // as by parts
+  if (!begun_with) {
+    const auto id = arrived.run().id;
+    if (!asker_.take_room(room, owner_.long_answers_.bytes_of(id))) {
+      claim_reply out;
+      out.message = no_room_for_answer(owner_.problem_base());
+      co_return out;
+    }
+    begun_with.emplace(co_await arrived.begin(asker_.gone));
+    const auto& stored = arrived.claimed().answer;
+    if (stored) owner_.long_answers_.note(id, stored->body.size());
+  }
+  if (auto* const made = std::get_if<http::response>(&*begun_with)) {
+    co_return answered(arrived, std::move(*made));
   }
   auto exchange = std::get<http::exchange>(std::move(*begun_with));
   co_return co_await begun(std::move(exchange));
 }
 
 claim_reply claim_by_request::answered(const http::arriving_request& arrived,
-                                       const http::response& made) const {
+                                       http::response made) const {
   claim_reply out;
   auto& object = out.message.object;
   switch (arrived.at()) {
@@ -54,7 +65,7 @@ claim_reply claim_by_request::answered(const http::arriving_request& arrived,
         object["kept"] = kept_text(arrived.claimed().kept);
       }
   }
-  put_answer(out.message, "reply", made);
+  put_answer(out.message, "reply", std::move(made));
   return out;
 }
 

@@ -16,7 +16,7 @@ class claim_by_request {
 
  private:
   [[nodiscard]] claim_reply answered(const http::arriving_request& arrived,
-                                     const http::response& made) const;
+                                     http::response made) const;
   [[nodiscard]] boost::asio::awaitable<claim_reply> begun(http::exchange exchange);
   /// Takes the operation in, and says what its handler gets.
   [[nodiscard]] boost::asio::awaitable<claim_reply> grant();

@@ -24,6 +24,8 @@ namespace {
 constexpr std::string_view operations_path = "/v1/operations";
 constexpr std::string_view batch_path = "/v1/batch";
 constexpr std::size_t beside_body = 64u << 10;
+/// Beyond these, calls wait long enough for their clients to leave.
+constexpr std::size_t many_calls = 64;
 
 http1::served_limits limits_of(const connection_context& context) {
   http1::served_limits out;
@@ -133,12 +135,36 @@ std::optional<reply_message> connection::read_call(call& out) const {
 }
 
 /// Claims leave half of the room for settles, which say what has happened.
-bool connection::take_room(byte_reservation& room, bool for_claim) {
+std::size_t connection::room_for_others(const call& called) const {
+  return called.purpose == call::kind::settle ? 0 : context_.messages.bytes_max() / 2;
+}
+
+/// Claims that are small get through while others' clients don't read.
+std::size_t connection::room_left_by_answer(const call& called) const {
+  const auto left = room_for_others(called);
+  return left + left / 4;
+}
+
+bool connection::take_room(const call& called) {
   const auto bytes = head().content_length.value_or(
       head().body == http1::body_kind::none ? 0 : bounds().body_size_max);
   const auto wanted = std::min<std::uint64_t>(bytes, bounds().body_size_max);
-  const auto left = for_claim ? context_.messages.bytes_max() / 2 : 0;
-  return room.grow_to(static_cast<std::size_t>(wanted), left);
+  if (wanted >= long_message) context_.long_bytes += wanted;
+  return room_.grow_to(static_cast<std::size_t>(wanted), room_for_others(called));
+}
+
+bool connection::take_room_to_answer(std::size_t bytes, const call& called) {
+  room_.clear();  // the message is gone by now
+  if (room_.grow_to(bytes, room_left_by_answer(called))) return true;
+  // One that is longer than the whole room goes alone.
+  if (context_.messages.used() != 0) return false;
+  room_.set(bytes);
+  return true;
+}
+
+bool connection::is_forsaken(const call& called) {
+  const bool asks = called.purpose == call::kind::claim || called.purpose == call::kind::batch;
+  return asks && context_.calls > many_calls && peer_has_left();
 }
 
 asio::awaitable<bool> connection::serve_one() {
@@ -149,8 +175,8 @@ asio::awaitable<bool> connection::serve_one() {
     co_return co_await refuse_call(*std::move(refused), called.answer);
   }
   const counted_call counted(context_.calls);
-  byte_reservation room(context_.messages);
-  if (!take_room(room, called.purpose != call::kind::settle)) {
+  room_ = byte_reservation(context_.messages);
+  if (!take_room(called)) {
     auto full = service_problem(context_.service.problem_base(), 503, "overloaded",
                                 "No capacity at the moment",
                                 "Nothing was done. Send the same call again.", milliseconds(1'000));
@@ -158,8 +184,9 @@ asio::awaitable<bool> connection::serve_one() {
   }
   std::string body;
   const bool whole = co_await read_body(body);
-  if (!whole) co_return false;
+  if (!whole || is_forsaken(called)) co_return false;
   const bool goes_on = co_await carry_out(called, std::move(body));
+  room_.clear();
   co_return goes_on&& may_be_kept();
 }
 
@@ -167,9 +194,7 @@ asio::awaitable<bool> connection::carry_out(const call& called, std::string body
   if (called.purpose == call::kind::health) co_return co_await send(health(), called.answer);
   if (called.purpose == call::kind::readiness) co_return co_await send(readiness(), called.answer);
   if (called.purpose == call::kind::description) co_return co_await describe();
-  auto given = read_message(body, called.form);
-  body.clear();
-  body.shrink_to_fit();
+  auto given = read_message(std::move(body), called.form);
   const auto& base = context_.service.problem_base();
   if (!given) co_return co_await send(bad_request(base, given.error().detail), called.answer);
   if (called.purpose == call::kind::claim) {
@@ -183,34 +208,36 @@ asio::awaitable<bool> connection::carry_out(const call& called, std::string body
   auto read = read_settle(called.end, std::move(*given));
   if (!read) co_return co_await send(bad_request(base, read.error().detail), called.answer);
   auto wanted = std::move(*read);
-  const auto made = co_await context_.service.settle(called.operation, std::move(wanted), number_);
-  co_return co_await send(made, called.answer);
+  auto made = co_await context_.service.settle(called.operation, std::move(wanted), number_);
+  co_return co_await send_answer(called, std::move(made));
 }
 
 asio::awaitable<bool> connection::claim(const call& called, message given) {
   auto read = read_claim(std::move(given));
   if (!read) {
-    const auto wrong = bad_request(context_.service.problem_base(), read.error().detail);
-    co_return co_await send(wrong, called.answer);
+    auto wrong = bad_request(context_.service.problem_base(), read.error().detail);
+    co_return co_await send(std::move(wrong), called.answer);
   }
   const auto watching = watch();
-  const caller asker{number_, watching->get_token()};
+  const caller asker{number_, watching->get_token(), &context_.messages,
+                     room_left_by_answer(called)};
   auto wanted = std::move(*read);
-  const auto made = co_await context_.service.claim(std::move(wanted), asker);
+  auto made = co_await context_.service.claim(std::move(wanted), asker);
   const bool gone = watching->stop_requested();
   bool sent = false;
-  if (!gone) sent = co_await send(made.message, called.answer);
+  if (!gone) sent = co_await send_answer(called, std::move(made.message));
   if (!sent && !made.operation.empty()) co_await context_.service.give_back(made.operation);
   co_return sent;
 }
 
 asio::awaitable<bool> connection::batch(const call& called, message given) {
   const auto watching = watch();
-  const caller asker{number_, watching->get_token()};
-  const auto made = co_await carry_out_batch(context_.service, std::move(given), asker);
+  const caller asker{number_, watching->get_token(), &context_.messages,
+                     room_left_by_answer(called)};
+  auto made = co_await carry_out_batch(context_.service, std::move(given), asker, room_);
   const bool gone = watching->stop_requested();
   bool sent = false;
-  if (!gone) sent = co_await send(made.message, called.answer);
+  if (!gone) sent = co_await send(std::move(made.message), called.answer);
   for (const auto& each : made.claims) {
     if (!sent && !each.operation.empty()) co_await context_.service.give_back(each.operation);
   }
@@ -247,32 +274,55 @@ reply_message connection::readiness() const {
 
 namespace {
 
-std::string message_of(const reply_message& made, message_form form, bool keep, std::string& body) {
-  body = encode(made, form);
-  std::string out;
-  http1::append_status_line(out, made.status);
-  if (made.status == 401) http1::append_field(out, "WWW-Authenticate", "Bearer");
+struct written_reply {
+  std::string head;  ///< of HTTP, and what can stand behind it without a copy of a long body
+  encoded_reply rest;
+};
+
+written_reply message_of(reply_message made, message_form form, bool keep) {
+  written_reply out;
+  auto& head = out.head;
+  http1::append_status_line(head, made.status);
+  if (made.status == 401) http1::append_field(head, "WWW-Authenticate", "Bearer");
   const bool problem = made.object.contains("type") && form == message_form::plain;
-  http1::append_field(out, "Content-Type",
+  http1::append_field(head, "Content-Type",
                       problem                        ? "application/problem+json"
                       : form == message_form::framed ? framed_type
                                                      : "application/json");
   if (made.retry_after.count() >= 0) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(made.retry_after).count();
-    http1::append_field(out, "Retry-After", std::to_string(std::max<std::int64_t>(seconds, 1)));
+    http1::append_field(head, "Retry-After", std::to_string(std::max<std::int64_t>(seconds, 1)));
   }
-  if (!keep) http1::append_field(out, "Connection", "close");
-  http1::append_content_length(out, body.size());
-  http1::append_end_of_head(out);
+  if (!keep) http1::append_field(head, "Connection", "close");
+  out.rest = encode(std::move(made), form);
+  http1::append_content_length(head, out.rest.size());
+  http1::append_end_of_head(head);
   return out;
+}
+
+std::string whole(const written_reply& made) {
+  return made.head + made.rest.text + std::string(made.rest.body());
 }
 
 }  // namespace
 
-asio::awaitable<bool> connection::send(const reply_message& made, message_form form) {
-  std::string body;
-  const auto head = message_of(made, form, may_be_kept(), body);
-  co_return co_await write(head, body, bounds().write);
+asio::awaitable<bool> connection::send(reply_message made, message_form form) {
+  auto out = message_of(std::move(made), form, may_be_kept());
+  if (out.rest.body().empty()) co_return co_await write(out.head, out.rest.text, bounds().write);
+  out.head += out.rest.text;
+  co_return co_await write(out.head, out.rest.body(), bounds().write);
+}
+
+asio::awaitable<bool> connection::send_answer(const call& called, reply_message made) {
+  const auto bytes = room_of(made, called.answer);
+  if (bytes >= long_message) {
+    context_.long_bytes += bytes;
+    if (peer_has_left()) co_return false;
+  }
+  if (!take_room_to_answer(bytes, called)) {
+    made = no_room_for_answer(context_.service.problem_base());
+  }
+  co_return co_await send(std::move(made), called.answer);
 }
 
 asio::awaitable<bool> connection::describe() {
@@ -292,23 +342,22 @@ asio::awaitable<bool> connection::refuse_call(reply_message why, message_form fo
     std::string dropped;
     const bool whole = co_await read_body(dropped);
     if (!whole) co_return false;
-    const bool sent = co_await send(why, form);
+    const bool sent = co_await send(std::move(why), form);
     co_return sent&& may_be_kept();
   }
-  std::string body;
-  refusal_ = message_of(why, form, false, body) + body;
+  const auto status = why.status;
+  refusal_ = whole(message_of(std::move(why), form, false));
   const std::string_view no_text;
-  co_await refuse(why.status, no_text);
+  co_await refuse(status, no_text);
   co_return false;
 }
 
 std::string connection::answer_to_fault(std::uint16_t status, std::string_view why) {
   if (!refusal_.empty()) return std::exchange(refusal_, {});
   const auto type = status == 413 ? "request-too-large" : "bad-request";
-  const auto made = service_problem(context_.service.problem_base(), status, type, title_of(status),
-                                    why, milliseconds(-1));
-  std::string body;
-  return message_of(made, message_form::plain, false, body) + body;
+  auto made = service_problem(context_.service.problem_base(), status, type, title_of(status), why,
+                              milliseconds(-1));
+  return whole(message_of(std::move(made), message_form::plain, false));
 }
 
 }  // namespace onceguard::serve

@@ -19,8 +19,10 @@ struct connection_context {
   decisions& service;
   const serve_params& params;
   const client_access& access;
-  byte_budget messages;               ///< what is read now
+  byte_budget messages;               ///< what is read and answered now
   std::atomic<std::size_t> calls{0};  ///< that are carried out now
+  /// Bytes of long messages and answers since the start.
+  std::atomic<std::uint64_t> long_bytes{0};
 };
 
 /// src/serve/openapi.json, which is compiled in.
@@ -44,10 +46,17 @@ class connection final : public http1::served_connection {
   boost::asio::awaitable<bool> claim(const call& called, message given);
   boost::asio::awaitable<bool> batch(const call& called, message given);
   boost::asio::awaitable<bool> describe();
-  boost::asio::awaitable<bool> send(const reply_message& made, message_form form);
+  boost::asio::awaitable<bool> send(reply_message made, message_form form);
+  /// Sends the answer of a call that is over, if its memory fits.
+  boost::asio::awaitable<bool> send_answer(const call& called, reply_message made);
   boost::asio::awaitable<bool> refuse_call(reply_message why, message_form form);
   [[nodiscard]] std::optional<reply_message> read_call(call& out) const;
-  [[nodiscard]] bool take_room(byte_reservation& room, bool for_claim);
+  [[nodiscard]] std::size_t room_for_others(const call& called) const;
+  [[nodiscard]] std::size_t room_left_by_answer(const call& called) const;
+  [[nodiscard]] bool take_room(const call& called);
+  [[nodiscard]] bool take_room_to_answer(std::size_t bytes, const call& called);
+  /// Whether its client does not wait for the call any more, as far as that is worth a look.
+  [[nodiscard]] bool is_forsaken(const call& called);
   [[nodiscard]] reply_message health() const;
   [[nodiscard]] reply_message readiness() const;
   /// Until the returned stop source is gone: its stop is requested when the client leaves.
@@ -58,7 +67,8 @@ class connection final : public http1::served_connection {
 
   connection_context& context_;
   const connection_number number_;
-  std::string refusal_;  ///< what answer_to_fault() gives next
+  byte_reservation room_;  ///< for the message, and then for its answer
+  std::string refusal_;    ///< what answer_to_fault() gives next
   /// What a pending wait looks at.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

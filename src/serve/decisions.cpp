@@ -2,6 +2,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include "base/for_ever.hpp"
 #include "engine/background.hpp"
 #include "serve/claim_by_parts.hpp"
 #include "serve/claim_by_request.hpp"
@@ -24,9 +25,18 @@ decisions::decisions(guard& records, const serve_params& params)
 result<void> decisions::set_rules(serve_rules rules) {
   auto made = live_rules::make(records_, std::move(rules), problem_base_);
   if (!made) return std::move(made).error();
+  const auto& given = (*made)->given;
+  expect(given.defaults);
+  for (const auto& each : given.policies.named) expect(*each);
+  for (const auto& each : given.routes) expect(each.policy);
   const std::lock_guard lock(mutex_);
   rules_ = std::move(*made);
   return {};
+}
+
+void decisions::expect(const route_policy& policy) {
+  records_.engine().expect(base::bounded(policy.lease) + base::bounded(policy.upstream_timeout),
+                           policy.retention);
 }
 
 rules_ptr decisions::rules() const {
@@ -37,6 +47,17 @@ rules_ptr decisions::rules() const {
 asio::awaitable<claim_reply> decisions::claim(claim_call call, caller asker) {
   claim_under_way under_way;
   if (call.claim) {
+    const auto asked = digest_of(call);
+    if (!bindings_.bind(*call.claim, asked)) {
+      claim_reply out;
+      out.message = service_problem(
+          problem_base_, 422, "claim-reused", "The claim id belongs to another claim",
+          "claim: it came before with other members. Each operation takes a claim id of its own.",
+          milliseconds(-1));
+      co_return out;
+    }
+    // At the store, too, after a restart: with other members it is another claim.
+    call.claim = bound_id(*call.claim, asked);
     // Of two tries of one claim, the later one gets what the earlier one has got.
     while (!held_.begin_claim(*call.claim)) {
       if (asker.gone.stop_requested()) co_return claim_reply();  // nobody reads it

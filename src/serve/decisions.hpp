@@ -12,6 +12,8 @@
 
 #include "http/problem.hpp"
 #include "serve/calls.hpp"
+#include "serve/claim_bindings.hpp"
+#include "serve/long_answers.hpp"
 #include "serve/operation_table.hpp"
 
 namespace onceguard::serve {
@@ -20,6 +22,15 @@ namespace onceguard::serve {
 struct caller {
   connection_number connection = 0;
   std::stop_token gone;  ///< its connection has ended
+  byte_budget* messages = nullptr;
+  std::size_t left_for_others = 0;  ///< of it
+
+  /// False: the bytes find no room.
+  [[nodiscard]] bool take_room(byte_reservation& out, std::size_t bytes) const {
+    if (bytes == 0) return true;
+    out = byte_reservation(*messages);
+    return out.grow_to(bytes, left_for_others);
+  }
 };
 
 /// An answer to a claim. Until it is written or given back, no other try of the claim is answered.
@@ -58,11 +69,15 @@ class decisions {
 
   [[nodiscard]] boost::asio::awaitable<claim_reply> decide(const claim_call& call,
                                                            const caller& asker);
+  /// What is claimed by this policy may run for so long after the store has lost it.
+  void expect(const route_policy& policy);
   boost::asio::awaitable<result<operation_ptr>> resume(const operation_id& id);
 
   guard& records_;
   const std::string problem_base_;
   operation_table held_;
+  claim_bindings bindings_;
+  long_answers long_answers_;
   std::atomic<bool> draining_{false};
   mutable std::mutex mutex_;
   rules_ptr rules_;  // under the mutex
@@ -74,6 +89,8 @@ class decisions {
 [[nodiscard]] reply_message service_problem(const std::string& base, std::uint16_t status,
                                             std::string_view type, std::string_view title,
                                             std::string_view detail, milliseconds retry_after);
+/// In place of an answer that finds no memory: the call may be sent again.
+[[nodiscard]] reply_message no_room_for_answer(const std::string& base);
 [[nodiscard]] reply_message bad_request(const std::string& base, std::string_view detail);
 [[nodiscard]] reply_message not_found(const std::string& base, std::string_view detail);
 

@@ -1,8 +1,11 @@
 #include "serve/message.hpp"
 
+#include <unordered_set>
+
 #include "base/ascii.hpp"
 #include "base/base64.hpp"
 #include "base/utf8.hpp"
+#include "serve/json_body.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::serve {
@@ -18,17 +21,91 @@ struct too_much {
   const char* why;
 };
 
-result<json> parse(std::string_view text) {
-  std::size_t values = 0;
-  const auto count = [&values](int depth, json::parse_event_t event, json&) {
+/// Watches the parser: bounds, and members that are there twice.
+class parse_watch {
+ public:
+  bool take(int depth, json::parse_event_t event, const json& parsed) {
+    using enum json::parse_event_t;
     if (depth > depth_max) throw too_much{"the JSON is nested too deep"};
-    const bool begins =
-        event != json::parse_event_t::object_end && event != json::parse_event_t::array_end;
-    if (begins && ++values > values_max) throw too_much{"the JSON has too many values"};
+    if (event != object_end && event != array_end && ++values_ > values_max) {
+      throw too_much{"the JSON has too many values"};
+    }
+    if (event == object_start) members_.push_back(0);
+    if (event == key) ++members_.back();
+    if (event == object_end) {
+      if (members_.back() != parsed.size()) doubled_ = true;
+      members_.pop_back();
+    }
+    return true;
+  }
+  [[nodiscard]] bool doubled() const noexcept { return doubled_; }
+
+ private:
+  std::size_t values_ = 0;
+  std::vector<std::size_t> members_;  // of each object that is open, as they came
+  bool doubled_ = false;
+};
+
+/// Finds the first member that is there twice, in a text that is JSON.
+class doubled_member {
+ public:
+  void take(json::parse_event_t event, const json& parsed) {
+    using enum json::parse_event_t;
+    if (event == key) return take_name(parsed.get<std::string>());
+    if (event == object_end || event == array_end) {
+      open_.pop_back();
+      return;
+    }
+    if (!open_.empty() && open_.back().is_list) ++open_.back().index;
+    if (event == object_start) open_.push_back({});
+    if (event == array_start) open_.push_back({.is_list = true});
+  }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  struct level {
+    bool is_list = false;
+    std::size_t index = 0;  // of a list: the number of the next value
+    std::string name{};     // of an object: the last member
+    std::unordered_set<std::string> names{};
+  };
+
+  void take_name(std::string name) {
+    auto& object = open_.back();
+    object.name = std::move(name);
+    if (object.names.insert(object.name).second || !path_.empty()) return;
+    for (const auto& each : open_) {
+      if (each.is_list) {
+        path_ += '[' + std::to_string(each.index - 1) + ']';
+      } else {
+        path_ += (path_.empty() ? "" : ".") + plain_text(each.name);
+      }
+    }
+  }
+
+  std::vector<level> open_;
+  std::string path_;
+};
+
+std::string doubled_in(std::string_view text) {
+  doubled_member found;
+  const auto watch = [&found](int, json::parse_event_t event, json& parsed) {
+    found.take(event, parsed);
     return true;
   };
+  static_cast<void>(json::parse(text, watch));
+  return found.path();
+}
+
+result<json> parse(std::string_view text) {
+  parse_watch watch;
+  const auto take = [&watch](int depth, json::parse_event_t event, json& parsed) {
+    return watch.take(depth, event, parsed);
+  };
   try {
-    return json::parse(text, count);
+    auto out = json::parse(text, take);
+    if (watch.doubled()) return no_message(doubled_in(text) + ": is there twice");
+    return out;
   } catch (const too_much& fault) {
     return no_message(fault.why);
   } catch (const json::parse_error& fault) {
@@ -60,21 +137,24 @@ message_form form_accepted(std::string_view accept) {
   return message_form::plain;
 }
 
-result<message> read_message(std::string_view bytes, message_form form) {
+result<message> read_message(std::string bytes, message_form form) {
   message out;
-  auto text = bytes;
+  auto line_end = bytes.size();
   if (form == message_form::framed) {
-    const auto line_end = bytes.find('\n');
+    line_end = bytes.find('\n');
     if (line_end == bytes.npos)
       return no_message("the line of the framed message has no line feed");
-    text = bytes.substr(0, line_end);
-    out.body = std::string(bytes.substr(line_end + 1));
   }
-  if (text.empty()) return out;
-  auto read = parse(text);
-  if (!read) return std::move(read).error();
-  if (!read->is_object()) return no_message("the message is no JSON object");
-  out.object = std::move(*read);
+  if (line_end != 0) {
+    auto read = parse(std::string_view(bytes).substr(0, line_end));
+    if (!read) return std::move(read).error();
+    if (!read->is_object()) return no_message("the message is no JSON object");
+    out.object = std::move(*read);
+  }
+  if (form == message_form::framed) {
+    bytes.erase(0, line_end + 1);
+    out.body = std::move(bytes);
+  }
   return out;
 }
 
@@ -99,6 +179,9 @@ std::string latin_of_bytes(std::string_view bytes) {
   return out;
 }
 
+namespace {
+
+/// The answer as members: {"status", "headers"}.
 json members_of(const answer& made) {
   json headers = json::array();
   for (const auto& [name, value] : made.headers) {
@@ -107,30 +190,83 @@ json members_of(const answer& made) {
   return {{"status", made.status}, {"headers", std::move(headers)}};
 }
 
-void put_answer(reply_message& out, const char* name, const answer& made) {
+std::string text_of(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// Opens an object's text for one more member.
+void reopen(std::string& text) {
+  text.pop_back();
+  if (text.back() != '{') text += ',';
+}
+
+constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
+
+}  // namespace
+
+void put_answer(reply_message& out, const char* name, answer made) {
   out.object[name] = members_of(made);
   out.body_of = name;
-  out.body = made.body;
+  out.body = std::move(made.body);
+}
+
+void put_stored(reply_message& out, const char* name, answer_ptr stored) {
+  out.object[name] = members_of(*stored);
+  out.body_of = name;
+  out.stored = std::move(stored);
+}
+
+std::size_t room_of(const reply_message& made, message_form form) {
+  const auto bytes = made.bytes();
+  if (form == message_form::framed || bytes.empty()) return bytes.size();
+  if (const auto quoted = json_string_size(bytes)) return bytes.size() + *quoted;
+  return bytes.size() + 2 * base64_size(bytes.size());
 }
 
 json value_of(reply_message made) {
-  if (made.body && !made.body_of.empty()) {
+  if (!made.body_of.empty()) {
     auto& owner = made.object[made.body_of];
-    if (is_utf8(*made.body)) {
-      owner["body"] = std::move(*made.body);
+    const auto bytes = made.bytes();
+    if (!json_string_size(bytes)) {
+      owner["body_base64"] = base::to_base64(bytes);
+    } else if (made.stored) {
+      owner["body"] = bytes;
     } else {
-      owner["body_base64"] = base::to_base64(*made.body);
+      owner["body"] = std::move(made.body);
     }
   }
   return std::move(made.object);
 }
 
-std::string encode(const reply_message& made, message_form form) {
-  constexpr auto lenient = json::error_handler_t::replace;
-  if (form == message_form::plain) return value_of(made).dump(-1, ' ', false, lenient);
-  auto out = made.object.dump(-1, ' ', false, lenient);
-  out += '\n';
-  if (made.body) out += *made.body;
+encoded_reply encode(reply_message made, message_form form) {
+  encoded_reply out;
+  if (form == message_form::framed) {
+    out.text = text_of(made.object);
+    out.text += '\n';
+    out.behind = std::move(made);
+    return out;
+  }
+  if (made.body_of.empty()) {
+    out.text = text_of(made.object);
+    return out;
+  }
+  auto owner = text_of(made.object[made.body_of]);
+  made.object.erase(made.body_of);
+  out.text = text_of(made.object);
+  reopen(out.text);
+  reopen(owner);
+  const auto bytes = made.bytes();
+  const auto quoted = json_string_size(bytes);
+  out.text.reserve(out.text.size() + owner.size() + made.body_of.size() + 64 +
+                   quoted.value_or(base64_size(bytes.size())));
+  out.text.append("\"").append(made.body_of).append("\":").append(owner);
+  if (quoted) {
+    out.text += "\"body\":";
+    append_json_string(out.text, bytes);
+  } else {
+    out.text.append("\"body_base64\":\"").append(base::to_base64(bytes)) += '"';
+  }
+  out.text += "}}";
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <malloc.h>
 #include <thread>
 #include <vector>
 
@@ -29,6 +30,11 @@ constexpr std::string_view full_answer =
     "Content-Length: 0\r\n\r\n";
 /// Between two polls at the operations, and at what a drain waits for.
 constexpr milliseconds poll_interval{100};
+
+/// The heap keeps what long messages leave behind. It is told to give it back once so many bytes
+/// have passed, and not more often than that.
+constexpr std::uint64_t worth_trimming = 16u << 20;
+constexpr std::chrono::seconds trim_interval{3};
 
 /// A thread with the connections that it serves.
 class io_thread {
@@ -106,10 +112,20 @@ struct server::state {
     while (!stopped) {
       co_await sleep_for(poll_interval);
       service.operations().let_go_of_old();
+      trim_heap();
       if (!service.draining()) continue;
       const bool idle = service.operations().size() == 0 && context.calls == 0;
       if (idle || base::boot_now() >= drain_end.load()) end();
     }
+  }
+
+  void trim_heap() {
+    const auto passed = context.long_bytes.load();
+    const auto now = base::boot_now();
+    if (passed - trimmed_at < worth_trimming || now < next_trim) return;
+    trimmed_at = passed;
+    next_trim = now + trim_interval;
+    ::malloc_trim(0);
   }
 
   void end() {
@@ -132,7 +148,10 @@ struct server::state {
   std::vector<std::unique_ptr<io_thread>> threads;
   std::size_t turn = 0;
   std::thread acceptor;
-  bool stopped = false;  // on the first thread
+  // On the first thread.
+  bool stopped = false;
+  std::uint64_t trimmed_at = 0;  // of long_bytes
+  base::boot_clock::time_point next_trim{};
   asio::io_context accepting{1};
   http1::listener listening{accepting};
 };
@@ -155,14 +174,14 @@ result<void> server::set_rules(serve_rules rules) {
   return {};
 }
 
-result<void> server::start(int passed) {
+result<void> server::start(const http1::passed_listener& passed) {
   auto& self = *state_;
   if (const auto read = self.certificates.read(); !read) {
     return error(read.error().code, "[serve] tls_certificate: " + read.error().detail);
   }
   const auto& address = self.params.listen;
-  if (auto listening = passed < 0 ? self.listening.listen(address, self.params.mode)
-                                  : self.listening.take(address, {passed, false});
+  if (auto listening = passed.number < 0 ? self.listening.listen(address, self.params.mode)
+                                         : self.listening.take(address, passed);
       !listening) {
     return error(listening.error().code, "[serve] listen: " + listening.error().detail);
   }
@@ -185,8 +204,11 @@ result<void> server::start(int passed) {
 
 int server::socket() const { return state_->listening.number(); }
 
-void server::hand_over() {
-  asio::post(state_->accepting, [self = state_.get()] { self->listening.hand_over(true); });
+bool server::made_file() const { return state_->listening.made_file(); }
+
+void server::hand_over(bool socket_goes_on) {
+  asio::post(state_->accepting,
+             [self = state_.get(), socket_goes_on] { self->listening.hand_over(socket_goes_on); });
   drain();
 }
 

@@ -6,6 +6,7 @@
 #include <onceguard/guard.hpp>
 
 #include "base/address.hpp"
+#include "http1/server/listener.hpp"
 #include "serve/params/serve_params.hpp"
 
 namespace onceguard::serve {
@@ -32,14 +33,17 @@ class server {
   [[nodiscard]] result<void> set_rules(serve_rules rules);
   /// errc::invalid_argument: what is wrong with the certificates. errc::conflict: it can't listen
   /// there now. `passed`: a socket that listens there already; negative: none.
-  [[nodiscard]] result<void> start(int passed = -1);
+  [[nodiscard]] result<void> start(const http1::passed_listener& passed = {});
   /// The number of the listening socket, for a successor.
   [[nodiscard]] int socket() const;
+  /// Whether it removes the socket's file at its end.
+  [[nodiscard]] bool made_file() const;
   [[nodiscard]] base::server_address local() const;
   /// No new claims; ends when no operation runs any more, or after params.drain.
   void drain();
-  /// The same, while another process takes the connections: they stay in the socket's queue.
-  void hand_over();
+  /// The same, while another process takes the connections. `socket_goes_on`: it has the socket, in
+  /// whose queue they stay, and the file, too; else nobody needs these.
+  void hand_over(bool socket_goes_on);
   [[nodiscard]] bool draining() const;
   /// Ends at once.
   void stop();

@@ -17,6 +17,7 @@ std::string_view outcome_of(const outcome& ended) noexcept {
   if (ended.kind == outcome_kind::ran) return "settled";
   if (ended.kind == outcome_kind::replay) return "replay";
   if (ended.kind == outcome_kind::unrecorded) return "unrecorded";
+  if (ended.kind == outcome_kind::backoff) return "backoff";
   return "superseded";
 }
 
@@ -38,9 +39,12 @@ asio::awaitable<reply_message> settle_attempt::run() {
       co_return done;
     }
     const auto id = operation_id::parse(id_);
-    if (!id) co_return not_found(owner_.problem_base(), "There is no operation with this id.");
+    if (!id) co_return no_such_operation();
     auto found = co_await owner_.resume(*id);
-    if (!found) co_return store_failed(found.error());
+    if (!found) {
+      const auto why = found.error();
+      co_return why.code == errc::not_found ? no_such_operation() : store_failed(why);
+    }
     if (!*found) co_return gone();
     held_ = std::move(*found);
     resumed_ = true;
@@ -81,6 +85,7 @@ asio::awaitable<reply_message> settle_attempt::end() {
   }
   auto settling = terms();
   auto& lease = *held_->handle();
+  if (settling.answer) owner_.long_answers_.note(lease.id(), settling.answer->body.size());
   const auto ended = co_await lease.settle(settling);
   co_return answered(settling, ended);
 }
@@ -154,7 +159,7 @@ reply_message settle_attempt::answered(const settle_terms& settling, const outco
   auto reply = held_->exchange->parts()->reply_to_settle(settling, ended);
   if (!reply) reply = reply_to_failure(settling);
   if (ended.kind == outcome_kind::replay) out.object["kept"] = kept_text(ended.kept);
-  if (reply) put_answer(out, "reply", *reply);
+  if (reply) put_answer(out, "reply", *std::move(reply));
   return out;
 }
 
@@ -178,6 +183,10 @@ reply_message settle_attempt::store_failed(const error& why) const {
                          "The store of idempotency records is out of reach",
                          "Nothing is settled: send the same call again. " + why.detail,
                          milliseconds(1'000));
+}
+
+reply_message settle_attempt::no_such_operation() const {
+  return not_found(owner_.problem_base(), "There is no operation with this id.");
 }
 
 reply_message settle_attempt::gone() const {

@@ -26,6 +26,7 @@ class settle_attempt {
   [[nodiscard]] std::optional<http::response> reply_to_failure(const settle_terms& terms) const;
   [[nodiscard]] const route_policy& policy() const;
   [[nodiscard]] reply_message store_failed(const error& why) const;
+  [[nodiscard]] reply_message no_such_operation() const;
   [[nodiscard]] reply_message gone() const;
 
   decisions& owner_;

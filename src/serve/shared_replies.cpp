@@ -22,6 +22,12 @@ reply_message service_problem(const std::string& base, std::uint16_t status, std
   return out;
 }
 
+reply_message no_room_for_answer(const std::string& base) {
+  return service_problem(base, 503, "overloaded", "No capacity at the moment",
+                         "The answer finds no room. Send the same call again.",
+                         milliseconds(1'000));
+}
+
 reply_message bad_request(const std::string& base, std::string_view detail) {
   return service_problem(base, 400, "bad-request", "The message can't be read", detail,
                          milliseconds(-1));
@@ -92,7 +98,7 @@ void put_outcome(reply_message& out, const outcome& outcome, const std::string& 
   const auto reply = http::reply_to(outcome);
   if (outcome.kind == outcome_kind::replay) out.object["kept"] = kept_text(outcome.kept);
   if (reply.kind == http::reply_kind::work) return;
-  if (reply.kind == http::reply_kind::stored) return put_answer(out, "answer", *outcome.answer);
+  if (reply.kind == http::reply_kind::stored) return put_stored(out, "answer", outcome.answer);
   put_answer(out, "reply", http::problem_answer(reply.which, base, reply.more, &policy));
   const auto why = refusal_of(outcome);
   out.object["detail"] = why.detail;

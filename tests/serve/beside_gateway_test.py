@@ -157,3 +157,4 @@ def test_the_decision_service_goes_on_when_the_gateway_becomes_another_process(s
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(60) == 0
         service.process = None
+    assert not os.path.exists(service.address), "the last process removes the socket's file"

@@ -81,6 +81,19 @@ def test_fail_backs_off_and_release_frees_the_key(call):
     assert begun["verdict"] == "run" and begun["attempt"] == 2
 
 
+def test_what_failed_is_no_other_attempts(service, call):
+    """Nobody else began: the words say so."""
+    for wanted in (parts(), as_request()):
+        operation = call.claim(**wanted)["operation"]
+        assert call.settle(operation, "fail", backoff_ms=60000)["outcome"] == "settled"
+        assert call.settle(operation, "fail")["outcome"] == "settled"
+        late = call.complete(operation)
+        assert late["outcome"] == "backoff" and "answer" not in late
+        assert late["reply"]["status"] == 409
+        assert json.loads(late["reply"]["body"])["type"] == "urn:onceguard:problem:backing-off"
+        assert service.connect().claim(**wanted)["verdict"] == "backoff"
+
+
 @pytest.mark.parametrize("kind", ("abandon", "exception"))
 def test_who_does_not_know_leaves_the_outcome_unknown(call, kind):
     wanted = parts()

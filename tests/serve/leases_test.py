@@ -5,6 +5,8 @@ import signal
 import socket
 import uuid
 
+import pytest
+
 from support.decision_service import as_request, parts, stays
 from support.waiting import wait_until
 
@@ -115,6 +117,40 @@ def test_a_client_that_leaves_before_its_answer_leaves_the_key_free(service, cal
     call.settle(begun["operation"], "release")
     # Nobody got it in the meantime, or what the leaver got was given back.
     wait_until(lambda: other.claim(**wanted)["verdict"] == "run", what="a free key")
+
+
+OTHER_MEMBERS = ({"fingerprint": "charge 11"}, {"scope": "another"}, {"key": "another"},
+                 {"policy": {"lease": "20s"}}, {"dispatch": False}, {"renew": "client"})
+
+
+@pytest.mark.parametrize("other", OTHER_MEMBERS)
+def test_a_claim_id_belongs_to_what_was_asked(start_service, other):
+    service = start_service()
+    wanted = parts(claim=uuid.uuid4().hex)
+    holder = service.connect()
+    begun = holder.claim(**wanted)
+    status, problem = service.connect().post("/v1/operations", {**wanted, **other})
+    assert status == 422 and problem["type"] == "urn:onceguard:problem:claim-reused"
+    assert problem["detail"].startswith("claim: ") and not problem["retryable"]
+    # After a restart nobody remembers: whatever it gets, it is not the first one's lease.
+    service.kill()
+    service.start()
+    got = service.connect().claim(**{**wanted, **other})
+    assert got.get("lease") != begun["lease"]
+    if "scope" not in other and "key" not in other:
+        assert got["verdict"] == ("mismatch" if "fingerprint" in other else "busy")
+    service.kill()
+    service.start()
+    same = service.connect().claim(**wanted)
+    assert (same["verdict"], same["lease"]) == ("run", begun["lease"])
+    assert service.connect().settle(same["operation"], "complete",
+                                    answer={"status": 200})["outcome"] == "settled"
+
+
+def test_a_claim_that_begins_to_wait_less_is_the_same(call):
+    wanted = parts(claim=uuid.uuid4().hex)
+    begun = call.claim(**wanted, wait_ms=5000)
+    assert call.claim(**wanted, wait_ms=10)["lease"] == begun["lease"]
 
 
 def test_the_released_claim_of_a_leaver_begins_anew(start_service):

@@ -39,6 +39,7 @@ WRONG_CLAIMS = {
     "request.body: is there twice": as_request(body_base64="AA=="),
     "policy: a request has": {**as_request(), "policy": {"lease": "1s"}},
     "scope: stands in the request": {**as_request(), "scope": "s"},
+    "request.zz: there is no such member": as_request(zz=1),
 }
 
 
@@ -57,6 +58,7 @@ WRONG_SETTLES = {
     ("fail", "answer: there is no such member"): {"answer": {"status": 200}},
     ("fail", "backoff_ms: expected a whole number"): {"backoff_ms": -1},
     ("release", "backoff_ms: belongs to fail"): {"backoff_ms": 1},
+    ("fail", "backoff_ms: at most 86400000, a day"): {"backoff_ms": 86400001},
 }
 
 
@@ -67,6 +69,23 @@ def test_a_wrong_settle_settles_nothing(call, kind, fault):
                                 WRONG_SETTLES[kind, fault])
     assert status == 400 and problem["detail"].startswith(fault)
     assert call.complete(operation)["outcome"] == "settled"
+
+
+def test_what_is_null_is_missing_whatever_its_name(call):
+    assert call.claim(**parts(zz=None, policy=None))["verdict"] == "run"
+    assert call.claim(**as_request(zz=None))["verdict"] == "run"
+
+
+def test_a_member_that_is_there_twice_is_refused(call):
+    for text, fault in ((b'{"scope":"s","key":"first","key":"second"}', "key: is there twice"),
+                        (b'{"request":{"method":"POST","target":"/","target":"/b"}}',
+                         "request.target: is there twice"),
+                        (b'{"calls":[{"call":"claim","scope":"s","scope":"t"}]}',
+                         "calls[0].scope: is there twice")):
+        path = "/v1/batch" if b"calls" in text else "/v1/operations"
+        call.request("POST", path, text, {"Content-Type": "application/json"})
+        status, problem = call.read()
+        assert status == 400 and problem["detail"] == fault
 
 
 def test_the_answer_of_a_request_is_needed(call):
@@ -116,6 +135,22 @@ def test_an_operation_that_nobody_claimed_is_superseded(call):
     assert ended["outcome"] == "superseded" and ended["reply"]["status"] == 409
 
 
+@pytest.mark.parametrize("held", (True, False))
+def test_an_id_with_the_mark_of_another_operation_is_none(service, held):
+    call = service.connect()
+    begun = call.claim(**parts())
+    operation = begun["operation"]
+    if not held:
+        call.close()
+        call = service.connect()
+    numbers, mark, last = operation.rsplit("-", 2)
+    wrong = f"{numbers}-{'0' * len(mark)}-{last}"
+    for kind in ("complete", "renew", "release"):
+        status, problem = call.post(f"/v1/operations/{wrong}/{kind}", {})
+        assert status == 404 and "no operation" in problem["detail"]
+    assert call.complete(operation)["outcome"] == "settled"
+
+
 def test_methods_and_types_are_checked(call):
     call.request("GET", "/v1/operations")
     assert call.read()[0] == 405
@@ -134,6 +169,8 @@ def test_a_message_that_is_too_long_is_refused(service):
     call = service.connect()
     status, problem = call.post("/v1/operations", as_request(body="x" * (3 << 20)))
     assert status == 413 and problem["type"].endswith("request-too-large")
+    # Half more than the longest body, and 64 KiB.
+    assert problem["detail"] == f"The body is longer than {(3 << 19) + (64 << 10)} bytes."
 
 
 def raw(service):

@@ -109,6 +109,9 @@ def see_claims(seen):
 def see_settles(seen):
     for kind in ("release", "exception"):
         assert seen.settle(seen.claim(key=fresh())["operation"], kind)["outcome"] == "settled"
+    failed = seen.claim(key=fresh())["operation"]
+    assert seen.settle(failed, "fail")["outcome"] == "settled"
+    assert seen.complete(failed)["outcome"] == "backoff"
     late = seen.claim(key=fresh(), dispatch=False, renew="client")["operation"]
     assert seen.settle(late, "dispatch")["outcome"] == "dispatched"
     assert seen.settle(late, "renew")["outcome"] == "renewed"
@@ -183,6 +186,10 @@ def test_every_refusal_is_as_the_document_says(start):
         seen = Documented(client)
         for path, known, body, status in refusals:
             assert seen.ask("POST", path, body, known).status == status
+        asked = {"scope": "a", "key": fresh(), "claim": "ab" * 16}
+        assert seen.ask("POST", "/v1/operations", asked).status == 200
+        asked["key"] = fresh()
+        assert seen.ask("POST", "/v1/operations", asked).status == 422
     with service.client() as client:
         large = Documented(client).ask("POST", "/v1/operations", b"x" * (8 << 20), fields=[
             ("Content-Type", "application/json")])

@@ -1,6 +1,8 @@
 """`onceguard serve` becomes another process (SIGUSR2), and takes a socket that it is given."""
 
+import contextlib
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -49,6 +51,76 @@ def test_the_new_process_answers_at_the_same_socket_and_knows_what_runs(start):
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(60) == 0
         service.process = None
+    assert not os.path.exists(service.address), "the last process removes the socket's file"
+
+
+def test_a_successor_elsewhere_leaves_no_socket_behind(start):
+    with adopting_orphans():
+        service = start()
+        former, service.address = service.address, service.sockets.name + "/other"
+        service.listen = f"unix:{service.address}"
+        service.write_config()
+        process = service.process
+        process.send_signal(signal.SIGUSR2)
+        wait_until(lambda: service.events("handed-over"), 60, "the hand-over")
+        service.process = Descendant(service.events("handed-over")[-1]["pid"])
+        assert process.wait(60) == 0
+        assert not os.path.exists(former)
+        with service.client() as client:
+            assert client.run(key=fresh())
+
+
+def threads_of(process):
+    names = []
+    for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended
+            names.append((task / "comm").read_text(encoding="ascii").strip())
+    return names
+
+
+@pytest.mark.parametrize("succeeds", (True, False))
+def test_the_start_of_a_successor_has_a_limit(start, succeeds):
+    """Its store does not answer, and nobody may be there any more to end it."""
+    service = start(started=False)
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with socket.socket() as silent, here, there:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(16)
+        service.write_config(
+            {"store": {"url": f"postgresql://127.0.0.1:{silent.getsockname()[1]}/none"}})
+        name = "predecessor" if succeeds else "other"
+        with open(service.log_path, "ab") as log:
+            service.process = subprocess.Popen(
+                ["env", "LISTEN_FDS=1", f"LISTEN_FDNAMES={name}", "bash", "-c",
+                 'LISTEN_PID=$$ exec "$@" 3<&0 0</dev/null', "bash", service.binary, "serve",
+                 "--config", service.config_path],
+                stdin=there.fileno(), stdout=log, stderr=log, env=clean_environment())
+        silent.settimeout(30)
+        silent.accept()[0].close()  # it opens the store
+        assert ("og-start" in threads_of(service.process)) == succeeds
+
+
+SLOW = {"lease": "30m", "upstream_timeout": "1h"}
+
+
+@pytest.mark.parametrize("by_name", (True, False))
+def test_what_a_policy_lets_run_is_waited_for_after_a_loss(start, by_name):
+    """Whoever ran before the store lost its memory may run still: for its lease, and its time."""
+    service = start({"store": {"after_loss": "refuse"},
+                     **({"policy": [{"name": "slow", **SLOW}]} if by_name else {})})
+    with service.client() as client:
+        client.run(key=fresh(), **({} if by_name else {"policy": SLOW}))
+        for part in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{service.folder}/onceguard.db{part}")
+
+        def refused():
+            got = client.claim(key=fresh()).json()
+            return got if got.get("retry_after_ms", 0) > 60_000 else None
+
+        found = wait_until(refused, 20, "the loss")
+        assert found["verdict"] == "store_failed"
+        assert 80 * 60_000 < found["retry_after_ms"] <= 90 * 60_000
 
 
 def test_a_store_of_one_process_is_not_handed_over(start):

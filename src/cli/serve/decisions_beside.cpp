@@ -44,7 +44,7 @@ decisions_beside::~decisions_beside() {
   if (ending_.joinable()) ending_.join();
 }
 
-result<void> decisions_beside::start(int passed) {
+result<void> decisions_beside::start(const http1::passed_listener& passed) {
   if (auto begun = service_.start(passed); !begun) return begun;
   *serving_ = true;
   ending_ = std::thread([this] {

@@ -23,14 +23,15 @@ class decisions_beside {
   decisions_beside& operator=(const decisions_beside&) = delete;
   ~decisions_beside();
 
-  /// After the gateway has started. `passed`: a socket that listens already; negative: none.
-  [[nodiscard]] result<void> start(int passed);
+  /// After the gateway has started. `passed`: a socket that listens already, if there is one.
+  [[nodiscard]] result<void> start(const http1::passed_listener& passed);
   /// errc::invalid_argument: they can't be its rules; those before stay.
   [[nodiscard]] result<void> reload(const config::settings& settings);
   void drain() { service_.drain(); }
-  void hand_over() { service_.hand_over(); }
+  void hand_over(bool socket_goes_on) { service_.hand_over(socket_goes_on); }
   [[nodiscard]] std::string address() const { return service_.local().text(); }
   [[nodiscard]] int socket() const { return service_.socket(); }
+  [[nodiscard]] bool made_file() const { return service_.made_file(); }
 
  private:
   gateway::server& gateway_;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <sys/resource.h>
@@ -125,18 +124,6 @@ struct surroundings {
   std::optional<start_limit> limit;  ///< of a successor that does not take requests yet
 };
 
-/// Beside a running predecessor, which waits for as long; and also without, once that is gone.
-void end_late_start(const surroundings& around) {
-  const auto seconds = start_patience.count();
-  if (around.logs) {
-    static_cast<void>(base::log_surely(base::event::start_given_up, {{"seconds", seconds}}));
-  } else {
-    end_with(exit_failed, "after " + std::to_string(seconds) +
-                              " s the start is not over: no successor of a running process");
-  }
-  std::_Exit(exit_failed);
-}
-
 int start_failure_code(const error& why) {
   base::log(base::event::start_failed, {{"why", why.detail}});
   return why.code == errc::invalid_argument ? exit_configuration : exit_failed;
@@ -173,7 +160,7 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
     program.set_decisions(&*decisions);
   }
   auto& sockets = around.sockets;
-  const bool takes_admin = listener && sockets.admin.is_open();
+  const auto taken = sockets.taken();
   const auto admin = http1::passed_listener{sockets.admin.release(), sockets.made_admin_file};
   if (const auto started = listener ? listener->start(admin) : result<void>(); !started) {
     return start_failure_code(started.error());
@@ -189,15 +176,15 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
   if (listener) {
     base::log(base::event::admin_listening, {{"address", listener->address()}});
   }
-  if (const auto started = decisions ? decisions->start(sockets.serve.release()) : result<void>();
-      !started) {
+  const auto clients = http1::passed_listener{sockets.serve.release(), sockets.made_serve_file};
+  if (const auto started = decisions ? decisions->start(clients) : result<void>(); !started) {
     return start_failure_code(started.error());
   }
   if (decisions) {
     base::log(base::event::serving,
               {{"address", decisions->address()}, {"store", records.traits().name}});
   }
-  sockets.former.relieve(takes_admin);
+  sockets.former.relieve(taken);
   around.limit.reset();
   program.set_serving();
   std::thread waiter([&] {
@@ -236,7 +223,7 @@ int run_gateway(const given_flags& given) {
   around.manager = process::supervisor::of_environment();
   auto passed = process::take_passed_sockets();
   const bool succeeds = have_predecessor(passed);
-  if (succeeds) around.limit.emplace(start_patience, [&around] { end_late_start(around); });
+  if (succeeds) around.limit.emplace(start_patience, [&around] { end_late_start(around.logs); });
   auto read = load_config(given, true);
   if (!read) return exit_configuration;
   const auto descriptor = log_descriptor(read->values.log);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
@@ -19,6 +20,7 @@
 
 #include "base/log.hpp"
 #include "base/number_in.hpp"
+#include "cli/command.hpp"
 #include "cli/flags/hidden_arguments.hpp"
 #include "config/load.hpp"
 #include "process/successor.hpp"
@@ -31,7 +33,9 @@ namespace {
 // requests, and which of them it left; the predecessor confirms.
 constexpr std::string_view line_name = "predecessor";
 constexpr std::string_view file_of_former = "its admin file";
-constexpr std::string_view admin_left = "\nadmin left";
+constexpr std::string_view file_for_clients = "its serve file";
+constexpr std::string_view serve_left = "\nserve left";
+constexpr std::string_view admin_left = "\nadmin left";  // the last one: versions before look there
 constexpr std::size_t message_max = 4096;
 constexpr timeval confirm_patience{5, 0};
 /// Of a process that has closed its end of the line, which it does shortly before its configured
@@ -81,12 +85,14 @@ struct greeting {
   addresses listens;
   std::string store;
   bool made_admin_file = false;  // versions before said nothing of that
+  bool made_serve_file = false;
 };
 
 std::string text_of(const greeting& sent) {
   auto out = std::to_string(sent.sender) + "\n" + sent.listens.listen + "\n" + sent.listens.admin +
              "\n" + sent.store + "\n" + sent.listens.serve;
   if (sent.made_admin_file) out.append("\n").append(file_of_former);
+  if (sent.made_serve_file) out.append("\n").append(file_for_clients);
   return out;
 }
 
@@ -107,7 +113,11 @@ std::optional<greeting> read_greeting(int line) {
   out.listens.admin = next_line();
   out.store = next_line();
   out.listens.serve = next_line();  // empty: an earlier version has none
-  out.made_admin_file = next_line() == file_of_former;
+  while (!rest.empty()) {
+    const auto said = next_line();
+    out.made_admin_file = out.made_admin_file || said == file_of_former;
+    out.made_serve_file = out.made_serve_file || said == file_for_clients;
+  }
   return out;
 }
 
@@ -172,10 +182,11 @@ void end_process(int handle) noexcept {
 
 }  // namespace
 
-void predecessor::relieve(bool took_admin) {
+void predecessor::relieve(const taken_sockets& took) {
   if (!line_.is_open()) return;
   auto word = std::to_string(::getpid());
-  if (!took_admin) word += admin_left;
+  if (!took.serve) word += serve_left;
+  if (!took.admin) word += admin_left;
   ::setsockopt(line_.get(), SOL_SOCKET, SO_RCVTIMEO, &confirm_patience, sizeof confirm_patience);
   char confirmed = 0;
   if (::send(line_.get(), word.data(), word.size(), MSG_NOSIGNAL) > 0) {
@@ -184,6 +195,17 @@ void predecessor::relieve(bool took_admin) {
     base::log(base::event::taken_over, {{"pid", number_}});
   }
   line_.close();
+}
+
+void end_late_start(bool logs) {
+  const auto seconds = start_patience.count();
+  if (logs) {
+    static_cast<void>(base::log_surely(base::event::start_given_up, {{"seconds", seconds}}));
+  } else {
+    end_with(exit_failed, "after " + std::to_string(seconds) +
+                              " s the start is not over: no successor of a running process");
+  }
+  std::_Exit(exit_failed);
 }
 
 std::string store_text(const config::settings& settings) {
@@ -220,6 +242,7 @@ result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
   if (former) {
     take_inherited(passed, former->listens, configured, out);
     out.made_admin_file = former->made_admin_file && out.admin.is_open();
+    out.made_serve_file = former->made_serve_file && out.serve.is_open();
     return out;
   }
   for (auto& one : passed) {
@@ -240,8 +263,11 @@ result<pid_t> succession::begin(const std::vector<std::string>& words, const inh
   const process::descriptor there(ends[1]);
   // The successor reads and waits by itself.
   ::fcntl(there.get(), F_SETFL, ::fcntl(there.get(), F_GETFL) & ~O_NONBLOCK);
-  const auto hello = text_of(greeting{
-      ::getpid(), {left.listen, left.admin, left.serve}, left.store, left.made_admin_file});
+  const auto hello = text_of(greeting{::getpid(),
+                                      {left.listen, left.admin, left.serve},
+                                      left.store,
+                                      left.made_admin_file,
+                                      left.made_serve_file});
   if (::send(here.get(), hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
     return error(errc::conflict, std::string("send: ") + std::strerror(errno));
   }
@@ -266,11 +292,12 @@ result<pid_t> succession::begin(const std::vector<std::string>& words, const inh
 void succession::wait_for_message(pid_t successor) {
   line_.async_wait(line_.wait_read, [this, successor](boost::system::error_code cancelled) {
     if (cancelled) return;
-    char message[32];
+    char message[64];
     const auto size = ::recv(line_.native_handle(), message, sizeof message, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return wait_for_message(successor);
     const std::string_view said(message, size > 0 ? static_cast<std::size_t>(size) : 0);
-    if (size > 0) return ready_({successor, !said.ends_with(admin_left)});
+    const auto took = [said](std::string_view left) { return said.find(left) == said.npos; };
+    if (size > 0) return ready_({successor, {took(admin_left), took(serve_left)}});
     boost::system::error_code ignored;
     line_.close(ignored);
     limit_.cancel();

@@ -26,16 +26,22 @@ namespace onceguard::cli {
 /// From the start of a successor until it takes requests: stores may have a long way to open.
 inline constexpr std::chrono::seconds start_patience{120};
 
+/// Which sockets of the former process its successor has; the files of others go.
+struct taken_sockets {
+  bool admin = true;
+  bool serve = true;
+};
+
 /// The former process, as its successor sees it.
 class predecessor {
  public:
   predecessor() = default;
   predecessor(process::descriptor line, pid_t number) : line_(std::move(line)), number_(number) {}
 
-  /// Tells it that this process takes requests, so that it takes no more; and whether this one has
-  /// its admin socket. Returns once it has announced the main process to the service manager, or is
+  /// Tells it that this process takes requests, so that it takes no more; and which of its sockets
+  /// this one has. Returns once it has announced the main process to the service manager, or is
   /// gone. Without a predecessor, nothing happens.
-  void relieve(bool took_admin);
+  void relieve(const taken_sockets& took);
 
  private:
   process::descriptor line_;
@@ -48,11 +54,20 @@ struct given_sockets {
   process::descriptor admin;
   process::descriptor serve;
   bool made_admin_file = false;  ///< the former process did; so it goes with this one
+  bool made_serve_file = false;
   predecessor former;
+
+  /// Before the sockets are released.
+  [[nodiscard]] taken_sockets taken() const noexcept { return {admin.is_open(), serve.is_open()}; }
 };
 
 /// Whether another process waits for this one to take its place.
 [[nodiscard]] bool have_predecessor(const std::vector<process::passed_socket>& passed) noexcept;
+
+/// Ends a successor whose start takes longer than `start_patience`: beside a running predecessor,
+/// which waits for as long, and also without, once that is gone. `logs`: lines go where the
+/// configuration says.
+[[noreturn]] void end_late_start(bool logs);
 
 /// What tells the configured store from others, without passwords.
 [[nodiscard]] std::string store_text(const config::settings& settings);
@@ -73,6 +88,7 @@ class succession {
     std::string admin;
     std::string serve;
     bool made_admin_file = false;
+    bool made_serve_file = false;
     std::string store;                                 ///< as store_text() has it
     std::vector<std::pair<std::string, int>> sockets;  ///< by their names
     std::vector<std::string> variables;
@@ -81,7 +97,7 @@ class succession {
   /// What the successor says when it takes requests.
   struct word {
     pid_t number = 0;
-    bool took_admin = true;
+    taken_sockets took{};
   };
 
   explicit succession(boost::asio::io_context& io,

@@ -16,6 +16,7 @@
 #include "cli/flags/hidden_arguments.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/serve/effective_config.hpp"
+#include "cli/serve/run_signals.hpp"
 #include "config/table/parsers.hpp"
 
 namespace onceguard::cli {
@@ -27,11 +28,6 @@ constexpr std::chrono::seconds status_interval{5};
 void log_reopened(const std::string& path, const std::string& why) {
   if (why.empty()) return base::log(base::event::log_file_reopened, {{"path", path}});
   base::log(base::event::log_file_not_reopened, {{"path", path}, {"why", why}});
-}
-
-std::string_view name_of(int signal) {
-  if (signal == SIGTERM) return "SIGTERM";
-  return signal == SIGINT ? "SIGINT" : "SIGQUIT";
 }
 
 }  // namespace
@@ -130,7 +126,7 @@ void running_gateway::take(int signal) {
     case SIGUSR2:
       return upgrade();
     default:
-      return end(signal, name_of(signal));
+      return end(signal, name_of_stop(signal));
   }
 }
 
@@ -260,6 +256,7 @@ void running_gateway::upgrade() {
   }
   if (decisions_ != nullptr) {
     left.serve = running_.serve.listen.text();
+    left.made_serve_file = decisions_->made_file();
     left.sockets.emplace_back("serve", decisions_->socket());
   }
   left.variables = manager_.variables();
@@ -282,8 +279,8 @@ void running_gateway::hand_over(const succession::word& successor) {
   if (draining_) return;  // a signal in the meantime
   drain_end_ = base::boot_now() + running_.gateway.drain;
   draining_ = true;
-  if (admin_ != nullptr) admin_->hand_over(successor.took_admin);
-  if (decisions_ != nullptr) decisions_->hand_over();
+  if (admin_ != nullptr) admin_->hand_over(successor.took.admin);
+  if (decisions_ != nullptr) decisions_->hand_over(successor.took.serve);
   server_.drain(gateway::listening_by::successor);
 }
 

@@ -2,97 +2,19 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include "admin/server.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
+#include "cli/serve/run_signals.hpp"
 #include "process/supervisor.hpp"
 
 namespace onceguard::cli {
-namespace {
-
-/// Requests a stop at SIGTERM, SIGINT or SIGQUIT. A second SIGINT ends the process, as SIGKILL
-/// does.
-class stop_signals {
- public:
-  stop_signals(std::stop_source stop, rounds& all, log_lines& lines,
-               const process::supervisor& manager)
-      : stop_(std::move(stop)), all_(all), lines_(lines), manager_(manager) {
-    signals_.add(SIGQUIT);
-    wait();
-    manager_.say_ready("taking messages");
-    if (manager_.alive_interval().count() > 0) beat();
-    thread_ = std::jthread([this] { io_.run(); });
-  }
-  stop_signals(const stop_signals&) = delete;
-  stop_signals& operator=(const stop_signals&) = delete;
-  ~stop_signals() { io_.stop(); }
-
- private:
-  void wait() {
-    signals_.async_wait([this](const boost::system::error_code& failed, int signal) {
-      if (failed) return;
-      take(signal);
-      wait();
-    });
-  }
-
-  static const char* name_of(int signal) {
-    if (signal == SIGTERM) return "SIGTERM";
-    return signal == SIGINT ? "SIGINT" : "SIGQUIT";
-  }
-
-  void take(int signal) {
-    if (signal == SIGHUP) return stop_.stop_requested() ? void() : reload();
-    if (signal == SIGINT && std::exchange(interrupted_, true)) {
-      base::log(base::event::stopped_early);
-      lines_.flush();
-      std::_Exit(exit_failed);
-    }
-    if (stop_.stop_requested()) return;
-    manager_.say_stopping("what runs is finished");
-    base::log(base::event::draining, {{"by", name_of(signal)}});
-    stop_.request_stop();
-  }
-
-  void reload() {
-    manager_.say_reloading();
-    all_.reload();
-    manager_.say_ready("taking messages");
-  }
-
-  /// Only says that the process runs: how long a message takes is for its handler to say.
-  void beat() {
-    manager_.say_alive();
-    beat_.expires_after(manager_.alive_interval() / 2);
-    beat_.async_wait([this](const boost::system::error_code& cancelled) {
-      if (!cancelled) beat();
-    });
-  }
-
-  std::stop_source stop_;
-  rounds& all_;
-  log_lines& lines_;
-  const process::supervisor& manager_;
-  bool interrupted_ = false;
-  boost::asio::io_context io_{1};
-  boost::asio::steady_timer beat_{io_};
-  boost::asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};
-  std::jthread thread_;
-};
-
-}  // namespace
-
 int rounds::run(const work& one, const std::stop_token& stop) {
   std::optional<config::settings> former;
   while (true) {
@@ -143,7 +65,7 @@ void rounds::refuse() { base::log(base::event::reload_refused); }
 int run_until_stopped(const given_flags& given, const config::loaded& read, rounds::fits has_work,
                       const std::function<int(rounds&, const std::stop_source&)>& work) {
   const auto& settings = read.values;
-  const auto manager = process::supervisor::of_environment();
+  auto manager = process::supervisor::of_environment();
   for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it: no exit code would come
   const auto descriptor = log_descriptor(settings.log);
@@ -152,7 +74,13 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
   log_lines lines(settings.log, *descriptor);
   base::set_log_sink(&lines);
   rounds all(given, settings, std::move(has_work));
-  const stop_signals signals(stop, all, lines, manager);
+  run_signals signals(stop,
+                      {.status = [] { return "taking messages"; },
+                       .stopping_status = "what runs is finished",
+                       .reload = [&all] { all.reload(); }},
+                      lines, std::move(manager));
+  signals.begin();
+  signals.say_ready();
   log_remarks(read.remarks);
   const int code = work(all, stop);
   base::log(base::event::stopped);

@@ -56,6 +56,10 @@ class operation_policies {
   using policy = std::shared_ptr<const route_policy>;
   /// Of a claim that says nothing.
   [[nodiscard]] const policy& usual() const noexcept { return usual_; }
+  /// Those of the tables [[policy]], by name.
+  [[nodiscard]] const std::map<std::string, policy, std::less<>>& named() const noexcept {
+    return named_;
+  }
   /// errc::invalid_argument: there is no [[policy]] of that name.
   [[nodiscard]] result<policy> find(std::string_view name) const;
   /// Of the options in the text of a JSON object. errc::invalid_argument names the member that is

@@ -78,8 +78,8 @@ asio::awaitable<bool> served_connection::read_body(std::string& out) {
   arm(wheel_, limits_.request);
   for (;;) {
     if (announced > limits_.body_size_max || out.size() > limits_.body_size_max) {
-      const auto most = std::to_string(limits_.body_size_max >> 20);
-      const auto why = "The body is longer than " + most + " MiB.";
+      const auto most = std::to_string(limits_.body_size_max);
+      const auto why = "The body is longer than " + most + " bytes.";
       co_await refuse(413, why);
       co_return false;
     }

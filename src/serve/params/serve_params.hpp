@@ -40,6 +40,7 @@ using policy_ptr = std::shared_ptr<const route_policy>;
 /// How a claim by its parts finds its policy. The error of a refused one names what is wrong.
 struct policy_source {
   std::function<result<policy_ptr>(std::string_view name)> by_name;
+  std::vector<policy_ptr> named;  ///< all that by_name() can find
   /// `object` is a JSON object of options.
   std::function<result<policy_ptr>(std::string_view object)> from_object;
 };

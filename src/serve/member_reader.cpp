@@ -1,4 +1,4 @@
-#include "serve/members.hpp"
+#include "serve/member_reader.hpp"
 
 #include <algorithm>
 
@@ -33,7 +33,8 @@ member_reader::member_reader(json& object, std::string where,
                              std::initializer_list<std::string_view> known, std::string& fault)
     : object_(object), where_(std::move(where)), fault_(fault) {
   for (const auto& [name, value] : object_.items()) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
+    const bool known_here = std::find(known.begin(), known.end(), name) != known.end();
+    if (!known_here && !value.is_null()) {
       refuse(name, "there is no such member");
     }
   }
