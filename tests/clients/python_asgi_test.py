@@ -118,12 +118,27 @@ def test_an_answer_is_held_back_until_its_settle_was_answered(scripted):
     assert (sent_before, service.calls[1].body, asked.body) == ([1], b"onetwo", b"onetwo")
 
 
+def test_a_stream_that_can_be_kept_is_held_to_its_end(scripted):
+    service = scripted()
+    asked = Asked(service, answers(started(), part(b"a", True), part(b"b", True), part(b"")))
+    assert (service.calls[1].body, asked.body) == (b"ab", b"ab")
+    assert ("content-length", "2") in asked.headers
+
+
+@pytest.mark.parametrize("raised, kind", [(ZeroDivisionError(), "exception"),
+                                          (onceguard.NotDone(), "release")])
+def test_a_stream_that_raises_midway_is_not_recorded_as_done(scripted, raised, kind):
+    service = scripted()
+    asked = Asked(service, answers(started(), part(b"half", True), then=raised))
+    assert (service.kinds(), asked.sent, asked.error) == (["claim", kind], [], raised)
+
+
 @pytest.mark.parametrize("head, parts, first", [
-    ((), [(b"a", True), (b"b", True), (b"", False)], b"a"),
+    ((), [(b"a" * 1001, True), (b"b", True), (b"", False)], b"a" * 1001),
     ([(b"content-type", b"text/event-stream"), (b"content-length", b"2")],
      [(b"a", True), (b"b", False)], b"a"),
     ([(b"content-length", b"2000")], [(b"a" * 1000, True), (b"b" * 1000, False)], b"a" * 1000)],
-    ids=["no length", "events", "longer than the limit"])
+    ids=["long", "events", "longer than the limit"])
 def test_a_stream_goes_out_as_it_comes_after_its_status_was_recorded(scripted, head, parts, first):
     service = scripted()
     asked = Asked(service, answers(started(200, *head), *(part(*one) for one in parts)))
@@ -190,7 +205,7 @@ def test_a_stream_that_does_not_count_is_ended(scripted):
     async def app(scope, receive, send):
         await send(started())
         while True:
-            await send(part(b"endless", True))
+            await send(part(b"endless" * 100, True))
     asked = Asked(service, app)
     assert (asked.status, json.loads(asked.body)["type"], asked.error) == (
         409, "urn:onceguard:problem:outcome-unknown", None)
@@ -203,7 +218,7 @@ def test_that_a_client_left_is_hidden_while_its_answer_is_held(scripted):
         await receive()
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(receive(), 0.05)
-        await send(started())
+        await send(started(200, (b"content-type", b"text/event-stream")))
         await send(part(b"begin", True))
         received.append((await receive())["type"])
         await send(part(b"", False))

@@ -19,6 +19,7 @@ from clients.scripted_service import RUN, answer
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
 
 import onceguard  # noqa: E402
+import onceguard.http  # noqa: E402
 
 settings.configure(ALLOWED_HOSTS=["*"], ROOT_URLCONF=__name__, SECRET_KEY="none",
                    MIDDLEWARE=["onceguard.django.middleware"], LOGGING_CONFIG=None)
@@ -120,11 +121,47 @@ def test_a_reply_to_an_exception_is_sent(asked):
 
 
 @pytest.mark.parametrize("kind, body", [
-    (StreamingHttpResponse, [b"a", b"b"]), (HttpResponse, [b"x" * 1001])])
+    (StreamingHttpResponse, [b"a" * 1001, b"b"]), (HttpResponse, [b"x" * 1001])])
 def test_what_is_not_kept_is_settled_by_its_status(asked, kind, body):
     service, response = asked(kind(body))
     assert service.calls[1].message["streamed"] is True and service.calls[1].body == b""
     assert b"".join(response) == b"".join(body)
+
+
+def test_a_stream_that_can_be_kept_is_held_to_its_end(asked):
+    service, response = asked(StreamingHttpResponse([b"a", b"b"]))
+    assert (service.calls[1].body, b"".join(response)) == (b"ab", b"ab")
+    assert response["Content-Length"] == "2"
+
+
+@pytest.mark.parametrize("raised, kind", [(ZeroDivisionError(), "exception"),
+                                          (onceguard.NotDone(), "release")])
+def test_a_stream_that_raises_midway_is_not_recorded_as_done(asked, raised, kind):
+    def half():
+        yield b"half"
+        raise raised
+    service, response = asked(StreamingHttpResponse(half()))
+    assert (service.kinds(), response.status_code) == (["claim", kind], 500)
+
+
+@pytest.mark.parametrize("parts, streams", [([b"a", b"b"], False), ([b"a" * 1001, b"b"], True)])
+def test_an_asynchronous_stream_is_read_like_another(parts, streams):
+    class Streaming(dict):  # what newer versions of Django have
+        streaming, is_async = True, True
+
+    async def made():
+        for part in parts:
+            yield part
+
+    async def read():
+        import onceguard.django  # needs the settings
+        answer = Streaming()
+        answer.streaming_content = made()
+        held = onceguard.http.Held(1000)
+        held.start(200, [])
+        streamed = await onceguard.django.read_answer(answer, held)
+        return streamed, [part async for part in answer.streaming_content]
+    assert asyncio.run(read()) == (streams, parts)
 
 
 def test_an_answer_that_does_not_count_is_not_sent(asked):

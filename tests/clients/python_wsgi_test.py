@@ -92,15 +92,34 @@ def test_an_answer_of_known_length_is_held_and_closed_once(scripted):
 
 
 @pytest.mark.parametrize("headers, pieces", [
-    ((), [b"one", b"two"]), ([("Content-Length", "1100")], [b"x" * 1000, b"y" * 100]),
+    ((), [b"one" * 400, b"two"]), ([("Content-Length", "1100")], [b"x" * 1000, b"y" * 100]),
     ([("Content-Type", "text/event-stream"), ("Content-Length", "2")], [b"a", b"b"])],
-    ids=["no length", "longer than the limit", "events"])
+    ids=["long", "longer than the limit", "events"])
 def test_a_stream_of_wsgi_goes_out_as_it_comes(scripted, headers, pieces):
     service = scripted()
     made = Closing(pieces)
     done = ask(service, wsgi_app(made, headers=headers))
     assert service.calls[1].message["streamed"] is True and service.calls[1].body == b""
     assert (done[2], made.closed) == (b"".join(pieces), 1)
+
+
+def test_a_stream_of_wsgi_that_can_be_kept_is_held_to_its_end(scripted):
+    service = scripted()
+    pieces = Closing([b"one", b"two"])
+    done = ask(service, wsgi_app(pieces))
+    assert (service.calls[1].body, done[2], pieces.closed) == (b"onetwo", b"onetwo", 1)
+    assert ("Content-Length", "6") in done[1]
+
+
+def test_a_stream_of_wsgi_that_raises_midway_is_not_recorded_as_done(scripted):
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        yield b"half"
+        raise ZeroDivisionError
+    service = scripted()
+    with pytest.raises(ZeroDivisionError):
+        ask(service, app)
+    assert service.kinds() == ["claim", "exception"]
 
 
 def test_an_app_that_writes_or_starts_late_is_held_too(scripted):
@@ -143,7 +162,7 @@ def test_half_an_answer_of_wsgi_is_none(scripted):
 
 def test_a_wsgi_answer_that_does_not_count_is_closed_and_not_sent(scripted):
     service = scripted(RUN, {"outcome": "superseded"}, RUN, {"outcome": "unrecorded"})
-    stream = Closing([b"a", b"b"])
+    stream = Closing([b"a" * 1001, b"b"])
     assert ask(service, wsgi_app(stream))[0] == "409 Conflict" and stream.closed == 1
     assert ask(service, wsgi_app([b"mine"]))[0] == "503 Service Unavailable"
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple
+from typing import Any, Awaitable, Callable, Dict, Iterable, List, Optional, Tuple
 from urllib.parse import quote
 
 from . import http
@@ -34,24 +34,21 @@ class Middleware:
         headers = [field for field in scope["headers"] if not http.is_reserved(text(field[0]))]
         scope = {**scope, "headers": headers, "onceguard": None}
         if scope["method"] in http.SAFE:
-            await self.app(scope, receive, Unguarded(send))
+            await self.app(scope, receive, unguarded(send))
             return
         read = await read_body(receive, self.guard.request_limit)
         if read is None:  # the client has left amid its request
             return
         begun = await self.guard.begin(
-            self.io, scope["method"], target_of(scope),
-            [(text(name), text(value)) for name, value in headers],
-            str(scope["client"][0]) if scope.get("client") else "",
-            read[1])
-        scope["headers"] = headers + [(name.lower().encode("latin-1"), value.encode("latin-1"))
-                                      for name, value in begun.headers]
+            self.io, scope["method"], target_of(scope), fields_of(headers),
+            str(scope["client"][0]) if scope.get("client") else "", read[1])
+        scope["headers"] = headers + raw(begun.headers)
         if begun.answer:
             await send_answer(send, begun.answer)
         elif begun.run:
             await self.run(scope, begun.run, read[0], receive, send)
         else:
-            await self.app(scope, given_again(read[0], receive), Unguarded(send))
+            await self.app(scope, given_again(read[0], receive), unguarded(send))
 
     async def run(self, scope: Message, run: Run, body: List[Message], receive: Receive,
                   send: Send) -> None:
@@ -82,29 +79,22 @@ class Middleware:
             RUNNING.reset(entered)
 
 
-class Unguarded:
+def unguarded(send: Send) -> Send:
     """Sends what a handler sends, without the marks that are not for clients."""
-
-    def __init__(self, send: Send) -> None:
-        self.onward = send
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": unmarked(message)}
-        await self.onward(message)
+    async def onward(message: Message) -> None:
+        await send(unmarked(message) if message["type"] == "http.response.start" else message)
+    return onward
 
 
-class Held:
+class Held(http.Held):
     """Holds an answer back until its settle was answered. `ended`: it is being settled; `opened`:
     it was."""
 
     def __init__(self, guard: http.Guard, io: Any, run: Run, send: Send) -> None:
+        super().__init__(run.answer_limit)
         self.guard, self.io, self.run, self.onward = guard, io, run, send
         self.opened, self.ended, self.replaced = asyncio.Event(), False, False
-        self.start: Message = {}
-        self.length: Optional[int] = None
-        self.parts: List[bytes] = []
-        self.size = 0
+        self.first: Message = {}
 
     async def __call__(self, message: Message) -> None:
         if self.replaced:
@@ -112,39 +102,27 @@ class Held:
         if self.opened.is_set():
             await self.onward(message)
         elif message["type"] == "http.response.start":
-            self.start = message
-            self.headers = [(text(n), text(v)) for n, v in message.get("headers", ())]
-            self.length = http.declared_length(self.headers)
+            self.first = message
+            self.start(message["status"], fields_of(message.get("headers", ())))
         elif message["type"] == "http.response.body":
-            self.parts.append(bytes(message.get("body", b"")))
-            self.size += len(self.parts[-1])
+            streams = self.add(message.get("body", b""))
             more = message.get("more_body", False)
-            # As long as its end is in sight, it is held.
-            long = self.size > self.run.answer_limit or (self.length or 0) > self.run.answer_limit
-            if not more or long or self.length is None:
-                await self.settle(more, long or more)
+            if streams or not more:
+                await self.settle(more, streams)
 
-    async def settle(self, more: bool, streamed: bool) -> None:
-        status = self.start["status"]
-        bare = http.has_no_body(status)
-        if not (more or bare) and self.length not in (None, self.size):
-            raise RuntimeError("onceguard: the answer has another length than its Content-Length")
-        body = b"".join(self.parts)
+    async def settle(self, more: bool, streams: bool) -> None:
+        whole = not more and self.end() and not streams
         self.ended = True
-        answer = await self.guard.finish(self.io, self.run, status, self.headers,
-                                         None if streamed else body)
+        instead = await self.guard.finish(self.io, self.run, self, whole)
         self.opened.set()
-        if answer:
-            self.replaced = True
-            await send_answer(self.onward, answer)
+        self.replaced = instead is not None
+        if instead or not more:
+            await send_answer(self.onward, instead or self.answer())
             if more:
                 raise Replaced("onceguard: another answer counts")
             return
-        if not more:
-            whole = http.framed(http.Answer(status, http.unmarked(self.headers), body))
-            await send_answer(self.onward, whole)
-            return
-        await self.onward({**self.start, "headers": unmarked(self.start)})
+        await self.onward(unmarked(self.first))
+        body = b"".join(self.parts)
         await self.onward({"type": "http.response.body", "body": body, "more_body": True})
 
 
@@ -152,9 +130,17 @@ def text(data: bytes) -> str:
     return data.decode("latin-1")
 
 
-def unmarked(start: Message) -> "List[Tuple[bytes, bytes]]":
-    return [(bytes(name), bytes(value)) for name, value in start.get("headers", ())
-            if text(name).lower() not in http.MARKS]
+def fields_of(headers: Iterable[Tuple[bytes, bytes]]) -> http.Headers:
+    return [(text(name), text(value)) for name, value in headers]
+
+
+def raw(headers: http.Headers) -> "List[Tuple[bytes, bytes]]":
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+
+
+def unmarked(start: Message) -> Message:
+    return {**start, "headers": [field for field in start.get("headers", ())
+                                 if text(field[0]).lower() not in http.MARKS]}
 
 
 def target_of(scope: Message) -> str:
@@ -193,7 +179,6 @@ def given_again(read: List[Message], onward: Receive) -> Receive:
 
 
 async def send_answer(send: Send, answer: http.Answer) -> None:
-    headers = [(name.lower().encode("latin-1"), value.encode("latin-1"))
-               for name, value in answer.headers]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.start", "status": answer.status,
+                "headers": raw(answer.headers)})
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})

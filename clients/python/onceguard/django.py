@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 from typing import Any, Optional
 
 from django.conf import settings
@@ -67,9 +68,7 @@ def note_exception(request: Any, exception: BaseException) -> None:
 
 
 async def serve(guard: http.Guard, io: Any, request: Any, get_response: Any) -> Any:
-    for name in [name for name in request.META if name.startswith("HTTP_")
-                 and http.is_reserved(name[5:])]:
-        del request.META[name]
+    http.drop_reserved(request.META)
     request.onceguard = None
     run: Optional[Run] = None
     if request.method not in http.SAFE:
@@ -81,8 +80,7 @@ async def serve(guard: http.Guard, io: Any, request: Any, get_response: Any) -> 
         if begun.answer:
             return Reply(begun.answer)
         run = request.onceguard = begun.run
-        for name, value in begun.headers:
-            request.META["HTTP_" + name.upper().replace("-", "_")] = value
+        request.META.update(begun.as_environ())
     request.__dict__.pop("headers", None)  # made from META at its first use
     entered = RUNNING.set(run)
     try:
@@ -110,15 +108,48 @@ async def ended(guard: http.Guard, io: Any, run: Run, request: Any, response: An
     raised = getattr(request, "onceguard_exception", None)
     if raised is not None and response.status_code == 500:
         return await guard.threw(io, run, raised)
-    headers = [*response.items(), *(("Set-Cookie", cookie.output(header=""))
-                                    for cookie in response.cookies.values())]
-    body = None if response.streaming else response.content
-    if body is not None and len(body) > run.answer_limit:
-        body = None
-    if body is not None and not http.has_no_body(response.status_code):
+    held = http.Held(run.answer_limit)
+    held.start(response.status_code, [*response.items(), *(
+        ("Set-Cookie", cookie.output(header="")) for cookie in response.cookies.values())])
+    try:
+        streams = await read_answer(response, held)
+        whole = not streams and held.end()
+    except BaseException as error:
+        response.close()
+        instead = await guard.threw(io, run, error)
+        if instead is None:
+            raise
+        return instead
+    if whole and not http.has_no_body(response.status_code):
         del response["Content-Length"]
-        response["Content-Length"] = str(len(body))  # the last one, as that of a replay
-    return await guard.finish(io, run, response.status_code, headers, body)
+        response["Content-Length"] = str(held.size)  # the last one, as that of a replay
+    return await guard.finish(io, run, held, whole)
+
+
+async def read_answer(response: Any, held: http.Held) -> bool:
+    """Reads what a view answers, which is given on by the response. Whether the rest is to go out
+    as it comes."""
+    if not response.streaming:
+        return held.add(response.content)
+    content = response.streaming_content
+    if getattr(response, "is_async", False):
+        parts = content.__aiter__()
+        streams = False
+        async for part in parts:
+            if streams := held.add(part):
+                break
+
+        async def whole_async() -> Any:
+            for part in held.parts:
+                yield part
+            async for part in parts:
+                yield part
+        response.streaming_content = whole_async()
+        return streams
+    parts = iter(content)
+    streams = any(map(held.add, parts))
+    response.streaming_content = itertools.chain(held.parts, parts)
+    return streams
 
 
 def read_body(request: Any, limit: int) -> Optional[bytes]:

@@ -26,6 +26,9 @@ class Begun(NamedTuple):
     run: Optional[Run]
     headers: Headers
 
+    def as_environ(self) -> "dict[str, str]":
+        return {"HTTP_" + name.upper().replace("-", "_"): value for name, value in self.headers}
+
 
 def is_reserved(name: str) -> bool:
     """Whether only Onceguard may set this field; CGI and WSGI spell it with `_`."""
@@ -41,13 +44,41 @@ def has_no_body(status: int) -> bool:
     return status in (204, 304) or status < 200
 
 
-def declared_length(headers: Iterable[Tuple[str, str]]) -> Optional[int]:
-    """The Content-Length; None: it is not there, or the answer is a stream of events."""
-    fields = {name.lower(): value.strip() for name, value in headers}
-    if fields.get("content-type", "").lower().startswith("text/event-stream"):
-        return None
-    length = fields.get("content-length", "")
-    return int(length) if length.isascii() and length.isdigit() else None
+class Held:
+    """What a handler has answered so far. Its end is awaited, unless it is a stream of events or too
+    long to be kept."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.status, self.size = limit, 0, 0
+        self.headers: Headers = []
+        self.parts: List[bytes] = []
+
+    def start(self, status: int, headers: Iterable[Tuple[str, str]]) -> None:
+        self.status, self.headers = status, list(headers)
+        fields = {name.lower(): value.strip() for name, value in self.headers}
+        self.events = fields.get("content-type", "").lower().startswith("text/event-stream")
+        length = fields.get("content-length", "")
+        self.length = int(length) if length.isascii() and length.isdigit() else None
+
+    def add(self, part: bytes) -> bool:
+        """Whether it is to go out as it comes."""
+        self.parts.append(bytes(part))
+        self.size += len(part)
+        if not self.status:
+            return False
+        return self.events or max(self.size, self.length or 0) > self.limit
+
+    def end(self) -> bool:
+        """Whether it can be kept as a whole. RuntimeError: this is no whole answer."""
+        if not self.status:
+            raise RuntimeError("onceguard: the handler ended without an answer")
+        if not has_no_body(self.status) and self.length not in (None, self.size):
+            raise RuntimeError("onceguard: the answer has another length than its Content-Length")
+        return self.size <= self.limit
+
+    def answer(self) -> Answer:
+        """As its client gets it."""
+        return framed(Answer(self.status, unmarked(self.headers), b"".join(self.parts)))
 
 
 def framed(answer: Answer) -> Answer:
@@ -116,15 +147,15 @@ class Guard:
         except OnceguardError as error:
             return Begun(self.problem(error), None, [])
 
-    async def finish(self, io: Any, run: Run, status: int, headers: Headers, body: Optional[bytes],
-                     ) -> Optional[Answer]:
-        """Settles by the handler's answer; `body` None: it goes out as it comes, if it counts.
+    async def finish(self, io: Any, run: Run, held: Held, whole: bool) -> Optional[Answer]:
+        """Settles by the handler's answer; if it is not whole, it goes out as it comes.
         None: it counts. Otherwise what the client gets instead."""
-        members: "dict[str, Any]" = {"answer": {"status": status, "headers": headers}}
-        if body is None:
+        members: "dict[str, Any]" = {"answer": {"status": held.status, "headers": held.headers}}
+        if not whole:
             members["streamed"] = True
+        body = b"".join(held.parts) if whole else b""
         try:
-            settled = await self.client.make_settle(io, run, "complete", members, body or b"")
+            settled = await self.client.make_settle(io, run, "complete", members, body)
         except OnceguardError as error:
             if run.observed:
                 return None
@@ -149,6 +180,12 @@ class Guard:
         if settled is None or run.observed or (settled.outcome == "settled" and not settled.reply):
             return None
         return self.instead(settled)
+
+
+def drop_reserved(environ: Any) -> None:
+    """Removes what only Onceguard may set from a WSGI environment or Django's META."""
+    for name in [name for name in environ if name.startswith("HTTP_") and is_reserved(name[5:])]:
+        del environ[name]
 
 
 def by_environ(environ: Mapping[str, Any]) -> "tuple[str, Headers, str]":

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import io as streams
 import itertools
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from http import HTTPStatus
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 from . import http
 from .calls import LOG, Run
@@ -17,8 +18,7 @@ from .errors import BadCall
 from .messages import Answer
 
 Environ = Dict[str, Any]
-PHRASES = {number: phrase.phrase for number, phrase in
-           ((status.value, status) for status in __import__("http").HTTPStatus)}
+PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class LengthRequired(BadCall):
@@ -35,9 +35,7 @@ class Middleware:
         self.guard = http.Guard(client, **options)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        for name in [name for name in environ if name.startswith("HTTP_")
-                     and http.is_reserved(name[5:])]:
-            del environ[name]
+        http.drop_reserved(environ)
         if environ["REQUEST_METHOD"] in http.SAFE:
             return self.pass_on(environ, start_response)
         try:
@@ -47,8 +45,7 @@ class Middleware:
         target, headers, address = http.by_environ(environ)
         begun = blocking(self.guard.begin(self.io, environ["REQUEST_METHOD"], target, headers,
                                           address, body))
-        for name, value in begun.headers:
-            environ["HTTP_" + name.upper().replace("-", "_")] = value
+        environ.update(begun.as_environ())
         if begun.answer:
             return send_answer(start_response, begun.answer)
         if begun.run:
@@ -76,54 +73,34 @@ class Middleware:
             return send_answer(start_response, answer)
         finally:
             RUNNING.reset(entered)
-        body = b"".join(held.parts)
-        status = int(held.status[:3])
-        answer = blocking(self.guard.finish(self.io, run, status, held.headers,
-                                            body if whole else None))
+        answer = blocking(self.guard.finish(self.io, run, held, whole))
         if answer:
             held.close()
             return send_answer(start_response, answer)
-        headers = http.unmarked(held.headers)
-        if whole:
-            headers = http.framed(Answer(status, headers, body)).headers
-        start_response(held.status, headers)
-        return [body] if whole else held.rest()
+        start_response(held.line, held.answer().headers if whole else http.unmarked(held.headers))
+        return held.parts if whole else held.rest()
 
 
-class Held:
-    """Holds an answer back: its end is awaited if it is in sight."""
+class Held(http.Held):
+    """Holds an answer back until its end, or until it is to go out as it comes."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit, self.status = limit, ""
-        self.headers: "List[Tuple[str, str]]" = []
-        self.length: Optional[int] = None
-        self.parts: List[bytes] = []
-        self.made: Any = ()
-        self.pieces: Iterator[bytes] = iter(())
+    line = ""
+    made: Any = ()
 
-    def start(self, status: str, headers: Any, exc_info: Any = None) -> Callable[[bytes], None]:
-        self.status, self.headers = status, list(headers)
-        self.length = http.declared_length(self.headers)
-        return self.parts.append
+    def begin(self, line: str, headers: Any, exc_info: Any = None) -> Callable[[bytes], Any]:
+        self.line = line
+        self.start(int(line[:3]), headers)
+        return self.add
 
     def call(self, app: Any, environ: Environ) -> bool:
         """Runs the handler. Whether its answer is here as a whole."""
-        self.made = app(environ, self.start)
+        self.made = app(environ, self.begin)
         self.pieces = iter(self.made)
-        ends = isinstance(self.made, (list, tuple))
         for piece in self.pieces:
-            self.parts.append(piece)
-            bare = self.status and http.has_no_body(int(self.status[:3]))
-            known = ends or bare or self.length is not None
-            if not known or max(self.length or 0, sum(map(len, self.parts))) > self.limit:
+            if self.add(piece):
                 return False
-        size = sum(map(len, self.parts))
         self.close()
-        if not self.status:
-            raise RuntimeError("onceguard: the handler ended without an answer")
-        if not http.has_no_body(int(self.status[:3])) and self.length not in (None, size):
-            raise RuntimeError("onceguard: the answer has another length than its Content-Length")
-        return size <= self.limit
+        return self.end()
 
     def rest(self) -> Iterator[bytes]:
         """The answer as it comes."""
