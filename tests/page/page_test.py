@@ -60,6 +60,15 @@ def test_many_are_settled_by_the_keyboard(filled, act_out):
     assert [state_of(admin, key) for key in facts["unknown"]] == 3 * [["completed"]]
 
 
+def test_forty_are_settled_by_a_list(begin_page, act_out):
+    gateway, admin, facts = begin_page()
+    keys = [f"charge-{i}" for i in range(40)]
+    make_unknown(gateway, keys)
+    act_out("by_a_list", {**facts, "unknown": keys, "paid": keys[:25]})
+    states = {one["key"]: one["state"] for one in admin.records()}
+    assert states == {key: "completed" if i < 25 else "released" for i, key in enumerate(keys)}
+
+
 def test_hostile_keys_are_text(begin_page, act_out):
     gateway, admin, facts = begin_page()
     for key in HOSTILE:

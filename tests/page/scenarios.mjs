@@ -113,20 +113,48 @@ const scenarios = {
         }
         throw new Error(`the keyboard does not reach ${role} ${name}`);
       };
+      await page.getByLabel("Token").waitFor();
       await page.keyboard.press("Tab");
       await page.keyboard.type(facts.operator);
       await page.keyboard.press("Enter");
       await press("link", "Needs attention");
       await press("button", "Choose all of these");
-      await page.keyboard.press("Shift+Tab");
       const count = facts.unknown.length;
       await page.getByRole("button", { name: `It took effect (${count})` }).focus();
       await page.keyboard.press("Enter");
+      await page.getByRole("dialog").waitFor();
       await page.keyboard.type("seen in the bank's list");
       await press("button", "Complete");
       await page.getByText("What became of them:").waitFor();
       assert.equal(await page.getByText("done").count(), count);
       await press("button", "Close");
+      await page.getByText("Nothing needs you.").waitFor();
+    });
+  },
+
+  /** By a list from the bank: what stands there is completed, the rest is released. */
+  async by_a_list(facts) {
+    await withPage(facts, async (page) => {
+      await signIn(page, facts.operator);
+      await visit(page, "Needs attention");
+      await page.getByText("Choose by a list").click();
+      await page.getByLabel("Keys, one a line").fill([...facts.paid, "nobody-knows"].join("\n"));
+      await page.getByRole("button", { name: "Choose", exact: true }).click();
+      await page.getByText(`${facts.paid.length} chosen.`).waitFor();
+      await page.getByText("nobody-knows").last().waitFor();
+      const rest = facts.unknown.length - facts.paid.length;
+      for (const [kind, done, count] of [["It took effect", "Complete", facts.paid.length],
+        ["It did not take effect", "Release", rest]]) {
+        await page.getByRole("button", { name: `${kind} (${count})` }).click();
+        await page.getByLabel("Reason").fill("the bank's list of today");
+        await page.getByRole("button", { name: done, exact: true }).click();
+        await page.getByText("What became of them:").waitFor();
+        await page.getByRole("button", { name: "Close" }).click();
+        if (done === "Complete") {
+          await page.getByText(`${rest} records need a person.`).waitFor();
+          await page.getByRole("button", { name: "Choose all of these" }).click();
+        }
+      }
       await page.getByText("Nothing needs you.").waitFor();
     });
   },

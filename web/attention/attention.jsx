@@ -18,7 +18,7 @@ function cause(record) {
 export class Attention extends Reading {
   interval = 5000;
 
-  state = { ...this.state, chosen: new Set(), act: null };
+  state = { ...this.state, chosen: new Set(), act: null, missing: null };
 
   async load() {
     let cursor = "";
@@ -48,12 +48,24 @@ export class Attention extends Reading {
     this.setState({ chosen });
   }
 
+  /** Chooses the records whose keys stand in a list, a line each; says which are not here. */
+  chooseListed(event) {
+    event.preventDefault();
+    const wanted = new Set(this.list.value.split("\n").map((line) => line.trim()).filter(Boolean));
+    const chosen = new Set();
+    for (const one of this.state.value.records) {
+      if (wanted.has(one.key)) chosen.add(one.record);
+    }
+    const here = new Set(this.state.value.records.map((one) => one.key));
+    this.setState({ chosen, missing: [...wanted].filter((key) => !here.has(key)) });
+  }
+
   done = () => {
     this.setState({ act: null, chosen: new Set() });
     this.read();
   };
 
-  render({ acts }, { value, chosen, act }) {
+  render({ acts }, { value, chosen, act, missing }) {
     if (!value) return this.notice();
     const groups = Map.groupBy
       ? Map.groupBy(value.records, cause)
@@ -68,6 +80,23 @@ export class Attention extends Reading {
             ? text("attention_count", number(value.records.length), value.more ? "+" : "")
             : text("attention_none")}
         </p>
+        {acts && (
+          <details>
+            <summary>{text("choose_listed")}</summary>
+            <form onSubmit={(event) => this.chooseListed(event)}>
+              <label>
+                {text("keys_listed")}
+                <textarea rows={6} spellcheck={false} ref={(list) => { this.list = list; }} />
+              </label>
+              <button type="submit">{text("choose")}</button>
+              <p role="status">
+                {missing && text("chosen_of_list", selected.length)}
+                {missing?.length > 0 && ` ${text("not_here", missing.length)} `}
+                {missing?.slice(0, 20).map((key) => <span key={key}><bdi>{key}</bdi> </span>)}
+              </p>
+            </form>
+          </details>
+        )}
         {acts && (
           <p class="acts">
             {["complete", "release", "delete"].map((kind) => (
