@@ -96,7 +96,7 @@ endfunction()
 # is called by name: a program knows those that it was linked with. Empty for other rooms.
 function(onceguard_registration room folder result)
   set(option "")
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/kind.cpp OR
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${room}_store_kind.cpp OR
       EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${room}_broker.cpp)
     set(option LINKER:--undefined=onceguard_${room}_registration)
   endif()

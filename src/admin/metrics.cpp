@@ -2,8 +2,8 @@
 
 #include <prometheus/text_serializer.h>
 
-#include "admin/families.hpp"
 #include "admin/health.hpp"
+#include "admin/metric_families.hpp"
 #include "admin/observed_numbers.hpp"
 #include "admin/process_numbers.hpp"
 #include "base/clock.hpp"

@@ -1,6 +1,6 @@
 #include "admin/observed_numbers.hpp"
 
-#include "admin/families.hpp"
+#include "admin/metric_families.hpp"
 
 namespace onceguard::admin {
 

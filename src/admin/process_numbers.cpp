@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "admin/families.hpp"
+#include "admin/metric_families.hpp"
 #include "base/clock.hpp"
 
 namespace onceguard::admin {

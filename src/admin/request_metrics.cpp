@@ -4,7 +4,7 @@
 #include <limits>
 #include <new>
 
-#include "admin/families.hpp"
+#include "admin/metric_families.hpp"
 
 namespace onceguard::admin {
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/families.hpp"
+#include "admin/metric_families.hpp"
 #include "admin/process_numbers.hpp"
 #include "text/record_json.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "base/for_ever.hpp"
 #include "client/answer_fields.hpp"
-#include "client/attempts_say.hpp"
+#include "client/attempt_effect.hpp"
 #include "client/delivery_run.hpp"
 #include "client/retry_after.hpp"
 
@@ -42,9 +42,10 @@ bool may_repeat(const attempt& made, const retry_state& state) {
 }
 
 /// Of a request that is not repeatable, and would otherwise be sent again.
-std::string_view why_not_again(const attempt_says& says) {
-  return says.effect == attempt_says::meaning::in_doubt ? "it may have taken effect, and has no key"
-                                                        : "it has no key";
+std::string_view why_not_again(const attempt_effect& says) {
+  return says.effect == attempt_effect::meaning::in_doubt
+             ? "it may have taken effect, and has no key"
+             : "it has no key";
 }
 
 }  // namespace
@@ -66,8 +67,8 @@ bool is_repeatable(const request& sent) noexcept {
 retry_decision decide_retry(const retry_params& params, const attempt& made,
                             const retry_state& state) {
   auto says = read_attempt(made);
-  const bool harmless = state.safe && says.effect == attempt_says::meaning::in_doubt;
-  if (harmless) says.effect = attempt_says::meaning::nothing;
+  const bool harmless = state.safe && says.effect == attempt_effect::meaning::in_doubt;
+  if (harmless) says.effect = attempt_effect::meaning::nothing;
   if (says.again && may_repeat(made, state)) {
     const auto after = made.answer ? field_of(*made.answer, "retry-after") : std::nullopt;
     const auto least = after ? retry_after(*after, state.wall_ms) : std::nullopt;
@@ -75,7 +76,7 @@ retry_decision decide_retry(const retry_params& params, const attempt& made,
   }
   const auto end = ending_of(says.effect, state.in_doubt);
   if (says.again) return {end, {}, why_not_again(says)};
-  const bool earlier = end == ending::unknown && says.effect == attempt_says::meaning::nothing;
+  const bool earlier = end == ending::unknown && says.effect == attempt_effect::meaning::nothing;
   return {end, {}, earlier ? "an earlier attempt may have taken effect" : says.why};
 }
 
@@ -88,7 +89,7 @@ retry_params bounded(retry_params params) {
 }
 
 bool may_have_effect(const attempt& made) {
-  return read_attempt(made).effect == attempt_says::meaning::in_doubt;
+  return read_attempt(made).effect == attempt_effect::meaning::in_doubt;
 }
 
 }  // namespace v1

@@ -10,8 +10,8 @@
 #include "core/requested_work.hpp"
 #include "engine/claim_answer.hpp"
 #include "engine/claim_attempt.hpp"
+#include "engine/engine_state.hpp"
 #include "engine/redirected_operation.hpp"
-#include "engine/state.hpp"
 
 namespace onceguard {
 namespace {

@@ -10,8 +10,8 @@
 
 #include <onceguard/engine.hpp>
 
+#include "engine/engine_state.hpp"
 #include "engine/held_lease.hpp"
-#include "engine/state.hpp"
 
 namespace onceguard {
 

@@ -8,9 +8,9 @@
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "engine/claim.hpp"
+#include "engine/engine_state.hpp"
 #include "engine/one_thread.hpp"
 #include "engine/redirected_operation.hpp"
-#include "engine/state.hpp"
 
 namespace onceguard {
 

@@ -9,7 +9,7 @@
 
 #include <onceguard/engine.hpp>
 
-#include "engine/state.hpp"
+#include "engine/engine_state.hpp"
 
 namespace onceguard {
 

@@ -19,7 +19,7 @@ reply refusal_of(problem which, problem_detail more = {}) {
 reply stored_answer(const outcome& outcome) {
   const bool kept = outcome.kept == answer_kept::full || outcome.kept == answer_kept::status_only;
   if (outcome.answer == nullptr || !kept) return refusal_of(problem::answer_not_kept);
-  if (auto fault = fault_of(*outcome.answer); !fault.empty()) {
+  if (auto fault = stored_answer_fault(*outcome.answer); !fault.empty()) {
     auto out = refusal_of(problem::record_unreadable);
     out.why = "its answer can't be sent: " + fault;
     return out;
@@ -141,7 +141,7 @@ void log_refusal(const reply& refused, const record_id& id) {
   }
 }
 
-std::string fault_of(const answer& stored) {
+std::string stored_answer_fault(const answer& stored) {
   if (stored.status < 200 || stored.status > 999) {
     return "its status " + std::to_string(stored.status) + " is none of a final answer";
   }

@@ -38,6 +38,6 @@ struct reply {
 void log_refusal(const reply& refused, const record_id& id);
 
 /// Why an answer that an application or a person stored can't be sent; empty: it can.
-[[nodiscard]] std::string fault_of(const answer& stored);
+[[nodiscard]] std::string stored_answer_fault(const answer& stored);
 
 }  // namespace onceguard::http

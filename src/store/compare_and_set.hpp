@@ -30,7 +30,7 @@
 
 #include <onceguard/decide.hpp>
 
-#include "store/carry_out.hpp"
+#include "store/act_batch.hpp"
 #include "store/record_errors.hpp"
 
 namespace onceguard {

@@ -1,5 +1,6 @@
-// The stores that a program was linked with. A store's room has a file kind.cpp, which says what
-// the store is and registers it; cmake/rooms.cmake tells the linker to take that file in.
+// The stores that a program was linked with. The room of the store NAME has a file
+// NAME_store_kind.cpp, which says what the store is and registers it; cmake/rooms.cmake tells the
+// linker to take that file in.
 #pragma once
 #include "store/registry.hpp"
 

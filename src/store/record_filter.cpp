@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view unreadable = "unreadable";
 constexpr int reason_count = 7;
 
-error wrong(std::string_view name, const std::string& fault) {
+error wrong_filter(std::string_view name, const std::string& fault) {
   return {errc::invalid_argument, std::string(name) + ": " + fault};
 }
 
@@ -18,12 +18,12 @@ bool is_digest_prefix(std::string_view text) noexcept {
          text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-result<void> read_duration(std::string_view name, const std::string& text,
-                           std::optional<milliseconds>& out) {
+result<void> read_filter_duration(std::string_view name, const std::string& text,
+                                  std::optional<milliseconds>& out) {
   const auto read = base::parse_duration(text);
-  if (!read) return wrong(name, read.error().detail);
+  if (!read) return wrong_filter(name, read.error().detail);
   // Every record is older than no time at all: the condition would choose them all.
-  if (read->count() == 0) return wrong(name, "a duration over 0 was expected");
+  if (read->count() == 0) return wrong_filter(name, "a duration over 0 was expected");
   out = *read;
   return {};
 }
@@ -64,16 +64,18 @@ std::vector<std::string> record_filter::reasons() {
 }
 
 result<void> record_filter::add(std::string_view name, const std::string& value) {
-  if (value.empty()) return wrong(name, "a value was expected");
+  if (value.empty()) return wrong_filter(name, "a value was expected");
   if (name == "key") {
     of_store_.key = value;
   } else if (name == "scope") {
-    if (!is_digest_prefix(value)) return wrong(name, "the digest is up to 64 digits 0-9 a-f");
+    if (!is_digest_prefix(value))
+      return wrong_filter(name, "the digest is up to 64 digits 0-9 a-f");
     scope_ = value;
     if (digest whole{}; base::from_hex(value, whole)) of_store_.scope = whole;
   } else if (name == "state") {
     const auto state = state_of(value);
-    if (!state && value != unreadable) return wrong(name, "there is none " + base::quoted(value));
+    if (!state && value != unreadable)
+      return wrong_filter(name, "there is none " + base::quoted(value));
     if (state) of_store_.states.push_back(*state);
     only_unreadable_ = of_store_.states.empty();
   } else if (name == "route") {
@@ -82,15 +84,15 @@ result<void> record_filter::add(std::string_view name, const std::string& value)
     of_store_.method = value;
   } else if (name == "reason") {
     of_store_.reason = reason_of(value);
-    if (!of_store_.reason) return wrong(name, "there is none " + base::quoted(value));
+    if (!of_store_.reason) return wrong_filter(name, "there is none " + base::quoted(value));
   } else if (name == "text") {
     of_store_.text = value;
   } else if (name == "older") {
-    if (auto read = read_duration(name, value, of_store_.older); !read) return read;
+    if (auto read = read_filter_duration(name, value, of_store_.older); !read) return read;
   } else if (name == "younger") {
-    if (auto read = read_duration(name, value, of_store_.younger); !read) return read;
+    if (auto read = read_filter_duration(name, value, of_store_.younger); !read) return read;
   } else if (name == "attention") {
-    if (value != "true" && value != "false") return wrong(name, "expected true or false");
+    if (value != "true" && value != "false") return wrong_filter(name, "expected true or false");
     of_store_.needs_person = value == "true";
   } else {
     return error(errc::invalid_argument, "there is no filter " + base::quoted(name));

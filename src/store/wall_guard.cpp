@@ -3,7 +3,7 @@
 namespace onceguard {
 namespace {
 
-bool near(std::int64_t a, std::int64_t b) noexcept {
+bool walls_are_near(std::int64_t a, std::int64_t b) noexcept {
   return a - b <= wall_guard::tolerance_ms && b - a <= wall_guard::tolerance_ms;
 }
 
@@ -23,11 +23,11 @@ wall_guard wall_guard::after_boot(std::int64_t last, std::int64_t boot,
 
 bool wall_guard::trusts(std::int64_t boot, std::int64_t wall) noexcept {
   const auto offset = wall - boot;
-  if (near(offset, memory_.offset)) {
+  if (walls_are_near(offset, memory_.offset)) {
     memory_.unconfirmed = false;
     return true;
   }
-  if (!memory_.unconfirmed || !near(offset, memory_.unconfirmed_offset)) {
+  if (!memory_.unconfirmed || !walls_are_near(offset, memory_.unconfirmed_offset)) {
     memory_.unconfirmed = true;
     memory_.unconfirmed_offset = offset;
     memory_.unconfirmed_since_boot = boot;

@@ -12,7 +12,7 @@
 #include "cli/begin/init_questions.hpp"
 #include "cli/command.hpp"
 #include "cli/diagnose/credential_findings.hpp"
-#include "cli/diagnose/surroundings.hpp"
+#include "cli/diagnose/machine_findings.hpp"
 #include "cli/diagnose/upstream_findings.hpp"
 #include "config/load.hpp"
 #include "config/table/parsers.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "cli/diagnose/traffic.hpp"
+#include "cli/diagnose/route_traffic.hpp"
 
 namespace onceguard::cli {
 

@@ -9,7 +9,7 @@
 #include "base/json_reader.hpp"
 #include "cli/command.hpp"
 #include "cli/diagnose/recommended_routes.hpp"
-#include "cli/diagnose/traffic.hpp"
+#include "cli/diagnose/route_traffic.hpp"
 #include "cli/flags/admin_flags.hpp"
 #include "cli/store/store_work.hpp"
 #include "text/json_text.hpp"

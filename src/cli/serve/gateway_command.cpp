@@ -28,7 +28,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
-#include "cli/diagnose/surroundings.hpp"
+#include "cli/diagnose/machine_findings.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"

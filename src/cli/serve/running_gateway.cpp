@@ -12,7 +12,7 @@
 #include "base/address.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
-#include "cli/diagnose/surroundings.hpp"
+#include "cli/diagnose/machine_findings.hpp"
 #include "cli/flags/hidden_arguments.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/serve/effective_config.hpp"

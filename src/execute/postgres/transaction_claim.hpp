@@ -5,7 +5,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/postgres.hpp>
 
-#include "execute/postgres/call_text.hpp"
+#include "execute/postgres/sql_calls.hpp"
 
 namespace onceguard::postgres {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "execute/postgres/call_text.hpp"
+#include "execute/postgres/sql_calls.hpp"
 #include "libpq/wire.hpp"
 #include "store/postgres/connection/remedy.hpp"
 

@@ -5,8 +5,8 @@
 #include <onceguard/inbox_postgres.hpp>
 #include <onceguard/postgres.hpp>
 
-#include "execute/postgres/call_text.hpp"
 #include "execute/postgres/libpq_transaction.hpp"
+#include "execute/postgres/sql_calls.hpp"
 #include "execute/postgres/transaction_claim.hpp"
 #include "execute/request.hpp"
 #include "messaging/inbox_postgres/batch_transaction.hpp"

@@ -4,7 +4,7 @@
 
 namespace onceguard::messaging::kafka {
 
-void assignment::add(std::int32_t partition, progress done) {
+void assignment::add(std::int32_t partition, partition_progress done) {
   shares_.insert_or_assign(partition, share{std::move(done), false});
 }
 

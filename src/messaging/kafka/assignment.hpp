@@ -8,7 +8,7 @@
 
 #include "base/clock.hpp"
 #include "messaging/kafka/handles.hpp"
-#include "messaging/kafka/progress.hpp"
+#include "messaging/kafka/partition_progress.hpp"
 
 namespace onceguard::messaging::kafka {
 
@@ -30,7 +30,7 @@ class assignment {
  public:
   using time_point = base::boot_clock::time_point;
 
-  void add(std::int32_t partition, progress done);
+  void add(std::int32_t partition, partition_progress done);
   /// Forgets all records of it.
   void remove(std::int32_t partition);
   void clear();
@@ -59,7 +59,7 @@ class assignment {
 
  private:
   struct share {
-    progress done;
+    partition_progress done;
     bool dirty = false;
   };
 

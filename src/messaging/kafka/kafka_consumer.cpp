@@ -272,7 +272,7 @@ void kafka_consumer::add_partitions(rd_kafka_topic_partition_list_t* list) {
     } else if (found->offset >= 0) {
       const auto* const note = static_cast<const char*>(found->metadata);
       const std::string_view text(note == nullptr ? "" : note, found->metadata_size);
-      partitions_.add(next.partition, progress(found->offset, text));
+      partitions_.add(next.partition, partition_progress(found->offset, text));
       next.offset = found->offset;
     } else {
       begin_partition(next);
@@ -288,7 +288,7 @@ void kafka_consumer::begin_partition(rd_kafka_topic_partition_t& begun) {
         server_.raw(), begun.topic, begun.partition, &oldest, &end, remaining(server_.deadline()));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR) begun.offset = end;
   }
-  partitions_.add(begun.partition, progress(begun.offset, ""));
+  partitions_.add(begun.partition, partition_progress(begun.offset, ""));
   // Or what arrives until the first commit would be skipped after a crash.
   partitions_.uncommitted(begun.partition);
 }

@@ -51,14 +51,14 @@ std::string random_client_id(const std::string& name) {
 
 /// Agrees on no keep-alive with the server: a publisher may send nothing for hours, and holds
 /// nothing at the server in the meantime.
-class topic_publisher final : public messaging::publisher, private packet_listener {
+class mqtt_publisher final : public messaging::publisher, private packet_listener {
  public:
-  topic_publisher(const address& target, const broker_params& params)
+  mqtt_publisher(const address& target, const broker_params& params)
       : timeout_(params.timeout),
         name_(params.name),
         address_(target),
         connection_(address_, timeout_, *this) {}
-  ~topic_publisher() override { connection_.close(false, deadline()); }
+  ~mqtt_publisher() override { connection_.close(false, deadline()); }
 
   [[nodiscard]] result<void> open();
   [[nodiscard]] result<void> publish(std::span<const message> batch) override;
@@ -97,7 +97,7 @@ class topic_publisher final : public messaging::publisher, private packet_listen
   std::optional<error> refused_;               ///< the first refusal of a batch
 };
 
-result<void> topic_publisher::open() {
+result<void> mqtt_publisher::open() {
   const auto until = deadline();
   session_request request;
   request.client_id = address_.client_id.empty() ? random_client_id(name_) : address_.client_id;
@@ -113,7 +113,7 @@ result<void> topic_publisher::open() {
   return {};
 }
 
-result<void> topic_publisher::publish(std::span<const message> batch) {
+result<void> mqtt_publisher::publish(std::span<const message> batch) {
   const auto until = deadline();
   static_cast<void>(connection_.advance());
   if (auto usable = connection_.state(); !usable) return usable;
@@ -129,7 +129,7 @@ result<void> topic_publisher::publish(std::span<const message> batch) {
   return *refused_;
 }
 
-result<std::vector<topic_publisher::encoded_message>> topic_publisher::encode_all(
+result<std::vector<mqtt_publisher::encoded_message>> mqtt_publisher::encode_all(
     std::span<const message> batch) {
   std::vector<encoded_message> out;
   out.reserve(batch.size());
@@ -144,7 +144,7 @@ result<std::vector<topic_publisher::encoded_message>> topic_publisher::encode_al
   return out;
 }
 
-result<topic_publisher::encoded_message> topic_publisher::encode_one(const message& sent) {
+result<mqtt_publisher::encoded_message> mqtt_publisher::encode_one(const message& sent) {
   auto details = properties_of(sent);
   if (!details) return details.error();
   publication next;
@@ -163,22 +163,22 @@ result<topic_publisher::encoded_message> topic_publisher::encode_one(const messa
   return out;
 }
 
-bool topic_publisher::must_wait(const encoded_message& next, std::string_view key) const {
+bool mqtt_publisher::must_wait(const encoded_message& next, std::string_view key) const {
   // An id that waits for its answer must not be that of another message (MQTT 5, 2.2.1).
   return unanswered_.size() >= window_ || unanswered_.contains(next.packet_id) ||
          keys_.contains(key);
 }
 
 template <class Condition>
-result<void> topic_publisher::wait_while(Condition condition, moment until) {
+result<void> mqtt_publisher::wait_while(Condition condition, moment until) {
   static_cast<void>(connection_.advance());
   const auto done = connection_.wait_for([&] { return !condition(); }, until);
   // What has been answered counts, also where the connection broke after it.
   return condition() ? done : result<void>();
 }
 
-result<void> topic_publisher::send_all(std::span<const message> batch,
-                                       std::vector<encoded_message> packets, moment until) {
+result<void> mqtt_publisher::send_all(std::span<const message> batch,
+                                      std::vector<encoded_message> packets, moment until) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     auto& next = packets[i];
     const std::string_view key = batch[i].order_key;
@@ -198,7 +198,7 @@ result<void> topic_publisher::send_all(std::span<const message> batch,
   return wait_while([&] { return !unanswered_.empty(); }, until);
 }
 
-void topic_publisher::take_reply(packet_type type, const reply& arrived) {
+void mqtt_publisher::take_reply(packet_type type, const reply& arrived) {
   const auto found = unanswered_.find(arrived.packet_id);
   if (type != packet_type::puback || found == unanswered_.end()) {
     throw malformed{"an answer to nothing"};
@@ -217,7 +217,7 @@ void topic_publisher::take_reply(packet_type type, const reply& arrived) {
 }  // namespace
 
 result<std::unique_ptr<messaging::publisher>> open_publisher(const broker_params& params) {
-  return open_by<read_address, topic_publisher>(params);
+  return open_by<read_address, mqtt_publisher>(params);
 }
 
 }  // namespace onceguard::messaging::mqtt

@@ -19,7 +19,7 @@ amqp_table_entry_t text_entry(std::string_view name, std::string_view value) {
   return out;
 }
 
-amqp_table_entry_t ability(std::string_view name) {
+amqp_table_entry_t client_capability(std::string_view name) {
   amqp_table_entry_t out{};
   out.key = bytes_of(name);
   out.value.kind = AMQP_FIELD_KIND_BOOLEAN;
@@ -60,13 +60,14 @@ std::string_view connection::mechanism() const { return where_.external ? "EXTER
 
 bool connection::append_start_ok(const std::string& name) {
   // Without the first, a wrong password would look like a connection that broke.
-  std::array abilities{ability("authentication_failure_close"), ability("consumer_cancel_notify"),
-                       ability("connection.blocked"), ability("publisher_confirms"),
-                       ability("basic.nack")};
+  std::array supported{client_capability("authentication_failure_close"),
+                       client_capability("consumer_cancel_notify"),
+                       client_capability("connection.blocked"),
+                       client_capability("publisher_confirms"), client_capability("basic.nack")};
   amqp_table_entry_t capabilities{};
   capabilities.key = bytes_of("capabilities");
   capabilities.value.kind = AMQP_FIELD_KIND_TABLE;
-  capabilities.value.value.table = {static_cast<int>(abilities.size()), abilities.data()};
+  capabilities.value.value.table = {static_cast<int>(supported.size()), supported.data()};
   std::array properties{
       text_entry("product", "Onceguard"),
       text_entry("connection_name", std::string_view(name).substr(0, longest_text)), capabilities};

@@ -19,11 +19,11 @@ constexpr auto of_former_batch = std::numeric_limits<std::size_t>::max();
 
 /// Agrees on no heartbeats with the broker: a publisher may send nothing for hours, and holds
 /// nothing at the broker in the meantime.
-class queue_publisher final : public messaging::publisher, private channel_listener {
+class rabbitmq_publisher final : public messaging::publisher, private channel_listener {
  public:
-  queue_publisher(const address& where, const broker_params& params)
+  rabbitmq_publisher(const address& where, const broker_params& params)
       : params_(params), where_(where), connection_(where_, *this) {}
-  ~queue_publisher() override { connection_.close(deadline()); }
+  ~rabbitmq_publisher() override { connection_.close(deadline()); }
 
   [[nodiscard]] result<void> open() {
     const auto until = deadline();
@@ -233,7 +233,7 @@ class queue_publisher final : public messaging::publisher, private channel_liste
 }  // namespace
 
 result<std::unique_ptr<messaging::publisher>> open_publisher(const broker_params& params) {
-  return open_by<read_address, queue_publisher>(params);
+  return open_by<read_address, rabbitmq_publisher>(params);
 }
 
 }  // namespace onceguard::messaging::rabbitmq

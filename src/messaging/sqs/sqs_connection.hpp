@@ -6,7 +6,7 @@
 #include <onceguard/record.hpp>
 
 #include "aws/credential_source.hpp"
-#include "aws/exchange.hpp"
+#include "aws/signed_request.hpp"
 #include "base/clock.hpp"
 #include "messaging/sqs/sqs_url.hpp"
 

@@ -26,13 +26,13 @@ std::optional<std::int64_t> ttl_of(const record& stored, const instant& now) {
   return std::max(stored.expires_at_wall, now.wall) / 1'000 + 1 + ttl_margin_s;
 }
 
-std::string random_text() {
+std::string random_piece_set() {
   std::array<unsigned char, 16> bytes{};
   base::random_bytes(bytes);
   return base::to_hex(bytes);
 }
 
-std::uint64_t random_name() {
+std::uint64_t random_write_name() {
   std::array<unsigned char, 8> bytes{};
   base::random_bytes(bytes);
   std::uint64_t out = 0;
@@ -166,7 +166,7 @@ void act::cut(record& stored) {
     auto whole = encode_answer(*stored.answer);
     if (whole.size() <= context_.piece_size) return;
     cut_answer_ = stored.answer;
-    cut_ = {random_name(), 0, whole.size(), base::checksum_of(whole)};
+    cut_ = {random_write_name(), 0, whole.size(), base::checksum_of(whole)};
     cut_texts_.clear();
     placed_ = 0;
     const auto size = std::max(context_.piece_size, std::min(whole.size() / 16, largest_piece));
@@ -187,7 +187,7 @@ std::optional<request> act::put_next() {
                      pending_item_.ttl);
   }
   stage_ = stage::writing;
-  return counts_ ? put_and_count(context_.table, pending_item_, replaced_, random_text())
+  return counts_ ? put_and_count(context_.table, pending_item_, replaced_, random_piece_set())
                  : put_record(context_.table, pending_item_, replaced_);
 }
 

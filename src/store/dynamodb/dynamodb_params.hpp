@@ -6,7 +6,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "aws/exchange.hpp"
+#include "aws/signed_request.hpp"
 #include "base/clock.hpp"
 
 namespace onceguard::dynamodb {

@@ -64,7 +64,7 @@ awaitable<std::vector<result<typename Act::outcome_type>>> dynamodb_store::carry
   const auto send = [&](std::vector<request> sent) {
     return send_all(client_.queue(), std::move(sent), left_until(until));
   };
-  co_await onceguard::carry_out(acts, send, act_order::one_by_one);
+  co_await carry_out_acts(acts, send, act_order::one_by_one);
   std::vector<item> unreadable;
   for (auto& each : acts) {
     if (each.has_written()) wrote_ = true;

@@ -6,7 +6,7 @@
 
 #include <onceguard/decide.hpp>
 
-#include "store/carry_out.hpp"
+#include "store/act_batch.hpp"
 #include "store/postgres/batching/connection_pool.hpp"
 #include "store/postgres/batching/request.hpp"
 

@@ -24,29 +24,35 @@ constexpr auto facts_query =
     " (SELECT count(*) FROM pg_catalog.pg_stat_replication),"
     " pg_catalog.current_setting('synchronous_standby_names')";
 
-std::string id_of(std::string_view subject) { return diagnosis_id(store_role::truth, subject); }
+std::string finding_id(std::string_view subject) {
+  return diagnosis_id(store_role::truth, subject);
+}
 
 void examine_files(const target& target, base::diagnoses& out) {
   // "system": the certificates of the system.
   if (const auto file = option_of(target.options, "sslrootcert");
       !file.empty() && file != "system") {
-    out.push_back(base::examine_certificate(file, id_of("certificate"), "the store's sslrootcert"));
+    out.push_back(
+        base::examine_certificate(file, finding_id("certificate"), "the store's sslrootcert"));
   }
   if (const auto file = option_of(target.options, "sslcert"); !file.empty()) {
-    out.push_back(base::examine_certificate(file, id_of("certificate"), "the store's sslcert"));
+    out.push_back(
+        base::examine_certificate(file, finding_id("certificate"), "the store's sslcert"));
   }
   if (const auto file = option_of(target.options, "sslkey"); !file.empty()) {
-    out.push_back(base::examine_key(file, id_of("key"), "the store's sslkey"));
+    out.push_back(base::examine_key(file, finding_id("key"), "the store's sslkey"));
   }
 }
 
-std::int64_t number(const char* text) { return base::number_in<std::int64_t>(text).value_or(0); }
+std::int64_t server_number(const char* text) {
+  return base::number_in<std::int64_t>(text).value_or(0);
+}
 
 void examine_pooler(PGconn* connection, std::int64_t process, base::diagnoses& out) {
   // A pooler greets with the number of a process of its own.
   if (PQbackendPID(connection) == process) return;
   out.push_back(
-      {grade::note, id_of("pooler"),
+      {grade::note, finding_id("pooler"),
        "a pooler stands in front of the server: each transaction brings its settings, and "
        "settles of other processes are noticed by polling",
        "connect to the server itself if repeats are to wait for twins in other processes "
@@ -56,7 +62,7 @@ void examine_pooler(PGconn* connection, std::int64_t process, base::diagnoses& o
 void examine_durability(const char* fsync, const char* full_pages, base::diagnoses& out) {
   for (const auto& [name, value] : {std::pair("fsync", fsync), {"full_page_writes", full_pages}}) {
     if (std::string_view(value) == "on") continue;
-    out.push_back({grade::warning, id_of("durability"),
+    out.push_back({grade::warning, finding_id("durability"),
                    std::string(name) + " is " + value +
                        ": a crash of the server's machine may lose or damage records, and what "
                        "they guard runs again",
@@ -67,7 +73,7 @@ void examine_durability(const char* fsync, const char* full_pages, base::diagnos
 void examine_connections(std::size_t wanted, std::int64_t most, base::diagnoses& out) {
   // Other gateways and the application need some as well.
   if (static_cast<std::int64_t>(wanted) * 4 <= most) return;
-  out.push_back({grade::note, id_of("connections"),
+  out.push_back({grade::note, finding_id("connections"),
                  "a gateway takes " + std::to_string(wanted) + " of the server's " +
                      std::to_string(most) + " connections",
                  "lower [store] connections, or raise max_connections"});
@@ -76,7 +82,7 @@ void examine_connections(std::size_t wanted, std::int64_t most, base::diagnoses&
 /// Release notes of 14.4: an index that was built CONCURRENTLY may lack rows.
 void examine_version(const char* version, base::diagnoses& out) {
   if (!is_faulty(version, {"14.0", "14.4"})) return;
-  out.push_back({grade::warning, id_of("version"),
+  out.push_back({grade::warning, finding_id("version"),
                  "PostgreSQL " + std::string(version) +
                      ": an index that was built or rebuilt CONCURRENTLY may lack rows, and a key "
                      "that is not found runs again",
@@ -90,14 +96,15 @@ void examine_replication(std::int64_t standbys, std::string_view waited_for, bas
   if (!waited_for.empty()) {
     return out.push_back(
         {grade::ok,
-         id_of("replication"),
+         finding_id("replication"),
          number + "; commits wait for " + std::string(waited_for) + " (synchronous_standby_names)",
          {}});
   }
   if (standbys == 0) {
-    return out.push_back({grade::ok, id_of("replication"), "no standby follows the server", {}});
+    return out.push_back(
+        {grade::ok, finding_id("replication"), "no standby follows the server", {}});
   }
-  out.push_back({grade::warning, id_of("replication"),
+  out.push_back({grade::warning, finding_id("replication"),
                  number + ", and no commit waits for one: a failover loses the last records, and "
                           "what they guard runs again",
                  "set synchronous_standby_names, and [gateway] state_dir, by which the loss is "
@@ -110,20 +117,22 @@ void examine_server(const conninfo& where, const store_params& params, base::dia
   const result_ptr got(PQexec(connection.get(), facts_query));
   const auto received = params.clock->wall_ms();
   if (PQresultStatus(got.get()) != PGRES_TUPLES_OK) {
-    out.push_back(
-        {grade::note, id_of("settings"), where.name + ": the server's settings can't be read", {}});
+    out.push_back({grade::note,
+                   finding_id("settings"),
+                   where.name + ": the server's settings can't be read",
+                   {}});
     return;
   }
   const auto value = [&](int column) { return PQgetvalue(got.get(), 0, column); };
   out.front().text += " (PostgreSQL " + std::string(value(0)) + ")";
   const auto round_trip = received - sent;
-  out.push_back(
-      diagnose_clock(store_role::truth, number(value(2)) - sent - round_trip / 2, round_trip));
-  examine_pooler(connection.get(), number(value(1)), out);
+  out.push_back(diagnose_clock(store_role::truth, server_number(value(2)) - sent - round_trip / 2,
+                               round_trip));
+  examine_pooler(connection.get(), server_number(value(1)), out);
   examine_durability(value(3), value(4), out);
-  examine_connections(params.connections, number(value(5)), out);
+  examine_connections(params.connections, server_number(value(5)), out);
   examine_version(value(0), out);
-  examine_replication(number(value(6)), value(7), out);
+  examine_replication(server_number(value(6)), value(7), out);
 }
 
 }  // namespace
@@ -136,7 +145,8 @@ base::diagnoses examine(const store_params& params) {
   const auto opened = postgres_store::open(
       {.url = params.url, .timeout = params.timeout, .clock = params.clock, .connections = 1});
   if (opened) {
-    out.push_back({grade::ok, id_of("reach"), where->name + ": schema and rights are there", {}});
+    out.push_back(
+        {grade::ok, finding_id("reach"), where->name + ": schema and rights are there", {}});
     examine_server(*where, params, out);
   } else {
     out.push_back(diagnose_refusal(store_role::truth, opened.error()));

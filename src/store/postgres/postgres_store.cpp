@@ -48,7 +48,7 @@ awaitable<std::vector<result<typename Act::outcome_type>>> postgres_store::carry
   const auto send = [&](std::vector<request> sent) {
     return send_all(pool_.queue(), std::move(sent), left_until(until));
   };
-  co_await onceguard::carry_out(acts, send, act_order::together);
+  co_await carry_out_acts(acts, send, act_order::together);
   co_return outcomes_of(acts);
 }
 

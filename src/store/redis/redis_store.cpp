@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "store/record_errors.hpp"
 #include "store/record_view.hpp"
-#include "store/redis/scan/takers.hpp"
+#include "store/redis/scan/scan_listeners.hpp"
 
 namespace onceguard::redis {
 namespace {
@@ -70,7 +70,7 @@ awaitable<std::vector<result<typename Act::outcome_type>>> redis_store::carry_ou
   const auto send = [&](std::vector<request> sent) {
     return send_all(pool_->queue(), std::move(sent), left_until(until));
   };
-  co_await onceguard::carry_out(acts, send, act_order::together);
+  co_await carry_out_acts(acts, send, act_order::together);
   if (auto found = to_note(acts); !found.empty()) co_await notes_.note(std::move(found), until);
   co_return outcomes_of(acts);
 }
@@ -139,7 +139,7 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
   const auto until = base::boot_now() + timeout;
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
-  page_taker page(filter, *after, limit);
+  page_listener page(filter, *after, limit);
   std::optional<error> why;
   if (filter.needs_person) {
     why = co_await notes_.scan(until, page);
@@ -153,7 +153,7 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
 
 awaitable<result<counts>> redis_store::count(std::string, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
-  count_taker counted;
+  count_listener counted;
   if (auto why = co_await scan_all(*pool_, until, counted)) co_return std::move(*why);
   co_return counted.counted();
 }

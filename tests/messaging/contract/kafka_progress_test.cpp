@@ -7,17 +7,17 @@
 
 #include <gtest/gtest.h>
 
-#include "messaging/kafka/progress.hpp"
+#include "messaging/kafka/partition_progress.hpp"
 
 namespace onceguard::testing {
 namespace {
 
-using messaging::kafka::progress;
+using messaging::kafka::partition_progress;
 
 constexpr std::size_t long_note = 4'000;
 
 TEST(kafka_progress, the_position_is_that_of_the_first_record_that_is_not_done) {
-  progress done(10, "");
+  partition_progress done(10, "");
   EXPECT_EQ(done.position(), 10);
   for (std::int64_t i = 10; i < 15; ++i) EXPECT_TRUE(done.take(i));
   EXPECT_EQ(done.position(), 10);
@@ -35,7 +35,7 @@ TEST(kafka_progress, the_position_is_that_of_the_first_record_that_is_not_done) 
 }
 
 TEST(kafka_progress, what_a_note_names_is_not_read_again) {
-  progress done(10, "onceguard:1-2,4");
+  partition_progress done(10, "onceguard:1-2,4");
   std::vector<std::int64_t> taken;
   for (std::int64_t i = 10; i < 17; ++i) {
     if (done.take(i)) taken.push_back(i);
@@ -47,7 +47,7 @@ TEST(kafka_progress, what_a_note_names_is_not_read_again) {
 }
 
 TEST(kafka_progress, gaps_between_offsets_are_done) {
-  progress done(0, "");
+  partition_progress done(0, "");
   EXPECT_TRUE(done.take(0));
   EXPECT_TRUE(done.take(5));  // what stood between is a transaction's, or was compacted
   done.settle(0);
@@ -57,7 +57,7 @@ TEST(kafka_progress, gaps_between_offsets_are_done) {
 }
 
 TEST(kafka_progress, nothing_is_known_before_the_first_record) {
-  progress done;
+  partition_progress done;
   EXPECT_LT(done.position(), 0);
   EXPECT_LT(done.next(), 0);
   EXPECT_TRUE(done.take(100));
@@ -65,7 +65,7 @@ TEST(kafka_progress, nothing_is_known_before_the_first_record) {
 }
 
 TEST(kafka_progress, a_record_that_is_read_twice_is_taken_once) {
-  progress done(0, "");
+  partition_progress done(0, "");
   EXPECT_TRUE(done.take(0));
   EXPECT_FALSE(done.take(0));
   done.settle(0);
@@ -73,7 +73,7 @@ TEST(kafka_progress, a_record_that_is_read_twice_is_taken_once) {
 }
 
 TEST(kafka_progress, records_of_a_log_that_begins_anew_are_taken) {
-  progress done(100, "onceguard:3");
+  partition_progress done(100, "onceguard:3");
   EXPECT_TRUE(done.take(0));
   EXPECT_TRUE(done.take(1));
   EXPECT_EQ(done.position(), 0);
@@ -86,20 +86,20 @@ TEST(kafka_progress, a_note_that_is_none_of_ours_says_nothing) {
   for (const auto* const note : {"", "consumer-17", "onceguard:", "onceguard:x", "onceguard:3-1",
                                  "onceguard:-1", "onceguard:1-99999999999999999999",
                                  "onceguard:0-4000000000", "onceguard:1;2", "onceguard:,1"}) {
-    progress done(10, note);
+    partition_progress done(10, note);
     for (std::int64_t i = 10; i < 20; ++i) EXPECT_TRUE(done.take(i)) << note;
   }
 }
 
 TEST(kafka_progress, a_note_that_would_be_too_long_is_cut) {
-  progress done(0, "");
+  partition_progress done(0, "");
   for (std::int64_t i = 0; i < 5'000; ++i) EXPECT_TRUE(done.take(i));
   for (std::int64_t i = 1; i < 5'000; i += 2) done.settle(i);
   const auto note = done.note(200);
   EXPECT_LE(note.size(), 200u);
   EXPECT_GT(note.size(), 190u);
   EXPECT_EQ(done.note(5), "");
-  progress later(0, note);
+  partition_progress later(0, note);
   EXPECT_TRUE(later.take(0));
   EXPECT_FALSE(later.take(1));
   EXPECT_TRUE(later.take(4'999)) << "it did not fit";
@@ -113,7 +113,7 @@ TEST(kafka_progress, whatever_is_settled_nothing_is_lost) {
     std::int64_t committed = 0;
     std::string note;
     for (int session = 0; session < 4; ++session) {
-      progress done(committed, note);
+      partition_progress done(committed, note);
       std::vector<std::int64_t> held;
       for (std::int64_t i = committed; i < 60; ++i) {
         if (!done.take(i)) {

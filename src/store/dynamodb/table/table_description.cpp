@@ -31,7 +31,7 @@ json types() {
 }
 
 /// Of another table, the key is another one; of a table that was made by hand, the index is wrong.
-std::string fault_of(const json& table) {
+std::string table_fault(const json& table) {
   if (table.value("KeySchema", json()) != keys_of_table()) {
     return "its key is not the one attribute id, a string: it is another program's table";
   }
@@ -53,7 +53,7 @@ std::string fault_of(const json& table) {
          "\"onceguard migrate\"";
 }
 
-bool is_active(const json& table) {
+bool table_is_active(const json& table) {
   // A table that is changed (other billing, for example) serves all requests meanwhile.
   const auto serves = [](const std::string& status) {
     return status == "ACTIVE" || status == "UPDATING";
@@ -80,8 +80,8 @@ result<table_facts> describe_table(blocking_calls& calls) {
   try {
     const auto& table = parsed.at("Table");
     out.exists = true;
-    out.active = is_active(table);
-    out.fault = fault_of(table);
+    out.active = table_is_active(table);
+    out.fault = table_fault(table);
     out.protected_from_deletion = table.value("DeletionProtectionEnabled", false);
   } catch (const json::exception&) {
     return not_understood(calls.target());

@@ -9,10 +9,10 @@ namespace {
 
 using nlohmann::json;
 
-json text(std::string_view value) { return {{"S", value}}; }
-json number(std::uint64_t value) { return {{"N", std::to_string(value)}}; }
-json bytes(std::string_view value) { return {{"B", base::to_base64(value)}}; }
-json key(std::string_view id) { return {{attribute::id, text(id)}}; }
+json text_attribute(std::string_view value) { return {{"S", value}}; }
+json number_attribute(std::uint64_t value) { return {{"N", std::to_string(value)}}; }
+json bytes_attribute(std::string_view value) { return {{"B", base::to_base64(value)}}; }
+json key(std::string_view id) { return {{attribute::id, text_attribute(id)}}; }
 
 request made(std::string_view action, const json& body, bool writes) {
   // All texts are of this program or base64: nothing can't be UTF-8.
@@ -33,17 +33,17 @@ void expect(json& call, const std::optional<item>& replaced) {
   json values = json::object();
   if (replaced->lease) {
     condition = "#lease = :lease";
-    values[":lease"] = text(*replaced->lease);
+    values[":lease"] = text_attribute(*replaced->lease);
   } else {
     condition = "attribute_not_exists(#lease)";
   }
   // The lease says which write it was, the record that nobody has damaged it since.
   if (replaced->record) {
     condition += " AND #record = :record";
-    values[":record"] = bytes(*replaced->record);
+    values[":record"] = bytes_attribute(*replaced->record);
   } else {
     condition += " AND NOT attribute_type(#record, :binary)";
-    values[":binary"] = text("B");
+    values[":binary"] = text_attribute("B");
   }
   call["ConditionExpression"] = condition;
   call["ExpressionAttributeValues"] = std::move(values);
@@ -51,12 +51,13 @@ void expect(json& call, const std::optional<item>& replaced) {
 
 json put_call(const std::string& table, const record_item& written,
               const std::optional<item>& replaced) {
-  json attributes{{attribute::id, text(key_of(written.id))},
-                  {attribute::lease, text(written.lease)},
-                  {attribute::record, bytes(written.payload)},
-                  {attribute::first, number(written.first)}};
-  if (!written.open.empty()) attributes[attribute::open] = text(written.open);
-  if (written.ttl) attributes[attribute::ttl] = number(static_cast<std::uint64_t>(*written.ttl));
+  json attributes{{attribute::id, text_attribute(key_of(written.id))},
+                  {attribute::lease, text_attribute(written.lease)},
+                  {attribute::record, bytes_attribute(written.payload)},
+                  {attribute::first, number_attribute(written.first)}};
+  if (!written.open.empty()) attributes[attribute::open] = text_attribute(written.open);
+  if (written.ttl)
+    attributes[attribute::ttl] = number_attribute(static_cast<std::uint64_t>(*written.ttl));
   json out{{"TableName", table}, {"Item", std::move(attributes)}};
   expect(out, replaced);
   return out;
@@ -77,7 +78,7 @@ request put_and_count(const std::string& table, const record_item& written,
       {"UpdateExpression", "ADD #forgotten :one"},
       {"ConditionExpression", "attribute_exists(#identity)"},
       {"ExpressionAttributeNames", {{"#forgotten", "forgotten"}, {"#identity", "identity"}}},
-      {"ExpressionAttributeValues", {{":one", number(1)}}}};
+      {"ExpressionAttributeValues", {{":one", number_attribute(1)}}}};
   json all = json::array();
   all.push_back({{"Put", put_call(table, written, replaced)}});
   all.push_back({{"Update", count}});
@@ -89,8 +90,9 @@ request put_and_count(const std::string& table, const record_item& written,
 
 request put_piece(const std::string& table, const std::string& id, std::string_view content,
                   const std::optional<std::int64_t>& ttl) {
-  json attributes{{attribute::id, text(id)}, {attribute::piece, bytes(content)}};
-  if (ttl) attributes[attribute::ttl] = number(static_cast<std::uint64_t>(*ttl));
+  json attributes{{attribute::id, text_attribute(id)},
+                  {attribute::piece, bytes_attribute(content)}};
+  if (ttl) attributes[attribute::ttl] = number_attribute(static_cast<std::uint64_t>(*ttl));
   return made("PutItem", {{"TableName", table}, {"Item", std::move(attributes)}}, true);
 }
 
@@ -117,14 +119,14 @@ request note_item(const std::string& table, const item& seen, const std::string&
     values[":" + std::string(name)] = std::move(value);
   };
   if (!open.empty()) {
-    set(attribute::open, text(open));
-    set(attribute::first, number(seen.first));  // the index lists no item without it
+    set(attribute::open, text_attribute(open));
+    set(attribute::first, number_attribute(seen.first));  // the index lists no item without it
   }
-  if (observed) set(attribute::observed, number(*observed));
+  if (observed) set(attribute::observed, number_attribute(*observed));
   std::string condition = "attribute_not_exists(#lease) AND attribute_exists(#id)";
   if (seen.lease) {
     condition = "#lease = :lease";
-    values[":lease"] = text(*seen.lease);
+    values[":lease"] = text_attribute(*seen.lease);
   } else {
     names["#id"] = attribute::id;
   }
@@ -154,7 +156,8 @@ request query_part(const std::string& table, const std::string& part, std::uint6
            {"IndexName", index_name},
            {"KeyConditionExpression", "#open = :part AND #first >= :from"},
            {"ExpressionAttributeNames", {{"#open", attribute::open}, {"#first", attribute::first}}},
-           {"ExpressionAttributeValues", {{":part", text(part)}, {":from", number(earliest)}}}};
+           {"ExpressionAttributeValues",
+            {{":part", text_attribute(part)}, {":from", number_attribute(earliest)}}}};
   if (!after.empty()) out["ExclusiveStartKey"] = json::parse(after, nullptr, false);
   return made("Query", out, false);
 }
@@ -169,7 +172,7 @@ request poll_metadata(const std::string& table, bool writes) {
        {"UpdateExpression", "ADD #generation :one"},
        {"ConditionExpression", "attribute_exists(#identity)"},
        {"ExpressionAttributeNames", {{"#generation", "generation"}, {"#identity", "identity"}}},
-       {"ExpressionAttributeValues", {{":one", number(1)}}},
+       {"ExpressionAttributeValues", {{":one", number_attribute(1)}}},
        {"ReturnValues", "ALL_NEW"}},
       true);
 }

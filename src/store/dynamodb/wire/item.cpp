@@ -20,36 +20,37 @@ error not_understood(const std::string& why) {
 }
 
 /// The value of an attribute of that type; null: it has none.
-const std::string* value_of(const json& attributes, const char* name, const char* type) {
+const std::string* attribute_value(const json& attributes, const char* name, const char* type) {
   const auto* const found = base::find_member(attributes, name);
   const auto* const value = found != nullptr ? base::find_member(*found, type) : nullptr;
   return value != nullptr ? value->get_ptr<const std::string*>() : nullptr;
 }
 
-std::string text(const json& attributes, const char* name) {
-  const auto* const found = value_of(attributes, name, "S");
+std::string attribute_text(const json& attributes, const char* name) {
+  const auto* const found = attribute_value(attributes, name, "S");
   return found != nullptr ? *found : std::string();
 }
 
-std::uint64_t number(const json& attributes, const char* name) {
-  const auto* const found = value_of(attributes, name, "N");
+std::uint64_t attribute_number(const json& attributes, const char* name) {
+  const auto* const found = attribute_value(attributes, name, "N");
   return found != nullptr ? base::number_in<std::uint64_t>(*found).value_or(0) : 0;
 }
 
-std::optional<std::string> bytes(const json& attributes, const char* name) {
-  const auto* const found = value_of(attributes, name, "B");
+std::optional<std::string> attribute_bytes(const json& attributes, const char* name) {
+  const auto* const found = attribute_value(attributes, name, "B");
   return found != nullptr ? base::from_base64(*found) : std::nullopt;
 }
 
 item item_of(const json& attributes) {
   item out;
-  out.id = text(attributes, attribute::id);
-  if (const auto* const lease = value_of(attributes, attribute::lease, "S")) out.lease = *lease;
-  out.record = bytes(attributes, attribute::record);
-  out.piece = bytes(attributes, attribute::piece);
-  out.open = text(attributes, attribute::open);
-  out.first = number(attributes, attribute::first);
-  out.observed = number(attributes, attribute::observed);
+  out.id = attribute_text(attributes, attribute::id);
+  if (const auto* const lease = attribute_value(attributes, attribute::lease, "S"))
+    out.lease = *lease;
+  out.record = attribute_bytes(attributes, attribute::record);
+  out.piece = attribute_bytes(attributes, attribute::piece);
+  out.open = attribute_text(attributes, attribute::open);
+  out.first = attribute_number(attributes, attribute::first);
+  out.observed = attribute_number(attributes, attribute::observed);
   return out;
 }
 
@@ -110,7 +111,7 @@ result<item_page> read_page(const std::string& answer) {
     item_page out;
     for (const auto& each : parsed.at("Items")) out.items.push_back(item_of(each));
     if (const auto* const last = object_in(parsed, "LastEvaluatedKey")) {
-      out.last_key = text(*last, attribute::id);
+      out.last_key = attribute_text(*last, attribute::id);
       out.last_key_text = last->dump();
     }
     return out;
@@ -127,7 +128,7 @@ result<item_page> read_batch(const std::string& answer, const std::string& table
     const auto* const unserved = object_in(parsed, "UnprocessedKeys");
     if (unserved == nullptr || !unserved->contains(table)) return out;
     for (const auto& each : unserved->at(table).at("Keys")) {
-      out.unserved.push_back(text(each, attribute::id));
+      out.unserved.push_back(attribute_text(each, attribute::id));
     }
     return out;
   });
@@ -139,10 +140,10 @@ result<std::optional<metadata>> read_metadata(const std::string& answer) {
     if (found == nullptr) found = object_in(parsed, "Attributes");
     if (found == nullptr) return std::optional<metadata>();
     metadata out;
-    out.identity = text(*found, "identity");
-    out.version = number(*found, "version");
-    out.generation = number(*found, "generation");
-    out.forgotten = number(*found, "forgotten");
+    out.identity = attribute_text(*found, "identity");
+    out.version = attribute_number(*found, "version");
+    out.generation = attribute_number(*found, "generation");
+    out.forgotten = attribute_number(*found, "forgotten");
     return std::optional<metadata>(std::move(out));
   });
 }

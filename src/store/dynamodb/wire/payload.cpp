@@ -15,11 +15,11 @@ constexpr std::size_t number_size = 8;
 constexpr std::size_t numbers = 7;
 constexpr std::size_t trailer_size = (numbers + 1) * number_size;
 
-void append_number(std::string& out, std::uint64_t value) {
+void append_payload_number(std::string& out, std::uint64_t value) {
   for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
 }
 
-std::uint64_t number_at(std::string_view bytes, std::size_t index) noexcept {
+std::uint64_t payload_number(std::string_view bytes, std::size_t index) noexcept {
   std::uint64_t out = 0;
   for (const char each : bytes.substr(index * number_size, number_size)) {
     out = out << 8 | static_cast<unsigned char>(each);
@@ -52,27 +52,28 @@ std::string encode_payload(const stored_record& stored) {
   std::string trailer;
   for (const auto value : {stored.first, stored.writes, stored.body_size, stored.pieces.name,
                            stored.pieces.count, stored.pieces.size, stored.pieces.checksum}) {
-    append_number(trailer, value);
+    append_payload_number(trailer, value);
   }
-  append_number(trailer, base::checksum_of(trailer));
+  append_payload_number(trailer, base::checksum_of(trailer));
   return encode_record(stored.record) + trailer;
 }
 
 result<stored_record> decode_payload(std::string_view bytes) {
   if (bytes.size() < trailer_size) return unreadable("it is cut short");
   const auto trailer = bytes.substr(bytes.size() - trailer_size);
-  if (base::checksum_of(trailer.substr(0, numbers * number_size)) != number_at(trailer, numbers)) {
+  if (base::checksum_of(trailer.substr(0, numbers * number_size)) !=
+      payload_number(trailer, numbers)) {
     return unreadable("its checksum is wrong: it is damaged");
   }
   auto decoded = decode_record(bytes.substr(0, bytes.size() - trailer_size));
   if (!decoded) return decoded.error();
   stored_record out;
   out.record = std::move(*decoded);
-  out.first = number_at(trailer, 0);
-  out.writes = number_at(trailer, 1);
-  out.body_size = number_at(trailer, 2);
-  out.pieces = {number_at(trailer, 3), number_at(trailer, 4), number_at(trailer, 5),
-                number_at(trailer, 6)};
+  out.first = payload_number(trailer, 0);
+  out.writes = payload_number(trailer, 1);
+  out.body_size = payload_number(trailer, 2);
+  out.pieces = {payload_number(trailer, 3), payload_number(trailer, 4), payload_number(trailer, 5),
+                payload_number(trailer, 6)};
   return out;
 }
 

@@ -29,7 +29,7 @@ std::string text_of(const table_position& position) {
          base::to_hex(position.id);
 }
 
-bool read_number(std::string_view& text, std::int64_t& out) {
+bool read_cursor_number(std::string_view& text, std::int64_t& out) {
   const auto* end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, out);
   if (read.ec != std::errc() || read.ptr == end || *read.ptr != '.' || out < 0) return false;
@@ -97,8 +97,8 @@ result<table_position> read_cursor(const std::string& cursor) {
   table_position out;
   std::string_view rest = cursor;
   const bool right =
-      cursor.empty() ||
-      (read_number(rest, out.page) && read_number(rest, out.first) && base::from_hex(rest, out.id));
+      cursor.empty() || (read_cursor_number(rest, out.page) &&
+                         read_cursor_number(rest, out.first) && base::from_hex(rest, out.id));
   if (!right) return foreign_cursor();
   return out;
 }

@@ -6,7 +6,7 @@ namespace onceguard::redis {
 namespace {
 
 /// The value of a line of INFO. Empty: there is no such line.
-std::string value_in(std::string_view info, const std::string& name) {
+std::string info_value(std::string_view info, const std::string& name) {
   const auto begin = ("\r\n" + std::string(info)).find("\r\n" + name + ":");
   if (begin == std::string::npos) return {};
   const auto value = info.substr(begin + name.size() + 1);
@@ -29,15 +29,15 @@ failure wrong(std::string description) { return {{}, std::move(description), tru
 
 server_facts read_info(std::string_view info) {
   server_facts out;
-  out.version = value_in(info, "redis_version");
+  out.version = info_value(info, "redis_version");
   out.flags_of_scripts = version_number(out.version) >= 7'000;
   out.too_old = version_number(out.version) < 6'002;
-  out.run = value_in(info, "run_id");
-  out.replica = value_in(info, "role") == "slave";
-  out.loading = value_in(info, "loading") == "1";
-  out.in_cluster = value_in(info, "cluster_enabled") == "1";
-  out.eviction = value_in(info, "maxmemory_policy");
-  if (const auto enabled = value_in(info, "aof_enabled"); !enabled.empty()) {
+  out.run = info_value(info, "run_id");
+  out.replica = info_value(info, "role") == "slave";
+  out.loading = info_value(info, "loading") == "1";
+  out.in_cluster = info_value(info, "cluster_enabled") == "1";
+  out.eviction = info_value(info, "maxmemory_policy");
+  if (const auto enabled = info_value(info, "aof_enabled"); !enabled.empty()) {
     out.append_only = enabled == "1" ? "yes" : "no";
   }
   return out;

@@ -1,4 +1,4 @@
-#include "cli/diagnose/running_gateway.hpp"
+#include "cli/diagnose/scope_findings.hpp"
 
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +19,7 @@ constexpr milliseconds longest_answer_wait{5'000};
 constexpr const char* finding_id = "other-scope";
 
 /// The sum of a counter's lines, in the text format of Prometheus.
-std::uint64_t sum_of(const std::string& metrics, std::string_view name) {
+std::uint64_t sum_of_metric(const std::string& metrics, std::string_view name) {
   std::uint64_t sum = 0;
   std::istringstream lines(metrics);
   for (std::string line; std::getline(lines, line);) {
@@ -57,8 +57,8 @@ diagnosis examine_other_scopes(const admin::admin_params& params) {
         "the gateway that runs here does not tell what it has counted: " + metrics.error().detail,
         "onceguard report, of its log, counts as well"};
   }
-  const auto ran = sum_of(*metrics, "onceguard_other_scopes_total");
-  const auto observed = sum_of(*metrics, "onceguard_observed_other_scopes_total");
+  const auto ran = sum_of_metric(*metrics, "onceguard_other_scopes_total");
+  const auto observed = sum_of_metric(*metrics, "onceguard_observed_other_scopes_total");
   if (ran + observed == 0) {
     return {grade::ok,
             finding_id,

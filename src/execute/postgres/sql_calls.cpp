@@ -1,4 +1,4 @@
-#include "execute/postgres/call_text.hpp"
+#include "execute/postgres/sql_calls.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,14 +34,16 @@ enum column : std::size_t {
   columns
 };
 
-std::string hex(std::string_view bytes) {
+std::string sql_hex(std::string_view bytes) {
   return base::to_hex(
       std::span(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
 }
 
-std::string bytes(std::string_view text) { return "decode('" + hex(text) + "','hex')"; }
-std::string bytes(std::span<const unsigned char> buffer) { return bytes(base::as_chars(buffer)); }
-std::string number(milliseconds duration) {
+std::string sql_bytes(std::string_view text) { return "decode('" + sql_hex(text) + "','hex')"; }
+std::string sql_bytes(std::span<const unsigned char> buffer) {
+  return sql_bytes(base::as_chars(buffer));
+}
+std::string sql_number(milliseconds duration) {
   return std::to_string(base::bounded(duration).count());
 }
 
@@ -53,31 +55,31 @@ std::string lease_text(const record_id& id, const lease& held) {
 }
 
 /// Milliseconds as an interval. Not as a multiple of an interval: that is inexact from 2^53 on.
-std::string interval(milliseconds duration) {
-  return "'" + number(duration) + " milliseconds'::interval";
+std::string sql_interval(milliseconds duration) {
+  return "'" + sql_number(duration) + " milliseconds'::interval";
 }
 
-[[noreturn]] void unexpected(const char* description) {
+[[noreturn]] void throw_unexpected_reply(const char* description) {
   throw statement_failed("42883", std::string("claim_now: ") + description);
 }
 
-std::int64_t number_at(const sql_transaction::row& row, column column) {
+std::int64_t number_in_column(const sql_transaction::row& row, column column) {
   if (!row[column]) return 0;
   const auto out = base::number_in<std::int64_t>(*row[column]);
-  if (!out) unexpected("not a number");
+  if (!out) throw_unexpected_reply("not a number");
   return *out;
 }
 
-std::string unhex(std::string_view text) {
+std::string bytes_of_hex(std::string_view text) {
   std::string out(text.size() / 2, '\0');
   if (!base::from_hex(text, std::span(reinterpret_cast<unsigned char*>(out.data()), out.size()))) {
-    unexpected("not in hex");
+    throw_unexpected_reply("not in hex");
   }
   return out;
 }
 
 std::string bytes_at(const sql_transaction::row& row, column column) {
-  return row[column] ? unhex(*row[column]) : std::string();
+  return row[column] ? bytes_of_hex(*row[column]) : std::string();
 }
 
 verdict_kind kind_of(std::string_view name) {
@@ -92,7 +94,7 @@ verdict_kind kind_of(std::string_view name) {
        {"refused", verdict_kind::refused}}};
   const auto found = std::find_if(names.begin(), names.end(),
                                   [name](const auto& each) { return each.first == name; });
-  if (found == names.end()) unexpected("a new verdict");
+  if (found == names.end()) throw_unexpected_reply("a new verdict");
   return found->second;
 }
 
@@ -101,23 +103,24 @@ void read_outcome(const sql_transaction::row& row, verdict& out) {
   const auto outcome = bytes_at(row, at_outcome);
   constexpr std::size_t head = 3;  // format, part, what is kept
   constexpr std::size_t seal = 8;
-  if (outcome.size() < head + seal) unexpected("an outcome that is cut short");
+  if (outcome.size() < head + seal) throw_unexpected_reply("an outcome that is cut short");
   out.kept = static_cast<answer_kept>(outcome[head - 1]);
   const auto content = std::string_view(outcome).substr(head, outcome.size() - head - seal);
   if (content.empty()) return;
   auto decoded = decode_answer(content);
-  if (!decoded) unexpected("an answer that is none");
+  if (!decoded) throw_unexpected_reply("an answer that is none");
   out.answer = std::move(*decoded);
 }
 
 std::string subject_text(const request& request) {
-  return bytes(std::string_view(request.scope_kind)) + ',' +
-         bytes(std::string_view(request.scope)) + ',' + bytes(std::string_view(request.key));
+  return sql_bytes(std::string_view(request.scope_kind)) + ',' +
+         sql_bytes(std::string_view(request.scope)) + ',' +
+         sql_bytes(std::string_view(request.key));
 }
 
 std::string terms_text(const claim& wanted) {
-  return bytes(wanted.about->print.value) + ',' + bytes(wanted.claim_id) + ',' +
-         number(wanted.lease) + "::bigint," + number(wanted.retention) + "::bigint," +
+  return sql_bytes(wanted.about->print.value) + ',' + sql_bytes(wanted.claim_id) + ',' +
+         sql_number(wanted.lease) + "::bigint," + sql_number(wanted.retention) + "::bigint," +
          (wanted.unknown == unknown_policy::rerun ? "true" : "false");
 }
 
@@ -151,23 +154,24 @@ std::string claims_text(std::span<const request> requests, std::span<const claim
 }
 
 claimed read_claimed(const sql_transaction::row& row, const claim& wanted) {
-  if (row.size() != columns || !row[at_verdict]) unexpected("another number of columns");
+  if (row.size() != columns || !row[at_verdict])
+    throw_unexpected_reply("another number of columns");
   claimed out;
   out.verdict.kind = kind_of(*row[at_verdict]);
   out.locked = *row[at_verdict] == "locked";
   if (out.locked) out.verdict.retry_after = retry_after_lock;
   if (out.verdict.kind == verdict_kind::run) {
-    out.verdict.lease.token = static_cast<token>(number_at(row, at_token));
+    out.verdict.lease.token = static_cast<token>(number_in_column(row, at_token));
     out.verdict.lease.claim_id = wanted.claim_id;
-    out.verdict.lease.attempt = static_cast<std::uint32_t>(number_at(row, at_attempt));
+    out.verdict.lease.attempt = static_cast<std::uint32_t>(number_in_column(row, at_attempt));
     out.progress = bytes_at(row, at_progress);
   }
   if (out.verdict.kind == verdict_kind::replay) read_outcome(row, out.verdict);
-  if (!out.locked) out.verdict.retry_after = milliseconds(number_at(row, at_retry_after));
-  out.verdict.retention_left = milliseconds(number_at(row, at_retention_left));
-  out.verdict.since = milliseconds(number_at(row, at_since));
-  out.verdict.why = static_cast<unknown_reason>(number_at(row, at_why));
-  out.verdict.why_status = static_cast<std::uint16_t>(number_at(row, at_why_status));
+  if (!out.locked) out.verdict.retry_after = milliseconds(number_in_column(row, at_retry_after));
+  out.verdict.retention_left = milliseconds(number_in_column(row, at_retention_left));
+  out.verdict.since = milliseconds(number_in_column(row, at_since));
+  out.verdict.why = static_cast<unknown_reason>(number_in_column(row, at_why));
+  out.verdict.why_status = static_cast<std::uint16_t>(number_in_column(row, at_why_status));
   return out;
 }
 
@@ -182,24 +186,25 @@ std::string complete_text(const record_id& id, const lease& held, const answer& 
   for (const auto& [name, value] : answer.headers) {
     for (const auto* part : {&name, &value}) {
       if (!headers.empty()) headers += ',';
-      headers += bytes(std::string_view(*part));
+      headers += sql_bytes(std::string_view(*part));
     }
   }
   return "SELECT onceguard.complete_now(" + lease_text(id, held) + ',' +
          std::to_string(answer.status) + ",ARRAY[" + headers + "]::bytea[]," +
-         bytes(std::string_view(answer.body)) + ',' + interval(retention) + ')';
+         sql_bytes(std::string_view(answer.body)) + ',' + sql_interval(retention) + ')';
 }
 
 std::string progress_text(const record_id& id, const lease& held, std::string_view step,
                           std::string_view progress, milliseconds lease_length) {
-  return "SELECT onceguard.save_progress(" + lease_text(id, held) + ",convert_from(" + bytes(step) +
-         ",'UTF8')," + bytes(progress) + ',' + interval(lease_length) + ')';
+  return "SELECT onceguard.save_progress(" + lease_text(id, held) + ",convert_from(" +
+         sql_bytes(step) + ",'UTF8')," + sql_bytes(progress) + ',' + sql_interval(lease_length) +
+         ')';
 }
 
 std::string fail_text(const record_id& id, const lease& held, milliseconds backoff,
                       milliseconds backoff_max) {
-  return "SELECT onceguard.fail(" + lease_text(id, held) + ',' + interval(backoff) + ',' +
-         interval(backoff_max) + ')';
+  return "SELECT onceguard.fail(" + lease_text(id, held) + ',' + sql_interval(backoff) + ',' +
+         sql_interval(backoff_max) + ')';
 }
 
 std::string abandon_text(const record_id& id, const lease& held) {

@@ -1,4 +1,4 @@
-#include "client/attempts_say.hpp"
+#include "client/attempt_effect.hpp"
 
 #include <array>
 #include <optional>
@@ -14,7 +14,7 @@ namespace onceguard::client {
 inline namespace v1 {
 namespace {
 
-using meaning = attempt_says::meaning;
+using meaning = attempt_effect::meaning;
 
 // What Onceguard's own refusals say of the work, by the end of their type. Those that are not here
 // are taken by their status and advice.
@@ -80,7 +80,7 @@ bool may_pass(const answer& got) {
 
 /// Whether to send the same request again, and by which rule.
 void read_advice(const answer& got, std::string_view advice, const problem_document& problem,
-                 attempt_says& out) {
+                 attempt_effect& out) {
   if (advice == "same-key") {
     out.again = true;
     out.why = "Onceguard-Retry: same-key";
@@ -112,8 +112,8 @@ meaning by_status(const answer& got, std::string_view advice) {
   return may_follow ? meaning::in_doubt : meaning::nothing;
 }
 
-attempt_says read_fault(const attempt& made) {
-  attempt_says out;
+attempt_effect read_fault(const attempt& made) {
+  attempt_effect out;
   out.again = !made.permanent;
   out.effect = made.sent ? meaning::in_doubt : meaning::nothing;
   if (made.permanent) {
@@ -127,12 +127,12 @@ attempt_says read_fault(const attempt& made) {
 
 }  // namespace
 
-attempt_says read_attempt(const attempt& made) {
+attempt_effect read_attempt(const attempt& made) {
   if (!made.answer) return read_fault(made);
   const auto& got = *made.answer;
   if (is_success(got.status)) return {meaning::done, false, "the answer is there"};
   const auto problem = problem_of(got);
-  attempt_says out;
+  attempt_effect out;
   const auto advice = field_of(got, "onceguard-retry").value_or("");
   read_advice(got, advice, problem, out);
   const auto* const ours = known(problem, !advice.empty());
@@ -144,7 +144,7 @@ attempt_says read_attempt(const attempt& made) {
   return out;
 }
 
-ending ending_of(attempt_says::meaning last, bool in_doubt) noexcept {
+ending ending_of(attempt_effect::meaning last, bool in_doubt) noexcept {
   switch (last) {
     case meaning::done:
       return ending::success;

@@ -47,7 +47,7 @@ template <class Act>
 
 /// `Send`: the requests to send → an awaitable of the same requests, with what became of each.
 template <class Act, class Send>
-boost::asio::awaitable<void> carry_out(std::vector<Act>& acts, Send send, act_order order) {
+boost::asio::awaitable<void> carry_out_acts(std::vector<Act>& acts, Send send, act_order order) {
   using request = typename decltype(std::declval<Act&>().begin())::value_type;
   std::vector<std::size_t> open;  // the acts that the requests belong to
   std::vector<request> requests;

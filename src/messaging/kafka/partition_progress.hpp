@@ -10,12 +10,12 @@
 
 namespace onceguard::messaging::kafka {
 
-class progress {
+class partition_progress {
  public:
   /// Nothing is known.
-  progress() = default;
+  partition_progress() = default;
   /// What the group had committed: a note that is none of ours says nothing. Negative: no number.
-  progress(std::int64_t committed, std::string_view note);
+  partition_progress(std::int64_t committed, std::string_view note);
 
   /// A record was read. False: it is done, or was read before and is not done.
   [[nodiscard]] bool take(std::int64_t offset);

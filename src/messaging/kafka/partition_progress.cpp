@@ -1,4 +1,4 @@
-#include "messaging/kafka/progress.hpp"
+#include "messaging/kafka/partition_progress.hpp"
 
 #include <optional>
 #include <utility>
@@ -27,7 +27,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> range_in(std::string_view t
 
 }  // namespace
 
-progress::progress(std::int64_t committed, std::string_view note)
+partition_progress::partition_progress(std::int64_t committed, std::string_view note)
     : next_(committed < 0 ? -1 : committed) {
   if (committed < 0 || !note.starts_with(mark)) return;
   note.remove_prefix(mark.size());
@@ -40,7 +40,7 @@ progress::progress(std::int64_t committed, std::string_view note)
   }
 }
 
-bool progress::take(std::int64_t offset) {
+bool partition_progress::take(std::int64_t offset) {
   if (open_.contains(offset)) return false;
   if (next_ >= 0 && offset < next_) {
     // The broker's log has become shorter, or the group was sent back: these are other records than
@@ -53,20 +53,20 @@ bool progress::take(std::int64_t offset) {
   return true;
 }
 
-void progress::settle(std::int64_t offset) {
+void partition_progress::settle(std::int64_t offset) {
   if (open_.erase(offset) == 0) return;
   settled_.insert(offset);
   settled_.erase(settled_.begin(), settled_.lower_bound(position()));
 }
 
-std::int64_t progress::position() const {
+std::int64_t partition_progress::position() const {
   if (!open_.empty()) return *open_.begin();
   auto out = next_;
   while (out >= 0 && settled_.contains(out)) ++out;
   return out;
 }
 
-std::string progress::note(std::size_t longest) const {
+std::string partition_progress::note(std::size_t longest) const {
   const auto begin = position();
   std::string out;
   for (auto next = settled_.lower_bound(begin); next != settled_.end();) {

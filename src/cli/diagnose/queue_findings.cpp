@@ -1,4 +1,4 @@
-#include "cli/diagnose/surroundings.hpp"
+#include "cli/diagnose/machine_findings.hpp"
 #include "messaging/broker_kind.hpp"
 #include "messaging/delivery_limits.hpp"
 

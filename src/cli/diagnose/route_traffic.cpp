@@ -1,4 +1,4 @@
-#include "cli/diagnose/traffic.hpp"
+#include "cli/diagnose/route_traffic.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ constexpr std::string_view unguarded = "unguarded";
 constexpr std::array<std::string_view, 6> repeat_outcomes{"replayed", "waited",  "busy",
                                                           "backoff",  "unknown", "not_kept"};
 
-std::uint64_t number(const json& object, const char* name) {
+std::uint64_t traffic_number(const json& object, const char* name) {
   return base::member<std::uint64_t>(object, name).value_or(0);
 }
 
@@ -38,11 +38,11 @@ numbers_by_name numbers(const json& object, const char* name) {
 path_traffic read_path(const json& object) {
   path_traffic out;
   out.path = base::text_in(object, "path");
-  out.requests = number(object, "requests");
-  out.with_key = number(object, "with_key");
-  out.tries = number(object, "tries");
-  out.differed = number(object, "differed");
-  out.spelled = number(object, "spelled");
+  out.requests = traffic_number(object, "requests");
+  out.with_key = traffic_number(object, "with_key");
+  out.tries = traffic_number(object, "tries");
+  out.differed = traffic_number(object, "differed");
+  out.spelled = traffic_number(object, "spelled");
   out.differing = numbers(object, "differing");
   out.callers = numbers(object, "callers");
   return out;
@@ -50,15 +50,16 @@ path_traffic read_path(const json& object) {
 
 route_traffic read_route(const json& object) {
   route_traffic out;
-  out.requests = out.observed = number(object, "requests");
-  out.with_key = number(object, "with_key");
-  out.anonymous = number(object, "anonymous");
-  out.not_compared = number(object, "not_compared");
-  out.repeats = number(object, "repeats");
-  out.other_scopes = number(object, "other_scopes");
-  out.contents_repeated =
-      number(object, "contents_without_key") + number(object, "contents_with_another_key");
-  out.run_again = number(object, "repeats_run_again") + number(object, "contents_run_again");
+  out.requests = out.observed = traffic_number(object, "requests");
+  out.with_key = traffic_number(object, "with_key");
+  out.anonymous = traffic_number(object, "anonymous");
+  out.not_compared = traffic_number(object, "not_compared");
+  out.repeats = traffic_number(object, "repeats");
+  out.other_scopes = traffic_number(object, "other_scopes");
+  out.contents_repeated = traffic_number(object, "contents_without_key") +
+                          traffic_number(object, "contents_with_another_key");
+  out.run_again =
+      traffic_number(object, "repeats_run_again") + traffic_number(object, "contents_run_again");
   out.would_be = numbers(object, "would_be");
   out.without_key = out.count(unguarded);
   out.problems = numbers(object, "problems");
@@ -89,8 +90,8 @@ void add_request(const json& line, route_traffic& out) {
 
 /// The line of a route at the end of a process. What each request's line has is not added again.
 void add_sum(const json& line, route_traffic& out) {
-  out.contents_repeated += number(line, "contents_repeated");
-  out.run_again += number(line, "repeats_run_again");
+  out.contents_repeated += traffic_number(line, "contents_repeated");
+  out.run_again += traffic_number(line, "repeats_run_again");
 }
 
 bool add_line(const std::string& bytes, traffic& out) {
@@ -128,7 +129,7 @@ result<traffic> read_observation(std::string_view bytes) {
     return error(errc::conflict, "no counts came; is it the admin listener of a gateway?");
   }
   traffic out;
-  out.begin = base::time_text(static_cast<std::int64_t>(number(whole, "since_ms")));
+  out.begin = base::time_text(static_cast<std::int64_t>(traffic_number(whole, "since_ms")));
   out.end = base::time_text(base::system_clock().wall_ms());
   for (const auto& object : *routes) {
     if (object.is_object()) out.routes[base::text_in(object, "route")] = read_route(object);

@@ -8,7 +8,7 @@ namespace onceguard::client {
 inline namespace v1 {
 
 /// What one attempt says by itself.
-struct attempt_says {
+struct attempt_effect {
   enum class meaning {
     done,      ///< it took effect, and here is its answer
     not_kept,  ///< it took effect, and its answer is not to be had
@@ -21,12 +21,12 @@ struct attempt_says {
 };
 
 /// The table of docs/sending.md. Pure.
-[[nodiscard]] attempt_says read_attempt(const attempt& made);
+[[nodiscard]] attempt_effect read_attempt(const attempt& made);
 
 /// How the sending ends after an attempt that is not followed by another one. `in_doubt`: an
 /// earlier attempt may have taken effect. Then nothing that a later one says means that it did not:
 /// a refusal is of that attempt alone.
-[[nodiscard]] ending ending_of(attempt_says::meaning last, bool in_doubt) noexcept;
+[[nodiscard]] ending ending_of(attempt_effect::meaning last, bool in_doubt) noexcept;
 
 }  // namespace v1
 }  // namespace onceguard::client

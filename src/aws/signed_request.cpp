@@ -1,4 +1,4 @@
-#include "aws/exchange.hpp"
+#include "aws/signed_request.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace {
 /// The largest page of DynamoDB and the largest batch of SQS are smaller, as JSON writes them too.
 constexpr std::size_t largest_answer = std::size_t{64} << 20;
 
-std::size_t append_answer(char* data, std::size_t, std::size_t size, void* target) {
+std::size_t append_service_answer(char* data, std::size_t, std::size_t size, void* target) {
   auto& body = *static_cast<std::string*>(target);
   if (body.size() + size > largest_answer) return 0;
   body.append(data, size);
@@ -68,7 +68,7 @@ void exchange::prepare(const service& target, const credentials& signer, std::st
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
                    at_least_one(std::min(limits.connecting, limits.whole)));
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, state_->fault);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append_answer);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append_service_answer);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &state_->body);
   state_->headers = std::move(headers);  // the former ones only now: they were still set
 }

@@ -1,4 +1,4 @@
-#include "cli/diagnose/surroundings.hpp"
+#include "cli/diagnose/machine_findings.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -113,14 +113,14 @@ error_code try_to_listen(const tcp::endpoint& address) {
 }
 
 /// The name of a finding about an option.
-std::string id_of(std::string_view option) {
+std::string finding_id(std::string_view option) {
   std::string id(option);
   for (char& c : id) c = c == '_' ? '-' : c;
   return id;
 }
 
 /// The folder in which the file is, for another name to be put behind it.
-std::string folder_of(const std::string& file) {
+std::string parent_folder(const std::string& file) {
   const auto slash = file.rfind('/');
   return slash == std::string::npos ? "." : file.substr(0, slash + 1);
 }
@@ -203,7 +203,7 @@ reached try_to_connect(const base::endpoint& target, milliseconds timeout) {
 }  // namespace
 
 diagnosis examine_listener(std::string_view option, const base::endpoint& listen) {
-  const auto id = id_of(option);
+  const auto id = finding_id(option);
   const auto where = text_of(listen);
   asio::io_context context(1);
   tcp::resolver resolver(context);
@@ -246,7 +246,7 @@ diagnosis examine_file_limit(std::size_t connections) {
 }
 
 diagnosis examine_folder(std::string_view option, const std::string& folder) {
-  const auto id = id_of(option);
+  const auto id = finding_id(option);
   auto file = folder + "/onceguard-doctor-XXXXXX";
   const int descriptor = ::mkstemp(file.data());
   if (descriptor < 0) {
@@ -262,32 +262,32 @@ diagnosis examine_file(std::string_view option, const std::string& file) {
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC);
   if (descriptor >= 0) {
     ::close(descriptor);
-    return {grade::ok, id_of(option), file + " can be written", {}};
+    return {grade::ok, finding_id(option), file + " can be written", {}};
   }
   if (errno != ENOENT) {
-    return {grade::fault, id_of(option), file + ": can't be written: " + std::strerror(errno),
+    return {grade::fault, finding_id(option), file + ": can't be written: " + std::strerror(errno),
             "give the file to the user of the gateway"};
   }
-  return examine_folder(option, folder_of(file));
+  return examine_folder(option, parent_folder(file));
 }
 
 diagnosis examine_socket(std::string_view option, const std::string& path) {
   using kind = http1::socket_file::kind;
   const auto [found, process] = http1::examine_socket_file(path);
   if (found == kind::other) {
-    return {grade::fault, id_of(option), path + " is there, and is no socket",
+    return {grade::fault, finding_id(option), path + " is there, and is no socket",
             "remove the file, or take another path"};
   }
-  if (found != kind::live) return examine_folder(option, folder_of(path));
+  if (found != kind::live) return examine_folder(option, parent_folder(path));
   std::optional<port_holder> holder;
   if (process != 0) holder = describe_holder(process);
-  return diagnose_taken(id_of(option), path, holder, "take another path", "ss -lxp");
+  return diagnose_taken(finding_id(option), path, holder, "take another path", "ss -lxp");
 }
 
 diagnosis examine_room(std::string_view option, const std::string& file) {
   constexpr std::uintmax_t little_room = 256 * 1024 * 1024;
-  const auto id = id_of(option) + "-room";
-  const auto folder = folder_of(file);
+  const auto id = finding_id(option) + "-room";
+  const auto folder = parent_folder(file);
   std::error_code failed;
   const auto volume = fs::space(folder, failed);
   if (failed) {
@@ -313,7 +313,7 @@ base::diagnoses examine_socket_rights(std::string_view option, const std::string
   if (::stat(path.c_str(), &found) != 0 || (found.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   const std::string users =
       (found.st_mode & S_IWOTH) != 0 ? "every user" : "the users of its group";
-  return {{grade::warning, id_of(option) + "-rights",
+  return {{grade::warning, finding_id(option) + "-rights",
            path + " asks for no token, and " + users +
                " of this machine may connect: whoever does "
                "acts as an operator",

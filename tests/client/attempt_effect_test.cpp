@@ -1,6 +1,6 @@
 // The table of what attempts say, whole: each row as a first attempt with a key, after an attempt
 // in doubt, without a key, and of a method without effect.
-#include "client/attempts_say.hpp"
+#include "client/attempt_effect.hpp"
 
 #include <gtest/gtest.h>
 

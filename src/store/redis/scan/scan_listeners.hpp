@@ -12,9 +12,9 @@
 namespace onceguard::redis {
 
 /// Collects the first records after a cursor.
-class page_taker final : public scan_listener {
+class page_listener final : public scan_listener {
  public:
-  page_taker(const list_filter& filter, const listed& after, std::size_t limit)
+  page_listener(const list_filter& filter, const listed& after, std::size_t limit)
       : filter_(filter), after_(after), limit_(limit) {}
 
   void begin() override {
@@ -53,7 +53,7 @@ class page_taker final : public scan_listener {
   bool more_ = false;
 };
 
-class count_taker final : public scan_listener {
+class count_listener final : public scan_listener {
  public:
   void begin() override { seen_.clear(); }
   void take(const listed& position, record_view view) override {
