@@ -17,7 +17,7 @@ int hex_value(char c) noexcept {
 }
 
 /// Decodes %XX, and in a query "+" for a space. None: not well formed.
-std::optional<std::string> decoded(std::string_view text, bool query) {
+std::optional<std::string> decoded_target_part(std::string_view text, bool query) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -35,7 +35,7 @@ std::optional<std::string> decoded(std::string_view text, bool query) {
 }
 
 /// Whether the path fits the pattern. `segment` becomes what stands for the parameter.
-bool fits(std::string_view pattern, std::string_view path, std::string& segment) {
+bool fits_resource(std::string_view pattern, std::string_view path, std::string& segment) {
   const auto open = pattern.find('{');
   if (open == pattern.npos) return path == pattern;
   const auto before = pattern.substr(0, open);
@@ -78,7 +78,7 @@ response refusal(std::uint16_t status, std::string_view detail,
 bool read_target(std::string_view target, request& out) {
   if (!target.starts_with('/')) return false;
   const auto question = target.find('?');
-  auto path = decoded(target.substr(0, question), false);
+  auto path = decoded_target_part(target.substr(0, question), false);
   if (!path) return false;
   out.path = *std::move(path);
   if (question == target.npos) return true;
@@ -89,8 +89,9 @@ bool read_target(std::string_view target, request& out) {
     rest = end == rest.npos ? std::string_view{} : rest.substr(end + 1);
     if (pair.empty()) continue;
     const auto equals = pair.find('=');
-    auto name = decoded(pair.substr(0, equals), true);
-    auto value = decoded(equals == pair.npos ? std::string_view{} : pair.substr(equals + 1), true);
+    auto name = decoded_target_part(pair.substr(0, equals), true);
+    auto value = decoded_target_part(
+        equals == pair.npos ? std::string_view{} : pair.substr(equals + 1), true);
     if (!name || !value) return false;
     out.query.emplace_back(*std::move(name), *std::move(value));
   }
@@ -101,7 +102,7 @@ match find_resource(const resources& all, request& request) {
   match out;
   const auto method = request.method == "HEAD" ? std::string_view("GET") : request.method;
   for (const auto& one : all) {
-    if (!fits(one.pattern, request.path, request.segment)) continue;
+    if (!fits_resource(one.pattern, request.path, request.segment)) continue;
     if (one.method == method) {
       out.found = &one;
       return out;

@@ -25,7 +25,7 @@ struct question {
 
 error out_of_reach(const std::string& text) { return {errc::store_unreachable, text}; }
 
-std::size_t append_document(char* data, std::size_t, std::size_t size, void* target) {
+std::size_t append_metadata_document(char* data, std::size_t, std::size_t size, void* target) {
   auto& body = *static_cast<std::string*>(target);
   if (body.size() + size > largest_document) return 0;
   body.append(data, size);
@@ -48,7 +48,7 @@ result<std::string> ask(const question& wanted, milliseconds timeout) {
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
   curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, fault);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, append_document);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, append_metadata_document);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &body);
   const auto code = curl_easy_perform(curl.get());
   if (code != CURLE_OK) {
@@ -61,7 +61,7 @@ result<std::string> ask(const question& wanted, milliseconds timeout) {
 }
 
 /// "2026-01-31T12:00:00Z", which base::parse_time takes with milliseconds only.
-std::optional<std::int64_t> time_of(std::string text) {
+std::optional<std::int64_t> expiration_time(std::string text) {
   if (text.ends_with('Z') && text.find('.') == text.npos) text.insert(text.size() - 1, ".000");
   return base::parse_time(text);
 }
@@ -78,7 +78,7 @@ result<credentials> read_document(const std::string& url, const std::string& bod
     return out_of_reach(url + ": its answer has no access key");
   }
   if (const auto end = text("Expiration"); !end.empty()) {
-    out.expires_at = time_of(end);
+    out.expires_at = expiration_time(end);
     if (!out.expires_at)
       return out_of_reach(url + ": its answer has an Expiration that is no time");
   }

@@ -10,7 +10,7 @@
 namespace onceguard::aws {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) noexcept {
+bool refusal_contains(std::string_view text, std::string_view part) noexcept {
   return text.find(part) != text.npos;
 }
 
@@ -28,8 +28,8 @@ refusal read_refusal(const std::string& body) {
 }
 
 bool is_passing(long status, std::string_view code) noexcept {
-  return status == 429 || status >= 500 || contains(code, "Throttl") ||
-         contains(code, "ThroughputExceeded") || code == "RequestLimitExceeded" ||
+  return status == 429 || status >= 500 || refusal_contains(code, "Throttl") ||
+         refusal_contains(code, "ThroughputExceeded") || code == "RequestLimitExceeded" ||
          code == "LimitExceededException" || code == "ServiceUnavailable" ||
          code == "InternalError" || code == "InternalFailure" || code == "InternalServerError";
 }
@@ -41,13 +41,14 @@ bool is_denial(long status, std::string_view code) noexcept {
       "NotAuthorized", "OptInRequired",        "RequestTimeTooSkewed"};
   return status == 401 || status == 403 ||
          std::any_of(parts.begin(), parts.end(),
-                     [code](std::string_view part) { return contains(code, part); });
+                     [code](std::string_view part) { return refusal_contains(code, part); });
 }
 
 bool is_skew(const refusal& why) noexcept {
-  return contains(why.code, "RequestTimeTooSkewed") || contains(why.code, "RequestExpired") ||
-         contains(why.words, "Signature expired") ||
-         contains(why.words, "Signature not yet current");
+  return refusal_contains(why.code, "RequestTimeTooSkewed") ||
+         refusal_contains(why.code, "RequestExpired") ||
+         refusal_contains(why.words, "Signature expired") ||
+         refusal_contains(why.words, "Signature not yet current");
 }
 
 std::string text_of(long status, const refusal& why) {

@@ -16,7 +16,9 @@ namespace ip = boost::asio::ip;
 
 constexpr std::string_view socket_scheme = "unix:";
 
-error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
+error address_refusal(std::string description) {
+  return {errc::invalid_argument, std::move(description)};
+}
 
 bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_printable(std::string_view text) {
@@ -77,7 +79,7 @@ std::optional<endpoint> parse_authority(std::string_view text,
 
 result<endpoint> parse_endpoint(std::string_view text) {
   if (auto found = parse_authority(text, std::nullopt)) return *std::move(found);
-  return refusal("expected HOST:PORT such as \"127.0.0.1:8080\" or \"[::1]:8080\"");
+  return address_refusal("expected HOST:PORT such as \"127.0.0.1:8080\" or \"[::1]:8080\"");
 }
 
 std::string text_of(const endpoint& endpoint) {
@@ -87,14 +89,14 @@ std::string text_of(const endpoint& endpoint) {
 
 result<http_url> parse_http_url(std::string_view text) {
   if (text.starts_with("https://")) {
-    return refusal("https:// is not possible here; expected a URL with http://");
+    return address_refusal("https:// is not possible here; expected a URL with http://");
   }
   return parse_web_url(text);
 }
 
 result<http_url> parse_web_url(std::string_view text) {
   const auto wrong = [](std::string_view why) {
-    return refusal("expected a URL such as \"http://127.0.0.1:9000\"" + std::string(why));
+    return address_refusal("expected a URL such as \"http://127.0.0.1:9000\"" + std::string(why));
   };
   const bool secure = text.starts_with("https://");
   if (!secure && !text.starts_with("http://")) return wrong("");

@@ -12,7 +12,7 @@ namespace {
 constexpr auto base64url_octets = class_of_alphanumerics_and("-_");
 
 /// OpenSSL ignores white space around the text, misplaced padding and unused bits.
-std::optional<std::string> decoded(std::string_view text, std::size_t padding) {
+std::optional<std::string> decoded_base64(std::string_view text, std::size_t padding) {
   std::string out(text.size() / 4 * 3, '\0');
   const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
                                    reinterpret_cast<const unsigned char*>(text.data()),
@@ -33,7 +33,7 @@ std::string to_base64(std::string_view bytes) {
 }
 
 std::optional<std::string> from_base64(std::string_view text) {
-  auto out = decoded(text, text.ends_with("==") ? 2 : text.ends_with('='));
+  auto out = decoded_base64(text, text.ends_with("==") ? 2 : text.ends_with('='));
   if (out && to_base64(*out) != text) return std::nullopt;
   return out;
 }
@@ -45,7 +45,7 @@ std::optional<std::string> from_base64url(std::string_view text) {
   std::replace(standard.begin(), standard.end(), '_', '/');
   const auto padding = (4 - standard.size() % 4) % 4;
   standard.append(padding, '=');
-  return decoded(standard, padding);
+  return decoded_base64(standard, padding);
 }
 
 }  // namespace onceguard::base

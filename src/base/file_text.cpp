@@ -28,10 +28,10 @@ struct open_file {
   const int number;
 };
 
-error refused(std::string why) { return {errc::invalid_argument, std::move(why)}; }
+error file_refused(std::string why) { return {errc::invalid_argument, std::move(why)}; }
 
-error unreadable(int code) {
-  return refused("can't be read: " + std::generic_category().message(code));
+error file_unreadable(int code) {
+  return file_refused("can't be read: " + std::generic_category().message(code));
 }
 
 enum class arrival : std::uint8_t { none, bytes, end };
@@ -53,23 +53,23 @@ std::optional<error> wait_for_writer(int file, boot_clock::time_point end) {
     case arrival::bytes:
       return std::nullopt;
     case arrival::none:
-      return refused("is a pipe, and nobody writes to it");
+      return file_refused("is a pipe, and nobody writes to it");
     case arrival::end:
       break;
   }
-  return refused("is a pipe that gives nothing; what was read once is gone");
+  return file_refused("is a pipe that gives nothing; what was read once is gone");
 }
 
 }  // namespace
 
 result<std::string> read_file(const std::string& path, std::size_t size_max, file_kind kind) {
   const open_file file(path);
-  if (file.number < 0) return unreadable(errno);
+  if (file.number < 0) return file_unreadable(errno);
   struct stat about {};
-  if (::fstat(file.number, &about) != 0) return unreadable(errno);
-  if (S_ISDIR(about.st_mode)) return unreadable(EISDIR);
+  if (::fstat(file.number, &about) != 0) return file_unreadable(errno);
+  if (S_ISDIR(about.st_mode)) return file_unreadable(EISDIR);
   const bool regular = S_ISREG(about.st_mode);
-  if (!regular && kind == file_kind::regular) return refused("is no regular file");
+  if (!regular && kind == file_kind::regular) return file_refused("is no regular file");
   const auto end = boot_now() + writer_wait;
   std::string out;
   constexpr std::size_t piece = 64u << 10;
@@ -85,10 +85,10 @@ result<std::string> read_file(const std::string& path, std::size_t size_max, fil
       continue;
     }
     if (got > 0 || code == EINTR) continue;
-    if (code != EAGAIN) return unreadable(code);
-    if (wait_readable(file.number, end) == arrival::none) return unreadable(ETIMEDOUT);
+    if (code != EAGAIN) return file_unreadable(code);
+    if (wait_readable(file.number, end) == arrival::none) return file_unreadable(ETIMEDOUT);
   }
-  return refused("is longer than " + std::to_string(size_max) + " bytes");
+  return file_refused("is longer than " + std::to_string(size_max) + " bytes");
 }
 
 }  // namespace onceguard::base

@@ -17,7 +17,7 @@ constexpr std::chrono::seconds interval{1};
 constexpr std::chrono::seconds patience{1};
 
 /// Changes with the file. Empty: there is none.
-std::string stamp_of(const std::string& path) {
+std::string file_stamp(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return {};
   std::string out;
@@ -33,10 +33,10 @@ std::string stamp_of(const std::string& path) {
   return out;
 }
 
-std::vector<std::string> stamps_of(const std::vector<std::string>& paths) {
+std::vector<std::string> file_stamps(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   out.reserve(paths.size());
-  for (const auto& path : paths) out.push_back(stamp_of(path));
+  for (const auto& path : paths) out.push_back(file_stamp(path));
   return out;
 }
 
@@ -46,7 +46,7 @@ std::vector<std::string> stamps_of(const std::vector<std::string>& paths) {
 class file_watch::loop {
  public:
   loop(std::vector<std::string> paths, std::function<change()> read)
-      : paths_(std::move(paths)), read_(std::move(read)), known_(stamps_of(paths_)) {}
+      : paths_(std::move(paths)), read_(std::move(read)), known_(file_stamps(paths_)) {}
 
   static void start(const std::shared_ptr<loop>& self) {
     self->thread_ = std::thread([self] { self->run(); });
@@ -70,7 +70,7 @@ class file_watch::loop {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, interval, [this] { return ended_; })) {
       lock.unlock();
-      auto now = stamps_of(paths_);
+      auto now = file_stamps(paths_);
       change follows;
       if (now != known_) {
         known_ = std::move(now);

@@ -156,13 +156,13 @@ bool is_option(const std::string& word) { return word.size() > 1 && word.front()
 
 /// A mistyped command line may have a URL, which can include a password, in place of the command's
 /// name, or a secret after an option's "=".
-std::string as_shown(const std::string& word) {
+std::string shown_word(const std::string& word) {
   const auto shown = base::before_authority(word);
   if (shown.size() < word.size()) return json_string(std::string(shown) + "...", true);
   return json_string(is_option(word) ? word.substr(0, word.find('=')) : word, true);
 }
 
-std::string meant(const std::string& word, const std::vector<std::string>& known) {
+std::string meant_word(const std::string& word, const std::vector<std::string>& known) {
   const std::vector<std::string_view> names(known.begin(), known.end());
   const auto name = config::nearest(word, names);
   return name.empty() ? std::string() : "; did you mean " + config::quoted(name) + "?";
@@ -200,15 +200,16 @@ std::vector<const CLI::App*> steps_of(const CLI::App& program) {
 
 /// `reached` is the command at which the word stands; `last`, the last one of the line, may have
 /// the option that was meant.
-std::string unexpected(const CLI::App& reached, const CLI::App& last, const std::string& word) {
-  if (!is_option(word)) return "unexpected argument " + as_shown(word);
+std::string unexpected_argument(const CLI::App& reached, const CLI::App& last,
+                                const std::string& word) {
+  if (!is_option(word)) return "unexpected argument " + shown_word(word);
   const auto name = word.substr(0, word.find('='));
-  auto hint = meant(name, options_of(reached));
+  auto hint = meant_word(name, options_of(reached));
   if (hint.empty() && &reached != &last) {
-    hint = meant(name, options_of(last));
+    hint = meant_word(name, options_of(last));
     if (!hint.empty()) hint = "; options of " + last.get_name() + " stand behind it" + hint;
   }
-  return "unknown option " + as_shown(word) + hint;
+  return "unknown option " + shown_word(word) + hint;
 }
 
 std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::ParseError& failure) {
@@ -218,13 +219,13 @@ std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::Parse
   if (const auto names = commands_of(last); !names.empty()) {
     const auto choice = "\nThe commands are: " + with_commas(names);
     if (left.empty()) return "a command is missing" + choice;
-    if (word == left.end()) return unexpected(last, last, left.front());
-    return "unknown command " + as_shown(*word) + meant(*word, names) + choice;
+    if (word == left.end()) return unexpected_argument(last, last, left.front());
+    return "unknown command " + shown_word(*word) + meant_word(*word, names) + choice;
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&failure) == nullptr) return failure.what();
   for (const auto* step : steps) {
     if (const auto extra = step->remaining(); !extra.empty()) {
-      return unexpected(*step, last, extra.front());
+      return unexpected_argument(*step, last, extra.front());
     }
   }
   return failure.what();

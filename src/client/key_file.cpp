@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view heading = "onceguard key 1\n";
 constexpr std::size_t size_max = 1'024;
 
-error failed(const std::string& path, const std::string& work) {
+error key_file_failure(const std::string& path, const std::string& work) {
   return {errc::store_unreachable, path + ": " + work + ": " + std::strerror(errno)};
 }
 
@@ -47,7 +47,7 @@ result<void> sync_folder(const std::string& path) {
   const auto slash = path.rfind('/');
   const auto folder = slash == path.npos ? std::string(".") : path.substr(0, slash + 1);
   const descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (file.get() < 0 || ::fsync(file.get()) != 0) return failed(folder, "sync");
+  if (file.get() < 0 || ::fsync(file.get()) != 0) return key_file_failure(folder, "sync");
   return {};
 }
 
@@ -57,11 +57,11 @@ result<std::string> write_aside(const std::string& path, std::string_view text) 
   base::random_bytes(random);
   auto name = path + "." + base::to_hex(random) + ".new";
   const descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (file.get() < 0) return failed(name, "create");
+  if (file.get() < 0) return key_file_failure(name, "create");
   const auto written = ::write(file.get(), text.data(), text.size());
   const bool whole = written == static_cast<ssize_t>(text.size());
   if (!whole || ::fsync(file.get()) != 0) {
-    auto why = failed(name, "write");
+    auto why = key_file_failure(name, "write");
     ::unlink(name.c_str());
     return why;
   }
@@ -98,12 +98,12 @@ std::string key_file::text() const {
 
 result<void> key_file::read(const std::string& fingerprint) {
   const descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return failed(path_, "open");
+  if (file.get() < 0) return key_file_failure(path_, "open");
   std::array<char, size_max> bytes{};
   const auto size = ::read(file.get(), bytes.data(), bytes.size());
-  if (size < 0) return failed(path_, "read");
+  if (size < 0) return key_file_failure(path_, "read");
   // The process that made it may have crashed before it was on the disk.
-  if (::fsync(file.get()) != 0) return failed(path_, "sync");
+  if (::fsync(file.get()) != 0) return key_file_failure(path_, "sync");
   const std::string_view whole(bytes.data(), static_cast<std::size_t>(size));
   auto rest = whole.substr(std::min(heading.size(), whole.size()));
   key_ = take_line(rest, "key ");
@@ -133,7 +133,7 @@ result<key_file> key_file::open(std::string path, const request& sent) {
     // The name appears with its whole content, or not at all.
     const bool linked = ::link(made->c_str(), out.path_.c_str()) == 0;
     out.found_ = !linked;
-    const auto why = linked || errno == EEXIST ? error() : failed(out.path_, "create");
+    const auto why = linked || errno == EEXIST ? error() : key_file_failure(out.path_, "create");
     ::unlink(made->c_str());
     if (!why.detail.empty()) return why;
   }
@@ -157,7 +157,7 @@ result<void> key_file::mark_done(std::uint16_t status) {
   const auto made = write_aside(path_, present.text());
   if (!made) return made.error();
   if (::rename(made->c_str(), path_.c_str()) != 0) {
-    auto why = failed(path_, "replace");
+    auto why = key_file_failure(path_, "replace");
     ::unlink(made->c_str());
     return why;
   }

@@ -29,7 +29,7 @@ std::array<char, frame_head> head_of(output_stream stream, std::size_t size) {
   return out;
 }
 
-bool write_all(int file, std::string_view bytes) noexcept {
+bool write_output(int file, std::string_view bytes) noexcept {
   while (!bytes.empty()) {
     const auto written = ::write(file, bytes.data(), bytes.size());
     if (written < 0 && errno != EINTR) return false;
@@ -38,7 +38,7 @@ bool write_all(int file, std::string_view bytes) noexcept {
   return true;
 }
 
-bool read_all(int file, char* bytes, std::size_t size) noexcept {
+bool read_output(int file, char* bytes, std::size_t size) noexcept {
   while (size > 0) {
     const auto got = ::read(file, bytes, size);
     if (got < 0 && errno == EINTR) continue;
@@ -50,7 +50,7 @@ bool read_all(int file, char* bytes, std::size_t size) noexcept {
 }
 
 /// Private to the user: what a command writes may be secret.
-bool make_folders(const std::string& folder) noexcept {
+bool make_output_folders(const std::string& folder) noexcept {
   for (std::size_t end = 0; end != folder.npos;) {
     end = folder.find('/', end + 1);
     if (::mkdir(folder.substr(0, end).c_str(), 0700) != 0 && errno != EEXIST) return false;
@@ -93,7 +93,7 @@ void collected_output::add(output_stream stream, std::string_view bytes) {
 void collected_output::begin_file() {
   file_begun_ = true;
   const auto slash = path_.rfind('/');
-  if (path_.empty() || !make_folders(path_.substr(0, slash))) return;
+  if (path_.empty() || !make_output_folders(path_.substr(0, slash))) return;
   sweep_output_files(path_.substr(0, slash));
   file_ = process::descriptor(
       ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
@@ -105,7 +105,8 @@ void collected_output::write(output_stream stream, std::string_view bytes) {
     const auto room = std::min<std::uint64_t>(frame_most, rules_.keep_in_file - in_file_);
     const auto part = bytes.substr(0, room);
     const auto head = head_of(stream, part.size());
-    if (!write_all(file_.get(), {head.data(), head.size()}) || !write_all(file_.get(), part)) {
+    if (!write_output(file_.get(), {head.data(), head.size()}) ||
+        !write_output(file_.get(), part)) {
       // A full disk must not end the command: what is in the record is all that is kept.
       return give_up_file();
     }
@@ -144,12 +145,12 @@ bool show(const command_result& kept,
     std::array<unsigned char, frame_head> head{};
     std::string bytes;
     while (file.is_open() &&
-           read_all(file.get(), reinterpret_cast<char*>(head.data()), head.size())) {
+           read_output(file.get(), reinterpret_cast<char*>(head.data()), head.size())) {
       std::size_t size = 0;
       for (std::size_t i = frame_head - 1; i > 0; --i) size = (size << 8u) | head[i];
       if (size > frame_most) break;
       bytes.resize(size);
-      if (!read_all(file.get(), bytes.data(), size)) break;
+      if (!read_output(file.get(), bytes.data(), size)) break;
       shown += size;
       take(head[0] == static_cast<unsigned char>(output_stream::err) ? output_stream::err
                                                                      : output_stream::out,

@@ -25,7 +25,7 @@ error no_event(const std::string& why) {
   return {errc::invalid_argument, "the message has no id of a CloudEvent: " + why};
 }
 
-result<std::string> id_from(const std::string& source, const std::string& id) {
+result<std::string> event_id(const std::string& source, const std::string& id) {
   if (source.empty()) return no_event("its source is empty");
   if (id.empty()) return no_event("its id is empty");
   auto out = source + '|' + id;
@@ -35,7 +35,7 @@ result<std::string> id_from(const std::string& source, const std::string& id) {
   return "cloudevent-sha256:" + base::to_hex(base::sha256_of(parts));
 }
 
-bool starts_as(std::string_view type, std::string_view begin) {
+bool type_starts_as(std::string_view type, std::string_view begin) {
   return type.size() >= begin.size() && base::iequals(type.substr(0, begin.size()), begin);
 }
 
@@ -52,7 +52,7 @@ result<std::string> id_in(const json_values& payload, const std::string& positio
   }
   if (!is_event(payload, position))
     return no_event("its payload has no specversion, source and id");
-  return id_from(payload.at(position + "/source").text, payload.at(position + "/id").text);
+  return event_id(payload.at(position + "/source").text, payload.at(position + "/id").text);
 }
 
 result<std::string> id_in_batch(const json_values& payload) {
@@ -76,7 +76,7 @@ result<attributes> read_attributes(const messaging::message& received, std::stri
   attributes out;
   bool versioned = false;
   for (const auto& [name, value] : received.headers) {
-    if (!starts_as(name, prefix)) continue;
+    if (!type_starts_as(name, prefix)) continue;
     const auto attribute = std::string_view(name).substr(prefix.size());
     versioned = versioned || base::iequals(attribute, "specversion");
     const bool is_source = base::iequals(attribute, "source");
@@ -103,7 +103,7 @@ result<std::string> id_in_headers(const messaging::message& received) {
     const std::string begin(prefix);
     if (!read->source) return no_event("its header " + begin + "source is missing");
     if (!read->id) return no_event("its header " + begin + "id is missing");
-    auto made = id_from(*read->source, *read->id);
+    auto made = event_id(*read->source, *read->id);
     if (!made) return made;
     if (!out.empty() && out != *made) return no_event("its headers are those of two events");
     out = std::move(*made);
@@ -118,8 +118,8 @@ result<std::string> cloud_event_id(const messaging::message& received) {
   if (type == nullptr) type = messaging::header_of(received, "content-type");
   if (type == nullptr) type = messaging::header_of(received, "content_type");
   const std::string_view content = type == nullptr ? std::string_view() : *type;
-  if (starts_as(content, batch_type)) return id_in_batch(json_values(received.payload));
-  if (starts_as(content, structured_type)) return id_in(json_values(received.payload), "");
+  if (type_starts_as(content, batch_type)) return id_in_batch(json_values(received.payload));
+  if (type_starts_as(content, structured_type)) return id_in(json_values(received.payload), "");
   auto out = id_in_headers(received);
   if (!out || !out->empty()) return out;
   // Many brokers carry no content type.

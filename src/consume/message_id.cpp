@@ -21,14 +21,14 @@ error no_id(const std::string& why) {
 }
 
 /// Two readers may take different ones.
-error there_twice(const std::string& position) { return no_id(position + " is there twice"); }
+error id_there_twice(const std::string& position) { return no_id(position + " is there twice"); }
 
 result<std::string> in_property(const messaging::message& received, const std::string& name) {
   const auto* const found = messaging::property_of(received, name);
   if (found == nullptr) return no_id("there is no property " + base::quoted(name));
   const auto count = std::count_if(received.properties.begin(), received.properties.end(),
                                    [&](const auto& each) { return each.first == name; });
-  if (count > 1) return there_twice("the property " + base::quoted(name));
+  if (count > 1) return id_there_twice("the property " + base::quoted(name));
   return *found;
 }
 
@@ -38,11 +38,11 @@ result<std::string> in_header(const messaging::message& received, const std::str
   const auto count =
       std::count_if(received.headers.begin(), received.headers.end(),
                     [&](const auto& each) { return base::iequals(each.first, name); });
-  if (count > 1) return there_twice("the header " + base::quoted(name));
+  if (count > 1) return id_there_twice("the header " + base::quoted(name));
   return *found;
 }
 
-result<std::string> in_json(std::string_view payload, const std::string& pointer) {
+result<std::string> id_in_json(std::string_view payload, const std::string& pointer) {
   const json_values values(payload);
   if (!values.is_valid()) {
     return no_id("the payload is no JSON that every reader understands alike");
@@ -61,7 +61,7 @@ result<std::string> value_of(const id_part& part, const messaging::message& rece
     case location::header:
       return in_header(received, part.name);
     case location::json:
-      return in_json(received.payload, part.name);
+      return id_in_json(received.payload, part.name);
     case location::body_hash:
       return base::to_hex(base::sha256_of(received.payload));
     case location::cloud_event:
@@ -70,7 +70,7 @@ result<std::string> value_of(const id_part& part, const messaging::message& rece
   return no_id("the rule has no source");
 }
 
-error expected(std::string_view text, const std::string& more) {
+error expected_id_rule(std::string_view text, const std::string& more) {
   return {errc::invalid_argument,
           "expected \"property:NAME\", \"header:NAME\", \"json:/pointer\", \"body-hash\", "
           "\"cloudevents\", or several as in \"{header:a}|{json:/b}\", got " +
@@ -81,14 +81,15 @@ error expected(std::string_view text, const std::string& more) {
 result<id_part> parse_part(std::string_view text, std::string_view whole) {
   if (text == "body-hash") return id_part{location::body_hash, {}};
   const auto colon = text.find(':');
-  if (colon == text.npos || colon + 1 == text.size()) return expected(whole, "");
+  if (colon == text.npos || colon + 1 == text.size()) return expected_id_rule(whole, "");
   const auto kind = text.substr(0, colon);
   std::string name(text.substr(colon + 1));
   if (kind == "property") return id_part{location::property, std::move(name)};
   if (kind == "header") return id_part{location::header, std::move(name)};
-  if (kind != "json") return expected(whole, "");
+  if (kind != "json") return expected_id_rule(whole, "");
   if (is_json_pointer(name)) return id_part{location::json, std::move(name)};
-  return expected(whole, ": a JSON Pointer begins with a slash, and has ~0 for ~ and ~1 for /");
+  return expected_id_rule(whole,
+                          ": a JSON Pointer begins with a slash, and has ~0 for ~ and ~1 for /");
 }
 
 result<id_rule> parse_composed(std::string_view text) {
@@ -98,9 +99,10 @@ result<id_rule> parse_composed(std::string_view text) {
     if (begin > 0) out.push_back({location::literal, std::string(rest.substr(0, begin))});
     if (begin == rest.npos) break;
     // Else two messages with different values could make the same id.
-    if (begin == 0 && !out.empty()) return expected(text, ": two parts need a text between them");
+    if (begin == 0 && !out.empty())
+      return expected_id_rule(text, ": two parts need a text between them");
     const auto end = rest.find('}', begin);
-    if (end == rest.npos) return expected(text, ": a } is missing");
+    if (end == rest.npos) return expected_id_rule(text, ": a } is missing");
     auto part = parse_part(rest.substr(begin + 1, end - begin - 1), text);
     if (!part) return part.error();
     out.push_back(std::move(*part));

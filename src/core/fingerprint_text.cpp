@@ -13,7 +13,7 @@ constexpr std::string_view work_word = "work=";
 constexpr std::string_view pick_word = "json pick";
 constexpr std::string_view omit_word = "json omit";
 
-void append_escaped(std::string& out, std::string_view pointer) {
+void append_escaped_pointer(std::string& out, std::string_view pointer) {
   for (const char c : pointer) {
     if (c == ' ') {
       out += "%20";
@@ -25,7 +25,7 @@ void append_escaped(std::string& out, std::string_view pointer) {
   }
 }
 
-error wrong(std::size_t position, std::string description) {
+error wrong_fingerprint_text(std::size_t position, std::string description) {
   return {errc::invalid_argument,
           "byte " + std::to_string(position + 1) + ": " + std::move(description)};
 }
@@ -41,13 +41,15 @@ result<std::string> read_pointer(std::string_view text, std::size_t position) {
     }
     const auto escape = written.substr(i, 3);
     if (escape != "%20" && escape != "%25") {
-      return wrong(position + i, "a percent sign stands in %20 (space) and %25 (itself) only");
+      return wrong_fingerprint_text(position + i,
+                                    "a percent sign stands in %20 (space) and %25 (itself) only");
     }
     pointer += escape == "%20" ? ' ' : '%';
     i += 2;
   }
   if (!is_json_pointer(pointer)) {
-    return wrong(position, "not a JSON Pointer: empty, or begins with /, and ~ only as ~0 and ~1");
+    return wrong_fingerprint_text(
+        position, "not a JSON Pointer: empty, or begins with /, and ~ only as ~0 and ~1");
   }
   return pointer;
 }
@@ -79,7 +81,7 @@ std::string fingerprint_rule::text() const {
   if (kind == fingerprint_kind::form) return out += "form";
   if (selection == json_selection::all || pointers.empty()) return out += "json";
   out += selection == json_selection::pick ? pick_word : omit_word;
-  for (const auto& pointer : pointers) append_escaped(out += ' ', pointer);
+  for (const auto& pointer : pointers) append_escaped_pointer(out += ' ', pointer);
   return out;
 }
 
@@ -96,14 +98,16 @@ result<fingerprint_rule> fingerprint_rule::parse(std::string_view text) {
 
   const bool pick = text.starts_with(pick_word);
   if (!pick && !text.starts_with(omit_word)) {
-    return wrong(0, "neither exact, none, form, json, json pick … nor json omit …");
+    return wrong_fingerprint_text(0,
+                                  "neither exact, none, form, json, json pick … nor json omit …");
   }
   rule.selection = pick ? json_selection::pick : json_selection::omit;
   std::size_t position = pick_word.size();
   static_assert(pick_word.size() == omit_word.size());
-  if (position == text.size()) return wrong(position, "a JSON Pointer is missing");
+  if (position == text.size()) return wrong_fingerprint_text(position, "a JSON Pointer is missing");
   while (position < text.size()) {
-    if (text[position] != ' ') return wrong(position, "a space is missing before a JSON Pointer");
+    if (text[position] != ' ')
+      return wrong_fingerprint_text(position, "a space is missing before a JSON Pointer");
     auto pointer = read_pointer(text, position + 1);
     if (!pointer) return std::move(pointer).error();
     rule.pointers.push_back(*std::move(pointer));

@@ -8,7 +8,7 @@
 namespace onceguard::core {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) noexcept {
+bool mark_contains(std::string_view text, std::string_view part) noexcept {
   for (std::size_t i = 0; i + part.size() <= text.size(); ++i) {
     if (base::iequals(text.substr(i, part.size()), part)) return true;
   }
@@ -17,11 +17,12 @@ bool contains(std::string_view text, std::string_view part) noexcept {
 
 /// Whatever else its name says, it may be what a caller is known by.
 bool may_be_a_session(std::string_view name) noexcept {
-  return contains(name, "session") || contains(name, "auth") || contains(name, "user");
+  return mark_contains(name, "session") || mark_contains(name, "auth") ||
+         mark_contains(name, "user");
 }
 
 bool guards_against_forgery(std::string_view name) noexcept {
-  return (contains(name, "csrf") || contains(name, "xsrf")) && !may_be_a_session(name);
+  return (mark_contains(name, "csrf") || mark_contains(name, "xsrf")) && !may_be_a_session(name);
 }
 
 /// Whether the text is `prefix` and then at least one character that `fits`.

@@ -89,7 +89,7 @@ std::optional<std::string> form_text(std::string_view text) {
   return sorted_text(std::move(entries));
 }
 
-std::string unescaped(std::string_view text) {
+std::string unescaped_path(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -107,7 +107,7 @@ std::string unescaped(std::string_view text) {
 /// The names between the slashes of the decoded path, without parameters and dot segments. Services
 /// differ in whether these lead elsewhere.
 std::string path_text(std::string_view path) {
-  const auto decoded = unescaped(path);
+  const auto decoded = unescaped_path(path);
   std::vector<std::string_view> names;
   for (std::string_view rest = decoded; !rest.empty();) {
     const auto end = std::min(rest.find('/'), rest.size());

@@ -16,15 +16,16 @@ namespace {
 
 constexpr milliseconds pause_max{20};
 
-error refuse(const char* why) { return error(errc::invalid_argument, why); }
+error refuse_execute(const char* why) { return error(errc::invalid_argument, why); }
 
 }  // namespace
 
 std::optional<error> complaint(const request& request, const execute_policy& policy) {
   if (auto wrong = complaint(request)) return wrong;
-  if (policy.wait.count() < 0) return refuse("execute_policy: wait is negative");
-  if (policy.retention.count() <= 0) return refuse("execute_policy: retention is not positive");
-  if (policy.lease.count() <= 0) return refuse("execute_policy: lease is not positive");
+  if (policy.wait.count() < 0) return refuse_execute("execute_policy: wait is negative");
+  if (policy.retention.count() <= 0)
+    return refuse_execute("execute_policy: retention is not positive");
+  if (policy.lease.count() <= 0) return refuse_execute("execute_policy: lease is not positive");
   return std::nullopt;
 }
 

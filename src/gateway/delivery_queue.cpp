@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::ptrdiff_t batch_max = 64;
 
-error refused(const std::string& why) {
+error delivery_refused(const std::string& why) {
   return {errc::conflict, "the queue refuses the delivery: " + why};
 }
 
@@ -107,7 +107,7 @@ void delivery_queue::run() {
       } else if ((*done)[i].for_now) {
         outcome = error(errc::store_full, (*done)[i].text, effect::unknown);
       } else if (!(*done)[i].empty()) {
-        outcome = refused((*done)[i].text);
+        outcome = delivery_refused((*done)[i].text);
       }
       const auto executor = batch[i]->timer.get_executor();
       asio::post(executor, [one = std::move(batch[i]), outcome = std::move(outcome)]() mutable {

@@ -15,18 +15,18 @@ namespace {
 constexpr int queue_max = 4096;
 
 /// Of a socket; -1: it has none.
-int socket_number(int socket, int option) {
+int socket_option(int socket, int option) {
   int value = -1;
   socklen_t size = sizeof value;
   return ::getsockopt(socket, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
 /// Why the gateway can't take connections there; empty: it can.
-std::string_view fault_of(int passed) {
-  const int family = socket_number(passed, SO_DOMAIN);
+std::string_view passed_socket_fault(int passed) {
+  const int family = socket_option(passed, SO_DOMAIN);
   if (family != AF_INET && family != AF_INET6) return "it is no TCP socket";
-  if (socket_number(passed, SO_TYPE) != SOCK_STREAM) return "it is no TCP socket";
-  if (socket_number(passed, SO_ACCEPTCONN) != 1) {
+  if (socket_option(passed, SO_TYPE) != SOCK_STREAM) return "it is no TCP socket";
+  if (socket_option(passed, SO_ACCEPTCONN) != 1) {
     return "it does not listen (a socket unit needs Accept=no)";
   }
   return {};
@@ -58,8 +58,8 @@ result<void> listeners::take(const std::vector<int>& passed) {
   for (const int number : passed) {
     auto made = std::make_unique<acceptor>(io_);
     error_code ec;
-    const auto fault = fault_of(number);
-    const bool v6 = socket_number(number, SO_DOMAIN) == AF_INET6;
+    const auto fault = passed_socket_fault(number);
+    const bool v6 = socket_option(number, SO_DOMAIN) == AF_INET6;
     if (fault.empty()) made->assign(v6 ? tcp::v6() : tcp::v4(), number, ec);
     if (!fault.empty() || ec) {
       return error(errc::invalid_argument, "the passed socket \"gateway\" (descriptor " +

@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-std::string quoted(std::string_view key) {
+std::string quoted_probe_key(std::string_view key) {
   std::string out = "\"";
   for (const char c : key) {
     if (c == '"' || c == '\\') out += '\\';
@@ -37,7 +37,7 @@ std::string make_request(const probe_question& question, const endpoint& endpoin
   const bool six = endpoint.host.find(':') != std::string::npos;
   const auto host = six ? "[" + endpoint.host + "]" : endpoint.host;
   http1::append_field(out, "Host", host + ":" + std::to_string(endpoint.port));
-  http1::append_field(out, "Idempotency-Key", quoted(question.key));
+  http1::append_field(out, "Idempotency-Key", quoted_probe_key(question.key));
   http1::append_field(out, "Onceguard-Scope", question.scope);
   http1::append_field(out, "Onceguard-Token", std::to_string(question.token));
   if (fence) http1::append_content_length(out, 0);

@@ -39,7 +39,7 @@ std::optional<std::string> take_quoted(std::string_view& text) {
   return out;
 }
 
-std::optional<std::string> take_value(std::string_view& text) {
+std::optional<std::string> take_param_value(std::string_view& text) {
   if (text.starts_with('"')) return take_quoted(text);
   const auto end = std::min(text.find(','), text.size());
   const auto value = base::trim(text.substr(0, end));
@@ -60,7 +60,7 @@ bool each_param(std::string_view rest, const Visit& visit) {
       const auto name = rest.substr(0, equals);
       if (!base::is_token(name) || equals == rest.size()) return false;
       rest.remove_prefix(equals + 1);
-      const auto value = take_value(rest);
+      const auto value = take_param_value(rest);
       if (!value) return false;
       visit(name, *value);
       rest = base::trim(rest);

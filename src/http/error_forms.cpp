@@ -8,18 +8,18 @@
 namespace onceguard::http {
 namespace {
 
-void append_string(std::string& out, std::string_view text) {
+void append_error_string(std::string& out, std::string_view text) {
   out += '"';
   append_json_escaped(out, text);
   out += '"';
 }
 
 /// `"name":"value"`, after a comma where something stands before.
-void append_member(std::string& out, std::string_view name, std::string_view value) {
+void append_error_member(std::string& out, std::string_view name, std::string_view value) {
   if (out.back() != '{') out += ',';
-  append_string(out, name);
+  append_error_string(out, name);
   out += ':';
-  append_string(out, value);
+  append_error_string(out, value);
 }
 
 std::string with_underscores(std::string_view type, bool capitals) {
@@ -51,10 +51,10 @@ void write_problem(answer& out, const shown_error& error) {
   out.headers.emplace_back("Content-Type", "application/problem+json");
   auto& body = out.body;
   body = "{";
-  append_member(body, "type", error.type);
-  append_member(body, "title", error.title);
+  append_error_member(body, "type", error.type);
+  append_error_member(body, "title", error.title);
   body += ",\"status\":" + std::to_string(error.status);
-  append_member(body, "detail", error.detail);
+  append_error_member(body, "detail", error.detail);
   body += ",\"retryable\":";
   body += error.advice == retry_advice::same_key ? "true}\n" : "false}\n";
 }
@@ -71,12 +71,12 @@ void write_stripe(answer& out, const shown_error& error) {
                            error.advice == retry_advice::same_key ? "true" : "false");
   auto& body = out.body;
   body = "{\"error\":{";
-  append_member(body, "type",
-                about_key                  ? "idempotency_error"
-                : is_of_the_request(which) ? "invalid_request_error"
-                                           : "api_error");
-  append_member(body, "code", code);
-  append_member(body, "message", error.detail);
+  append_error_member(body, "type",
+                      about_key                  ? "idempotency_error"
+                      : is_of_the_request(which) ? "invalid_request_error"
+                                                 : "api_error");
+  append_error_member(body, "code", code);
+  append_error_member(body, "message", error.detail);
   body += "}}\n";
 }
 
@@ -94,12 +94,12 @@ void write_paypal(answer& out, const shown_error& error) {
   out.headers.emplace_back("Content-Type", "application/json");
   auto& body = out.body;
   body = "{";
-  append_member(body, "name", name);
-  append_member(body, "message", error.title);
-  append_member(body, "debug_id", info_of(error.which).type);
+  append_error_member(body, "name", name);
+  append_error_member(body, "message", error.title);
+  append_error_member(body, "debug_id", info_of(error.which).type);
   body += ",\"details\":[{";
-  append_member(body, "issue", issue);
-  append_member(body, "description", error.detail);
+  append_error_member(body, "issue", issue);
+  append_error_member(body, "description", error.detail);
   body += "}]}\n";
 }
 
@@ -112,9 +112,9 @@ void write_adyen(answer& out, const shown_error& error) {
   if (error.advice == retry_advice::same_key) out.headers.emplace_back("Transient-Error", "true");
   auto& body = out.body;
   body = "{\"status\":" + std::to_string(error.status);
-  append_member(body, "errorCode", about_key ? "704" : info_of(error.which).type);
-  append_member(body, "message", error.detail);
-  append_member(body, "errorType", error.status < 500 ? "validation" : "internal");
+  append_error_member(body, "errorCode", about_key ? "704" : info_of(error.which).type);
+  append_error_member(body, "message", error.detail);
+  append_error_member(body, "errorType", error.status < 500 ? "validation" : "internal");
   body += "}\n";
 }
 

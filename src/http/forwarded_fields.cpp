@@ -41,7 +41,7 @@ constexpr auto hop_lengths = [] {
 }();
 
 /// IPv4 is held as an IPv4-mapped IPv6 address, so that both forms compare equal.
-bool parse_address(std::string_view text, unsigned char (&out)[16]) {
+bool parse_forwarded_address(std::string_view text, unsigned char (&out)[16]) {
   char buffer[INET6_ADDRSTRLEN + 1] = {};
   if (text.empty() || text.size() >= sizeof buffer) return false;
   std::memcpy(buffer, text.data(), text.size());
@@ -55,7 +55,7 @@ bool parse_address(std::string_view text, unsigned char (&out)[16]) {
 }
 
 /// One spelling of each address, the same as for the addresses of peers.
-std::string text_of(const unsigned char (&address)[16]) {
+std::string forwarded_address_text(const unsigned char (&address)[16]) {
   constexpr unsigned char mapped[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   const bool four = std::equal(std::begin(mapped), std::end(mapped), address);
   char out[INET6_ADDRSTRLEN] = {};
@@ -194,7 +194,7 @@ bool travel_filter::travels(std::string_view name) const noexcept {
 bool address_block::parse(std::string_view text, address_block& out) {
   const auto slash = text.find('/');
   const auto address = text.substr(0, slash);
-  if (!parse_address(address, out.bytes_)) return false;
+  if (!parse_forwarded_address(address, out.bytes_)) return false;
   const bool four = address.find(':') == std::string_view::npos;
   out.bits_ = 128;
   if (slash == std::string_view::npos) return true;
@@ -206,7 +206,7 @@ bool address_block::parse(std::string_view text, address_block& out) {
 
 bool address_block::contains(std::string_view address) const {
   unsigned char other[16];
-  if (!parse_address(address, other)) return false;
+  if (!parse_forwarded_address(address, other)) return false;
   const auto whole = static_cast<std::size_t>(bits_ / 8);
   if (std::memcmp(bytes_, other, whole) != 0) return false;
   const int rest = bits_ % 8;
@@ -236,11 +236,11 @@ client_origin find_origin(std::string_view peer, std::span<const base::field> fi
   }
   for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
     unsigned char parsed[16];
-    if (!parse_address(*hop, parsed)) {
+    if (!parse_forwarded_address(*hop, parsed)) {
       out.address.clear();  // "unknown": the proxy's address must not stand for its clients
       break;
     }
-    out.address = text_of(parsed);
+    out.address = forwarded_address_text(parsed);
     if (!any_contains(trusted, *hop)) break;
   }
   return out;

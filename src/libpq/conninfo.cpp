@@ -7,7 +7,7 @@
 namespace onceguard::postgres {
 namespace {
 
-std::vector<std::string> split(const std::string& list) {
+std::vector<std::string> split_host_list(const std::string& list) {
   std::vector<std::string> out;
   std::size_t begin = 0;
   for (;;) {
@@ -26,7 +26,7 @@ error invalid_url(const char* why) {
 }
 
 /// The n-th entry of a list that has one entry for each host, or one entry for all hosts.
-std::string nth(const std::vector<std::string>& items, std::size_t n) {
+std::string nth_host(const std::vector<std::string>& items, std::size_t n) {
   return items.size() == 1 ? items.front() : items.at(n);
 }
 
@@ -76,9 +76,9 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
   if (!read) return invalid_url("the URL can't be read");
   auto& common = *read;
   complete_options(common, "onceguard", 2 * timeout);
-  const auto hosts = split(option_of(common, "host"));
-  const auto addresses = split(option_of(common, "hostaddr"));
-  const auto ports = split(option_of(common, "port"));
+  const auto hosts = split_host_list(option_of(common, "host"));
+  const auto addresses = split_host_list(option_of(common, "hostaddr"));
+  const auto ports = split_host_list(option_of(common, "port"));
   const auto count = std::max(hosts.size(), addresses.size());
   const auto fits = [count](const auto& list) {
     return list.size() == count || (list.size() == 1 && list.front().empty());
@@ -93,7 +93,7 @@ result<conninfo> parse_conninfo(const std::string& url, milliseconds timeout) {
     one.options = common;
     const auto set = [&](const char* name, const std::vector<std::string>& list) {
       one.options.erase(name);
-      if (auto value = nth(list, i); !value.empty()) one.options[name] = std::move(value);
+      if (auto value = nth_host(list, i); !value.empty()) one.options[name] = std::move(value);
     };
     set("host", hosts);
     set("hostaddr", addresses);

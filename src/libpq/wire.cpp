@@ -6,7 +6,7 @@ namespace onceguard::postgres {
 namespace {
 
 /// Network byte order.
-void append(std::string& out, std::uint64_t number, int bytes) {
+void append_wire_number(std::string& out, std::uint64_t number, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
     out.push_back(static_cast<char>((number >> shift) & 0xff));
   }
@@ -14,14 +14,14 @@ void append(std::string& out, std::uint64_t number, int bytes) {
 
 std::string number_bytes(std::int64_t value, int bytes) {
   std::string out;
-  append(out, static_cast<std::uint64_t>(value), bytes);
+  append_wire_number(out, static_cast<std::uint64_t>(value), bytes);
   return out;
 }
 
 constexpr std::size_t nulls_at = 7;   // whether there are any, in an array
 constexpr std::size_t count_at = 12;  // of the number of elements
 
-std::string_view cut(std::string_view& text, std::size_t count) {
+std::string_view cut_wire_bytes(std::string_view& text, std::size_t count) {
   if (text.size() < count) throw unexpected_answer("an array that breaks off");
   const auto out = text.substr(0, count);
   text.remove_prefix(count);
@@ -33,21 +33,21 @@ std::string_view cut(std::string_view& text, std::size_t count) {
 // --- parameters -----------------------------------------------------------------------------
 
 array_value::array_value(Oid elements) {
-  append(out_, 1, 4);  // dimensions
-  append(out_, 0, 4);  // no nulls yet
-  append(out_, elements, 4);
-  append(out_, 0, 4);
-  append(out_, 1, 4);  // counted from 1
+  append_wire_number(out_, 1, 4);  // dimensions
+  append_wire_number(out_, 0, 4);  // no nulls yet
+  append_wire_number(out_, elements, 4);
+  append_wire_number(out_, 0, 4);
+  append_wire_number(out_, 1, 4);  // counted from 1
 }
 
 void array_value::null() {
-  append(out_, 0xffff'ffff, 4);
+  append_wire_number(out_, 0xffff'ffff, 4);
   out_[nulls_at] = 1;
   ++count_;
 }
 
 void array_value::bytes(std::string_view value) {
-  append(out_, value.size(), 4);
+  append_wire_number(out_, value.size(), 4);
   out_ += value;
   ++count_;
 }
@@ -55,8 +55,8 @@ void array_value::bytes(std::string_view value) {
 void array_value::bytes(std::span<const unsigned char> value) { bytes(base::as_chars(value)); }
 
 void array_value::number(std::uint64_t value, int size) {
-  append(out_, static_cast<std::uint64_t>(size), 4);
-  append(out_, value, size);
+  append_wire_number(out_, static_cast<std::uint64_t>(size), 4);
+  append_wire_number(out_, value, size);
   ++count_;
 }
 
@@ -149,18 +149,18 @@ std::vector<std::string> rows::byte_array(int row, int column) const {
   std::vector<std::string> out;
   if (null(row, column)) return out;
   auto source = bytes(row, column);
-  const auto dimensions = number_of(cut(source, 4));
-  cut(source, 8);  // has nulls, type
+  const auto dimensions = number_of(cut_wire_bytes(source, 4));
+  cut_wire_bytes(source, 8);  // has nulls, type
   if (dimensions == 0) return out;
   std::int64_t count = 1;
   for (std::int64_t i = 0; i < dimensions; ++i) {
-    count *= number_of(cut(source, 4));
-    cut(source, 4);
+    count *= number_of(cut_wire_bytes(source, 4));
+    cut_wire_bytes(source, 4);
   }
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto length = number_of(cut(source, 4));
+    const auto length = number_of(cut_wire_bytes(source, 4));
     if (length < 0) throw unexpected_answer("a null in an array");
-    out.emplace_back(cut(source, static_cast<std::size_t>(length)));
+    out.emplace_back(cut_wire_bytes(source, static_cast<std::size_t>(length)));
   }
   return out;
 }

@@ -15,13 +15,14 @@ struct fault {
 };
 
 /// Cuts the text at the first `mark`: what stands before it, and what behind it.
-std::pair<std::string_view, std::optional<std::string_view>> cut(std::string_view text, char mark) {
+std::pair<std::string_view, std::optional<std::string_view>> cut_url(std::string_view text,
+                                                                     char mark) {
   const auto position = text.find(mark);
   if (position == text.npos) return {text, std::nullopt};
   return {text.substr(0, position), text.substr(position + 1)};
 }
 
-std::string decoded(std::string_view text, std::string_view part) {
+std::string decoded_url_part(std::string_view text, std::string_view part) {
   auto out = base::percent_decoded(text);
   if (!out) throw fault{"a broken % in " + std::string(part)};
   if (out->find('\0') != out->npos) throw fault{"a %00 in " + std::string(part)};
@@ -31,13 +32,13 @@ std::string decoded(std::string_view text, std::string_view part) {
 void read_host(broker_url& out, std::string_view text) {
   std::optional<std::string_view> port;
   if (text.starts_with('[')) {
-    const auto [inside, rest] = cut(text.substr(1), ']');
+    const auto [inside, rest] = cut_url(text.substr(1), ']');
     if (!rest || (!rest->empty() && rest->front() != ':')) throw fault{"a broken IPv6 address"};
     out.host = inside;
     if (!rest->empty()) port = rest->substr(1);
   } else {
-    const auto [host, rest] = cut(text, ':');
-    out.host = decoded(host, "the host");
+    const auto [host, rest] = cut_url(text, ':');
+    out.host = decoded_url_part(host, "the host");
     port = rest;
   }
   if (out.host.empty()) throw fault{"there is no host"};
@@ -49,9 +50,10 @@ void read_host(broker_url& out, std::string_view text) {
 void read_authority(broker_url& out, std::string_view text) {
   // A password may hold an @ that nobody encoded: the last one ends it.
   if (const auto last = text.rfind('@'); last != text.npos) {
-    const auto [user, password] = cut(text.substr(0, last), ':');
+    const auto [user, password] = cut_url(text.substr(0, last), ':');
     if (user.empty() || !password) throw fault{"a user needs a password: user:password@host"};
-    out.login.emplace(decoded(user, "the user"), decoded(*password, "the password"));
+    out.login.emplace(decoded_url_part(user, "the user"),
+                      decoded_url_part(*password, "the password"));
     text.remove_prefix(last + 1);
   }
   read_host(out, text);
@@ -61,9 +63,9 @@ void read_segments(broker_url& out, std::string_view path, const broker_url_form
   std::optional<std::string_view> rest;
   if (path.size() > 1) rest = path.substr(1);
   while (rest) {
-    const auto [segment, behind] = cut(*rest, '/');
+    const auto [segment, behind] = cut_url(*rest, '/');
     if (segment.empty()) throw fault{"an empty part of the path"};
-    out.segments.push_back(decoded(segment, "the path"));
+    out.segments.push_back(decoded_url_part(segment, "the path"));
     rest = behind;
   }
   if (out.segments.size() < form.segments_min) throw fault{"a part of the path is missing"};
@@ -73,8 +75,8 @@ void read_segments(broker_url& out, std::string_view path, const broker_url_form
 void read_parameters(broker_url& out, std::optional<std::string_view> rest,
                      const broker_url_form& form) {
   while (rest) {
-    const auto [pair, behind] = cut(*rest, '&');
-    const auto [name, value] = cut(pair, '=');
+    const auto [pair, behind] = cut_url(*rest, '&');
+    const auto [name, value] = cut_url(pair, '=');
     const auto& known = form.parameters;
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw fault{"there is no parameter " + base::quoted(name) + " here"};
@@ -83,7 +85,8 @@ void read_parameters(broker_url& out, std::optional<std::string_view> rest,
     if (out.parameter(name) != nullptr) {
       throw fault{"the parameter " + std::string(name) + " is given twice"};
     }
-    out.parameters.emplace_back(name, decoded(*value, "the parameter " + std::string(name)));
+    out.parameters.emplace_back(name,
+                                decoded_url_part(*value, "the parameter " + std::string(name)));
     rest = behind;
   }
 }

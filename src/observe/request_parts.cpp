@@ -21,14 +21,14 @@ constexpr std::size_t name_max = 64;
 constexpr std::size_t json_bytes_max = 64 * 1024;
 constexpr std::size_t json_values_max = 256;
 
-std::string lower(std::string_view text) {
+std::string lower_case(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = base::ascii_lower(c);
   return out;
 }
 
 /// An id of one thing, and no name of a kind: "17", "3f2a…", "order_8c1", but not "v1".
-bool is_id(std::string_view segment) {
+bool is_id_segment(std::string_view segment) {
   constexpr std::size_t longest_name = 24;
   const bool version = segment.size() <= 3 && segment.starts_with('v');
   return segment.size() > longest_name || segment.find('%') != segment.npos ||
@@ -117,7 +117,7 @@ void add_cookies(std::string_view cookies, std::vector<std::string>& out) {
 bool names_a_session(std::string_view cookie) {
   constexpr std::array<std::string_view, 4> marks{"sess", "sid", "auth", "token"};
   constexpr std::array<std::string_view, 3> others{"csrf", "xsrf", "nonce"};
-  const auto plain = lower(cookie);
+  const auto plain = lower_case(cookie);
   const auto has = [&](std::string_view mark) { return plain.find(mark) != plain.npos; };
   return std::any_of(marks.begin(), marks.end(), has) &&
          std::none_of(others.begin(), others.end(), has);
@@ -131,7 +131,7 @@ std::string path_beginning(std::string_view target) {
   for (std::size_t begin = 1; begin < path.size() && depth < depth_max; ++depth) {
     const auto end = std::min(path.find('/', begin), path.size());
     const auto segment = std::string_view(path).substr(begin, end - begin);
-    if (segment.empty() || is_id(segment)) break;
+    if (segment.empty() || is_id_segment(segment)) break;
     out.append("/").append(segment);
     begin = end + 1;
   }
@@ -144,7 +144,7 @@ request_parts parts_of(const http::request& request) {
     const bool counts =
         http::tells_callers_apart(field.name) || base::same_name(field.name, "content-type");
     if (!counts || out.fields.size() >= fields_max || field.name.size() > name_max) continue;
-    out.fields.push_back({"header:" + lower(field.name), base::checksum_of(field.value)});
+    out.fields.push_back({"header:" + lower_case(field.name), base::checksum_of(field.value)});
   }
   out.body = base::checksum_of(request.body);
   read_members(request.body, out.members);

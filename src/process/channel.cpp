@@ -16,13 +16,13 @@
 namespace onceguard::process {
 namespace {
 
-error refusal(const char* action) {
+error channel_refusal(const char* action) {
   return {errc::invalid_argument, std::string(action) + ": " + std::strerror(errno), effect::none};
 }
 
 result<std::array<descriptor, 2>> make_pipe() {
   std::array<int, 2> ends{-1, -1};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return refusal("a pipe can't be made");
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return channel_refusal("a pipe can't be made");
   return std::array<descriptor, 2>{descriptor(ends[0]), descriptor(ends[1])};
 }
 
@@ -91,7 +91,7 @@ result<channel> make_terminal(int model) {
                     ::unlockpt(out.here.get()) == 0 &&
                     ::ptsname_r(out.here.get(), name.data(), name.size()) == 0;
   if (made) out.there = descriptor(::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!out.there.is_open()) return refusal("a terminal can't be made");
+  if (!out.there.is_open()) return channel_refusal("a terminal can't be made");
   copy_terminal_size(model, out.here.get());
   return out;
 }

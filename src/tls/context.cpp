@@ -44,7 +44,7 @@ constexpr std::size_t file_size_max = 4u << 20;
 using bio_ptr = base::unique_handle<BIO, BIO_free>;
 using certificate_ptr = base::unique_handle<X509, X509_free>;
 
-result<std::string> text_of(const std::string& path) {
+result<std::string> pem_text(const std::string& path) {
   auto text = base::read_file(path, file_size_max);
   if (!text) return error(errc::invalid_argument, path + ": " + text.error().detail);
   return text;
@@ -70,7 +70,7 @@ bool at_end_of_pem() {
 
 /// The certificate, and those of the authorities between it and one that is trusted.
 result<void> take_chain(SSL_CTX* made, const std::string& path) {
-  const auto text = text_of(path);
+  const auto text = pem_text(path);
   if (!text) return text.error();
   const auto input = input_of(*text);
   const auto first = next_certificate(input.get());
@@ -85,7 +85,7 @@ result<void> take_chain(SSL_CTX* made, const std::string& path) {
 }
 
 result<void> take_key(SSL_CTX* made, const std::string& path) {
-  const auto text = text_of(path);
+  const auto text = pem_text(path);
   if (!text) return text.error();
   const base::unique_handle<EVP_PKEY, EVP_PKEY_free> key(
       PEM_read_bio_PrivateKey(input_of(*text).get(), nullptr, no_password, nullptr));
@@ -96,7 +96,7 @@ result<void> take_key(SSL_CTX* made, const std::string& path) {
 /// Trusts the certificates of a file, with its revocation lists; `names`, if not null, gets whom
 /// they are of.
 result<void> take_authorities(SSL_CTX* made, const std::string& path, STACK_OF(X509_NAME) * names) {
-  const auto text = text_of(path);
+  const auto text = pem_text(path);
   if (!text) return text.error();
   const auto free_all = [](STACK_OF(X509_INFO) * all) {
     sk_X509_INFO_pop_free(all, X509_INFO_free);
@@ -213,7 +213,7 @@ result<context> make_client_context(const client_files& files, protocol spoken) 
 
 result<long long> end_of_certificate(const std::string& file) {
   ERR_clear_error();
-  const auto text = text_of(file);
+  const auto text = pem_text(file);
   if (!text) return text.error();
   const auto certificate = next_certificate(input_of(*text).get());
   if (!certificate) return wrong_file(file);

@@ -18,7 +18,9 @@
 namespace onceguard::tls {
 namespace {
 
-int size_of(std::size_t size) { return static_cast<int>(std::min<std::size_t>(size, INT_MAX)); }
+int openssl_size(std::size_t size) {
+  return static_cast<int>(std::min<std::size_t>(size, INT_MAX));
+}
 
 bool is_address(const std::string& host) {
   auto* const read = a2i_IPADDRESS(host.c_str());
@@ -54,19 +56,21 @@ int socket_of(BIO* one) {
   return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(one)));
 }
 
-bool again(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
+bool openssl_wants_again(int code) {
+  return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
+}
 
 int write_socket(BIO* one, const char* bytes, int size) {
   BIO_clear_retry_flags(one);
   const auto count = ::send(socket_of(one), bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL);
-  if (count < 0 && again(errno)) BIO_set_retry_write(one);
+  if (count < 0 && openssl_wants_again(errno)) BIO_set_retry_write(one);
   return static_cast<int>(count);
 }
 
 int read_socket(BIO* one, char* bytes, int size) {
   BIO_clear_retry_flags(one);
   const auto count = ::recv(socket_of(one), bytes, static_cast<std::size_t>(size), 0);
-  if (count < 0 && again(errno)) BIO_set_retry_read(one);
+  if (count < 0 && openssl_wants_again(errno)) BIO_set_retry_read(one);
   // OpenSSL 3 asks for it, to tell an end without close_notify from an error.
   if (count == 0) BIO_set_flags(one, BIO_FLAGS_IN_EOF);
   return static_cast<int>(count);
@@ -172,7 +176,7 @@ step session::shake_hands() noexcept {
 progress session::read(std::span<char> target) noexcept {
   ERR_clear_error();
   errno = 0;
-  const int count = SSL_read(session_.get(), target.data(), size_of(target.size()));
+  const int count = SSL_read(session_.get(), target.data(), openssl_size(target.size()));
   if (count > 0) return {step::done, static_cast<std::size_t>(count)};
   return {step_of(count), 0};
 }
@@ -191,7 +195,7 @@ progress session::write(std::string_view bytes) noexcept {
     ERR_clear_error();
     errno = 0;
     const auto rest = bytes.substr(out.bytes);
-    const int count = SSL_write(session_.get(), rest.data(), size_of(rest.size()));
+    const int count = SSL_write(session_.get(), rest.data(), openssl_size(rest.size()));
     writing_ = count <= 0;
     if (count <= 0) {
       out.state = step_of(count);

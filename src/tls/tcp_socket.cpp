@@ -25,31 +25,33 @@ error unreachable(std::string_view begin, int code) {
           std::string(begin) + ": " + std::generic_category().message(code)};
 }
 
-void set(int descriptor, int level, int option, int value) {
+void set_socket_option(int descriptor, int level, int option, int value) {
   ::setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
 /// The system asks idle peers whether they are there: firewalls don't forget the connection, and a
 /// machine that is gone is noticed.
-void set_options(int descriptor) {
-  set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
-  set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 30);
-  set(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 10);
-  set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
+void set_socket_options(int descriptor) {
+  set_socket_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_socket_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_socket_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set_socket_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set_socket_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-void wait_for(int descriptor, short events, moment until) {
+void poll_socket(int descriptor, short events, moment until) {
   const auto left = std::chrono::ceil<milliseconds>(until - base::boot_now()).count();
   pollfd waiting{descriptor, events, 0};
   // Also where a signal ends it: the callers have loops.
   ::poll(&waiting, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX)));
 }
 
-bool passes(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == EINTR; }
+bool socket_error_passes(int code) {
+  return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
+}
 
 /// Zero: it stands; EINPROGRESS: not yet.
-int connection_state(int descriptor) {
+int tcp_connection_state(int descriptor) {
   pollfd waiting{descriptor, POLLOUT, 0};
   if (::poll(&waiting, 1, 0) != 1) return EINPROGRESS;
   int code = 0;
@@ -74,15 +76,15 @@ result<void> tcp_socket::connect_one(const addrinfo& peer, moment until) {
   close();
   descriptor_ = ::socket(peer.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (descriptor_ < 0) return unreachable("no socket", errno);
-  set_options(descriptor_);
+  set_socket_options(descriptor_);
   int code = ::connect(descriptor_, peer.ai_addr, peer.ai_addrlen) == 0 ? 0 : errno;
   // POSIX, connect(): after EINTR it goes on, and a second call would fail.
   if (code == EINTR) code = EINPROGRESS;
   while (code == EINPROGRESS) {
     if (base::boot_now() >= until) code = ETIMEDOUT;
     if (code == ETIMEDOUT) break;
-    wait_for(descriptor_, POLLOUT, until);
-    code = connection_state(descriptor_);
+    poll_socket(descriptor_, POLLOUT, until);
+    code = tcp_connection_state(descriptor_);
   }
   if (code == 0) return {};
   close();
@@ -114,7 +116,7 @@ result<void> tcp_socket::connect_local(const std::string& path, moment until) {
   if (descriptor_ < 0) return unreachable("no socket", errno);
   while (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) {
     // The queue of its listener is full, and no event tells of room there.
-    if (!passes(errno) || base::boot_now() >= until) {
+    if (!socket_error_passes(errno) || base::boot_now() >= until) {
       const int code = errno;
       close();
       return unreachable("can't connect", code);
@@ -138,7 +140,7 @@ result<void> tcp_socket::secure(const context& settings, const std::string& name
       return error(errc::broker_unreachable,
                    "no answer in time amid the TLS handshake: does the peer speak TLS?");
     }
-    wait_for(descriptor_, step == tls::step::want_read ? POLLIN : POLLOUT, until);
+    poll_socket(descriptor_, step == tls::step::want_read ? POLLIN : POLLOUT, until);
   }
 }
 
@@ -190,7 +192,7 @@ result<std::size_t> tcp_socket::read(std::span<char> buffer) {
   if (count > 0) return static_cast<std::size_t>(count);
   if (count == 0) return error(errc::broker_unreachable, "the peer closed the connection");
   const int code = errno;
-  if (passes(code)) return std::size_t{0};
+  if (socket_error_passes(code)) return std::size_t{0};
   return unreachable("the connection broke", code);
 }
 
@@ -214,7 +216,7 @@ result<std::size_t> tcp_socket::write(std::string_view bytes) {
   const auto count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (count >= 0) return static_cast<std::size_t>(count);
   const int code = errno;
-  if (passes(code)) return std::size_t{0};
+  if (socket_error_passes(code)) return std::size_t{0};
   return unreachable("the connection broke", code);
 }
 
@@ -222,7 +224,7 @@ void tcp_socket::wait(bool writable, moment until) const {
   // Bytes wait within OpenSSL, of which poll(2) knows nothing.
   if (unread_) return;
   writable = writable || write_wanted_;
-  wait_for(descriptor_, static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), until);
+  poll_socket(descriptor_, static_cast<short>(writable ? POLLIN | POLLOUT : POLLIN), until);
 }
 
 }  // namespace onceguard::tls

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-error refused(std::string why) { return {errc::invalid_argument, std::move(why)}; }
+error token_refused(std::string why) { return {errc::invalid_argument, std::move(why)}; }
 
 /// An object in base64url in which no name stands twice: readers differ in which of the two counts.
 bool read_object(std::string_view encoded_text, json& out) {
@@ -92,7 +92,7 @@ std::string time_fault(const json& payload, const rules& rules, std::int64_t now
   return {};
 }
 
-bool is_for(const json& payload, const std::string& audience) {
+bool is_for_audience(const json& payload, const std::string& audience) {
   const auto found = payload.find("aud");
   if (found == payload.end()) return false;
   if (found->is_string()) return *found == audience;
@@ -117,7 +117,7 @@ result<std::string> verify(std::string_view token, std::string_view claim,
                            std::span<const key> keys, const rules& rules, std::int64_t now_s) {
   // Nothing that is said in the payload is looked at before the signature is verified.
   auto signer = find_signer(token, keys);
-  if (!signer.fault.empty()) return refused(std::move(signer.fault));
+  if (!signer.fault.empty()) return token_refused(std::move(signer.fault));
   return read_claim(token, claim, signer.issuer, rules, now_s);
 }
 
@@ -126,33 +126,33 @@ result<std::string> read_claim(std::string_view token, std::string_view claim,
                                std::int64_t now_s) {
   encoded parts;
   json payload;
-  if (!cut(token, parts)) return refused("the token has not three parts");
+  if (!cut(token, parts)) return token_refused("the token has not three parts");
   if (!read_object(parts.payload, payload)) {
-    return refused("the token's claims are no JSON object in base64url");
+    return token_refused("the token's claims are no JSON object in base64url");
   }
   if (auto fault = time_fault(payload, rules, now_s); !fault.empty()) {
-    return refused(std::move(fault));
+    return token_refused(std::move(fault));
   }
   std::string issuer;
   if (const auto found = payload.find("iss"); found != payload.end()) {
-    if (!found->is_string()) return refused("the token's iss is no text");
+    if (!found->is_string()) return token_refused("the token's iss is no text");
     issuer = found->get<std::string>();
   }
   if (!rules.issuer.empty() && issuer != rules.issuer) {
-    return refused("the token is of another issuer");
+    return token_refused("the token is of another issuer");
   }
   if (!issuer_of_key.empty() && issuer != issuer_of_key) {
-    return refused("the token names another issuer than its key");
+    return token_refused("the token names another issuer than its key");
   }
-  if (!rules.audience.empty() && !is_for(payload, rules.audience)) {
-    return refused("the token is for another audience");
+  if (!rules.audience.empty() && !is_for_audience(payload, rules.audience)) {
+    return token_refused("the token is for another audience");
   }
   const auto found = payload.find(std::string(claim));
   const bool usable = found != payload.end() && (found->is_string() || found->is_number_integer());
   const auto value = !usable              ? std::string()
                      : found->is_string() ? found->get<std::string>()
                                           : found->dump();
-  if (value.empty()) return refused("the token lacks the claim that the scope is made of");
+  if (value.empty()) return token_refused("the token lacks the claim that the scope is made of");
   // With the length: no other issuer and value make the same text.
   auto out = std::to_string(issuer.size()) + ":" + issuer + value;
   return found->is_string() ? out : "number " + out;  // 17 is somebody else than "17"

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t digest_digits = 12;  // as in the log
 
 /// Quotes a text of a client, which may not be UTF-8: what is not ASCII becomes a percent escape.
-void append_quoted(std::string& out, std::string_view text) {
+void append_span_text(std::string& out, std::string_view text) {
   std::string plain;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -26,7 +26,7 @@ void append_quoted(std::string& out, std::string_view text) {
   append_json_string(out, plain);
 }
 
-void append_time(std::string& out, std::string_view name, std::int64_t wall_us) {
+void append_span_time(std::string& out, std::string_view name, std::int64_t wall_us) {
   out.append(R"(,")").append(name).append(R"(":")").append(std::to_string(wall_us)).append("000\"");
 }
 
@@ -51,7 +51,7 @@ void span_writer::name(std::string_view text, std::string_view detail) {
   std::string whole(text);
   if (!detail.empty()) whole.append(" ").append(detail);
   out_ += R"(,"name":)";
-  append_quoted(out_, whole.empty() ? "HTTP" : whole);  // its head was malformed
+  append_span_text(out_, whole.empty() ? "HTTP" : whole);  // its head was malformed
 }
 
 void span_writer::kind(span_kind kind) {
@@ -60,8 +60,8 @@ void span_writer::kind(span_kind kind) {
 
 void span_writer::times(std::int64_t wall_us, std::chrono::microseconds begin,
                         std::chrono::microseconds end) {
-  append_time(out_, "startTimeUnixNano", wall_us + begin.count());
-  append_time(out_, "endTimeUnixNano", wall_us + end.count());
+  append_span_time(out_, "startTimeUnixNano", wall_us + begin.count());
+  append_span_time(out_, "endTimeUnixNano", wall_us + end.count());
 }
 
 void span_writer::link(const http::trace_id& trace, const http::span_id& span) {
@@ -118,7 +118,7 @@ void attribute_writer::begin(std::string_view key) {
   if (!first_) out_ += ',';
   first_ = false;
   out_ += R"({"key":)";
-  append_quoted(out_, key);
+  append_span_text(out_, key);
   out_ += R"(,"value":)";
 }
 
@@ -126,7 +126,7 @@ void attribute_writer::text(std::string_view key, std::string_view value) {
   if (value.empty()) return;
   begin(key);
   out_ += R"({"stringValue":)";
-  append_quoted(out_, value);
+  append_span_text(out_, value);
   out_ += "}}";
 }
 
@@ -143,7 +143,7 @@ std::string export_body(const attribute_list& resource, std::string_view version
     for (const auto& [name, value] : resource) attributes.text(name, value);
   }
   out += R"(},"scopeSpans":[{"scope":{"name":"onceguard","version":)";
-  append_quoted(out, version);
+  append_span_text(out, version);
   out += R"(},"spans":[)";
   bool first = true;
   for (const auto& spans : batch) {

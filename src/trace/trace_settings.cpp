@@ -14,7 +14,7 @@ namespace onceguard::trace {
 namespace {
 
 /// The text with its percent escapes decoded; a percent sign that begins none stays.
-std::string decoded(std::string_view text) {
+std::string decoded_header_value(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto octet = base::escape_in(text.substr(i));
@@ -109,7 +109,7 @@ class setup_reader {
         fault(name, "expected NAME=VALUE, and commas between");  // the value may be a secret
         return;
       }
-      out.emplace_back(key, decoded(base::trim(element.substr(equals + 1))));
+      out.emplace_back(key, decoded_header_value(base::trim(element.substr(equals + 1))));
     });
     return out;
   }

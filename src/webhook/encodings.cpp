@@ -17,7 +17,7 @@ std::optional<std::int64_t> number_of(std::string_view text, bool leading_zeros 
 }
 
 /// Whether the text has the form of `model`, in which 0 stands for any digit.
-bool is_like(std::string_view text, std::string_view model) {
+bool is_like_model(std::string_view text, std::string_view model) {
   return std::equal(text.begin(), text.end(), model.begin(), model.end(),
                     [](char c, char m) { return m == '0' ? base::is_digit(c) : c == m; });
 }
@@ -27,7 +27,8 @@ bool is_like(std::string_view text, std::string_view model) {
 std::optional<std::int64_t> parse_instant(std::string_view text) {
   constexpr std::string_view model = "0000-00-00T00:00:00";
   if (text.find('T') == text.npos) return number_of(text);
-  if (!text.ends_with('Z') || !is_like(text.substr(0, model.size()), model)) return std::nullopt;
+  if (!text.ends_with('Z') || !is_like_model(text.substr(0, model.size()), model))
+    return std::nullopt;
   const auto fraction = text.substr(model.size(), text.size() - model.size() - 1);
   if (!fraction.empty() && (fraction.size() == 1 || !fraction.starts_with('.') ||
                             !std::all_of(fraction.begin() + 1, fraction.end(), base::is_digit))) {

@@ -60,7 +60,7 @@ char character_of(signature_separator separator) {
 }
 
 /// All bytes are compared, so that the time does not say how many are right.
-bool is_same(std::string_view a, std::string_view b) {
+bool is_same_signature(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
@@ -152,7 +152,7 @@ class verifier::examination {
     }
     hashes_body_ = true;
     const auto given = from_hex(*found.text);
-    return given && is_same(*given, base::as_chars(base::sha256_of(arrived_.body)));
+    return given && is_same_signature(*given, base::as_chars(base::sha256_of(arrived_.body)));
   }
 
   bool is_signed() {
@@ -175,7 +175,7 @@ class verifier::examination {
     for (const auto& secret : agreed_.secrets) {
       const auto made = hmac_of(hash_of(about_.algorithm), secret, content);
       each_signature([&](std::string_view given) {
-        if (is_same(given, made)) out = true;  // and the others are still compared
+        if (is_same_signature(given, made)) out = true;  // and the others are still compared
       });
     }
     return out;

@@ -45,7 +45,7 @@ void append_comment(std::string& out, std::string_view text, std::size_t indent 
 }
 
 /// The directory in which a SQLite store lies; empty: it is another store.
-std::string folder_of(std::string_view store) {
+std::string store_folder(std::string_view store) {
   constexpr std::string_view scheme = "sqlite:";
   if (!store.starts_with(scheme)) return {};
   const auto path = store.substr(scheme.size(), store.find('?') - scheme.size());
@@ -100,7 +100,7 @@ class init_writer {
       comment("For onceguard health and report, and for /metrics.");
       set("admin", quote(given_.admin));
     }
-    const auto folder = folder_of(given_.store);
+    const auto folder = store_folder(given_.store);
     comment("A witness of the store is kept here: one that lost its memory is noticed by it.");
     out_ += folder.empty() ? "# state_dir = \"/var/lib/onceguard\"\n"
                            : "state_dir = " + quote(folder) + "\n";

@@ -69,7 +69,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> proxy_pag
      {"<center>openresty", "nginx"}}};
 
 /// The path of a Location, which may be a whole URL.
-std::string_view path_in(std::string_view location) {
+std::string_view redirect_path(std::string_view location) {
   const auto scheme = location.find("://");
   if (scheme != location.npos) {
     location.remove_prefix(std::min(location.find('/', scheme + 3), location.size()));
@@ -182,10 +182,11 @@ class answer_examination {
       const auto whole = seen_.base_path + one.path;
       const auto where = one.field("Location");
       return is_redirect(one.status) && !where.empty() &&
-             without_slash(path_in(where)) == without_slash(whole);
+             without_slash(redirect_path(where)) == without_slash(whole);
     });
     if (moved == nullptr) return;
-    const auto path = std::string(path_in(moved->field("Location"))).substr(seen_.base_path.size());
+    const auto path =
+        std::string(redirect_path(moved->field("Location"))).substr(seen_.base_path.size());
     const auto text = " sends " + request_text(*moved) + " on to " +
                       std::string(moved->field("Location")) + " (" + std::to_string(moved->status) +
                       ")";

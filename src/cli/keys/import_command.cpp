@@ -19,7 +19,7 @@ constexpr std::size_t imported_at_once = 64;
 // Clocks of two machines may differ slightly.
 constexpr milliseconds clocks_differ{5 * 60'000};
 
-int refuse(const std::string& file, const error& why) {
+int refuse_import(const std::string& file, const error& why) {
   std::cerr << "onceguard: " << file << ": " << why.detail << "\n";
   return exit_failed;
 }
@@ -163,15 +163,16 @@ awaitable<int> import_all(store& records, const import_request& request, const e
 
 int run_keys_import(const given_flags& given, const import_request& request) {
   const auto head = check(request.file);
-  if (!head) return refuse(request.file, head.error());
+  if (!head) return refuse_import(request.file, head.error());
   const milliseconds ahead(head->exported_at - base::system_clock().wall_ms());
   if (ahead > clocks_differ) {
-    return refuse(request.file,
-                  error(errc::invalid_argument,
-                        "exported at " + time_text(head->exported_at) + ", which is " +
-                            config::duration_text(ahead) +
-                            " ahead of this machine's clock: set the clock, as retention goes on "
-                            "by it"));
+    return refuse_import(
+        request.file,
+        error(errc::invalid_argument,
+              "exported at " + time_text(head->exported_at) + ", which is " +
+                  config::duration_text(ahead) +
+                  " ahead of this machine's clock: set the clock, as retention goes on "
+                  "by it"));
   }
   return run_change(
       given, "keys import", request.reason, false,

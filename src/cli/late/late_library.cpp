@@ -15,7 +15,7 @@ extern "C" [[gnu::weak]] const onceguard_late_library onceguard_late_libraries[]
 namespace onceguard::cli {
 namespace {
 
-void* load(const char* library) noexcept {
+void* load_late_library(const char* library) noexcept {
   // Twice for one library is harmless: the second call finds it loaded. It is never unloaded.
   return ::dlopen(library, RTLD_LAZY | RTLD_LOCAL);
 }
@@ -36,8 +36,8 @@ std::string why_missing(const onceguard_late_library& library) {
 
 std::string fault_of(std::string_view name) {
   const auto* const library = late_library(name);
-  return library == nullptr || load(library->name) != nullptr ? std::string()
-                                                              : why_missing(*library);
+  return library == nullptr || load_late_library(library->name) != nullptr ? std::string()
+                                                                           : why_missing(*library);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void refuse_urls_without_library() noexcept { base::set_library_check(fault_of);
 
 void* onceguard_find_late_function(onceguard_late_function* wanted) noexcept {
   using namespace onceguard::cli;
-  void* const library = load(wanted->library);
+  void* const library = load_late_library(wanted->library);
   void* const found = library == nullptr ? nullptr : ::dlsym(library, wanted->name);
   if (found == nullptr) {
     // There is nobody to return to: the caller expects what the function returns.

@@ -7,7 +7,7 @@ namespace {
 
 std::atomic<int> noted{0};
 
-void note(int number) { noted = number; }
+void note_signal(int number) { noted = number; }
 
 }  // namespace
 
@@ -15,7 +15,7 @@ orderly_stop::orderly_stop() : former_{{SIGTERM, {}}, {SIGINT, {}}, {SIGHUP, {}}
   noted = 0;
   for (auto& each : former_) {
     struct sigaction wanted {};
-    wanted.sa_handler = note;
+    wanted.sa_handler = note_signal;
     wanted.sa_flags = SA_RESTART;
     if (each.number == SIGINT) wanted.sa_flags |= static_cast<int>(SA_RESETHAND);
     ::sigemptyset(&wanted.sa_mask);

@@ -39,16 +39,18 @@ std::string without_secret(std::string_view option, const std::string& text) {
   return shown.size() == text.size() ? text : std::string(shown) + "…\"";
 }
 
-std::string quoted(const std::string& text) { return ordered_json(text).dump(); }
+std::string quoted_setting(const std::string& text) { return ordered_json(text).dump(); }
 
-std::string list_text(const std::vector<std::string>& items) { return ordered_json(items).dump(); }
+std::string setting_list_text(const std::vector<std::string>& items) {
+  return ordered_json(items).dump();
+}
 
 ordered_json upstream_json(const gateway::upstream_params& upstream) {
   base::server_address address;
   address.tcp = upstream.address;
   ordered_json out;
-  out["name"] = quoted(upstream.name);
-  out["url"] = quoted("http://" + address.text() + upstream.base_path);
+  out["name"] = quoted_setting(upstream.name);
+  out["url"] = quoted_setting("http://" + address.text() + upstream.base_path);
   return out;
 }
 
@@ -70,11 +72,11 @@ std::string effective_config(const config::settings& settings) {
   for (std::size_t i = 0; i < settings.routing.routes.size(); ++i) {
     const auto& route = settings.routing.routes[i];
     ordered_json entry;
-    entry["path"] = quoted(route.path);
-    if (!route.host.empty()) entry["host"] = quoted(route.host);
-    if (!route.method.empty()) entry["method"] = list_text(route.method);
+    entry["path"] = quoted_setting(route.path);
+    if (!route.host.empty()) entry["host"] = quoted_setting(route.host);
+    if (!route.method.empty()) entry["method"] = setting_list_text(route.method);
     if (route.upstream < settings.routing.upstreams.size()) {
-      entry["upstream"] = quoted(settings.routing.upstreams[route.upstream].name);
+      entry["upstream"] = quoted_setting(settings.routing.upstreams[route.upstream].name);
     }
     for (const auto& [option, value] : settings.route_options[i]) {
       entry[option] = without_secret(option, value);
@@ -83,7 +85,7 @@ std::string effective_config(const config::settings& settings) {
   }
   for (const auto& [name, options] : settings.policy_options) {
     ordered_json entry;
-    entry["name"] = quoted(name);
+    entry["name"] = quoted_setting(name);
     for (const auto& [option, value] : options) entry[option] = value;
     out["policy"].push_back(std::move(entry));
   }

@@ -23,7 +23,7 @@ struct reconcile_request {
   std::size_t limit = 0;
 };
 
-int refuse(const error& why) {
+int refuse_reconcile(const error& why) {
   if (why.code != errc::invalid_argument) return complain(why);
   std::cerr << "onceguard: " << why.detail << "\n";
   return exit_configuration;
@@ -47,7 +47,7 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
   }
   if (query) {
     const auto ready = co_await query->prepare();
-    if (!ready) co_return refuse(ready.error());
+    if (!ready) co_return refuse_reconcile(ready.error());
   }
   reconcile_params params;
   params.store_timeout = settings.store.timeout;

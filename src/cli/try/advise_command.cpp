@@ -17,7 +17,7 @@ using advise::table;
 /// By question: the answer that a flag gave.
 using answers = std::map<std::string, std::string>;
 
-int fail(const std::string& text) {
+int fail_advice(const std::string& text) {
   std::cerr << "onceguard: " << text << "\nSee: onceguard advise --help\n";
   return exit_usage;
 }
@@ -59,7 +59,7 @@ int refuse_idle(const answers& given, const std::map<std::string, std::string>& 
     if (way.contains(name)) continue;
     std::string text = "--" + name + " does not matter after";
     for (const auto& [entry, answered] : way) text += " --" + entry + " " + answered;
-    return fail(text);
+    return fail_advice(text);
   }
   return exit_ok;
 }
@@ -78,9 +78,9 @@ int run_advise(const table& all, const answers& flags) {
       found = find(entry, flag->second);
     } else if (typed) {
       found = ask(entry);
-      if (found == nullptr) return fail("the answers ended before the last question");
+      if (found == nullptr) return fail_advice("the answers ended before the last question");
     } else {
-      return fail("--" + entry.name + " is missing: " + entry.text + " " + names_of(entry));
+      return fail_advice("--" + entry.name + " is missing: " + entry.text + " " + names_of(entry));
     }
     way.emplace(entry.name, found->name);
     if (!found->ends) {

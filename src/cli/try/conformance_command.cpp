@@ -25,7 +25,7 @@ struct conformance_request {
   bool json = false;
 };
 
-int fail(int code, const std::string& text) {
+int fail_conformance(int code, const std::string& text) {
   std::cerr << "onceguard: " << text << "\n";
   return code;
 }
@@ -101,9 +101,9 @@ class crew {
 int check_target(const conformance_request& request, const conformance::target& service,
                  const conformance::table& table) {
   const auto target = conformance::known(service);
-  if (!target) return fail(exit_failed, "--target: " + target.error().detail);
+  if (!target) return fail_conformance(exit_failed, "--target: " + target.error().detail);
   const auto cases = chosen_cases(request, table);
-  if (cases.empty()) return fail(exit_usage, "--only: no such case at this level");
+  if (cases.empty()) return fail_conformance(exit_usage, "--only: no such case at this level");
   crew crew(*target, cases, request.jobs);
   std::vector<conformance::case_report> reports;
   bool passed = true;
@@ -120,18 +120,20 @@ int check_target(const conformance_request& request, const conformance::target& 
 
 int run_conformance(const conformance_request& request) {
   const auto url = base::parse_http_url(request.target);
-  if (!url) return fail(exit_usage, "--target: " + url.error().detail);
+  if (!url) return fail_conformance(exit_usage, "--target: " + url.error().detail);
   if (url->path.find('?') != std::string::npos)
-    return fail(exit_usage, "--target: expected a URL without a query");
+    return fail_conformance(exit_usage, "--target: expected a URL without a query");
   const auto text = table_text(request.spec);
-  if (!text) return fail(exit_usage, "--spec: " + request.spec + ": " + text.error().detail);
+  if (!text)
+    return fail_conformance(exit_usage, "--spec: " + request.spec + ": " + text.error().detail);
   const auto table = conformance::read_table(*text);
   if (!table)
-    return fail(exit_configuration, "--spec: " + request.spec + ": " + table.error().detail);
+    return fail_conformance(exit_configuration,
+                            "--spec: " + request.spec + ": " + table.error().detail);
   for (const auto& name : request.names) {
     const bool known = std::any_of(table->cases.begin(), table->cases.end(),
                                    [&](const test_case& test) { return is_named(test, name); });
-    if (!known) return fail(exit_usage, "--only: no case is called " + name);
+    if (!known) return fail_conformance(exit_usage, "--only: no case is called " + name);
   }
   const std::chrono::seconds long_work(request.long_work);
   return check_target(request, {.url = *url, .long_work = long_work}, *table);

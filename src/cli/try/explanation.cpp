@@ -144,13 +144,13 @@ std::optional<fingerprint> print_like(const config::settings& settings,
 
 namespace {
 
-std::string line(std::string_view name, const std::string& value) {
+std::string explanation_line(std::string_view name, const std::string& value) {
   std::string out(name);
   out.resize(14, ' ');
   return out + value + "\n";
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined_words(const std::vector<std::string>& words) {
   std::string out;
   for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
   return out;
@@ -165,26 +165,29 @@ std::string_view comparison(bool same) {
 std::string explanation_page(const explanation& reply, const std::optional<record_view>& current,
                              const std::optional<bool>& same_request,
                              const std::string& store_note) {
-  std::string out = line(
-      "route", reply.route + (reply.methods.empty() ? "" : " (" + joined(reply.methods) + ")"));
-  out += line("upstream", reply.upstream);
+  std::string out = explanation_line(
+      "route",
+      reply.route + (reply.methods.empty() ? "" : " (" + joined_words(reply.methods) + ")"));
+  out += explanation_line("upstream", reply.upstream);
   if (reply.kind == explanation::effect::refuse) {
-    out += line("refused", std::to_string(reply.status) + " " + reply.problem);
-    return out + line("why", plain_text(reply.reason) == reply.reason
-                                 ? reply.reason
-                                 : terminal_text(reply.reason));
+    out += explanation_line("refused", std::to_string(reply.status) + " " + reply.problem);
+    return out + explanation_line("why", plain_text(reply.reason) == reply.reason
+                                             ? reply.reason
+                                             : terminal_text(reply.reason));
   }
-  if (reply.kind == explanation::effect::pass) return out + line("guarded", "no: " + reply.reason);
-  out += line("guarded", "yes");
-  out += line("key", plain_text(reply.key));
-  out += line("scope", base::to_hex(reply.scope) + " (" + plain_text(reply.scope_kind) + ")");
-  out += line("fingerprint",
-              base::to_hex(reply.print.value) + " (" + plain_text(reply.print.method) + ")");
-  out += line("record", base::to_hex(reply.id));
-  for (const auto& warning : reply.warnings) out += line("warning", warning);
-  if (!store_note.empty()) return out + line("store", store_note);
-  if (!current) return out + line("store", "no such record: it would run");
-  if (same_request) out += line("compared", std::string(comparison(*same_request)));
+  if (reply.kind == explanation::effect::pass)
+    return out + explanation_line("guarded", "no: " + reply.reason);
+  out += explanation_line("guarded", "yes");
+  out += explanation_line("key", plain_text(reply.key));
+  out += explanation_line("scope",
+                          base::to_hex(reply.scope) + " (" + plain_text(reply.scope_kind) + ")");
+  out += explanation_line(
+      "fingerprint", base::to_hex(reply.print.value) + " (" + plain_text(reply.print.method) + ")");
+  out += explanation_line("record", base::to_hex(reply.id));
+  for (const auto& warning : reply.warnings) out += explanation_line("warning", warning);
+  if (!store_note.empty()) return out + explanation_line("store", store_note);
+  if (!current) return out + explanation_line("store", "no such record: it would run");
+  if (same_request) out += explanation_line("compared", std::string(comparison(*same_request)));
   return out + "\n" + record_page(*current);
 }
 

@@ -28,7 +28,7 @@ struct reception {
   int interim_answers = 0;
 };
 
-std::size_t take_header(char* data, std::size_t, std::size_t size, void* target) {
+std::size_t take_answer_header(char* data, std::size_t, std::size_t size, void* target) {
   auto& received = *static_cast<reception*>(target);
   auto& headers = received.got.headers;
   const std::string_view line(data, size);
@@ -47,7 +47,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t size, void* target)
   return size;
 }
 
-std::size_t take_body(char* data, std::size_t, std::size_t size, void* target) {
+std::size_t take_answer_body(char* data, std::size_t, std::size_t size, void* target) {
   auto& received = *static_cast<reception*>(target);
   if (received.got.body.size() + size > received.max_answer) {
     received.too_long = true;
@@ -66,7 +66,7 @@ bool is_permanent(CURLcode code) {
          code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
 }
 
-curl_slist* append(curl_slist* list, const std::string& line) {
+curl_slist* append_header_line(curl_slist* list, const std::string& line) {
   auto* const longer = curl_slist_append(list, line.c_str());
   if (longer == nullptr) throw std::bad_alloc();
   return longer;
@@ -74,7 +74,9 @@ curl_slist* append(curl_slist* list, const std::string& line) {
 
 header_list headers_of(const request& sent) {
   header_list out;
-  const auto add = [&](const std::string& line) { out.reset(append(out.release(), line)); };
+  const auto add = [&](const std::string& line) {
+    out.reset(append_header_line(out.release(), line));
+  };
   for (const auto& [name, value] : sent.headers) {
     add(value.empty() ? name + ";" : name + ": " + value);
   }
@@ -126,9 +128,9 @@ attempt curl_transport::send(const request& sent, milliseconds timeout,
   curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);  // without a wait for a look-up that hangs
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(base::bounded(timeout).count()));
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, fault);
-  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_answer_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &received);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, end_if_stopped);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &received);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t remembered_max = 64;
 constexpr std::size_t json_size_max = 4'096;
 
-error wrong(const std::string& detail) { return {errc::invalid_argument, detail}; }
+error wrong_operation_policy(const std::string& detail) { return {errc::invalid_argument, detail}; }
 
 /// An operation without a request has nobody to ask.
 route_policy without_probe(route_policy made) {
@@ -61,8 +61,9 @@ result<operation_policies::policy> operation_policies::find(std::string_view nam
   std::vector<std::string_view> names;
   for (const auto& [known, unused] : named_) names.push_back(known);
   const auto meant = nearest(name, names);
-  return wrong("policy: there is no policy " + quoted(name) +
-               (meant.empty() ? "" : "; did you mean \"" + std::string(meant) + "\"?"));
+  return wrong_operation_policy(
+      "policy: there is no policy " + quoted(name) +
+      (meant.empty() ? "" : "; did you mean \"" + std::string(meant) + "\"?"));
 }
 
 result<operation_policies::policy> operation_policies::read(std::string_view json) const {
@@ -85,13 +86,14 @@ result<operation_policies::policy> operation_policies::read(std::string_view jso
 
 result<operation_policies::policy> operation_policies::make(std::string_view json) const {
   if (json.size() > json_size_max) {
-    return wrong("policy: longer than " + std::to_string(json_size_max) + " bytes");
+    return wrong_operation_policy("policy: longer than " + std::to_string(json_size_max) +
+                                  " bytes");
   }
   const auto options = read_json_options(json);
-  if (!options) return wrong("policy: " + options.error().detail);
+  if (!options) return wrong_operation_policy("policy: " + options.error().detail);
   const auto made = merge(*options);
   if (!made) return made.error();
-  if (auto fault = limits_fault(*made); !fault.empty()) return wrong(fault);
+  if (auto fault = limits_fault(*made); !fault.empty()) return wrong_operation_policy(fault);
   return shared(*made);
 }
 
@@ -101,16 +103,17 @@ result<route_policy> operation_policies::merge(const node& options) const {
   remarks found;
   for (const auto& entry : options.members) {
     const auto member = "policy." + entry.name + ": ";
-    if (auto why = operation_option_complaint(entry.name); !why.empty()) return wrong(member + why);
+    if (auto why = operation_option_complaint(entry.name); !why.empty())
+      return wrong_operation_policy(member + why);
     const auto& may = inlined_.options;
     if (std::find(may.begin(), may.end(), entry.name) == may.end()) {
-      return wrong(member + "is for a [[policy]] of the service to say; a claim may say " +
-                   listed(may));
+      return wrong_operation_policy(
+          member + "is for a [[policy]] of the service to say; a claim may say " + listed(may));
     }
     for (const auto& row : policy_rows()) {
       if (row.spec.name != entry.name) continue;
       const auto value = read_node(row.spec, entry.value, {}, layer::route, {}, found);
-      if (!value) return wrong("policy." + found.front().message);
+      if (!value) return wrong_operation_policy("policy." + found.front().message);
       row.assign(draft, *value);
       draft.origins[row.spec.name].where = layer::route;
     }
@@ -119,7 +122,7 @@ result<route_policy> operation_policies::merge(const node& options) const {
   const auto fault = std::find_if(found.begin(), found.end(), [](const remark& one) {
     return one.weight == remark::grade::fault;
   });
-  if (fault != found.end()) return wrong(fault->message);
+  if (fault != found.end()) return wrong_operation_policy(fault->message);
   return draft.policy;
 }
 

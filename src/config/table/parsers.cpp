@@ -20,7 +20,7 @@ using base::is_digit;
 
 namespace {
 
-std::size_t distance(std::string_view a, std::string_view b) {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Optimal string alignment: insert, delete, replace, swap neighbours.
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -45,7 +45,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   std::size_t best = word.size() <= 4 ? 2 : 3;  // the distance must be below this
   std::string_view found;
   for (const auto candidate : known) {
-    const auto d = distance(word, candidate);
+    const auto d = edit_distance(word, candidate);
     if (d < best) {
       best = d;
       found = candidate;
@@ -56,7 +56,9 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 
 namespace {
 
-error refusal(std::string description) { return {errc::invalid_argument, std::move(description)}; }
+error value_refusal(std::string description) {
+  return {errc::invalid_argument, std::move(description)};
+}
 
 bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
@@ -98,20 +100,20 @@ std::string quoted_url(std::string_view text) {
 result<base::http_url> parse_http_url(std::string_view text) {
   auto parsed = base::parse_http_url(text);
   if (parsed) return parsed;
-  return refusal(parsed.error().detail + ", got " + quoted_url(text));
+  return value_refusal(parsed.error().detail + ", got " + quoted_url(text));
 }
 
 result<base::http_url> parse_web_url(std::string_view text) {
   auto parsed = base::parse_web_url(text);
   if (parsed) return parsed;
-  return refusal(parsed.error().detail + ", got " + quoted_url(text));
+  return value_refusal(parsed.error().detail + ", got " + quoted_url(text));
 }
 
 result<std::string> parse_route_host(std::string_view text) {
   const auto found = base::parse_authority(text, 0);
   if (!found || text.ends_with(']') != text.starts_with('[') ||
       (!text.starts_with('[') && text.find(':') != std::string_view::npos)) {
-    return refusal("expected a host name or address without a port, got " + quoted(text));
+    return value_refusal("expected a host name or address without a port, got " + quoted(text));
   }
   std::string host(text);
   std::transform(host.begin(), host.end(), host.begin(), base::ascii_lower);
@@ -120,8 +122,8 @@ result<std::string> parse_route_host(std::string_view text) {
 
 result<std::string> parse_route_path(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
-    return refusal("expected a path such as \"/v1/payments\"" + std::string(why) + ", got " +
-                   quoted(text));
+    return value_refusal("expected a path such as \"/v1/payments\"" + std::string(why) + ", got " +
+                         quoted(text));
   };
   if (!text.starts_with('/')) return wrong(" that begins with a slash");
   if (!is_printable(text)) return wrong(" in printable ASCII without spaces");
@@ -158,8 +160,8 @@ result<key_source> parse_key_source(std::string_view text) {
     const auto digits = text.substr(path.size());
     const auto segment = base::number_in<decltype(out.segment)>(digits, 1, 64);
     if (!segment) {
-      return refusal("expected the number of a segment, from 1 to 64, after \"path:\", got " +
-                     quoted(text));
+      return value_refusal("expected the number of a segment, from 1 to 64, after \"path:\", got " +
+                           quoted(text));
     }
     out.segment = *segment;
     out.location = key_location::path;
@@ -168,14 +170,14 @@ result<key_source> parse_key_source(std::string_view text) {
   if (text.starts_with(json)) {
     out.pointer = text.substr(json.size());
     if (!is_json_pointer(out.pointer)) {
-      return refusal("expected a JSON Pointer such as \"/id\" after \"json:\", got " +
-                     quoted(text));
+      return value_refusal("expected a JSON Pointer such as \"/id\" after \"json:\", got " +
+                           quoted(text));
     }
     out.location = key_location::json;
     return out;
   }
   if (!base::is_token(text)) {
-    return refusal(
+    return value_refusal(
         "expected the name of a header field such as \"Idempotency-Key\", \"path:N\", "
         "\"json:/pointer\" or \"content\", got " +
         quoted(text));
@@ -184,7 +186,7 @@ result<key_source> parse_key_source(std::string_view text) {
                        std::any_of(never.begin(), never.end(), [&](std::string_view name) {
                          return base::same_name(text, name);
                        });
-  if (refused) return refusal("this header field can't be a key, got " + quoted(text));
+  if (refused) return value_refusal("this header field can't be a key, got " + quoted(text));
   out.header = text;
   return out;
 }
@@ -193,7 +195,8 @@ result<std::string> parse_counting_header(std::string_view text) {
   const bool out = text.starts_with('-');
   const auto name = text.substr(out ? 1 : 0);
   if (!base::is_token(name) || name.starts_with('+')) {
-    return refusal("expected the name of a header, or \"-\" and the name, got " + quoted(text));
+    return value_refusal("expected the name of a header, or \"-\" and the name, got " +
+                         quoted(text));
   }
   std::string made(1, out ? '-' : '+');
   for (const char c : name) made += c == '_' ? '-' : base::ascii_lower(c);
@@ -202,9 +205,9 @@ result<std::string> parse_counting_header(std::string_view text) {
 
 result<std::string> parse_method(std::string_view text) {
   if (!base::is_token(text))
-    return refusal("expected a method such as \"POST\", got " + quoted(text));
+    return value_refusal("expected a method such as \"POST\", got " + quoted(text));
   if (std::any_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
-    return refusal("methods are in capitals, got " + quoted(text));
+    return value_refusal("methods are in capitals, got " + quoted(text));
   }
   return std::string(text);
 }

@@ -20,7 +20,7 @@ void keep_silent(const rd_kafka_t* /*client*/, int /*level*/, const char* /*faci
 /// One question for a topic takes no longer, so that a refused connection is noticed soon.
 constexpr milliseconds longest_question{500};
 
-std::string number(milliseconds time) { return std::to_string(time.count()); }
+std::string setting_number(milliseconds time) { return std::to_string(time.count()); }
 
 using metadata_handle =
     base::unique_handle<const struct rd_kafka_metadata, rd_kafka_metadata_destroy>;
@@ -39,8 +39,8 @@ setting_list common_settings(const kafka_url& url, const broker_params& params) 
   setting_list out{
       {"bootstrap.servers", url.servers},
       {"client.id", params.name},
-      {"socket.timeout.ms", number(answer)},
-      {"socket.connection.setup.timeout.ms", number(answer)},
+      {"socket.timeout.ms", setting_number(answer)},
+      {"socket.connection.setup.timeout.ms", setting_number(answer)},
       {"reconnect.backoff.ms", "50"},
       {"reconnect.backoff.max.ms", "1000"},
       // A misspelt topic must be refused, not made.

@@ -28,7 +28,7 @@ constexpr std::uint16_t subscription_packet = 1;
 /// - The order is that of the publication on each topic. A shared subscription has none, as each of
 ///   its consumers gets a part of the messages.
 /// - As long as the session lives, the server may deliver again what is not acknowledged.
-consumer_traits traits_of(const address& source) {
+consumer_traits traits_of_topic(const address& source) {
   consumer_traits out;
   out.delays = true;
   out.counts = true;
@@ -43,17 +43,17 @@ struct kept_delivery {
   message received;
 };
 
-class topic_consumer final : public holding_consumer<kept_delivery>, private packet_listener {
+class mqtt_consumer final : public holding_consumer<kept_delivery>, private packet_listener {
  public:
-  topic_consumer(const address& source, const broker_params& params)
+  mqtt_consumer(const address& source, const broker_params& params)
       : holding_consumer(std::min(params.in_flight, most_in_flight)),
         timeout_(params.timeout),
         in_flight_(std::min(params.in_flight, most_in_flight)),
         address_(source),
-        traits_(traits_of(address_)),
+        traits_(traits_of_topic(address_)),
         topic_is_key_(traits_.ordered && address_.topic.find_first_of("+#") != std::string::npos),
         connection_(address_, timeout_, *this) {}
-  ~topic_consumer() override { connection_.close(false, deadline()); }
+  ~mqtt_consumer() override { connection_.close(false, deadline()); }
 
   [[nodiscard]] result<void> open();
 
@@ -93,7 +93,7 @@ class topic_consumer final : public holding_consumer<kept_delivery>, private pac
 
 // --- the session --------------------------------------------------------------------------------
 
-result<void> topic_consumer::open() {
+result<void> mqtt_consumer::open() {
   const auto until = deadline();
   session_request request;
   request.client_id = address_.client_id;
@@ -110,7 +110,7 @@ result<void> topic_consumer::open() {
   return done;
 }
 
-result<void> topic_consumer::check_session(const session_answer& answer) {
+result<void> mqtt_consumer::check_session(const session_answer& answer) {
   if (!answer.present && !address_.create) {
     return connection_.fault(errc::not_found, "the server has no session of this client_id");
   }
@@ -132,7 +132,7 @@ result<void> topic_consumer::check_session(const session_answer& answer) {
 }
 
 /// Also in a session that was kept: the topic may be another one now.
-result<void> topic_consumer::subscribe(moment until) {
+result<void> mqtt_consumer::subscribe(moment until) {
   connection_.add(encode_subscribe(subscription_packet, address_.filter()));
   const auto answered = connection_.wait_for([this] { return subscribed_.has_value(); }, until);
   if (!subscribed_) return answered;
@@ -150,7 +150,7 @@ result<void> topic_consumer::subscribe(moment until) {
 
 // --- receiving ----------------------------------------------------------------------------------
 
-void topic_consumer::take_message(const publication& arrived) {
+void mqtt_consumer::take_message(const publication& arrived) {
   kept_delivery next;
   if (arrived.packet_id != 0) {
     next.number = acknowledgements_.add(arrived.packet_id);
@@ -164,14 +164,14 @@ void topic_consumer::take_message(const publication& arrived) {
   waiting_.push_back(std::move(next));
 }
 
-void topic_consumer::take_reply(packet_type type, const reply& arrived) {
+void mqtt_consumer::take_reply(packet_type type, const reply& arrived) {
   if (type != packet_type::suback || arrived.packet_id != subscription_packet || subscribed_) {
     throw malformed{"an answer to nothing"};
   }
   subscribed_ = arrived;
 }
 
-std::vector<delivery> topic_consumer::fetch(std::size_t most, moment until) {
+std::vector<delivery> mqtt_consumer::fetch(std::size_t most, moment until) {
   while (true) {
     catch_up();
     move_due();
@@ -184,7 +184,7 @@ std::vector<delivery> topic_consumer::fetch(std::size_t most, moment until) {
 }
 
 /// What was given back comes before what has never been tried: it arrived earlier.
-void topic_consumer::move_due() {
+void mqtt_consumer::move_due() {
   const auto now = base::boot_now();
   const auto end = given_back_.upper_bound(now);
   std::vector<kept_delivery> due;
@@ -193,7 +193,7 @@ void topic_consumer::move_due() {
   for (auto i = due.rbegin(); i != due.rend(); ++i) waiting_.push_front(std::move(*i));
 }
 
-std::vector<delivery> topic_consumer::take_waiting(std::size_t most) {
+std::vector<delivery> mqtt_consumer::take_waiting(std::size_t most) {
   std::vector<delivery> out;
   const auto room = room_for(most);
   while (!waiting_.empty() && out.size() < room) {
@@ -207,13 +207,13 @@ std::vector<delivery> topic_consumer::take_waiting(std::size_t most) {
 
 // --- settling -----------------------------------------------------------------------------------
 
-void topic_consumer::catch_up() {
+void mqtt_consumer::catch_up() {
   static_cast<void>(connection_.advance());
   connection_.keep_alive();
   require(connection_.pending() ? connection_.advance() : connection_.state());
 }
 
-void topic_consumer::confirm(std::uint64_t /*tag*/, kept_delivery& kept) {
+void mqtt_consumer::confirm(std::uint64_t /*tag*/, kept_delivery& kept) {
   if (kept.number == 0) return;
   for (const auto packet_id : acknowledgements_.settle(kept.number)) {
     connection_.add(encode_puback(packet_id));
@@ -225,7 +225,7 @@ void topic_consumer::confirm(std::uint64_t /*tag*/, kept_delivery& kept) {
   }
 }
 
-void topic_consumer::put_back(std::uint64_t /*tag*/, kept_delivery& kept, milliseconds delay) {
+void mqtt_consumer::put_back(std::uint64_t /*tag*/, kept_delivery& kept, milliseconds delay) {
   ++kept.count;
   given_back_.emplace(base::boot_now() + delay, std::move(kept));
 }
@@ -233,7 +233,7 @@ void topic_consumer::put_back(std::uint64_t /*tag*/, kept_delivery& kept, millis
 }  // namespace
 
 result<std::unique_ptr<messaging::consumer>> open_consumer(const broker_params& params) {
-  return open_by<read_address, topic_consumer>(params);
+  return open_by<read_address, mqtt_consumer>(params);
 }
 
 }  // namespace onceguard::messaging::mqtt

@@ -81,7 +81,7 @@ constexpr std::array<std::string_view, 11> makers{
     "CREATE OR REPLACE TRIGGER onceguard_queue_insert AFTER INSERT ON {t} FOR EACH STATEMENT"
     " EXECUTE FUNCTION {f}()"};
 
-std::string replaced(std::string_view text, std::string_view mark, std::string_view with_text) {
+std::string script_with(std::string_view text, std::string_view mark, std::string_view with_text) {
   std::string out;
   for (;;) {
     const auto position = text.find(mark);
@@ -95,17 +95,18 @@ std::string replaced(std::string_view text, std::string_view mark, std::string_v
 result<void> create_alone(connection& server, const queue_url& url) {
   const auto function_name =
       (url.schema.empty() ? std::string() : url.schema + '.') + "onceguard_queue_1";
-  const auto question = replaced(replaced(state_question, "{name}", quoted_literal(url.table)),
-                                 "{function}", quoted_literal(function_name + "()"));
+  const auto question =
+      script_with(script_with(state_question, "{name}", quoted_literal(url.table)), "{function}",
+                  quoted_literal(function_name + "()"));
   auto state = server.run(question);
   if (!state) return state.error();
   if (state->boolean(0, 0)) return {};
   if (!state->boolean(0, 1)) {
-    if (auto done = server.run(replaced(function_text, "{f}", function_name)); !done)
+    if (auto done = server.run(script_with(function_text, "{f}", function_name)); !done)
       return done.error();
   }
   for (const auto maker : makers) {
-    auto done = server.run(about_table(replaced(maker, "{f}", function_name), url.table));
+    auto done = server.run(about_table(script_with(maker, "{f}", function_name), url.table));
     if (!done) return done.error();
   }
   return {};
@@ -172,7 +173,7 @@ std::string channel_expression(const std::string& table) {
 }
 
 std::string about_table(std::string_view text, const std::string& table) {
-  return replaced(text, "{t}", table);
+  return script_with(text, "{t}", table);
 }
 
 std::string quoted_literal(std::string_view text) {

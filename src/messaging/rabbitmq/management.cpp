@@ -21,7 +21,7 @@ constexpr std::size_t largest_answer = std::size_t{4} << 20;
 /// From release 4 on, of a quorum queue that has none by itself.
 constexpr std::int64_t usual_limit = 20;
 
-std::size_t append_answer(char* data, std::size_t, std::size_t size, void* target) {
+std::size_t append_management_answer(char* data, std::size_t, std::size_t size, void* target) {
   auto& body = *static_cast<std::string*>(target);
   if (body.size() + size > largest_answer) return 0;
   body.append(data, size);
@@ -54,7 +54,7 @@ answer get(const address& where, const std::string& url, milliseconds timeout) {
   curl_easy_setopt(curl.get(), CURLOPT_NOPROXY, "*");
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_TIMEOUT_MS, limit);
-  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, append_answer);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, append_management_answer);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &out.body);
   if (const auto code = curl_easy_perform(curl.get()); code != CURLE_OK) {
     out.fault = curl_easy_strerror(code);

@@ -32,7 +32,7 @@ struct no_receipt {};
 /// - The prefetch of a consumer never changes, and bounds what others on the queue don't get: the
 ///   channel gets further consumers when all that RabbitMQ may send is held and receive asks for
 ///   more, and is rid of them when little is held.
-consumer_traits traits_of(const address& where) {
+consumer_traits traits_of_queue(const address& where) {
   consumer_traits out;
   out.dead_letters = where.dead_letters;
   out.counts = true;
@@ -42,15 +42,15 @@ consumer_traits traits_of(const address& where) {
   return out;
 }
 
-class queue_consumer final : public holding_consumer<no_receipt>, private channel_listener {
+class rabbitmq_consumer final : public holding_consumer<no_receipt>, private channel_listener {
  public:
-  queue_consumer(const address& where, const broker_params& params)
+  rabbitmq_consumer(const address& where, const broker_params& params)
       : holding_consumer(params.in_flight),
         params_(params),
         where_(where),
-        traits_(traits_of(where_)),
+        traits_(traits_of_queue(where_)),
         connection_(where_, *this) {}
-  ~queue_consumer() override { connection_.close(deadline()); }
+  ~rabbitmq_consumer() override { connection_.close(deadline()); }
 
   /// Connects, and reads what the queue is.
   [[nodiscard]] result<void> read_queue(moment until) {
@@ -339,7 +339,7 @@ result<queue_report> examine_queue(const broker_params& params) {
   const auto where = read_address(params.url, broker_role::consumer);
   if (!where) return where.error();
   const auto until = base::boot_now() + params.timeout;
-  queue_consumer looking(*where, params);
+  rabbitmq_consumer looking(*where, params);
   if (auto done = looking.read_queue(until); !done) return done.error();
   queue_report out;
   out.traits = looking.traits();
@@ -353,7 +353,7 @@ result<queue_report> examine_queue(const broker_params& params) {
 }
 
 result<std::unique_ptr<messaging::consumer>> open_consumer(const broker_params& params) {
-  return open_by<read_address, queue_consumer>(params);
+  return open_by<read_address, rabbitmq_consumer>(params);
 }
 
 }  // namespace onceguard::messaging::rabbitmq

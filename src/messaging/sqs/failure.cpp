@@ -5,7 +5,7 @@
 namespace onceguard::messaging::sqs {
 namespace {
 
-bool contains(std::string_view text, std::string_view part) noexcept {
+bool failure_contains(std::string_view text, std::string_view part) noexcept {
   return text.find(part) != text.npos;
 }
 
@@ -13,12 +13,13 @@ bool contains(std::string_view text, std::string_view part) noexcept {
 
 error refusal(const std::string& name, long status, const aws::refusal& why) {
   auto detail = name + ": " + aws::text_of(status, why);
-  if (contains(why.code, "QueueDoesNotExist") || contains(why.code, "NonExistentQueue")) {
+  if (failure_contains(why.code, "QueueDoesNotExist") ||
+      failure_contains(why.code, "NonExistentQueue")) {
     return {errc::not_found, std::move(detail)};
   }
   // Its delivery is somebody else's by now, or nobody's.
-  if (why.code == "ReceiptHandleIsInvalid" || contains(why.code, "MessageNotInflight") ||
-      contains(why.words, "receipt handle has expired")) {
+  if (why.code == "ReceiptHandleIsInvalid" || failure_contains(why.code, "MessageNotInflight") ||
+      failure_contains(why.words, "receipt handle has expired")) {
     return {errc::not_found, std::move(detail)};
   }
   if (aws::is_passing(status, why.code)) {

@@ -44,7 +44,7 @@ bool is_plain_text(std::string_view bytes) noexcept {
 }
 
 /// The member's text; empty: it has none.
-std::string_view text_in(const json& object, const char* name) {
+std::string_view member_text(const json& object, const char* name) {
   const auto* const found = base::find_member(object, name);
   if (found == nullptr || !found->is_string()) return {};
   return found->get_ref<const std::string&>();
@@ -53,12 +53,12 @@ std::string_view text_in(const json& object, const char* name) {
 // --- from the queue -----------------------------------------------------------------------------
 
 std::string attribute_value(const json& given) {
-  const auto type = text_in(given, "DataType");
+  const auto type = member_text(given, "DataType");
   if (type == empty_type) return {};
   if (type.starts_with("Binary")) {
-    return base::from_base64(text_in(given, "BinaryValue")).value_or(std::string());
+    return base::from_base64(member_text(given, "BinaryValue")).value_or(std::string());
   }
-  return std::string(text_in(given, "StringValue"));
+  return std::string(member_text(given, "StringValue"));
 }
 
 /// False: this is no encoding of ours, and the body stays as it is.
@@ -75,9 +75,9 @@ bool decode_payload(std::string& payload, std::string_view encoding) {
 
 received_message message_of(const json& given, bool fifo) {
   received_message out;
-  out.receipt = text_in(given, "ReceiptHandle");
+  out.receipt = member_text(given, "ReceiptHandle");
   auto& content = out.content;
-  content.payload = text_in(given, "Body");
+  content.payload = member_text(given, "Body");
   const auto attributes = given.value("MessageAttributes", json::object());
   for (const auto& [name, value] : attributes.items()) {
     auto text = attribute_value(value);
@@ -88,18 +88,18 @@ received_message message_of(const json& given, bool fifo) {
     }
   }
   const auto system = given.value("Attributes", json::object());
-  const auto deduplication = text_in(system, "MessageDeduplicationId");
+  const auto deduplication = member_text(system, "MessageDeduplicationId");
   if (fifo && content.properties.empty() && !deduplication.empty() &&
       !deduplication.starts_with(random_id)) {
     content.properties.emplace_back(id_attribute, deduplication);
   }
-  content.properties.emplace_back("sqs_message_id", text_in(given, "MessageId"));
-  if (const auto sent = text_in(system, "SentTimestamp"); !sent.empty()) {
+  content.properties.emplace_back("sqs_message_id", member_text(given, "MessageId"));
+  if (const auto sent = member_text(system, "SentTimestamp"); !sent.empty()) {
     content.properties.emplace_back("sent_at", sent);
   }
-  const auto group = text_in(system, "MessageGroupId");
+  const auto group = member_text(system, "MessageGroupId");
   if (fifo && !group.starts_with(single_group)) content.order_key = group;
-  const auto count = text_in(system, "ApproximateReceiveCount");
+  const auto count = member_text(system, "ApproximateReceiveCount");
   out.count = base::number_in<std::uint32_t>(count, 1).value_or(1);
   return out;
 }
@@ -112,11 +112,11 @@ bool is_fifo_id(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-std::string digest(std::string_view text) { return base::to_hex(base::sha256_of(text)); }
+std::string attribute_digest(std::string_view text) { return base::to_hex(base::sha256_of(text)); }
 
 std::string fifo_id(std::string_view wanted) {
   const bool ours = wanted.starts_with(single_group) || wanted.starts_with(random_id);
-  return is_fifo_id(wanted) && !ours ? std::string(wanted) : "sha256-" + digest(wanted);
+  return is_fifo_id(wanted) && !ours ? std::string(wanted) : "sha256-" + attribute_digest(wanted);
 }
 
 std::string fresh_id() {
@@ -213,8 +213,9 @@ outgoing_message outgoing_of(const std::string& name, const message& sent, std::
     // Amazon drops what has the id of a message of the last 5 minutes, and lets the messages of a
     // group wait for one another: one that names neither gets both for itself.
     entry["MessageDeduplicationId"] = unique;
-    entry["MessageGroupId"] = sent.order_key.empty() ? std::string(single_group) + digest(unique)
-                                                     : fifo_id(sent.order_key);
+    entry["MessageGroupId"] = sent.order_key.empty()
+                                  ? std::string(single_group) + attribute_digest(unique)
+                                  : fifo_id(sent.order_key);
   }
   out.entry = entry.dump();
   return out;
