@@ -284,6 +284,26 @@ def test_who_ends_the_old_process_ends_the_new_one(start_gateway, own_upstream, 
     assert_first(gateway.post(key="k"))
 
 
+def test_the_new_process_does_not_outlast_the_stop_of_one_that_still_drains(start_gateway, upstream,
+                                                                            key):
+    """It has the sockets too: clients would wait at them for as long as the drain takes."""
+    gateway = start_gateway(upstream, CONFIG)
+    with gateway.begin_post(key=key, plan={"gate": key}) as running:
+        upstream.arrived(1, key)
+        gateway.config_path.unlink()
+        os.mkfifo(gateway.config_path)
+        gateway.signal(signal.SIGUSR2)
+        begun, = gateway.logged("upgrade-begun")
+        successor = Descendant(begun["pid"])
+        successor.send_signal(signal.SIGSTOP)  # or it would end by itself: nobody writes the pipe
+        gateway.signal(signal.SIGTERM)
+        successor.wait(30)
+        assert gateway.process.poll() is None, "the old process still drains"
+        upstream.open(key)
+        assert_first(running.read())
+    assert gateway.process.wait(30) == 0
+
+
 def test_a_successor_whose_predecessor_is_killed_goes_on_within_a_limit(start_gateway, upstream,
                                                                         key):
     """It has the sockets, so it must serve or end."""
