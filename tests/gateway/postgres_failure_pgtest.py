@@ -6,11 +6,11 @@ import pwd
 import signal
 import subprocess
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.hanging_commits import commits_that_hang
 from support.postgres import Postgres
 from support.tcp_gate import TcpGate
 from support.waiting import wait_until
@@ -55,35 +55,6 @@ def first_again(gateway, key):
 
 
 # ---- it does not get on -------------------------------------------------------------------
-@contextlib.contextmanager
-def commits_that_hang(server):
-    """Each waits for a standby that does not exist, from the moment that one was seen to."""
-    in_force = threading.Event()
-    def commit():
-        with server.connect() as session:
-            while not in_force.is_set():
-                session.execute("SELECT pg_logical_emit_message(true, 'test', 'a commit')")
-    def one_waits():
-        with server.connect() as session:
-            return session.execute("SELECT 1 FROM pg_stat_activity "
-                                   "WHERE wait_event = 'SyncRep'").fetchone()
-    def set_standby(setting):
-        with server.connect() as session:
-            session.execute(f"ALTER SYSTEM {setting}")
-            session.execute("SELECT pg_reload_conf()")
-    with ThreadPoolExecutor(1) as other:
-        set_standby("SET synchronous_standby_names = 'nobody'")
-        committing = other.submit(commit)
-        try:
-            wait_until(one_waits, what="a commit that waits")
-            in_force.set()
-            yield
-        finally:
-            in_force.set()
-            set_standby("RESET synchronous_standby_names")
-    committing.result()
-
-
 def test_a_claim_whose_commit_hangs_is_given_back(start_gateway, server, database, own_upstream,
                                                   fresh_key):
     """Until it is over, nobody can see the record; a repeat is answered that the key is busy."""

@@ -1,0 +1,65 @@
+"""A claim that is sent again while its first sending is under way in PostgreSQL: nobody can see its
+record yet, and it is the caller's own."""
+
+import contextlib
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from support.decision_service import DecisionService, parts, stays
+from support.hanging_commits import commits_that_hang
+from support.postgres import Postgres
+from support.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def server():
+    """One of this file's own, as all of its commits wait."""
+    with contextlib.closing(Postgres()) as running:
+        yield running.start()
+
+
+@pytest.fixture
+def services(onceguard, tmp_path, server):
+    """Two over one store, and the store's database."""
+    database, made = server.create_store(), []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        made.append(DecisionService(onceguard, folder, store=server.url(database)).start())
+    yield *made, database
+    for each in made:
+        each.close()
+
+
+def commit_waits(server, database):
+    with server.connect() as session:
+        return session.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep' "
+                               "AND datname = %s", [database]).fetchone()
+
+
+def test_it_gets_the_lease_of_its_first_sending(server, services):
+    one, two, database = services
+    wanted = parts(claim=uuid.uuid4().hex)
+    with ThreadPoolExecutor(1) as other:
+        with commits_that_hang(server):
+            one.connect().send_post("/v1/operations", wanted)
+            wait_until(lambda: commit_waits(server, database), what="the commit of the claim")
+            one.kill()
+            again = other.submit(two.connect().claim, **wanted)
+            assert stays(lambda: not again.done(), 1), again.result()
+        begun = again.result()
+    assert begun["verdict"] == "run"
+    caller = two.connect()
+    assert caller.complete(begun["operation"])["outcome"] == "settled"
+    assert caller.claim(**wanted)["verdict"] == "replay"
+
+
+def test_who_names_no_claim_is_busy_meanwhile(server, services):
+    one, two, database = services
+    wanted = parts()
+    with commits_that_hang(server):
+        one.connect().send_post("/v1/operations", {**wanted, "claim": uuid.uuid4().hex})
+        wait_until(lambda: commit_waits(server, database), what="the commit of the claim")
+        assert two.connect().claim(**wanted)["verdict"] == "busy"
