@@ -19,7 +19,7 @@
 
 #include "base/hash.hpp"
 #include "callers.hpp"
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 #include "store/postgres/postgres_store.hpp"
 
 namespace {

@@ -19,23 +19,24 @@ std::size_t append_service_answer(char* data, std::size_t, std::size_t size, voi
 
 }  // namespace
 
-struct exchange::state {
+struct signed_request::state {
   curl_handle curl;
   header_list headers;
   std::string body;
   char fault[CURL_ERROR_SIZE] = "";
 };
 
-exchange::exchange() : state_(std::make_unique<state>()) {
+signed_request::signed_request() : state_(std::make_unique<state>()) {
   prepare_curl();
   state_->curl.reset(curl_easy_init());
   if (!state_->curl) throw std::bad_alloc();
 }
 
-exchange::~exchange() = default;
+signed_request::~signed_request() = default;
 
-void exchange::prepare(const service& target, const credentials& signer, std::string_view action,
-                       const std::string& body, const patience& limits) {
+void signed_request::prepare(const service& target, const credentials& signer,
+                             std::string_view action, const std::string& body,
+                             const patience& limits) {
   auto* const curl = state_->curl.get();
   const auto at_least_one = [](milliseconds length) {
     return static_cast<long>(std::max(length, milliseconds(1)).count());
@@ -73,11 +74,11 @@ void exchange::prepare(const service& target, const credentials& signer, std::st
   state_->headers = std::move(headers);  // the former ones only now: they were still set
 }
 
-int exchange::perform() { return static_cast<int>(curl_easy_perform(state_->curl.get())); }
+int signed_request::perform() { return static_cast<int>(curl_easy_perform(state_->curl.get())); }
 
-void* exchange::handle() const noexcept { return state_->curl.get(); }
+void* signed_request::handle() const noexcept { return state_->curl.get(); }
 
-answer exchange::take_answer() {
+answer signed_request::take_answer() {
   auto* const curl = state_->curl.get();
   answer out;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &out.status);
@@ -90,7 +91,7 @@ answer exchange::take_answer() {
   return out;
 }
 
-broken_exchange exchange::failure_of(int code) const {
+broken_exchange signed_request::failure_of(int code) const {
   long sent = 0;
   curl_easy_getinfo(state_->curl.get(), CURLINFO_REQUEST_SIZE, &sent);
   const auto* const text = curl_easy_strerror(static_cast<CURLcode>(code));

@@ -40,12 +40,12 @@ struct patience {
 };
 
 /// Is used again and again, and keeps its connections. Not thread-safe.
-class exchange {
+class signed_request {
  public:
-  exchange();
-  exchange(const exchange&) = delete;
-  exchange& operator=(const exchange&) = delete;
-  ~exchange();
+  signed_request();
+  signed_request(const signed_request&) = delete;
+  signed_request& operator=(const signed_request&) = delete;
+  ~signed_request();
 
   /// `body` must stay until the end of the exchange.
   void prepare(const service& target, const credentials& signer, std::string_view action,

@@ -142,7 +142,7 @@ bool keeps_alive(const framing& found, std::uint8_t minor) noexcept {
   return !found.close && (minor == 1 || found.keep_alive);
 }
 
-void set_body(head& parsed, const framing& found) noexcept {
+void set_body_framing(head& parsed, const framing& found) noexcept {
   if (found.chunked) {
     parsed.body = body_kind::chunked;
   } else if (found.length.value_or(0) != 0) {
@@ -168,7 +168,7 @@ std::optional<fault> check_request(head& parsed) noexcept {
   parsed.keep_alive = keeps_alive(found, parsed.minor);
   parsed.expect_continue = found.expect_continue && parsed.minor == 1;
   parsed.upgrade = connect || (parsed.minor == 1 && found.upgrade_option && found.upgrade_field);
-  set_body(parsed, found);
+  set_body_framing(parsed, found);
   return std::nullopt;
 }
 
@@ -188,7 +188,7 @@ std::optional<fault> check_answer(head& parsed, request_kind request) noexcept {
   } else if (request == request_kind::head || parsed.status == 304) {
     parsed.body = body_kind::none;
   } else if (found.chunked || found.length) {
-    set_body(parsed, found);
+    set_body_framing(parsed, found);
   } else {
     parsed.body = body_kind::until_eof;
     parsed.keep_alive = false;

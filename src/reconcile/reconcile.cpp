@@ -319,7 +319,7 @@ void round::count(const finding& finding) {
 }
 
 /// Findings that can't be acted on yet would repeat in each round, so their level is debug.
-base::log_level level_of(const finding& found) noexcept {
+base::log_level level_of_finding(const finding& found) noexcept {
   switch (found.kind) {
     case finding_kind::done:
     case finding_kind::not_done:
@@ -366,7 +366,7 @@ asio::awaitable<result<reconcile_counts>> reconcile(asio::io_context& io, store&
 
 void log_finding(const finding& found) {
   const auto& r = found.seen.stored;
-  base::log(base::event::reconciled, level_of(found),
+  base::log(base::event::reconciled, level_of_finding(found),
             {{"decided", std::string(name_of(found.kind))},
              {"means", std::string(found.means)},
              {"scope", base::digest_text(r.about->scope)},

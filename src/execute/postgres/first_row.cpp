@@ -6,7 +6,7 @@
 
 #include "base/unique_handle.hpp"
 #include "execute/insert_form.hpp"
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 
 namespace onceguard::postgres {
 inline namespace v1 {

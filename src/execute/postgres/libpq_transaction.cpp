@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 #include "store/postgres/connection/remedy.hpp"
 
 namespace onceguard::postgres {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "execute/postgres/sql_calls.hpp"
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 #include "store/postgres/connection/remedy.hpp"
 
 namespace onceguard::postgres {

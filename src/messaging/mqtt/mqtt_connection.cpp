@@ -66,7 +66,7 @@ void connection::take_bytes(std::string_view bytes) {
   std::size_t done = 0;
   try {
     while (!broken_) {
-      const auto next = first_frame(std::string_view(arrived_).substr(done));
+      const auto next = first_packet_frame(std::string_view(arrived_).substr(done));
       if (next.size == 0) break;
       take(next);
       done += next.size;

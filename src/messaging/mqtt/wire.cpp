@@ -80,7 +80,7 @@ std::string_view reader::rest() noexcept {
   return out;
 }
 
-frame first_frame(std::string_view bytes) {
+frame first_packet_frame(std::string_view bytes) {
   frame out;
   std::size_t size = 0;
   for (std::size_t i = 1; i < bytes.size(); ++i) {

@@ -61,6 +61,6 @@ struct frame {
   std::size_t size = 0;  ///< of all of it; zero: not all of it has arrived
 };
 /// The packet at the begin of the bytes. Throws `malformed`.
-[[nodiscard]] frame first_frame(std::string_view bytes);
+[[nodiscard]] frame first_packet_frame(std::string_view bytes);
 
 }  // namespace onceguard::messaging::mqtt

@@ -8,7 +8,7 @@
 
 #include "execute/postgres/libpq_transaction.hpp"
 #include "execute/postgres/transaction_claim.hpp"
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 
 namespace onceguard::postgres {
 namespace {

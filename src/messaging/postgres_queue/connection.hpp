@@ -9,8 +9,8 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
+#include "libpq/binary_format.hpp"
 #include "libpq/conninfo.hpp"
-#include "libpq/wire.hpp"
 #include "messaging/postgres_queue/queue_url.hpp"
 
 namespace onceguard::messaging::postgres_queue {

@@ -50,7 +50,7 @@ class connection {
   milliseconds timeout_;
   bool usable_ = false;
   base::boot_clock::duration quickest_ = base::boot_clock::duration::max();
-  aws::exchange exchange_;
+  aws::signed_request exchange_;
 };
 
 }  // namespace onceguard::messaging::sqs

@@ -8,7 +8,7 @@
 #include "messaging/subscription/circuit_breaker.hpp"
 #include "messaging/subscription/dead_letters.hpp"
 #include "messaging/subscription/message_queue.hpp"
-#include "messaging/subscription/parameters.hpp"
+#include "messaging/subscription/subscription_rules.hpp"
 #include "messaging/subscription/worker_pool.hpp"
 
 namespace onceguard::messaging {
@@ -61,7 +61,7 @@ class subscription {
   result<void> connect() {
     auto opened = open_consumer(consumer_params(params_));
     if (!opened) return opened.error();
-    if (auto wrong = fault_of((*opened)->traits(), params_, retention_)) return *wrong;
+    if (auto wrong = broker_fault((*opened)->traits(), params_, retention_)) return *wrong;
     consumer_ = std::move(*opened);
     ++connection_;
     report({.kind = event_kind::connected});
@@ -157,7 +157,7 @@ class subscription {
 
   void take(delivery received) {
     report({.kind = event_kind::received, .message = &received});
-    auto id = id_of(params_, received.received);  // without one, it is found dead
+    auto id = message_id_of(params_, received.received);  // without one, it is found dead
     if (is_last_delivery(received, consumer_->traits())) {
       report({.kind = event_kind::last_delivery, .message = &received, .id = id});
     }
@@ -390,7 +390,7 @@ inline namespace v1 {
 result<void> run_subscription(const subscription_params& params, std::stop_token stop,
                               const std::function<batch_worker()>& make_worker,
                               milliseconds retention) {
-  if (auto wrong = fault_of(params)) return *wrong;
+  if (auto wrong = subscription_fault(params)) return *wrong;
   auto bounded = params;
   bounded.retry = std::min(params.retry, retry_max);
   return subscription(bounded, std::move(stop), make_worker, retention).run();

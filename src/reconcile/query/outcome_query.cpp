@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/hex.hpp"
+#include "libpq/binary_format.hpp"
 #include "libpq/conninfo.hpp"
-#include "libpq/wire.hpp"
 #include "store/postgres/connection/remedy.hpp"
 
 namespace onceguard::postgres {

@@ -5,8 +5,8 @@
 
 #include "base/certificate.hpp"
 #include "base/number_in.hpp"
+#include "libpq/binary_format.hpp"
 #include "libpq/conninfo.hpp"
-#include "libpq/wire.hpp"
 #include "store/examination.hpp"
 #include "store/postgres/postgres_store.hpp"
 

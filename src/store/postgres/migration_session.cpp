@@ -1,8 +1,8 @@
 // The connection of `onceguard migrate`. It blocks, because nothing else runs meanwhile.
 #include <libpq-fe.h>
 
+#include "libpq/binary_format.hpp"
 #include "libpq/conninfo.hpp"
-#include "libpq/wire.hpp"
 #include "store/postgres/connection/remedy.hpp"
 #include "store/postgres/schema.hpp"
 

@@ -21,7 +21,7 @@ void check_message(const mqtt::publication& got) {
   auto sent = got;
   if (sent.packet_id == 0) sent.packet_id = 1;
   const auto bytes = mqtt::encode(sent);
-  const auto frame = mqtt::first_frame(bytes);
+  const auto frame = mqtt::first_packet_frame(bytes);
   require(frame.size == bytes.size());
   const auto again = mqtt::decode_publish(frame);
   require(again.topic == got.topic && again.payload == got.payload);
@@ -30,7 +30,7 @@ void check_message(const mqtt::publication& got) {
   const auto details = mqtt::properties_of(received);
   if (details) sent.details = *details;
   const auto copy = mqtt::encode(sent);
-  require(mqtt::message_of(mqtt::decode_publish(mqtt::first_frame(copy))).headers ==
+  require(mqtt::message_of(mqtt::decode_publish(mqtt::first_packet_frame(copy))).headers ==
           received.headers);
 }
 
@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   try {
     while (!rest.empty()) {
-      const auto packet = mqtt::first_frame(rest);
+      const auto packet = mqtt::first_packet_frame(rest);
       if (packet.size == 0) return 0;
       require(packet.size <= rest.size());
       check(packet);

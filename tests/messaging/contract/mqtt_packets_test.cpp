@@ -88,30 +88,30 @@ TEST(mqtt_packets, the_other_packets_of_a_client_are_too) {
 TEST(mqtt_packets, a_packet_that_has_not_arrived_whole_is_waited_for) {
   const auto whole = "\x40\x02\x12\x34\x40"s;
   for (std::size_t size = 0; size < 4; ++size)
-    EXPECT_EQ(first_frame(whole.substr(0, size)).size, 0u);
-  const auto found = first_frame(whole);
+    EXPECT_EQ(first_packet_frame(whole.substr(0, size)).size, 0u);
+  const auto found = first_packet_frame(whole);
   EXPECT_EQ(found.size, 4u);
   EXPECT_EQ(type_of(found), packet_type::puback);
   EXPECT_EQ(decode_puback(found).packet_id, 0x1234);
-  EXPECT_THROW(static_cast<void>(first_frame("\x40\x80\x80\x80\x80\x01")), malformed);
+  EXPECT_THROW(static_cast<void>(first_packet_frame("\x40\x80\x80\x80\x80\x01")), malformed);
 }
 
 TEST(mqtt_packets, reasons_and_properties_may_be_left_out) {
   const auto with_reason = "\x40\x03\x00\x05\x97"s;
-  EXPECT_EQ(decode_puback(first_frame(with_reason)).reason, 0x97);
+  EXPECT_EQ(decode_puback(first_packet_frame(with_reason)).reason, 0x97);
   const auto with_words = "\x40\x0a\x00\x05\x87\x06\x1f\x00\x03why"s;
-  const auto read = decode_puback(first_frame(with_words));
+  const auto read = decode_puback(first_packet_frame(with_words));
   EXPECT_EQ(read.reason, 0x87);
   EXPECT_EQ(read.details.text(property_id::reason_string), "why");
-  EXPECT_EQ(decode_disconnect(first_frame("\xe0\x00"s)).reason, 0);
-  EXPECT_EQ(decode_connack(first_frame("\x20\x02\x00\x01"s)).reason, 1);  // MQTT 3.1.1
+  EXPECT_EQ(decode_disconnect(first_packet_frame("\xe0\x00"s)).reason, 0);
+  EXPECT_EQ(decode_connack(first_packet_frame("\x20\x02\x00\x01"s)).reason, 1);  // MQTT 3.1.1
 }
 
 TEST(mqtt_packets, what_is_cut_off_or_unknown_is_malformed) {
   const auto publish = [](const std::string& body, int first = 0x32) {
     std::string out;
     append_packet(out, static_cast<unsigned>(first), body);
-    const auto found = first_frame(out);
+    const auto found = first_packet_frame(out);
     static_cast<void>(decode_publish(found));
   };
   const auto good = "\x00\x01t\x00\x01\x00x"s;
@@ -144,7 +144,7 @@ TEST(mqtt_packets, a_message_has_everything_again) {
   packet.payload = sent.payload;
   packet.details = properties_of(sent).value();
   const auto bytes = encode(packet);
-  const auto got = message_of(decode_publish(first_frame(bytes)));
+  const auto got = message_of(decode_publish(first_packet_frame(bytes)));
   EXPECT_EQ(got.payload, sent.payload);
   EXPECT_EQ(got.order_key, "k");
   EXPECT_EQ(got.headers, sent.headers);

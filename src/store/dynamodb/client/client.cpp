@@ -25,7 +25,7 @@ struct transfer {
   bool doubtful = false;  ///< an earlier try may have been carried out
   std::optional<error> last{};
   steady_time ready_at{};
-  std::unique_ptr<aws::exchange> exchange{};
+  std::unique_ptr<aws::signed_request> exchange{};
 };
 using transfer_list = std::list<transfer>;
 
@@ -92,7 +92,7 @@ class client::loop {
       which->exchange = std::move(idle_.back());
       idle_.pop_back();
     } else {
-      which->exchange = std::make_unique<aws::exchange>();
+      which->exchange = std::make_unique<aws::signed_request>();
     }
     const auto left = left_until(which->job->give_up_at);
     const auto limit = time_of_try(left, owner_.params_.shortest_try);
@@ -195,13 +195,13 @@ class client::loop {
   CURLM* const multi_;
   transfer_list waiting_;
   transfer_list under_way_;
-  std::vector<std::unique_ptr<aws::exchange>> idle_;
+  std::vector<std::unique_ptr<aws::signed_request>> idle_;
   std::vector<call_ptr> finished_;
 };
 
 client::client(client_params params, std::shared_ptr<aws::credential_source> credentials)
     : params_(std::move(params)), credentials_(std::move(credentials)) {
-  aws::exchange prepared;  // libcurl is, from here on
+  aws::signed_request prepared;  // libcurl is, from here on
   multi_ = std::shared_ptr<void>(
       curl_multi_init(), [](void* handle) { curl_multi_cleanup(static_cast<CURLM*>(handle)); });
   if (!multi_) throw std::bad_alloc();

@@ -33,7 +33,7 @@ class blocking_calls {
   const address& target_;
   aws::credential_source& credentials_;
   const base::boot_clock::time_point until_;
-  aws::exchange exchange_;
+  aws::signed_request exchange_;
 };
 
 /// Blocks.

@@ -12,7 +12,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 #include "store/postgres/queries/record_row.hpp"
 #include "store/postgres/queries/statements.hpp"
 #include "store/request_job.hpp"

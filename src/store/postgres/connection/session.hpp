@@ -7,7 +7,7 @@
 
 #include <onceguard/record.hpp>
 
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 #include "store/postgres/queries/known_memory.hpp"
 
 namespace onceguard::postgres {

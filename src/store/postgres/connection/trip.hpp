@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 #include "store/postgres/connection/remedy.hpp"
 #include "store/postgres/queries/statements.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 
 namespace onceguard::postgres {
 

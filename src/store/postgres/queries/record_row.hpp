@@ -10,7 +10,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 
 namespace onceguard::postgres {
 

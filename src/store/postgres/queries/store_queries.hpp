@@ -6,7 +6,7 @@
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 #include "store/epoch_metadata.hpp"
 #include "store/postgres/queries/known_memory.hpp"
 #include "store/postgres/queries/record_row.hpp"

@@ -223,7 +223,7 @@ void pipeline::take_end() {
   const bool forgot = counts && end.count <= generation_;
   if (counts) generation_ = end.count;
   for (auto& each : held) conclude(std::move(each), forgot);
-  if (forgot) give_up("the server's data is older than it was");
+  if (forgot) throw_connection_failure("the server's data is older than it was");
   if (counts) context_.known.take_generation(*end.part, run_, end.count);
 }
 

@@ -136,7 +136,7 @@ awaitable<void> server::set_up() {
     auto got = co_await connection_->read_reply();
     pipeline_->take(std::move(got));
   }
-  if (phase_ != phase::opening) give_up("it was closed");
+  if (phase_ != phase::opening) throw_connection_failure("it was closed");
 }
 
 // --- its parts and requests -----------------------------------------------------------------

@@ -29,7 +29,7 @@ class attention_taker final : public scan_listener {
   const bool running_;
 };
 
-std::optional<error> failure_in(const std::vector<request>& done) {
+std::optional<error> failure_of_notes(const std::vector<request>& done) {
   for (const auto& each : done) {
     if (each.failed) return each.failed;
   }
@@ -111,7 +111,7 @@ awaitable<result<bool>> attention_notes::sweep_some(position& here, steady_time 
   std::vector<request> notes;
   for (const auto& id : over.found) notes.push_back(add_note(pool_.names(), id));
   const auto noted = co_await send_all(pool_.queue(), std::move(notes), left_until(until));
-  if (auto why = failure_in(noted)) co_return std::move(*why);
+  if (auto why = failure_of_notes(noted)) co_return std::move(*why);
   here.cursor = std::move(step->cursor);
   co_return here.cursor == "0";
 }
@@ -126,7 +126,7 @@ awaitable<std::optional<error>> attention_notes::drop_notes(steady_time until) {
   for (const auto& id : *ids) {
     if (!borne_out.found.contains(id)) drops.push_back(drop_note(pool_.names(), id));
   }
-  co_return failure_in(co_await send_all(pool_.queue(), std::move(drops), left_until(until)));
+  co_return failure_of_notes(co_await send_all(pool_.queue(), std::move(drops), left_until(until)));
 }
 
 }  // namespace onceguard::redis

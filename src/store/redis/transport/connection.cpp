@@ -99,7 +99,7 @@ awaitable<void> connection::connect() {
   enter(phase::connecting);
   error_code ec;
   co_await boost::asio::async_connect(tcp_, found, redirect_error(use_awaitable, ec));
-  if (ec) give_up(ec.message());
+  if (ec) throw_connection_failure(ec.message());
   watch_peer(tcp_);
   if (context_.tls != nullptr) co_await shake_hands();
   enter(phase::open);
@@ -108,7 +108,7 @@ awaitable<void> connection::connect() {
 /// Not when it was closed meanwhile: connecting would open the socket again, and nobody would close
 /// it.
 void connection::enter(phase next) {
-  if (phase_ == phase::closed) give_up("it was closed");
+  if (phase_ == phase::closed) throw_connection_failure("it was closed");
   phase_ = next;
 }
 
@@ -124,7 +124,7 @@ awaitable<std::vector<connection::tcp::endpoint>> connection::find_address() {
   }
   const auto found = co_await resolver_.async_resolve(endpoint_.host, endpoint_.port,
                                                       redirect_error(use_awaitable, ec));
-  if (ec) give_up(ec.message());
+  if (ec) throw_connection_failure(ec.message());
   for (const auto& each : found) out.push_back(each.endpoint());
   co_return out;
 }
@@ -137,7 +137,7 @@ awaitable<void> connection::shake_hands() {
   SSL_set_tlsext_host_name(secure_->native_handle(), endpoint_.host.c_str());
   if (context_.address.tls->verify) {
     secure_->set_verify_callback(ssl::host_name_verification(endpoint_.host), ec);
-    if (ec) give_up(ec.message());
+    if (ec) throw_connection_failure(ec.message());
   }
   co_await secure_->async_handshake(ssl::stream_base::client, redirect_error(use_awaitable, ec));
   if (ec) throw broken{{{}, without_tls(ec.message()), is_of_certificates(ec)}};
@@ -171,7 +171,7 @@ awaitable<void> connection::write(const std::string& bytes) {
   } else {
     co_await boost::asio::async_write(tcp_, all, redirect_error(use_awaitable, ec));
   }
-  if (ec) give_up("writing: " + ec.message());
+  if (ec) throw_connection_failure("writing: " + ec.message());
 }
 
 awaitable<void> connection::receive() {
@@ -186,15 +186,19 @@ awaitable<void> connection::receive() {
   const bool first = !std::exchange(received_, true) && !secure_;
   if (ec) {
     const bool ended = ec == boost::asio::error::eof;
-    give_up((ended ? "the server closed the connection" : ec.message()) + (first ? needs_tls : ""));
+    throw_connection_failure((ended ? "the server closed the connection" : ec.message()) +
+                             (first ? needs_tls : ""));
   }
-  if (first && buffer_.front() == tls_alert) give_up("no reply" + std::string(needs_tls));
-  if (redisReaderFeed(reader_.get(), buffer_.data(), got) != REDIS_OK) give_up(reader_->errstr);
+  if (first && buffer_.front() == tls_alert)
+    throw_connection_failure("no reply" + std::string(needs_tls));
+  if (redisReaderFeed(reader_.get(), buffer_.data(), got) != REDIS_OK)
+    throw_connection_failure(reader_->errstr);
 }
 
 reply_ptr connection::next_reply() {
   void* got = nullptr;
-  if (redisReaderGetReply(reader_.get(), &got) != REDIS_OK) give_up(reader_->errstr);
+  if (redisReaderGetReply(reader_.get(), &got) != REDIS_OK)
+    throw_connection_failure(reader_->errstr);
   return reply_ptr(static_cast<redisReply*>(got));
 }
 

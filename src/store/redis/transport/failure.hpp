@@ -32,7 +32,7 @@ struct broken {
   failure why;
 };
 
-[[noreturn]] inline void give_up(std::string why) {
+[[noreturn]] inline void throw_connection_failure(std::string why) {
   throw broken{connection_failure(std::move(why))};
 }
 

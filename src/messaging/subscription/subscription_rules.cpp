@@ -1,4 +1,4 @@
-#include "messaging/subscription/parameters.hpp"
+#include "messaging/subscription/subscription_rules.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace onceguard::messaging {
 
-std::optional<error> fault_of(const subscription_params& params) {
+std::optional<error> subscription_fault(const subscription_params& params) {
   const auto refuse = [](const char* why) { return error(errc::invalid_argument, why); };
   if (params.workers == 0) return refuse("subscription_params: workers is not positive");
   if (params.batch == 0) return refuse("subscription_params: batch is not positive");
@@ -17,8 +17,8 @@ std::optional<error> fault_of(const subscription_params& params) {
   return std::nullopt;
 }
 
-std::optional<error> fault_of(const consumer_traits& traits, const subscription_params& params,
-                              milliseconds retention) {
+std::optional<error> broker_fault(const consumer_traits& traits, const subscription_params& params,
+                                  milliseconds retention) {
   if (!params.dead_letters && !params.drop_dead_letters && !traits.dead_letters) {
     return error(errc::conflict,
                  "subscription: the broker has no destination for dead letters, and none is "
@@ -57,7 +57,7 @@ broker_params consumer_params(const subscription_params& params) {
   return out;
 }
 
-std::string id_of(const subscription_params& params, const message& received) {
+std::string message_id_of(const subscription_params& params, const message& received) {
   if (!params.id_of) {
     const auto* const id = property_of(received, "message_id");
     return id == nullptr ? std::string() : *id;
@@ -71,7 +71,7 @@ std::string id_of(const subscription_params& params, const message& received) {
 
 inline namespace v1 {
 
-std::vector<inbox_message> messages_of(std::span<const delivered> batch) {
+std::vector<inbox_message> inbox_messages_of(std::span<const delivered> batch) {
   std::vector<inbox_message> out;
   for (const auto& one : batch) out.push_back({one.id, one.source->received.payload});
   return out;

@@ -1,4 +1,4 @@
-#include "libpq/wire.hpp"
+#include "libpq/binary_format.hpp"
 
 #include "base/hash.hpp"
 
