@@ -14,7 +14,7 @@ WORDS = (r'\bgrade::\w+,\s*"([\w-]+)"', r'level_of\([^;]*?\),\s*"([\w-]+)"',
 OPTIONS = r'\bexamine_(?:folder|file|socket|listener|growing_file)\("(\w+)"'
 # A second finding about the same option.
 MORE = {"rights": r'\bexamine_socket_rights\("(\w+)"', "room": r'\bexamine_growing_file\("(\w+)"'}
-SUBJECTS = r'\b(?:diagnosis_id\([\w:]+, |id_of\()"([\w-]+)"\)'
+SUBJECTS = r'\b(?:diagnosis_id\([\w:]+, |finding_id\(|id_of\()"([\w-]+)"\)'
 
 
 def all_of(*patterns):
