@@ -67,9 +67,7 @@ class Service {
   #closed = false;
   #open;
   #fields;
-  // What ends an operation never waits for a claim.
-  #claims = new Queue((calls) => this.#send(calls));
-  #settles = new Queue((calls) => this.#send(calls));
+  #queues = {}; // by the kind of call: what ends an operation never waits for a claim
 
   constructor({ url, token, tls: more }) {
     const [open, host] = address(url, more);
@@ -87,7 +85,7 @@ class Service {
     return new Promise((resolve, reject) => {
       const call = { kind, operation, message, of, body, limit, resolve, reject };
       if (alone) this.#send([call]);
-      else (kind === 'claim' ? this.#claims : this.#settles).add(call);
+      else (this.#queues[kind] ??= new Queue((calls) => this.#send(calls))).add(call);
     });
   }
 
@@ -108,10 +106,11 @@ class Service {
   }
 
   async #send(calls) {
-    const line = this.#take();
+    let line;
     const one = calls.length === 1;
     const limit = calls.reduce((least, call) => Math.min(least, call.limit), Infinity);
     try {
+      line = this.#take();
       const answer = await line.call(one ? this.#single(calls[0]) : this.#batch(calls), limit);
       if (one) {
         answered(calls[0], line, () => single(answer));
@@ -122,15 +121,15 @@ class Service {
         calls.forEach((call, at) => answered(call, line, () => taken(all[at])));
       }
     } catch (error) {
-      if (!(error instanceof Refused)) line.close();
-      for (const call of calls) call.reject(refusal(error));
+      if (!(error instanceof Refused)) line?.close();
+      for (const call of calls) call.reject(refusal(error, line !== undefined));
     }
-    this.#give(line);
+    if (line) this.#give(line);
   }
 
   #batch(calls) {
     const text = JSON.stringify({ calls: calls.map(({ kind, operation, message, of, body }) => {
-      if (body?.length && isUtf8(body)) of.body = body.utf8Slice();
+      if (body?.length && isUtf8(body)) of.body = body.toString();
       else if (body?.length) of.body_base64 = body.toString('base64');
       return { call: kind, operation, ...message };
     }) });
@@ -152,7 +151,8 @@ class Service {
 }
 
 /** What can't be read is no answer. */
-const refusal = (error) => (error instanceof Refused ? error : new Unreachable(error, true));
+const refusal = (error, sent = true) => (
+  error instanceof Refused ? error : new Unreachable(error, sent));
 
 function answered(call, line, read) {
   try {

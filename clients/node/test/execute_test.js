@@ -212,6 +212,14 @@ test('a service that is away refuses, or lets work run where that is asked for',
   assert.equal(await open.execute(ORDER, ({ guarded }) => guarded), false);
 });
 
+test('a connection that can not even be opened is no answer', async () => {
+  const secure = onceguard.connect({ url: 'https://127.0.0.1:1', tls: { cert: 'none', key: 'x' } });
+  await assert.rejects(
+    secure.execute(ORDER, () => assert.fail('ran')),
+    (error) => error.kind === 'store-failed' && error.sent === false && error.cause !== undefined,
+  );
+});
+
 test('refusals of the service itself', async () => {
   const open = onceguard.connect({ url: service.url, open: true });
   service.next('/operations', {
