@@ -127,6 +127,34 @@ def test_an_answer_over_the_limit_is_sent_and_not_kept(framework, start_serve, s
 
 
 @frameworks
+def test_an_answer_that_can_not_be_recorded_is_unknown_at_once(framework, start_serve,
+                                                               start_service, key, tmp_path):
+    serve = start_serve({"defaults": {"lease": "60s", "on_busy": "reject"}})
+    service = start_service(example(framework, tmp_path), serve)
+    for _ in range(2):  # nobody waits for a lease
+        answer = service.post(key, {"status": 150})
+        assert (answer.status, answer.problem) == (409, "outcome-unknown")
+        assert answer.get("Onceguard-Retry") == "no"
+    assert serve.state(key) == "unknown" and service.effects()[key] == 1
+
+
+@frameworks
+def test_many_at_once_each_get_their_own_answer(framework, start_serve, start_service, key,
+                                                tmp_path):
+    service = start_service(example(framework, tmp_path), start_serve())
+    bodies = [b'{"amount":%d}' % amount for amount in range(60)]
+    requests = [request_bytes("POST", "/payments", service.fields(f"{key}-{at}"), body)
+                for at, body in enumerate(bodies)]
+    for replayed in (False, True):
+        answers = all_at_once(service.address, requests)
+        assert {answer.status for answer in answers} == {201}
+        assert {answer.replayed for answer in answers} == {replayed}
+        assert [answer.json()["amount"] for answer in answers] == list(range(60))
+    runs = service.effects()
+    assert [runs[f"payment-{amount}"] for amount in range(60)] == [1] * 60
+
+
+@frameworks
 def test_a_client_that_leaves_gets_the_answer_later(framework, start_serve, start_service, key,
                                                     tmp_path):
     service = start_service(example(framework, tmp_path), start_serve())
