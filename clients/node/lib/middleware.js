@@ -39,8 +39,9 @@ function watch(operation, response) {
  * Throws where the client or the service is set up wrongly.
  */
 async function begin(client, request, response, options = {}) {
-  dropReserved(request);
-  if (SAFE.has(request.method)) return true;
+  const already = request.onceguard?.guarded; // by a middleware before this one
+  if (!already) dropReserved(request);
+  if (SAFE.has(request.method) || already) return true;
   const claimed = await claim(client, request, options);
   if (!claimed) return false;
   const { verdict, operation, headers, reply } = claimed;

@@ -172,6 +172,16 @@ test('safe methods pass without a call, but for what only Onceguard says', async
   assert.deepEqual(at.service.calls, []);
 });
 
+test('what is guarded already is not claimed again', async () => {
+  at.service.next('/operations', RUN).next('/complete', SETTLED);
+  const inner = at.client.listener((request, response) =>
+    response.end(`${request.onceguard.guarded} ${request.headers['onceguard-token']}`),
+  );
+  const port = await serve(inner);
+  assert.equal((await ask(port)).body.toString(), 'true 7');
+  assert.deepEqual(at.service.kinds(), ['operations', 'complete']);
+});
+
 test('what is not guarded runs, and settles nothing', async () => {
   const port = await serve((request, response) =>
     response.end(request.headers['onceguard-unguarded'] ?? String(request.onceguard.guarded)),
