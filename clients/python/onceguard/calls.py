@@ -12,7 +12,7 @@ import logging
 import secrets
 import ssl
 import time
-from typing import Any, Mapping, NoReturn, Optional
+from typing import Any, Callable, Mapping, NoReturn, Optional, TypeVar
 
 from . import connections, messages
 from .connections import blocking
@@ -26,6 +26,7 @@ SETTLE_AGAIN, SETTLE_TIMEOUT = 10.0, 15.0
 USUAL_LIMIT = 1 << 20  # of an answer
 GOES_ON = ("renew", "dispatch")  # settles after which the lease is still there
 LOG = logging.getLogger("onceguard")
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(eq=False)
@@ -126,24 +127,35 @@ class Calls:
 
     async def claim_surely(self, io: Any, message: Mapping[str, Any], body: bytes) -> Claim:
         wait = message["wait_ms"] / 1000 if "wait_ms" in message else self.wait
-        deadline = time.monotonic() + self.timeout + wait
-        call = self.bytes_of("/v1/operations", message, body)
-        stream, doubt, pause, until = None, False, 0.0, deadline
+        return await self.repeat(io, "/v1/operations", message, body, None, self.timeout + wait,
+                                 lambda *answer: self.read_claim(io, *answer))
+
+    async def repeat(self, io: Any, path: str, message: Mapping[str, Any], body: bytes,
+                     run: Optional[Run], timeout: float, read: Callable[..., T]) -> T:
+        """Makes a call until `read` has read its answer: a settle of this run, or a claim, which
+        did not happen where nothing was sent."""
+        call = self.bytes_of(path, message, body)
+        began, until, pause, sent = time.monotonic(), None, 0.0, False
+        stream = None
         while True:
             try:
-                stream = await io.stream(deadline, fresh=doubt)
-                doubt = True  # from now on it may have been carried out
-                reply = await messages.exchange(stream, call, deadline)
-                return self.read_claim(io, stream, reply)
-            except OSError as error:
-                stream = drop(stream)
+                if run:
+                    stream, run.stream = run.stream, None
+                stream = stream or await io.stream(began + timeout, fresh=sent)
+                sent = True  # from now on it may have been carried out
+                reply = await messages.exchange(stream, call, began + timeout)
+                return read(stream, reply)
+            except BaseException as error:
+                if stream is not None and not isinstance(error, OnceguardError):
+                    stream.close()  # nothing good can come of it
+                stream = None
+                if not isinstance(error, OSError):
+                    raise
                 now = time.monotonic()
-                until = min(until, now + self.timeout) if pause == 0 else until
-                if not doubt or now + pause >= until:
+                until = until or (began + SETTLE_AGAIN if run else
+                                  min(now + self.timeout, began + timeout))
+                if not (sent or run) or now + pause >= until:
                     raise ServiceAway(f"The decision service is away: {error}") from error
-            except BaseException:
-                drop(stream)
-                raise
             await io.sleep(pause)  # at first none: an idle connection has ended, perhaps
             pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
 
@@ -157,12 +169,11 @@ class Calls:
             LOG.warning("A claim that was cancelled could not be taken back: %s", error)
 
     def read_claim(self, io: Any, stream: Any, reply: messages.Reply) -> Claim:
-        said, body = messages.parse(reply)
+        said = reply.said
         if reply.status != 200:
             io.give_back(stream)
-            refuse_call(reply, said)
-        claim = Claim(str(said.get("verdict")), said, messages.answer_in(said, "reply", body),
-                      messages.answer_in(said, "answer", body))
+            refuse_call(reply)
+        claim = Claim(str(said.get("verdict")), said, reply.answer("reply"), reply.answer("answer"))
         if claim.verdict not in ("run", "observe"):
             io.give_back(stream)
             return claim
@@ -188,40 +199,25 @@ class Calls:
 
     async def settle_surely(self, io: Any, run: Run, kind: str, members: Mapping[str, Any],
                             body: bytes) -> Settled:
-        call = self.bytes_of(f"/v1/operations/{run.operation}/{kind}", members, body)
         if kind not in GOES_ON:
             self.watch.remove(run)
-        began, pause = time.monotonic(), 0.0
-        while True:
-            stream, run.stream = run.stream, None
-            try:
-                stream = stream or await io.stream(began + SETTLE_TIMEOUT, fresh=pause > 0)
-                reply = await messages.exchange(stream, call, began + SETTLE_TIMEOUT)
-                said, framed = messages.parse(reply)
-                if reply.status != 503:
-                    break
-                why = str(said.get("detail", ""))
+
+        def read(stream: Any, reply: messages.Reply) -> messages.Reply:
+            if reply.status == 503:  # not yet
+                raise ConnectionError(reply.said.get("detail", ""))
+            if kind in GOES_ON and reply.status == 200:
+                run.stream = stream  # the lease lives as long as this
+            else:
                 io.give_back(stream)
-            except OSError as error:
-                why = f"The decision service is away: {error}"
-                drop(stream)
-            except BaseException:
-                drop(stream)
-                raise
-            if time.monotonic() + pause - began >= SETTLE_AGAIN:
-                raise ServiceAway(why)
-            await io.sleep(pause)
-            pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
-        if kind in GOES_ON and reply.status == 200:
-            run.stream = stream  # the lease lives as long as this
-        else:
-            io.give_back(stream)
+            return reply
+        reply = await self.repeat(
+            io, f"/v1/operations/{run.operation}/{kind}", members, body, run, SETTLE_TIMEOUT, read)
         if reply.status == 413 and body:  # the answer is longer than the service takes
             return await self.settle_surely(io, run, kind, {**members, "streamed": True}, b"")
         if reply.status != 200:
-            refuse_call(reply, said)
-        return Settled(str(said.get("outcome")), said, messages.answer_in(said, "reply", framed),
-                       messages.answer_in(said, "answer", framed))
+            refuse_call(reply)
+        return Settled(str(reply.said.get("outcome")), reply.said, reply.answer("reply"),
+                       reply.answer("answer"))
 
     async def settle_after_all(self, *settle: Any) -> None:
         """A settle whose caller was cancelled: the work has ended all the same."""
@@ -240,14 +236,9 @@ class Calls:
             return None
 
 
-def drop(stream: Any) -> None:
-    """Closes a connection of which nothing good can come."""
-    if stream is not None:
-        stream.close()
-
-
-def refuse_call(reply: messages.Reply, problem: Mapping[str, Any]) -> NoReturn:
+def refuse_call(reply: messages.Reply) -> NoReturn:
     """Raises what a status of the service itself means."""
+    problem = reply.said
     detail = str(problem.get("detail") or problem.get("title") or f"status {reply.status}")
     kind = str(problem.get("type", "")).rpartition(":")[2].rpartition("/")[2]
     if reply.status == 503:

@@ -120,21 +120,13 @@ class AsyncStream(Stream):
     writer: asyncio.StreamWriter
 
     async def open(self, address: Address) -> "AsyncStream":
-        loop = asyncio.get_running_loop()
         if address.path:
-            self.sock = socket.socket(socket.AF_UNIX)
-            self.sock.setblocking(False)
-            try:
-                await loop.sock_connect(self.sock, address.path)
-                pair = await asyncio.open_unix_connection(sock=self.sock)
-            except BaseException:
-                self.sock.close()
-                raise
+            pair = await asyncio.open_unix_connection(address.path)
         else:
             pair = await asyncio.open_connection(
                 address.name, address.port, ssl=address.tls,
                 server_hostname=address.name if address.tls else None)
-            self.sock = pair[1].get_extra_info("socket")
+        self.sock = pair[1].get_extra_info("socket")
         self.reader, self.writer = pair
         OPEN.add(self)
         return self

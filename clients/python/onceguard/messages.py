@@ -30,7 +30,21 @@ class Reply(NamedTuple):
 
     status: int
     fields: Dict[str, str]
-    payload: bytes
+    said: Dict[str, Any]
+    body: bytes  # that was framed with it
+
+    def answer(self, name: str) -> Optional[Answer]:
+        """The `reply` or `answer` in it."""
+        found = self.said.get(name)
+        if not isinstance(found, dict):
+            return None
+        body = self.body
+        if "body_base64" in found:
+            body = base64.b64decode(found["body_base64"])
+        elif "body" in found:
+            body = str(found["body"]).encode()
+        return Answer(int(found.get("status", 200)),
+                      [(str(field), str(value)) for field, value in found.get("headers", ())], body)
 
 
 def request(host: str, token: Optional[str], path: str, message: Mapping[str, Any],
@@ -63,31 +77,12 @@ async def exchange(stream: Any, call: bytes, deadline: float) -> Reply:
     if len(data) > int(length):
         raise ConnectionError("the service's answer is longer than its Content-Length")
     stream.reusable = fields.get("connection", "").lower() != "close"
-    return Reply(int(started[1]), fields, bytes(data))
-
-
-def parse(reply: Reply) -> Tuple[Dict[str, Any], bytes]:
-    """The object of an answer, and the body that was framed with it."""
-    framed = reply.fields.get("content-type", "").startswith(FRAMED)
-    text, _, body = reply.payload.partition(b"\n") if framed else (reply.payload, b"", b"")
+    framed = fields.get("content-type", "").startswith(FRAMED)
+    text, _, body = bytes(data).partition(b"\n") if framed else (bytes(data), b"", b"")
     try:
-        message = json.loads(text)
+        said = json.loads(text)
     except ValueError as error:
         raise ConnectionError("the service's answer is no JSON") from error
-    if not isinstance(message, dict):
+    if not isinstance(said, dict):
         raise ConnectionError("the service's answer is no JSON object")
-    return message, body
-
-
-def answer_in(message: Mapping[str, Any], name: str, framed: bytes) -> Optional[Answer]:
-    """The `reply` or `answer` of a message."""
-    found = message.get(name)
-    if not isinstance(found, dict):
-        return None
-    body = framed
-    if "body_base64" in found:
-        body = base64.b64decode(found["body_base64"])
-    elif "body" in found:
-        body = str(found["body"]).encode()
-    return Answer(int(found.get("status", 200)),
-                  [(str(field), str(value)) for field, value in found.get("headers", ())], body)
+    return Reply(int(started[1]), fields, said, body)

@@ -3,13 +3,14 @@ and binds the lease to a new one. No lease is kept by a timer here: the service 
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 import weakref
 from typing import Any, Optional
 
-from . import connections, messages
-from .connections import BlockingStream, blocking
+from . import connections
+from .errors import OnceguardError, ServiceAway
 
 LOOKS = 0.5  # seconds from one look to the next
 
@@ -58,23 +59,18 @@ class Watch:
                 if run not in self.runs:  # it was settled meanwhile
                     self.remove(run)
 
-    def renew(self, calls: Any, run: Any) -> Optional[BlockingStream]:
+    def renew(self, calls: Any, run: Any) -> Any:
         """A connection to which the service has bound the lease; None: there is none yet."""
-        deadline = time.monotonic() + calls.timeout
-        call = calls.bytes_of(f"/v1/operations/{run.operation}/renew", {}, b"")
-        stream = None
+        bound = dataclasses.replace(run, stream=None, rebound=None)
         try:
-            stream = BlockingStream(calls.address, deadline)
-            reply = blocking(messages.exchange(stream, call, deadline))
-            said, _ = messages.parse(reply)
-            if said.get("outcome") == "renewed":
-                return stream
-            if reply.status != 503:
-                self.runs.discard(run)  # another attempt has the record, or it was settled
-        except OSError:
+            if calls.settle(bound, "renew").outcome == "renewed":
+                return bound.stream
+            bound.stream.close()
+        except ServiceAway:
+            return None
+        except OnceguardError:
             pass
-        if stream is not None:
-            stream.close()
+        self.runs.discard(run)  # another attempt has the record, or it was settled
         return None
 
 
