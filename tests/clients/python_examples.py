@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from clients.serving import amid_kills, share_of_kills
+from clients.serving import Serve, Service, amid_kills, share_of_kills
 from support.waiting import wait_until
 
 CLIENT = pathlib.Path(__file__).resolve().parents[2] / "clients/python"
@@ -24,6 +24,7 @@ SERVERS = {
     "flask-gunicorn": ["sh", "-c", f"{GUNICORN} -w 2 --threads 12 flask_app:app"],
     "django-gunicorn": ["sh", "-c", f"{GUNICORN} -w 2 --threads 12 django_app:wsgi"],
     "django-uvicorn": ["sh", "-c", f"{UVICORN} django_app:asgi"]}
+ENVIRONMENT = {"PYTHONPATH": str(CLIENT), "PYTHONDONTWRITEBYTECODE": "1"}
 QUICK = ("--jobs", "4", "--long-work", "2")
 LEASE = 2
 CONFIG = {"defaults": {"lease": f"{LEASE}s"}}
@@ -33,6 +34,15 @@ def workers(service):
     """The processes that the service has forked."""
     number = service.process.pid
     return pathlib.Path(f"/proc/{number}/task/{number}/children").read_text().split()
+
+
+def lives(number):
+    """Whether this process still runs; one that nobody has waited for yet holds nothing."""
+    try:
+        stat = pathlib.Path(f"/proc/{number}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 class WithWorkers:
@@ -48,8 +58,31 @@ class WithWorkers:
         for number in numbers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(number), signal.SIGKILL)
-        wait_until(lambda: not any(pathlib.Path(f"/proc/{each}").exists() for each in numbers),
-                   what="the end of the workers")
+        wait_until(lambda: not any(map(lives, numbers)), what="the end of the workers")
+
+
+class Examples:
+    """Examples beside one `onceguard serve`, each started when it is asked for first."""
+
+    def __init__(self, binary, folders, config):
+        self.folders, self.services = folders, {}
+        self.serve = Serve(binary, folders.mktemp("serve"), config)
+        self.serve.start()
+
+    def service(self, name):
+        if name not in self.services:
+            made = Service(SERVERS[name], self.folders.mktemp("service"), self.serve.url,
+                           ENVIRONMENT)
+            self.services[name] = made
+            made.start()
+        return self.services[name]
+
+    def close(self):
+        for service in self.services.values():
+            if service.process:
+                WithWorkers(service).kill()
+            service.close()
+        self.serve.close()
 
 
 @pytest.fixture
@@ -58,7 +91,7 @@ def start_example(start_service):
     made = []
 
     def start(name, serve, environment=None, **how):
-        more = {"PYTHONPATH": str(CLIENT), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})}
+        more = {**ENVIRONMENT, **(environment or {})}
         made.append(start_service(SERVERS[name], serve, more, **how))
         return made[-1]
     yield start

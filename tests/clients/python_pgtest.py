@@ -8,14 +8,14 @@ import pytest
 from clients.python_examples import CLIENT, EXAMPLES, LEASE, PYTHON
 from clients.serving import answered
 from support.client import ask
-from support.waiting import scaled, wait_until
+from support.waiting import PATIENCE, Stopwatch, scaled, wait_until
 
 
 @pytest.fixture
 def shop(start_serve, start_service, postgres_server, database):
     url = postgres_server.url(database)
     serve = start_serve({"store": {"url": url}, "defaults": {
-        "lease": f"{LEASE}s", "effect": "transactional"}})
+        "upstream_timeout": f"{LEASE}s", "lease": f"{LEASE}s", "effect": "transactional"}})
     service = start_service(
         [PYTHON, EXAMPLES / "postgres_app.py"], serve,
         {"PYTHONPATH": str(CLIENT), "DATABASE_URL": url, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -51,6 +51,23 @@ def test_each_payment_is_made_exactly_once_amid_kills(shop, victim, fresh_key):
         killed.kill()
         killed.start()
         answered(client)
+    last = Stopwatch()
     for key in keys:
         wait_until(lambda key=key: pay(shop, key).status == 201, 60, f"{key}, seed {seed}")
+    # Each lease has run by itself since its kill: they are over together.
+    assert last.seconds < PATIENCE * (LEASE + 3 + 0.1 * len(keys)), f"seed {seed}"
+    for key in keys:
         assert (pay(shop, key).replayed, paid(shop, key)) == (True, 1), f"seed {seed}"
+
+
+def test_a_key_of_a_killed_service_is_free_when_its_lease_ends(shop, fresh_key):
+    key = fresh_key()
+    client = shop.begin_post(key, {"delay": 60_000}, path="/payments")
+    shop.ran(key)
+    began = Stopwatch()
+    shop.kill()
+    shop.start()
+    assert answered(client) is None
+    wait_until(lambda: pay(shop, key).status == 201, 60, key)
+    assert began.seconds < PATIENCE * (LEASE + 3)
+    assert paid(shop, key) == 1
