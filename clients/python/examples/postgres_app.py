@@ -1,9 +1,12 @@
 """A payment whose effect and whose record commit together, in PostgreSQL: exactly once.
 
     onceguard serve --listen unix:/tmp/onceguard.sock --store postgresql:///shop \
-        --effect transactional
+        --effect transactional --lease 5s --upstream-timeout 5s
     DATABASE_URL=postgresql:///shop ONCEGUARD_URL=unix:/tmp/onceguard.sock PORT=8000 \
         python3 postgres_app.py
+
+Nobody renews the lease of such a payment, as that would write the row that the payment writes: it
+lasts for `upstream_timeout`, and a payment whose service has died is free again after that.
 """
 
 import os
