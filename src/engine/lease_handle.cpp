@@ -237,10 +237,10 @@ asio::awaitable<outcome> lease_handle::state::superseded_outcome() {
     co_return out;
   }
   granter.waiting.poll(op.id);
-  const bool own_failure = found && *found && (*found)->state == observed_state::failed &&
-                           (*found)->stored.token == lease().token &&
-                           (*found)->stored.claim_id == lease().claim_id;
-  if (own_failure) {
+  const bool failed_before = found && *found && (*found)->state == observed_state::failed &&
+                             (*found)->stored.token == lease().token &&
+                             (*found)->stored.claim_id == lease().claim_id;
+  if (failed_before) {
     auto out = plain_outcome(outcome_kind::backoff);
     out.retry_after = (*found)->retry_after;
     co_return out;

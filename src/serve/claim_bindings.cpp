@@ -33,20 +33,20 @@ claim_digest digest_of(const claim_call& call) {
   return out.finish();
 }
 
-claim_id bound_id(const claim_id& given, const claim_digest& asked) {
+claim_id bound_id(const claim_id& given, const claim_digest& members) {
   base::sha256 hash;
-  hash.part("onceguard claim 1").part(base::as_chars(given)).part(base::as_chars(asked));
+  hash.part("onceguard claim 1").part(base::as_chars(given)).part(base::as_chars(members));
   const auto made = hash.finish();
   claim_id out{};
   std::copy_n(made.begin(), out.size(), out.begin());
   return out;
 }
 
-bool claim_bindings::bind(const claim_id& given, const claim_digest& asked) {
+bool claim_bindings::bind(const claim_id& given, const claim_digest& members) {
   return known_.update(base::checksum_of(base::as_chars(given)),
-                       [&asked](claim_digest& known, bool found) {
-                         if (!found) known = asked;
-                         return known == asked;
+                       [&members](claim_digest& known, bool found) {
+                         if (!found) known = members;
+                         return known == members;
                        });
 }
 

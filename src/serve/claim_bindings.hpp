@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/recent_table.hpp"
-#include "serve/calls.hpp"
+#include "serve/protocol_calls.hpp"
 
 namespace onceguard::serve {
 
@@ -11,13 +11,13 @@ namespace onceguard::serve {
 using claim_digest = std::array<unsigned char, 32>;
 [[nodiscard]] claim_digest digest_of(const claim_call& call);
 /// The id that the store gets, so that a claim with other members is never taken for this one.
-[[nodiscard]] claim_id bound_id(const claim_id& given, const claim_digest& asked);
+[[nodiscard]] claim_id bound_id(const claim_id& given, const claim_digest& members);
 
 /// The latest claim ids, to tell a client of its mistake. Thread-safe.
 class claim_bindings {
  public:
   /// False: the id came before, for something else.
-  [[nodiscard]] bool bind(const claim_id& given, const claim_digest& asked);
+  [[nodiscard]] bool bind(const claim_id& given, const claim_digest& members);
 
  private:
   base::recent_table<claim_digest> known_{32'768};

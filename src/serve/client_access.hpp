@@ -7,8 +7,8 @@
 
 #include "http1/message.hpp"
 #include "http1/server/token_file.hpp"
-#include "serve/message.hpp"
 #include "serve/params/serve_params.hpp"
+#include "serve/protocol_message.hpp"
 
 namespace onceguard::serve {
 

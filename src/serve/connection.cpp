@@ -220,7 +220,7 @@ asio::awaitable<bool> connection::claim(const call& called, message given) {
   }
   const auto watching = watch();
   const caller asker{number_, watching->get_token(), &context_.messages,
-                     room_left_by_answer(called)};
+                     room_left_by_answer(called), &room_};
   auto wanted = std::move(*read);
   auto made = co_await context_.service.claim(std::move(wanted), asker);
   const bool gone = watching->stop_requested();
@@ -233,7 +233,7 @@ asio::awaitable<bool> connection::claim(const call& called, message given) {
 asio::awaitable<bool> connection::batch(const call& called, message given) {
   const auto watching = watch();
   const caller asker{number_, watching->get_token(), &context_.messages,
-                     room_left_by_answer(called)};
+                     room_left_by_answer(called), &room_};
   auto made = co_await carry_out_batch(context_.service, std::move(given), asker, room_);
   const bool gone = watching->stop_requested();
   bool sent = false;

@@ -47,8 +47,8 @@ rules_ptr decisions::rules() const {
 asio::awaitable<claim_reply> decisions::claim(claim_call call, caller asker) {
   claim_under_way under_way;
   if (call.claim) {
-    const auto asked = digest_of(call);
-    if (!bindings_.bind(*call.claim, asked)) {
+    const auto members = digest_of(call);
+    if (!bindings_.bind(*call.claim, members)) {
       claim_reply out;
       out.message = service_problem(
           problem_base_, 422, "claim-reused", "The claim id belongs to another claim",
@@ -57,7 +57,7 @@ asio::awaitable<claim_reply> decisions::claim(claim_call call, caller asker) {
       co_return out;
     }
     // At the store, too, after a restart: with other members it is another claim.
-    call.claim = bound_id(*call.claim, asked);
+    call.claim = bound_id(*call.claim, members);
     // Of two tries of one claim, the later one gets what the earlier one has got.
     while (!held_.begin_claim(*call.claim)) {
       if (asker.gone.stop_requested()) co_return claim_reply();  // nobody reads it

@@ -11,10 +11,10 @@
 #include <onceguard/guard.hpp>
 
 #include "http/problem.hpp"
-#include "serve/calls.hpp"
 #include "serve/claim_bindings.hpp"
 #include "serve/long_answers.hpp"
 #include "serve/operation_table.hpp"
+#include "serve/protocol_calls.hpp"
 
 namespace onceguard::serve {
 
@@ -23,13 +23,17 @@ struct caller {
   connection_number connection = 0;
   std::stop_token gone;  ///< its connection has ended
   byte_budget* messages = nullptr;
-  std::size_t left_for_others = 0;  ///< of it
+  std::size_t left_for_others = 0;            ///< of it
+  const byte_reservation* message = nullptr;  ///< what its call takes itself
 
-  /// False: the bytes find no room.
+  /// False: the bytes find no room. Those that are more than the whole room go alone.
   [[nodiscard]] bool take_room(byte_reservation& out, std::size_t bytes) const {
     if (bytes == 0) return true;
     out = byte_reservation(*messages);
-    return out.grow_to(bytes, left_for_others);
+    if (out.grow_to(bytes, left_for_others)) return true;
+    if (messages->used() != message->bytes()) return false;
+    out.set(bytes);
+    return true;
   }
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "serve/message.hpp"
+#include "serve/protocol_message.hpp"
 
 namespace onceguard::serve {
 

@@ -31,8 +31,8 @@ constexpr std::string_view full_answer =
 /// Between two polls at the operations, and at what a drain waits for.
 constexpr milliseconds poll_interval{100};
 
-/// The heap keeps what long messages leave behind. It is told to give it back once so many bytes
-/// have passed, and not more often than that.
+/// The heap keeps what long messages leave behind. It gives that back after so many bytes of them,
+/// and not more often than that.
 constexpr std::uint64_t worth_trimming = 16u << 20;
 constexpr std::chrono::seconds trim_interval{3};
 

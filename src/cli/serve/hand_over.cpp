@@ -114,9 +114,9 @@ std::optional<greeting> read_greeting(int line) {
   out.store = next_line();
   out.listens.serve = next_line();  // empty: an earlier version has none
   while (!rest.empty()) {
-    const auto said = next_line();
-    out.made_admin_file = out.made_admin_file || said == file_of_former;
-    out.made_serve_file = out.made_serve_file || said == file_for_clients;
+    const auto file = next_line();
+    out.made_admin_file = out.made_admin_file || file == file_of_former;
+    out.made_serve_file = out.made_serve_file || file == file_for_clients;
   }
   return out;
 }

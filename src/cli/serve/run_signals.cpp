@@ -45,7 +45,7 @@ void run_signals::say_ready() {
   });
 }
 
-void run_signals::give_up_manager(pid_t successor) {
+void run_signals::change_main_process(pid_t successor) {
   manager_.say_main_process(successor);
   manager_ = {};
 }

@@ -44,7 +44,7 @@ class run_signals {
   /// The command does its work from now on; unless a stop is requested. From any thread.
   void say_ready();
   /// A successor is the manager's main process: whatever is said from now on would be said of it.
-  void give_up_manager(pid_t successor);
+  void change_main_process(pid_t successor);
 
   [[nodiscard]] const std::stop_source& stop() const noexcept { return stop_; }
   [[nodiscard]] const process::supervisor& manager() const noexcept { return manager_; }

@@ -19,10 +19,10 @@ running_service::running_service(const given_flags& given, config::settings runn
 }
 
 signal_hooks running_service::hooks() {
-  const auto locked = [this](void (running_service::*what)()) {
-    return [this, what] {
+  const auto locked = [this](void (running_service::*reaction)()) {
+    return [this, reaction] {
       const std::lock_guard lock(mutex_);
-      (this->*what)();
+      (this->*reaction)();
     };
   };
   return {.status =
@@ -97,7 +97,7 @@ void running_service::upgrade() {
 /// The successor answers clients: this process takes no more of them.
 void running_service::hand_over(const succession::word& successor) {
   const std::lock_guard lock(mutex_);
-  signals_.give_up_manager(successor.number);
+  signals_.change_main_process(successor.number);
   succession_.confirm();
   base::log(base::event::handed_over, {{"pid", successor.number}});
   if (stop_requested() || service_ == nullptr) return;

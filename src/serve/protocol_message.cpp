@@ -1,4 +1,4 @@
-#include "serve/message.hpp"
+#include "serve/protocol_message.hpp"
 
 #include <unordered_set>
 

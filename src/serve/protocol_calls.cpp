@@ -1,4 +1,4 @@
-#include "serve/calls.hpp"
+#include "serve/protocol_calls.hpp"
 
 #include <array>
 

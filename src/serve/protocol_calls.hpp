@@ -7,7 +7,7 @@
 
 #include <onceguard/request.hpp>
 
-#include "serve/message.hpp"
+#include "serve/protocol_message.hpp"
 
 namespace onceguard::serve {
 
