@@ -93,7 +93,7 @@ std::string doubled_in(std::string_view text) {
     found.take(event, parsed);
     return true;
   };
-  static_cast<void>(json::parse(text, watch));
+  const json whole = json::parse(text, watch);
   return found.path();
 }
 

@@ -16,7 +16,7 @@ using base::diagnosis;
 using grade = diagnosis::grade;
 
 constexpr milliseconds longest_answer_wait{5'000};
-constexpr const char* finding_id = "other-scope";
+constexpr const char* scope_finding_id = "other-scope";
 
 /// The sum of a counter's lines, in the text format of Prometheus.
 std::uint64_t sum_of_metric(const std::string& metrics, std::string_view name) {
@@ -53,7 +53,7 @@ diagnosis examine_other_scopes(const admin::admin_params& params) {
   const auto metrics = ask_for_metrics(params);
   if (!metrics) {
     return {
-        grade::note, finding_id,
+        grade::note, scope_finding_id,
         "the gateway that runs here does not tell what it has counted: " + metrics.error().detail,
         "onceguard report, of its log, counts as well"};
   }
@@ -61,7 +61,7 @@ diagnosis examine_other_scopes(const admin::admin_params& params) {
   const auto observed = sum_of_metric(*metrics, "onceguard_observed_other_scopes_total");
   if (ran + observed == 0) {
     return {grade::ok,
-            finding_id,
+            scope_finding_id,
             "the gateway that runs here has met no key and content again under another scope",
             {}};
   }
@@ -72,7 +72,7 @@ diagnosis examine_other_scopes(const admin::admin_params& params) {
   if (ran != 0 && observed != 0) text += "; ";
   if (observed != 0) text += times(observed) + " where it observes, and would run it again";
   return {
-      grade::warning, finding_id, std::move(text),
+      grade::warning, scope_finding_id, std::move(text),
       "most likely a credential is renewed or signed anew between two tries: take what stays of "
       "it as the scope, such as \"jwt:sub\", \"header:NAME\" of a trusted proxy or "
       "\"auth-param:NAME\"; the events other-scope and onceguard report, of the log, name the "

@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr milliseconds patience{5'000};
+constexpr milliseconds overview_timeout{5'000};
 constexpr std::chrono::seconds pause{2};
 /// Home, and erase to the end: what stood there before is overwritten without a flicker (ECMA-48).
 constexpr std::string_view anew = "\x1b[H\x1b[J";
@@ -37,8 +37,8 @@ struct overview {
 };
 
 result<overview> read_overview(const admin::admin_target& target) {
-  const auto answer =
-      admin::ask(target.address, {.target = "/api/overview", .token = target.token}, patience);
+  const auto answer = admin::ask(target.address, {.target = "/api/overview", .token = target.token},
+                                 overview_timeout);
   if (!answer) return answer.error();
   auto body = json::parse(answer->body, nullptr, false);
   if (answer->status != 200) {

@@ -69,12 +69,13 @@ int start_failure(const error& why, int otherwise) {
 }
 
 /// What the process was given at its start.
-struct surroundings {
+struct service_surroundings {
   given_sockets sockets;
   std::optional<start_limit> limit;  ///< of a successor that does not answer clients yet
 };
 
-int serve(const config::settings& settings, running_service& program, surroundings& around) {
+int serve(const config::settings& settings, running_service& program,
+          service_surroundings& around) {
   auto& sockets = around.sockets;
   auto opened = open_guard(settings, guard_params_of(settings), program.stopping());
   if (!opened) return start_failure(opened.error(), exit_store);
@@ -113,7 +114,7 @@ int run_service(const given_flags& given) {
   for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   auto passed = process::take_passed_sockets();
   std::atomic<bool> logs{false};
-  surroundings around;
+  service_surroundings around;
   if (have_predecessor(passed)) {
     around.limit.emplace(start_patience, [&logs] { end_late_start(logs); });
   }
