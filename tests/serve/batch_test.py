@@ -1,6 +1,6 @@
 """Calls that come together."""
 
-from support.decision_service import parts
+from support.decisions import parts
 
 
 def test_calls_are_answered_in_their_order(call):

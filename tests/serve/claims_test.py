@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from support.decision_service import as_request, parts
+from support.decisions import as_request, parts
 
 # ---- by parts
 

@@ -1,6 +1,6 @@
 import pytest
 
-from support.decision_service import DecisionService
+from support.decisions import DecisionService
 
 
 @pytest.fixture

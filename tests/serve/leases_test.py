@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from support.decision_service import as_request, parts, stays
+from support.decisions import as_request, parts, stays
 from support.waiting import wait_until
 
 SHORT = ("--lease", "1s")
@@ -236,11 +236,11 @@ def test_a_reload_takes_new_rules_and_refuses_wrong_ones(start_service):
     caller = service.connect()
     keyless = {"request": {"method": "POST", "target": "/charges", "headers": []}}
     assert caller.claim(**keyless)["verdict"] == "refused"
-    service.configure("[[route]]\npath = 7\n")
+    service.write_config("[[route]]\npath = 7\n")
     service.signal(signal.SIGHUP)
     wait_until(lambda: "reload-refused" in service.log(), what="the refusal")
     assert caller.claim(**keyless)["verdict"] == "refused"
-    service.configure('[[route]]\npath = "/others"\n')
+    service.write_config('[[route]]\npath = "/others"\n')
     service.signal(signal.SIGHUP)
     wait_until(lambda: "reloaded" in service.log(), what="the reload")
     assert caller.claim(**keyless)["verdict"] == "pass"

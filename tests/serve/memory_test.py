@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from support.decision_service import FRAMED, parts
+from support.decisions import FRAMED, parts
 from support.waiting import PATIENCE, Stopwatch, wait_until
 
 MEGABYTE = 1 << 20

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from support.decision_service import FRAMED, as_request, parts, stays
+from support.decisions import FRAMED, as_request, parts, stays
 from support.waiting import wait_until
 
 WRONG_CLAIMS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.decision_service import DecisionService, parts
+from support.decisions import DecisionService, parts
 
 
 @pytest.fixture

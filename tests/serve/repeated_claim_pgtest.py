@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.decision_service import DecisionService, parts, stays
+from support.decisions import DecisionService, parts, stays
 from support.hanging_commits import commits_that_hang
 from support.postgres import Postgres
 from support.waiting import wait_until

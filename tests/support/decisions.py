@@ -9,12 +9,13 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import uuid
 
 from support.gateway import clean_environment
 from support.ports import Port
 from support.toml import toml_text
-from support.waiting import wait_until
+from support.waiting import PATIENCE, Stopwatch, wait_until
 
 FRAMED = "application/vnd.onceguard.framed"
 
@@ -99,13 +100,68 @@ class Client:
         return self.settle(operation, "complete", answer=made)
 
 
-class DecisionService:
-    """A process with a [serve]: `onceguard serve`, or another `command`. `config`: its tables."""
+class Call(http.client.HTTPConnection):
+    """A connection to the service's Unix socket that gives status and object of each answer."""
 
-    def __init__(self, binary, folder, config=None, tcp=False, command="serve"):
+    def __init__(self, path, timeout=20):
+        super().__init__("service", timeout=timeout * PATIENCE)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+    def send_post(self, target, message=None, **headers):
+        body = b"" if message is None else json.dumps(message).encode()
+        fields = {"Content-Type": "application/json"} if body else {}
+        self.request("POST", target, body, {**fields, **headers})
+
+    def read(self):
+        """Status and object of the answer."""
+        answer = self.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def post(self, target, message=None):
+        self.send_post(target, message)
+        return self.read()
+
+    def claim(self, **members):
+        status, answer = self.post("/v1/operations", members)
+        assert status == 200, answer
+        return answer
+
+    def settle(self, operation, kind, **members):
+        status, answer = self.post(f"/v1/operations/{operation}/{kind}", members or None)
+        assert status == 200, answer
+        return answer
+
+    def complete(self, operation, body="done", status=201):
+        return self.settle(operation, "complete",
+                           answer={"status": status, "headers": [["X-Made", "once"]],
+                                   "body": body})
+
+    def post_framed(self, target, message, body, accept=FRAMED):
+        """Status, object and body of a framed answer."""
+        line = json.dumps(message).encode() + b"\n"
+        self.request("POST", target, line + body, {"Content-Type": FRAMED, "Accept": accept})
+        answer = self.getresponse()
+        assert answer.headers["Content-Type"] == FRAMED
+        text, _, rest = answer.read().partition(b"\n")
+        return answer.status, json.loads(text), rest
+
+
+class DecisionService:
+    """A process with a [serve]: `onceguard serve`, or another `command`. It may be killed and
+    started again on the same store and address. `config`: its tables, or the text of a file."""
+
+    def __init__(self, binary, folder, config=None, tcp=False, command="serve", store=None,
+                 options=()):
         self.folder = pathlib.Path(folder)
         self.binary = binary
         self.command = command
+        self.options = [str(option) for option in options]
+        self.store = store or f"sqlite:{self.folder}/onceguard.db"
         # The path of a socket is short, and pytest's folders may be deep.
         self.sockets = tempfile.TemporaryDirectory(prefix="onceguard-decisions-")
         self.port = Port() if tcp else None
@@ -114,28 +170,68 @@ class DecisionService:
         self.log_path = self.folder / "log"
         self.config_path = self.folder / "serve.toml"
         self.process = None
+        self.opened = []
         self.write_config(config)
 
+    @property
+    def socket(self):
+        return pathlib.Path(self.address)
+
     def write_config(self, config=None):
+        if isinstance(config, str):
+            usual = {"store": {"url": self.store}, "serve": {"listen": self.listen},
+                     "log": {"format": "json"}}
+            self.config_path.write_text(toml_text(usual) + config)
+            return
         config = config or {}
-        store = {"url": f"sqlite:{self.folder}/onceguard.db", **config.get("store", {})}
+        store = {"url": self.store, **config.get("store", {})}
         serve = {"listen": self.listen, **config.get("serve", {})}
         text = toml_text({**config, "store": store, "serve": serve,
                           "log": {"format": "json", **config.get("log", {})}})
         self.config_path.write_text(text)
 
     def start(self, environment=(), **how):
+        started = len(self.events("serving"))
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", self.binary, self.command, "--config",
-                 self.config_path], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={**clean_environment(), **dict(environment)}, **how)
-        wait_until(self.is_ready, 30, "the decision service")
+                 self.config_path, *self.options], stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env={**clean_environment(), **dict(environment)}, cwd=self.folder,
+                **how)
+        wait_until(lambda: self.is_ready(started), 30, "the decision service")
         return self
 
-    def is_ready(self):
+    def is_ready(self, started):
         assert self.process.poll() is None, self.log()
-        return bool(self.events("serving"))
+        return len(self.events("serving")) > started
+
+    def answers(self):
+        """Whether it takes a connection and answers on it."""
+        assert self.process.poll() is None, self.log()
+        with contextlib.suppress(OSError), contextlib.closing(Call(self.address)) as probe:
+            probe.request("GET", "/healthz")
+            return probe.getresponse().status == 200
+        return False
+
+    def connect(self, timeout=20):
+        made = Call(self.address, timeout)
+        self.opened.append(made)
+        return made
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def state(self, key):
+        """Of the key's record, as operators see it; None: there is none."""
+        shown = subprocess.run([str(self.binary), "keys", "list", "--json", "--store", self.store],
+                               capture_output=True, text=True, check=True, cwd=self.folder,
+                               env=clean_environment(), timeout=60 * PATIENCE)
+        records = map(json.loads, shown.stdout.splitlines())
+        return next((record["state"] for record in records if record.get("key") == key), None)
 
     def client(self, **how):
         return Client(self.address, **how)
@@ -163,6 +259,8 @@ class DecisionService:
         return code
 
     def close(self):
+        for each in self.opened:
+            each.close()
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -191,3 +289,27 @@ def busy(client, calls=60):
 
 def fresh():
     return uuid.uuid4().hex
+
+
+def parts(key=None, **members):
+    """A claim by its parts, with a fresh key."""
+    return {"scope": "tenant", "key": key or uuid.uuid4().hex, "fingerprint": "charge 10",
+            **members}
+
+
+def as_request(key=None, body="{}", **members):
+    """A claim of a request, with a fresh key."""
+    headers = [["Idempotency-Key", f'"{key or uuid.uuid4().hex}"'],
+               ["Content-Type", "application/json"], ["Authorization", "Bearer one"]]
+    return {"request": {"method": "POST", "target": "/charges?dry=0", "headers": headers,
+                        "body": body, **members}}
+
+
+def stays(condition, seconds):
+    """Whether it is true again and again for so long."""
+    watch, pause = Stopwatch(), threading.Event()
+    while watch.seconds < seconds:
+        if not condition():
+            return False
+        pause.wait(0.1)
+    return True

@@ -45,8 +45,8 @@ def has_no_body(status: int) -> bool:
 
 
 class Held:
-    """What a handler has answered so far. Its end is awaited, unless it is a stream of events or too
-    long to be kept."""
+    """What a handler has answered so far. Its end is awaited, unless it is a stream of events, or
+    too long to be kept."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.status, self.size = limit, 0, 0
