@@ -37,12 +37,14 @@ def workers(service):
 
 
 def lives(number):
-    """Whether this process still runs; one that nobody has waited for yet holds nothing."""
+    """Whether this process still runs. One that nobody has waited for yet holds nothing, once its
+    other threads have ended, too: they share its sockets."""
     try:
         stat = pathlib.Path(f"/proc/{number}/stat").read_text()
+        threads = os.listdir(f"/proc/{number}/task")
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
+    return len(threads) > 1 or stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 class WithWorkers:
