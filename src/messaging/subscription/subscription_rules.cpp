@@ -71,7 +71,7 @@ std::string message_id_of(const subscription_params& params, const message& rece
 
 inline namespace v1 {
 
-std::vector<inbox_message> inbox_messages_of(std::span<const delivered> batch) {
+std::vector<inbox_message> messages_of(std::span<const delivered> batch) {
   std::vector<inbox_message> out;
   for (const auto& one : batch) out.push_back({one.id, one.source->received.payload});
   return out;
