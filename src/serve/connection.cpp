@@ -24,8 +24,6 @@ namespace {
 constexpr std::string_view operations_path = "/v1/operations";
 constexpr std::string_view batch_path = "/v1/batch";
 constexpr std::size_t beside_body = 64u << 10;
-/// Beyond these, calls wait long enough for their clients to leave.
-constexpr std::size_t many_calls = 64;
 
 http1::served_limits limits_of(const connection_context& context) {
   http1::served_limits out;
@@ -164,7 +162,8 @@ bool connection::take_room_to_answer(std::size_t bytes, const call& called) {
 
 bool connection::is_forsaken(const call& called) {
   const bool asks = called.purpose == call::kind::claim || called.purpose == call::kind::batch;
-  return asks && context_.calls > many_calls && peer_has_left();
+  // Its client may have sent the claim again on another connection, and hold its lease there.
+  return asks && peer_has_left();
 }
 
 asio::awaitable<bool> connection::serve_one() {

@@ -71,7 +71,8 @@ void signal_relay::pass_on(const siginfo_t& taken) {
   const std::lock_guard lock(mutex_);
   const int signal = taken.si_signo;
   const bool for_others = taken.si_code == SI_USER && taken.si_pid == ::getpid();
-  if (command_ != nullptr && (for_others || taken.si_code == SI_KERNEL)) typed_ = signal;
+  // Also one that comes while the command is being started: send_to() hands it on.
+  if (taken.si_code == SI_KERNEL || (for_others && command_ != nullptr)) typed_ = signal;
   if (for_others) return;  // the command has it from its own terminal
   if (is_repeated(taken)) return;
   if (command_ != nullptr) {
