@@ -323,6 +323,16 @@ void succession::kill_after(std::chrono::milliseconds patience) {
   });
 }
 
+std::string succession::refusal(bool store_is_shared) const {
+  if (under_way()) return "another upgrade is under way";
+  if (!store_is_shared) {
+    return "the store belongs to this process: another one would not find its records";
+  }
+  // The kernel ends all processes of a PID namespace with its first one.
+  if (::getpid() == 1) return "with process 1 the container ends: replace the container";
+  return {};
+}
+
 void succession::confirm() {
   limit_.cancel();
   const char yes = 1;

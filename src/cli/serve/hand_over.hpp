@@ -114,6 +114,8 @@ class succession {
                                     std::function<void(const word&)> ready,
                                     std::function<void(pid_t)> failed);
   [[nodiscard]] bool under_way() const noexcept { return line_.is_open(); }
+  /// Why no process can take over from this one; empty: one can.
+  [[nodiscard]] std::string refusal(bool store_is_shared) const;
   /// The successor may speak to the service manager from now on.
   void confirm();
   /// Who ends this process means its successor, too. It gets SIGTERM, and is killed if it goes on

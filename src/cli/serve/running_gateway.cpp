@@ -1,7 +1,6 @@
 #include "cli/serve/running_gateway.hpp"
 
 #include <cstdlib>
-#include <unistd.h>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -231,13 +230,7 @@ boost::asio::awaitable<admin::reload_outcome> running_gateway::reload_here(std::
 std::string running_gateway::upgrade_refusal() const {
   if (draining_) return "the gateway drains";
   if (!serving_) return "the start is not over";
-  if (succession_.under_way()) return "another upgrade is under way";
-  if (!server_.engine().records().traits().shared) {
-    return "the store belongs to this process: another one would not find its records";
-  }
-  // The kernel ends all processes of a PID namespace with its first one.
-  if (::getpid() == 1) return "with process 1 the container ends: replace the container";
-  return {};
+  return succession_.refusal(server_.engine().records().traits().shared);
 }
 
 void running_gateway::upgrade() {

@@ -1,6 +1,5 @@
 #include "cli/serve/running_service.hpp"
 
-#include <unistd.h>
 #include <utility>
 
 #include "base/log.hpp"
@@ -60,13 +59,7 @@ void running_service::drain() {
 std::string running_service::upgrade_refusal() const {
   if (stop_requested()) return "the service drains";
   if (service_ == nullptr) return "the start is not over";
-  if (succession_.under_way()) return "another upgrade is under way";
-  if (!service_->shares_store) {
-    return "the store belongs to this process: another one would not find its records";
-  }
-  // The kernel ends all processes of a PID namespace with its first one.
-  if (::getpid() == 1) return "with process 1 the container ends: replace the container";
-  return {};
+  return succession_.refusal(service_->shares_store);
 }
 
 void running_service::upgrade() {
