@@ -147,7 +147,6 @@ bool connection::take_room(const call& called) {
   const auto bytes = head().content_length.value_or(
       head().body == http1::body_kind::none ? 0 : bounds().body_size_max);
   const auto wanted = std::min<std::uint64_t>(bytes, bounds().body_size_max);
-  if (wanted >= long_message) context_.long_bytes += wanted;
   return room_.grow_to(static_cast<std::size_t>(wanted), room_for_others(called));
 }
 
@@ -314,10 +313,7 @@ asio::awaitable<bool> connection::send(reply_message made, message_form form) {
 
 asio::awaitable<bool> connection::send_answer(const call& called, reply_message made) {
   const auto bytes = room_of(made, called.answer);
-  if (bytes >= long_message) {
-    context_.long_bytes += bytes;
-    if (peer_has_left()) co_return false;
-  }
+  if (bytes >= long_message && peer_has_left()) co_return false;
   if (!take_room_to_answer(bytes, called)) {
     made = no_room_for_answer(context_.service.problem_base());
   }

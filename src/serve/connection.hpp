@@ -21,8 +21,6 @@ struct connection_context {
   const client_access& access;
   byte_budget messages;               ///< what is read and answered now
   std::atomic<std::size_t> calls{0};  ///< that are carried out now
-  /// Bytes of long messages and answers since the start.
-  std::atomic<std::uint64_t> long_bytes{0};
 };
 
 /// src/serve/openapi.json, which is compiled in.

@@ -5,32 +5,14 @@
 namespace onceguard::serve {
 namespace {
 
-/// The letter behind the backslash; 0: the character has none of its own.
-char short_escape(char c) {
-  switch (c) {
-    case '"':
-    case '\\':
-      return c;
-    case '\b':
-      return 'b';
-    case '\f':
-      return 'f';
-    case '\n':
-      return 'n';
-    case '\r':
-      return 'r';
-    case '\t':
-      return 't';
-    default:
-      return 0;
-  }
+bool has_short_escape(char c) {
+  return std::string_view("\"\\\b\f\n\r\t").find(c) != std::string_view::npos;
 }
 
 constexpr std::size_t long_escape = 6;  // \u001f
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20; }
-bool is_plain(char c) { return !is_control(c) && c != '"' && c != '\\'; }
 
 }  // namespace
 
@@ -45,32 +27,10 @@ std::optional<std::size_t> json_string_size(std::string_view bytes) {
       i += next.size;
       continue;
     }
-    out += is_plain(c) ? 1 : short_escape(c) != 0 ? 2 : long_escape;
+    out += has_short_escape(c) ? 2 : is_control(c) ? long_escape : 1;
     ++i;
   }
   return out;
-}
-
-void append_json_string(std::string& out, std::string_view utf8) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  out += '"';
-  std::size_t written = 0;
-  for (std::size_t i = 0; i < utf8.size(); ++i) {
-    const char c = utf8[i];
-    if (is_plain(c)) continue;
-    out += utf8.substr(written, i - written);
-    written = i + 1;
-    out += '\\';
-    if (const char letter = short_escape(c); letter != 0) {
-      out += letter;
-      continue;
-    }
-    out += "u00";
-    out += digits[static_cast<unsigned char>(c) >> 4];
-    out += digits[static_cast<unsigned char>(c) & 15];
-  }
-  out += utf8.substr(written);
-  out += '"';
 }
 
 }  // namespace onceguard::serve

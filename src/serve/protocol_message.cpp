@@ -5,6 +5,7 @@
 #include "base/ascii.hpp"
 #include "base/base64.hpp"
 #include "base/utf8.hpp"
+#include "json/scalars.hpp"
 #include "serve/json_body.hpp"
 #include "text/json_text.hpp"
 

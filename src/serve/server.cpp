@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <malloc.h>
 #include <thread>
 #include <vector>
 
@@ -30,11 +29,6 @@ constexpr std::string_view full_answer =
     "Content-Length: 0\r\n\r\n";
 /// Between two polls at the operations, and at what a drain waits for.
 constexpr milliseconds poll_interval{100};
-
-/// The heap keeps what long messages leave behind. It gives that back after so many bytes of them,
-/// and not more often than that.
-constexpr std::uint64_t worth_trimming = 16u << 20;
-constexpr std::chrono::seconds trim_interval{3};
 
 /// A thread with the connections that it serves.
 class io_thread {
@@ -112,20 +106,10 @@ struct server::state {
     while (!stopped) {
       co_await sleep_for(poll_interval);
       service.operations().let_go_of_old();
-      trim_heap();
       if (!service.draining()) continue;
       const bool idle = service.operations().size() == 0 && context.calls == 0;
       if (idle || base::boot_now() >= drain_end.load()) end();
     }
-  }
-
-  void trim_heap() {
-    const auto passed = context.long_bytes.load();
-    const auto now = base::boot_now();
-    if (passed - trimmed_at < worth_trimming || now < next_trim) return;
-    trimmed_at = passed;
-    next_trim = now + trim_interval;
-    ::malloc_trim(0);
   }
 
   void end() {
@@ -148,10 +132,7 @@ struct server::state {
   std::vector<std::unique_ptr<io_thread>> threads;
   std::size_t turn = 0;
   std::thread acceptor;
-  // On the first thread.
-  bool stopped = false;
-  std::uint64_t trimmed_at = 0;  // of long_bytes
-  base::boot_clock::time_point next_trim{};
+  bool stopped = false;  // on the first thread
   asio::io_context accepting{1};
   http1::listener listening{accepting};
 };
