@@ -33,21 +33,26 @@ std::vector<unready> unready_reasons(const engine& engine, const program& progra
   return out;
 }
 
-namespace {
-
-response answer_ready(const engine& engine, const program& program) {
-  const auto reasons = unready_reasons(engine, program);
-  ordered_json body;
-  body["ready"] = reasons.empty();
-  body["reasons"] = ordered_json::array();
+ordered_json reasons_json(const std::vector<unready>& reasons) {
+  auto out = ordered_json::array();
   for (const auto& one : reasons) {
     ordered_json entry;
     entry["reason"] = one.reason;
     if (!one.since.empty()) entry["since"] = one.since;
     if (!one.why.empty()) entry["why"] = one.why;
     if (one.for_ms.count() > 0) entry["for_ms"] = one.for_ms.count();
-    body["reasons"].push_back(std::move(entry));
+    out.push_back(std::move(entry));
   }
+  return out;
+}
+
+namespace {
+
+response answer_ready(const engine& engine, const program& program) {
+  const auto reasons = unready_reasons(engine, program);
+  ordered_json body;
+  body["ready"] = reasons.empty();
+  body["reasons"] = reasons_json(reasons);
   const std::uint16_t status = reasons.empty() ? 200 : 503;
   return {.status = status, .body = json_line(body)};
 }

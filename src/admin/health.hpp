@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <onceguard/engine.hpp>
 
 #include "admin/program.hpp"
@@ -20,6 +22,9 @@ struct unready {
   milliseconds for_ms{0};  ///< for so long at least; 0: not known
 };
 [[nodiscard]] std::vector<unready> unready_reasons(const engine& engine, const program& program);
+
+/// The same for programs: a list of objects.
+[[nodiscard]] nlohmann::ordered_json reasons_json(const std::vector<unready>& reasons);
 
 /// GET /healthz and GET /readyz, both without a token.
 [[nodiscard]] resources health_resources(const engine& engine, const program& program);

@@ -53,17 +53,6 @@ ordered_json times_of(const request_totals& totals) {
   return out;
 }
 
-ordered_json readiness(const metric_sources& sources) {
-  auto reasons = ordered_json::array();
-  for (const auto& one : unready_reasons(sources.engine, sources.process)) {
-    ordered_json reason{{"reason", one.reason}};
-    if (!one.since.empty()) reason["since"] = one.since;
-    if (!one.why.empty()) reason["why"] = one.why;
-    reasons.push_back(std::move(reason));
-  }
-  return reasons;
-}
-
 ordered_json records_of(const record_counter& counter) {
   auto out = ordered_json::object();
   if (const auto oldest = counter.oldest_unknown_wall(); oldest && *oldest != 0) {
@@ -103,7 +92,7 @@ ordered_json overview_of(const metric_sources& sources, const traffic_history& h
   out["at"] = time_text(base::system_clock().wall_ms());
   out["version"] = sources.build.version;
   out["phase"] = name_of(sources.process.phase_now());
-  out["unready"] = readiness(sources);
+  out["unready"] = reasons_json(unready_reasons(sources.engine, sources.process));
   out["store"] = {{"name", sources.build.store}, {"up", store.up}, {"forgot", store.flagged}};
   out["process"] = process_of(sources);
   out["records"] = records_of(sources.records);
@@ -113,6 +102,7 @@ ordered_json overview_of(const metric_sources& sources, const traffic_history& h
     out["routes"].push_back(
         {{"route", route}, {"outcomes", outcomes_of(totals)}, {"times_us", times_of(totals)}});
   }
+  out["begun_at"] = time_text(history.begun_at_wall());
   out["interval_ms"] = std::chrono::milliseconds(traffic_history::interval).count();
   out["history"] = ordered_json::array();
   for (const auto& sample : history.later_than(after)) {

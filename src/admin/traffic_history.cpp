@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include "base/clock.hpp"
 #include "engine/background.hpp"
 
 namespace onceguard::admin {

@@ -10,6 +10,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "admin/request_metrics.hpp"
+#include "base/clock.hpp"
 
 namespace onceguard::admin {
 
@@ -31,11 +32,14 @@ class traffic_history {
   /// Takes samples until its io_context ends.
   boost::asio::awaitable<void> run();
   void take_sample(std::int64_t now_wall);
+  /// When it began: samples of another beginning are of another process.
+  [[nodiscard]] std::int64_t begun_at_wall() const noexcept { return begun_at_wall_; }
   /// Those with a higher number, the oldest first.
   [[nodiscard]] std::vector<traffic_sample> later_than(std::uint64_t number) const;
 
  private:
   const request_metrics& source_;
+  const std::int64_t begun_at_wall_ = base::system_clock().wall_ms();
   mutable std::mutex mutex_;
   request_totals before_;              // under the mutex
   std::uint64_t taken_ = 0;            // under the mutex

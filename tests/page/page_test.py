@@ -80,9 +80,10 @@ def test_hostile_keys_are_text(begin_page, act_out):
     act_out("hostile", {**facts, "keys": keys})
 
 
-def test_without_tokens(begin_page, act_out):
+@pytest.mark.parametrize("name", ["without_tokens", "started_anew"])
+def test_a_scenario_without_tokens(begin_page, act_out, name):
     _, _, facts = begin_page(tokens=False)
-    act_out("without_tokens", facts)
+    act_out(name, facts)
 
 
 def test_a_gateway_that_is_gone_and_comes_back(begin_page):

@@ -197,6 +197,27 @@ const scenarios = {
     });
   },
 
+  /** A process that was started anew counts its samples from 1: they replace the former ones. */
+  async started_anew(facts) {
+    await withPage(facts, async (page) => {
+      await page.getByText("All is well.").waitFor();
+      const real = await (await page.request.get(`${facts.url}/api/overview`)).json();
+      const sample = (number, ran) => ({ number, at: real.at, outcomes: { ran }, times_us: {} });
+      let [begun, samples] = ["2026-01-01T00:00:00.000Z", [sample(41, 100), sample(42, 200)]];
+      await page.route("**/api/overview?*", (route) => {
+        const after = Number(new URL(route.request().url()).searchParams.get("after"));
+        const history = samples.filter((one) => one.number > after);
+        route.fulfill({ json: { ...real, begun_at: begun, history } });
+      });
+      const chart = (last) => page.getByRole("img", { name: `Requests per second: ran ${last}` });
+      await chart("20").waitFor();
+      [begun, samples] = ["2026-01-02T00:00:00.000Z", [sample(1, 70)]];
+      await chart("7").waitFor();
+      const points = await page.locator(".chart polygon").first().getAttribute("points");
+      assert.equal(points.split(" ").length, 4, points); // one sample: two corners above, two below
+    });
+  },
+
   /** A gateway that is gone is said; a gateway that is back is seen without a reload. */
   async gateway_gone(facts) {
     await withPage({ ...facts, gone: true }, async (page) => {

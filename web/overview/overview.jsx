@@ -21,8 +21,12 @@ export class Overview extends Reading {
   async load() {
     const after = this.history.at(-1)?.number ?? 0;
     const read = await call("GET", `/api/overview?after=${after}`, undefined, this.calls.signal);
-    // Numbers that begin anew belong to a process that was started anew.
-    if (read.history.length && read.history[0].number <= after) this.history = [];
+    const anew = read.begun_at !== this.begun;
+    this.begun = read.begun_at;
+    if (anew && after) { // by another process, whose samples count from 1
+      this.history = [];
+      return this.load();
+    }
     this.history = [...this.history, ...read.history].slice(-SAMPLES);
     return read;
   }
