@@ -58,7 +58,9 @@ class Page extends Component {
 
   render(_, { me, name, argument, failure }) {
     document.title = `${text(name)} · Onceguard`;
-    if (me === undefined) return <p class="waiting">{text("loading")}</p>;
+    if (me === undefined) {
+      return <main><h1>Onceguard</h1><p class="waiting">{text("loading")}</p></main>;
+    }
     if (me === null) {
       return <SignIn failure={failure} done={() => this.lookWhoIAm()} />;
     }

@@ -23,13 +23,13 @@ def steps(exec_):
 @pytest.mark.parametrize("how", [["probe", "--probe", "test -e whole"], ["rerun"]])
 def test_a_stopped_exec_has_no_command_beside_the_next_attempt(exec_, key, how):
     """A process that is stopped can't watch its lease; its guardian does."""
-    options = ["--lease", "1s", "--grace", "500ms", "--on-unknown", *how]
-    first = exec_.begin_shell(key, STEPS, options=options)
+    options = ["--grace", "500ms", "--on-unknown", *how]
+    first = exec_.begin_shell(key, STEPS, options=["--lease", "1s", *options])
     wait_until(lambda: steps(exec_), what="the first step")
     first.send_signal(signal.SIGSTOP)
     stands_still(first.pid)
     wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")
-    second = exec_.shell(key, STEPS, options=options)
+    second = exec_.shell(key, STEPS, options=["--lease", "30s", *options])
     first.send_signal(signal.SIGCONT)
     exec_.end(first)
     assert second.code == 0

@@ -22,6 +22,7 @@ const scenarios = {
             await page.screenshot({ path: `${facts.folder}/${view}-${name}.png`, fullPage: true });
           }
         };
+        await page.getByLabel("Token").waitFor();
         await look("sign-in");
         await signIn(page, facts.operator);
         await page.getByText("All is well.").waitFor();
