@@ -24,42 +24,23 @@ answer_ptr stored(const message& response) {
   return out;
 }
 
-/// The value with a mark that it is a repeat's. What is no object stays as it is.
-std::string marked(const std::string& result, bool is_tool) {
-  constexpr std::string_view mark = R"("onceguard/replayed":true)";
-  const std::string_view name = is_tool ? "_meta" : "metadata";
-  const auto members = members_of(result);
-  if (!members) return result;
-  const auto* meta = find_last(*members, name);
-  if (meta == nullptr)
-    return with_first(result, '"' + std::string(name) + "\":{" + mark.data() + '}');
-  if (!members_of(meta->text)) return result;
-  return with_value(result, *meta, with_first(meta->text, mark));
-}
-
 /// Empty: the answer is none of a call.
-std::string replayed(const answer& kept, std::string_view id, bool is_tool) {
+std::string replayed(const answer& kept, std::string_view id, const answer_form& form) {
   for (const auto& [name, value] : kept.headers) {
     if (name != member_header) continue;
-    if (value == "result") return make_response(id, value, marked(kept.body, is_tool));
+    if (value == "result") return make_response(id, value, repeated_result(kept.body, form));
     if (value == "error") return make_response(id, value, kept.body);
   }
   // Of an operator, who knows the result.
   if (!is_json(kept.body)) return {};
   const auto members = members_of(kept.body);
-  const bool is_result = members && (!is_tool || find(*members, "content") != nullptr);
-  return is_result ? make_response(id, "result", marked(kept.body, is_tool)) : std::string();
+  const bool is_result = members && (!form.is_tool || find(*members, "content") != nullptr);
+  return is_result ? make_response(id, "result", repeated_result(kept.body, form)) : std::string();
 }
 
-std::string response_of(const refused_call& refused, std::string_view id, bool has_result_type,
-                        bool is_tool) {
-  return is_tool ? make_response(id, "result", result_of_refusal(refused, has_result_type))
-                 : make_response(id, "error", error_of_refusal(refused));
-}
-
-admission refuse(const message& request, const tool_call& call, const refused_call& refused) {
+admission refuse(const message& request, const answer_form& form, const refused_call& refused) {
   admission out;
-  out.response = response_of(refused, request.id, call.has_result_type, call.is_tool);
+  out.response = refusal_response(refused, request.id, form);
   return out;
 }
 
@@ -103,11 +84,12 @@ asio::awaitable<admission> call_guard::admit(std::string text, call_context know
   const bool is_listed = known.hints != nullptr || !known.list_is_whole;
   const auto message = read_message(text);
   const auto call = read_tool_call(message, params_.locations, known.transport_key);
+  auto form = form_of(call, params_.locations);
   admission out;
   const bool strip = call.key_is_argument && !tool.has_key_argument;
   const tool_table rules(params_.locations, params_.required);
   const auto& fault = call.fault.empty() ? known.key_fault : call.fault;
-  if (!fault.empty()) co_return refuse(message, call, key_malformed(fault));
+  if (!fault.empty()) co_return refuse(message, form, key_malformed(fault));
   if (call.name.empty() || tool.read_only) {
     out.forward = strip ? without_argument(text, params_.locations.argument) : std::move(text);
     co_return out;
@@ -120,12 +102,12 @@ asio::awaitable<admission> call_guard::admit(std::string text, call_context know
     if (window.count() > 0) key = "content-" + base::to_hex(base::sha256_of(print));
   }
   if (key.empty()) {
-    if (rules.must_have_key(tool)) co_return refuse(message, call, key_missing(location_of_key()));
+    if (rules.must_have_key(tool)) co_return refuse(message, form, key_missing(location_of_key()));
     out.forward = std::move(text);
     co_return out;
   }
   if (!known.scope_fault.empty()) {
-    co_return refuse(message, call, scope_missing(known.scope_fault));
+    co_return refuse(message, form, scope_missing(known.scope_fault));
   }
   print += known.caller_marks;
   request wanted(params_.scope + known.caller, key, print);
@@ -135,13 +117,13 @@ asio::awaitable<admission> call_guard::admit(std::string text, call_context know
   const auto& policy = policy_of(window, tool.idempotent);
   auto claimed = co_await records_.async_claim(std::move(wanted), policy);
   if (!claimed.lease) {
-    const answered_call answered(key, call.has_result_type, call.is_tool);
+    const answered_call answered(key, std::move(form));
     out.response = answer_to(claimed.outcome, message.id, answered);
     co_return out;
   }
   out.forward = strip ? without_argument(text, params_.locations.argument) : text;
-  out.call.emplace(running_call{std::move(*claimed.lease), std::move(key), call.has_result_type,
-                                call.is_tool, call.name, is_listed, policy.retention});
+  out.call.emplace(running_call{std::move(*claimed.lease), std::move(key), std::move(form),
+                                call.name, is_listed, policy.retention});
   co_return out;
 }
 
@@ -175,7 +157,7 @@ asio::awaitable<std::string> call_guard::finish(running_call call, std::string r
   auto lease = std::move(call.lease);
   const auto ended = co_await records_.async_settle(std::move(lease), std::move(terms));
   if (ended.kind == outcome_kind::ran) co_return response;
-  const answered_call answered(std::move(call.key), call.has_result_type, call.is_tool);
+  const answered_call answered(std::move(call.key), std::move(call.form));
   co_return answer_to(ended, id, answered);
 }
 
@@ -197,16 +179,16 @@ asio::awaitable<std::string> call_guard::give_up(running_call call, std::string 
     ended = outcome();
     ended.kind = outcome_kind::unknown;
   }
-  const answered_call answered(std::move(call.key), call.has_result_type, call.is_tool);
+  const answered_call answered(std::move(call.key), std::move(call.form));
   co_return answer_to(ended, id, answered);
 }
 
 std::string call_guard::answer_to(const outcome& got, std::string_view id,
                                   const answered_call& call) const {
   if (got.kind == outcome_kind::replay && got.answer != nullptr && got.kept == answer_kept::full) {
-    if (auto response = replayed(*got.answer, id, call.is_tool); !response.empty()) return response;
+    if (auto response = replayed(*got.answer, id, call.form); !response.empty()) return response;
   }
-  return response_of(refused_by(refusal_of(got), call.key), id, call.has_result_type, call.is_tool);
+  return refusal_response(refused_by(refusal_of(got), call.key), id, call.form);
 }
 
 }  // namespace onceguard::mcp

@@ -9,6 +9,7 @@
 
 #include <onceguard/guard.hpp>
 
+#include "mcp/answer_form.hpp"
 #include "mcp/mcp_params.hpp"
 #include "mcp/message.hpp"
 #include "mcp/tool_call.hpp"
@@ -20,10 +21,9 @@ namespace onceguard::mcp {
 struct running_call {
   lease_handle lease;
   std::string key;
-  bool has_result_type = false;  ///< of results of our own
-  bool is_tool = true;           ///< so has the answer to another method
-  std::string tool{};            ///< its name
-  bool is_listed = true;         ///< false: the server's whole list has no such tool
+  answer_form form{};
+  std::string tool{};     ///< its name
+  bool is_listed = true;  ///< false: the server's whole list has no such tool
   milliseconds retention{0};
 };
 
@@ -71,11 +71,10 @@ class call_guard {
  private:
   /// What of a call its answer needs.
   struct answered_call {
-    answered_call(std::string its_key, bool typed, bool of_tool)
-        : key(std::move(its_key)), has_result_type(typed), is_tool(of_tool) {}
+    answered_call(std::string its_key, answer_form its_form)
+        : key(std::move(its_key)), form(std::move(its_form)) {}
     std::string key;
-    bool has_result_type;
-    bool is_tool;
+    answer_form form;
   };
   [[nodiscard]] std::string answer_to(const outcome& got, std::string_view id,
                                       const answered_call& call) const;

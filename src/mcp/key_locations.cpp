@@ -102,8 +102,14 @@ key_locations preset(std::string_view name) {
   if (name == "default" || name == "x402") add(out.others, of_x402());
   if (name == "ucp") out.others.push_back(of_ucp());
   if (name == "acp") out.others.push_back(of_acp());
-  // Where the contract has a place, the list of tools need not describe another one.
-  if (name != "default" && name != "adcp") out.argument.clear();
+  if (name == "adcp") {
+    out.others.insert(out.others.begin(),
+                      {{"arguments", "idempotency_key"}, false, omitted_by_adcp()});
+    out.adcp_answers = true;
+  }
+  // Where the contract has a place, the list of tools need not describe another one. Nor the same
+  // one, as AdCP's clients leave out what is not described as soon as anything is.
+  if (name != "default") out.argument.clear();
   if (name == "a2a") {
     out.others.push_back({{"message", "messageId"}});
     out.methods = {"message/send", "message/stream", "SendMessage", "SendStreamingMessage"};

@@ -73,7 +73,8 @@ bool stdio_session::take_list(const message& response, std::string& line) {
 
 asio::awaitable<void> stdio_session::finish(running_call call, std::string line, bool tell_client) {
   // A tool that was listed when it was called may have acted, and have withdrawn itself then.
-  if (call.is_tool && !call.is_listed && end_of(read_answer(line)) == response_end::refused_call) {
+  if (call.form.is_tool && !call.is_listed &&
+      end_of(read_answer(line)) == response_end::refused_call) {
     // The tool may be new: only a list that is asked for now says that there is none.
     auto meta = list_meta_;
     co_await list_tools(std::move(meta));

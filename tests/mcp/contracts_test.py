@@ -94,7 +94,10 @@ def test_a_call_as_its_contract_has_it_runs_once(place, key, contract, method, c
     first = post(1, params)
     again = post(2, changed(params, may_differ))
     mark = again["result"].pop("_meta", None) or again["result"].pop("metadata")
-    assert mark == {"onceguard/replayed": True} and again["result"] == first["result"]
+    wanted = copy.deepcopy(first["result"])
+    if contract == "adcp" and way == "preset":
+        wanted["structuredContent"] |= {"replayed": True, "context": {"correlation_id": "try-2"}}
+    assert mark == {"onceguard/replayed": True} and again["result"] == wanted
     other = json.dumps(post(3, changed(params, differs)))
     assert "mismatch" in other, other
     assert len(server.calls) == 1

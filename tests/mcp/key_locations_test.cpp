@@ -51,7 +51,8 @@ TEST(mcp_key_locations, a_preset_knows_its_own_place_and_those_of_hosts) {
   for (const auto& name : preset_names()) {
     EXPECT_EQ(read_at(R"({"name":"t","_meta":{"idempotencyKey":"h"}})", preset(name)).key, "h");
   }
-  EXPECT_EQ(preset("adcp").argument, "idempotency_key");
+  EXPECT_EQ(preset("adcp").argument, "");
+  EXPECT_EQ(preset("adcp").others.front().path, path_of("/arguments/idempotency_key"));
   EXPECT_EQ(preset("ucp").argument, "");
 }
 

@@ -1,0 +1,29 @@
+// The form of answers to a call that are not the server's own: repeats and refusals.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mcp/refused_call.hpp"
+#include "mcp/tool_call.hpp"
+
+namespace onceguard::mcp {
+
+struct answer_form {
+  bool has_result_type = false;  ///< of results of our own
+  bool is_tool = true;           ///< false: of another method
+  /// Of the Ad Context Protocol: the object `context` of this request, as it is written, or an
+  /// empty text.
+  std::optional<std::string> adcp_context{};
+};
+
+[[nodiscard]] answer_form form_of(const tool_call& call, const key_locations& locations);
+
+/// A result that is given again, with the marks that say so. What is no object stays as it is.
+[[nodiscard]] std::string repeated_result(const std::string& result, const answer_form& form);
+
+/// The response to a call that is refused.
+[[nodiscard]] std::string refusal_response(const refused_call& refused, std::string_view id,
+                                           const answer_form& form);
+
+}  // namespace onceguard::mcp
