@@ -5,6 +5,22 @@
 #include "mcp/raw_json.hpp"
 
 namespace onceguard::mcp {
+namespace {
+
+/// The object with the mark in one of its members.
+std::string marked(const std::string& object, std::string_view name) {
+  constexpr std::string_view mark = R"("onceguard/replayed":true)";
+  const auto members = members_of(object);
+  if (!members) return object;
+  const auto* holder = find_last(*members, name);
+  if (holder == nullptr) {
+    return with_first(object, json_string(name) + ":{" + std::string(mark) + '}');
+  }
+  if (!members_of(holder->text)) return object;
+  return with_value(object, *holder, with_first(holder->text, mark));
+}
+
+}  // namespace
 
 answer_form form_of(const tool_call& call, const key_locations& locations) {
   answer_form out;
@@ -18,17 +34,18 @@ answer_form form_of(const tool_call& call, const key_locations& locations) {
 }
 
 std::string repeated_result(const std::string& result, const answer_form& form) {
-  constexpr std::string_view mark = R"("onceguard/replayed":true)";
-  const std::string_view name = form.is_tool ? "_meta" : "metadata";
-  const auto given = form.adcp_context ? adcp_repeat(result, *form.adcp_context) : result;
-  const auto members = members_of(given);
-  if (!members) return given;
-  const auto* meta = find_last(*members, name);
-  if (meta == nullptr) {
-    return with_first(given, '"' + std::string(name) + "\":{" + std::string(mark) + '}');
+  if (form.is_tool) {
+    return marked(form.adcp_context ? adcp_repeat(result, *form.adcp_context) : result, "_meta");
   }
-  if (!members_of(meta->text)) return given;
-  return with_value(given, *meta, with_first(meta->text, mark));
+  // Version 1 of A2A has an envelope about what has metadata, and none in it.
+  const auto members = members_of(result);
+  if (members && members->size() == 1) {
+    const auto& entity = members->front();
+    if (members_of(entity.text)) {
+      return with_value(result, entity, marked(std::string(entity.text), "metadata"));
+    }
+  }
+  return marked(result, "metadata");
 }
 
 std::string refusal_response(const refused_call& refused, std::string_view id,

@@ -76,7 +76,7 @@ asio::awaitable<bool> http_exchange::serve() {
   } else if (!request_.fields["Last-Event-ID"].empty()) {
     let_go_of_streams();
   }
-  if (!response_.empty()) co_return co_await client_.reply(200, std::move(response_));
+  if (!response_.empty()) co_return co_await respond();
   co_return co_await relay();
 }
 
@@ -163,6 +163,19 @@ asio::awaitable<void> http_exchange::refuse(std::string why) {
   static_cast<void>(co_await client_.reply(502, std::move(fault)));
 }
 
+asio::awaitable<bool> http_exchange::respond() {
+  const auto& streams = shared_.calls.params().locations.streams;
+  auto text = std::move(response_);
+  if (std::ranges::find(streams, message_.method) == streams.end()) {
+    co_return co_await client_.reply(200, std::move(text));
+  }
+  http_head head;
+  head.status = 200;
+  head.fields.add("Content-Type", "text/event-stream");
+  auto event = "data: " + text + "\n\n";
+  co_return co_await client_.send_whole(std::move(head), std::move(event));
+}
+
 asio::awaitable<std::optional<http_head>> http_exchange::ask_server() {
   std::string target;
   for (int redirects = 0; redirects <= most_redirects; ++redirects) {
@@ -181,13 +194,13 @@ asio::awaitable<std::optional<http_head>> http_exchange::ask_server() {
     }
     if (call_ && !call_->lease.may_go_on()) {
       co_await end_without_response(unknown_reason::abandoned);
-      static_cast<void>(co_await client_.reply(200, std::move(response_)));
+      static_cast<void>(co_await respond());
       co_return std::nullopt;
     }
     auto got = co_await upstream_->exchange(for_upstream(target));
     if (!got && call_) {
       co_await end_without_response(unknown_reason::upstream_broken);
-      static_cast<void>(co_await client_.reply(200, std::move(response_)));
+      static_cast<void>(co_await respond());
       co_return std::nullopt;
     }
     if (!got) {
@@ -230,8 +243,7 @@ asio::awaitable<bool> http_exchange::relay_head(http_head head) {
   if ((call_ || lists_tools_) && is_message) co_return co_await relay_whole(std::move(head));
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_status);
-    if (status < 300 || is_bodiless(status))
-      co_return co_await client_.reply(200, std::move(response_));
+    if (status < 300 || is_bodiless(status)) co_return co_await respond();
   }
   co_return co_await relay_bytes(std::move(head));
 }

@@ -75,6 +75,8 @@ class http_exchange {
   /// Sends the request, also to where the server redirects it. Empty: the client was answered.
   [[nodiscard]] boost::asio::awaitable<std::optional<http_head>> ask_server();
   [[nodiscard]] boost::asio::awaitable<void> refuse(std::string why);
+  /// Sends `response_` in the form that the client reads.
+  [[nodiscard]] boost::asio::awaitable<bool> respond();
   [[nodiscard]] boost::asio::awaitable<bool> relay_whole(http_head head);
   [[nodiscard]] boost::asio::awaitable<bool> relay_events(http_head head);
   [[nodiscard]] boost::asio::awaitable<bool> relay_bytes(http_head head);

@@ -50,7 +50,7 @@ asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
   if (call_) {
     co_await end_without_response(unknown_reason::upstream_broken);
     if (!text || head.status < 300 || is_bodiless(head.status)) {
-      co_return co_await client_.reply(200, std::move(response_));
+      co_return co_await respond();
     }
   }
   co_return co_await client_.send_whole(std::move(head), std::move(answer));

@@ -113,6 +113,7 @@ key_locations preset(std::string_view name) {
   if (name == "a2a") {
     out.others.push_back({{"message", "messageId"}});
     out.methods = {"message/send", "message/stream", "SendMessage", "SendStreamingMessage"};
+    out.streams = {"message/stream", "SendStreamingMessage"};
   }
   return out;
 }

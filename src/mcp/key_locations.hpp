@@ -27,6 +27,7 @@ struct key_locations {
   std::vector<key_location> others;
   std::vector<omission> omitted;     ///< of all calls
   std::vector<std::string> methods;  ///< requests beside tools/call that are calls
+  std::vector<std::string> streams;  ///< those among them whose answers are event streams
   bool adcp_answers = false;         ///< repeats and refusals are as AdCP has them
 
   /// The argument, and the others.

@@ -15,16 +15,16 @@ using json = nlohmann::json;
 json refused_with(const refused_call& refused, std::string_view context = R"({"n":2})") {
   const auto result =
       json::parse(adcp_refusal(result_of_refusal(refused, false), refused, context));
-  const auto& told = result["structuredContent"];
-  EXPECT_EQ(json::parse(result["content"][0]["text"].get<std::string>()), told);
+  const auto& found = result["structuredContent"];
+  EXPECT_EQ(json::parse(result["content"][0]["text"].get<std::string>()), found);
   EXPECT_EQ(result["isError"], true);
   EXPECT_EQ(result["_meta"]["onceguard/outcome"], refused.outcome);
   if (!context.empty()) {
-    EXPECT_EQ(told["context"], json::parse(context));
+    EXPECT_EQ(found["context"], json::parse(context));
   } else {
-    EXPECT_FALSE(told.contains("context"));
+    EXPECT_FALSE(found.contains("context"));
   }
-  return told["adcp_error"];
+  return found["adcp_error"];
 }
 
 refusal why_of(refusal_kind kind) {
@@ -62,9 +62,9 @@ TEST(mcp_adcp_result, what_has_no_structure_stays) {
 }
 
 TEST(mcp_adcp_result, a_conflict_tells_nothing_of_the_other_call) {
-  const auto told = refused_with(refused_by(why_of(refusal_kind::mismatch), "k"));
-  EXPECT_EQ(told["code"], "IDEMPOTENCY_CONFLICT");
-  EXPECT_EQ(told.size(), 2u) << told;
+  const auto found = refused_with(refused_by(why_of(refusal_kind::mismatch), "k"));
+  EXPECT_EQ(found["code"], "IDEMPOTENCY_CONFLICT");
+  EXPECT_EQ(found.size(), 2u) << found;
 }
 
 TEST(mcp_adcp_result, each_refusal_says_how_to_recover) {
@@ -94,6 +94,15 @@ TEST(mcp_adcp_result, only_its_preset_has_this_form) {
   EXPECT_FALSE(form("default").adcp_context);
   EXPECT_EQ(repeated_result(R"({"structuredContent":{}})", form("ucp")),
             R"({"_meta":{"onceguard/replayed":true},"structuredContent":{}})");
+}
+
+TEST(mcp_answer_form, a_task_is_marked_inside_of_its_envelope) {
+  answer_form form;
+  form.is_tool = false;
+  EXPECT_EQ(repeated_result(R"({"task":{"id":"t"}})", form),
+            R"({"task":{"metadata":{"onceguard/replayed":true},"id":"t"}})");
+  EXPECT_EQ(repeated_result(R"({"kind":"task","id":"t","metadata":{"a":1}})", form),
+            R"({"kind":"task","id":"t","metadata":{"onceguard/replayed":true,"a":1}})");
 }
 
 }  // namespace
