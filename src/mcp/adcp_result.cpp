@@ -49,26 +49,28 @@ std::string repeated_content(std::string_view content, std::string_view context)
 /// The protocol's code, and what the buyer can do: `recovery` counts where it does not know the
 /// code. A conflict has nothing beside its code and message.
 std::string error_of(const refused_call& refused) {
-  const auto said = [&](std::string_view code, std::string_view more = {}) {
+  const auto error_object = [&](std::string_view code, std::string_view more = {}) {
     return '{' + member("code", json_string(code)) + ',' +
            member("message", json_string(refused.text)) + std::string(more) + '}';
   };
-  if (refused.outcome == "mismatch") return said("IDEMPOTENCY_CONFLICT");
+  if (refused.outcome == "mismatch") return error_object("IDEMPOTENCY_CONFLICT");
   if (refused.outcome == "scope-missing") {
-    return said("AUTH_REQUIRED", R"(,"recovery":"correctable")");
+    return error_object("AUTH_REQUIRED", R"(,"recovery":"correctable")");
   }
   switch (refused.next) {
     case next_step::same_key: {
       const auto wait = std::chrono::ceil<std::chrono::seconds>(refused.retry_after).count();
-      return said("SERVICE_UNAVAILABLE", R"(,"recovery":"transient","retry_after":)" +
-                                             std::to_string(std::max<std::int64_t>(wait, 1)));
+      return error_object("SERVICE_UNAVAILABLE",
+                          R"(,"recovery":"transient","retry_after":)" +
+                              std::to_string(std::max<std::int64_t>(wait, 1)));
     }
     case next_step::new_key:
-      return said("INVALID_REQUEST", R"(,"recovery":"correctable","field":"idempotency_key")");
+      return error_object("INVALID_REQUEST",
+                          R"(,"recovery":"correctable","field":"idempotency_key")");
     case next_step::nothing:
       break;
   }
-  return said("ONCEGUARD_UNKNOWN", R"(,"recovery":"terminal")");
+  return error_object("ONCEGUARD_UNKNOWN", R"(,"recovery":"terminal")");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace onceguard::mcp {
 [[nodiscard]] std::string adcp_repeat(const std::string& result, std::string_view context);
 
 /// Our result for a refused call, with the protocol's error in it. What the key's call asked for,
-/// or was answered, is not told: a key may be stolen.
+/// or was answered, does not stand there: a key may be stolen.
 [[nodiscard]] std::string adcp_refusal(const std::string& result, const refused_call& refused,
                                        std::string_view context);
 
