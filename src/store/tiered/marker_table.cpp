@@ -53,6 +53,11 @@ void marker_table::add_lease(const claim_id& holder, std::optional<marker> reply
   if (reply || leases_.find(holder) == nullptr) leases_.put(holder, std::move(reply));
 }
 
+bool marker_table::has_lease(const claim_id& holder) const {
+  const std::lock_guard lock(mutex_);
+  return leases_.find(holder) != nullptr;
+}
+
 std::optional<marker> marker_table::marker_of(const claim_id& holder) const {
   const std::lock_guard lock(mutex_);
   const auto* found = leases_.find(holder);

@@ -57,6 +57,7 @@ class marker_table {
   // --- leases that this process holds, and their markers -----------------------------------
   /// `reply`: the marker; empty: none was placed.
   void add_lease(const claim_id& holder, std::optional<marker> reply);
+  [[nodiscard]] bool has_lease(const claim_id& holder) const;
   [[nodiscard]] std::optional<marker> marker_of(const claim_id& holder) const;
   std::optional<marker> end_lease(const claim_id& holder);  ///< its marker, if it has one
   /// The lease goes on without a marker.

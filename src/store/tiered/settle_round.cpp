@@ -31,6 +31,16 @@ std::vector<settlement> settles_for_accelerator(const std::vector<settlement>& i
     const auto& request = items[i];
     // The settle was not carried out, and will be repeated.
     if (!batch[i] && batch[i].error().effect == effect::none) continue;
+    if (!markers.has_lease(request.claim_id)) {
+      // Claimed by a process that may be gone, settled here: its marker would say busy until the
+      // lease would have ended.
+      if (trusted) {
+        out.push_back(release_marker(trusted->slot_of(request.id), nullptr, request.claim_id));
+      } else {
+        markers.clear_later(request.id);
+      }
+      continue;
+    }
     // The claim that abandoned a lease may get the lease again.
     const bool over = request.kind != settle_kind::abandon;
     const auto lease_marker =

@@ -56,6 +56,36 @@ TEST_F(tiered_marker_test, a_copy_that_arrived_in_doubt_is_removed) {
   EXPECT_TRUE(!left || left->state == observed_state::released);
 }
 
+TEST_F(tiered_marker_test, a_lease_that_another_process_settles_leaves_no_marker) {
+  process one(*this), other(*this), third(*this);
+  for (const auto kind : {settle_kind::complete, settle_kind::release, settle_kind::abandon}) {
+    SCOPED_TRACE(static_cast<int>(kind));
+    const auto request = claim_of("key " + std::to_string(static_cast<int>(kind)));
+    const auto held = one.caller->leased(request);
+    ASSERT_EQ(copy_of(request)->state, observed_state::in_progress);
+    auto settlement = settle_of(request, held);
+    settlement.kind = kind;
+    ASSERT_EQ(other.caller->settle(settlement).outcome, settle_outcome::done);
+    const auto left = copy_of(request);
+    EXPECT_TRUE(!left || left->state == observed_state::released);
+  }
+}
+
+TEST_F(tiered_marker_test, a_lease_settled_elsewhere_amid_distrust_loses_its_marker_later) {
+  process one(*this), other(*this);
+  const auto request = claim_of("k");
+  const auto held = one.caller->leased(request);
+  other.distrust();
+  ASSERT_EQ(other.caller->settle(settle_of(request, held)).outcome, settle_outcome::done);
+  ASSERT_EQ(copy_of(request)->state, observed_state::in_progress);
+  other.fast->all = health::well;
+  wait_until("the marker to go", [&] {
+    other.store->poll_now();
+    const auto left = copy_of(request);
+    return !left || left->state == observed_state::released;
+  });
+}
+
 TEST(tiered_leftovers_test, of_two_claims_in_one_place_the_marker_of_either_goes) {
   tiered::marker_table table;
   const auto first = claim_of("k"), second = claim_of("k");
