@@ -108,8 +108,9 @@ struct operation : scoped_operation {
   std::size_t usual_answer = 0;
   /// Bytes.
   std::size_t longest_answer = 0;
-  /// Of a caller who repeats a claim whose answer it did not get: it made the claim id, and gets
-  /// the lease that an earlier try got. Empty: the engine makes one.
+  /// Of a caller who repeats a claim whose answer it did not get: the id that is common to all of
+  /// its tries. A later try ends the lease that an earlier one got, at any process, and gets the
+  /// next one. Empty: the claim is not repeated.
   std::optional<onceguard::claim_id> claim{};
   /// For how long it waits for a running twin; 0: not at all. Empty: as the policy says.
   std::optional<milliseconds> wait{};

@@ -21,6 +21,11 @@ using clock = base::boot_clock;
 
 constexpr int claims_max = 8;  // of one request, before the request is answered as busy
 
+/// Whether another claim's lease has the record, or had it and was never settled.
+bool meets_lease(verdict_kind kind) noexcept {
+  return kind == verdict_kind::busy || kind == verdict_kind::unknown;
+}
+
 }  // namespace
 
 /// Reserves memory for the answer before anything is claimed, so that the answer can be kept.
@@ -39,7 +44,7 @@ claim claim_attempt::make_claim() const {
   claim out;
   out.id = op_.id;
   if (op_.claim) {
-    out.claim_id = *op_.claim;
+    out.claim_id = make_try_of(*op_.claim);
   } else {
     base::random_bytes(out.claim_id);
   }
@@ -88,13 +93,15 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     co_return store_failed(memory_lost(effect::none));
   }
   const auto epoch = engine_.cache.epoch();
-  // What follows up an earlier try would release the lease that this one gets.
-  if (op_.claim && engine_.behind.concerns(op_.id)) co_return answer_of(outcome_kind::busy);
   auto request = make_claim();
   auto reply = co_await send(request);
-  if (op_.claim && reply && reply->kind == verdict_kind::busy) {
-    request.repeated = true;  // an earlier try may be what it met
-    reply = co_await send(request);
+  if (op_.claim && reply && meets_lease(reply->kind)) {
+    const auto holder = co_await holder_met();
+    if (holder == record_holder::nobody) co_return std::nullopt;
+    if (holder == record_holder::unseen) {
+      reply = co_await claim_after_commit(request);
+      if (reply && meets_lease(reply->kind)) co_return std::nullopt;
+    }
   }
   if (!reply) {
     engine_.monitor.note(reply.error());
@@ -116,17 +123,37 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     case verdict_kind::mismatch:
       if (take_former_marks()) co_return std::nullopt;
       co_return co_await differs(false);  // the methods are the same, and they tell the work
-    case verdict_kind::refused:
-      // The caller's claim was released: nobody holds its lease, and another one takes its place.
-      // Of a fresh claim id that is impossible.
-      op_.claim.reset();
-      co_return std::nullopt;
+    case verdict_kind::refused:           // impossible of a fresh claim id
     case verdict_kind::busy:
     case verdict_kind::backoff:
     case verdict_kind::unknown:
       break;
   }
   co_return refused(request, *reply);
+}
+
+/// Who has the lease that the claim met. Looked for once: who comes later is no earlier try.
+asio::awaitable<record_holder> claim_attempt::holder_met() {
+  if (knows_holder_) co_return record_holder::another;
+  const auto holder =
+      co_await end_earlier_try(engine_.records, op_.id, *op_.claim, engine_.params.store_timeout);
+  if (!holder) co_return record_holder::another;
+  knows_holder_ = *holder == record_holder::another;
+  co_return *holder;
+}
+
+/// A transaction that nobody can see yet has the record. It may be that of an earlier try, so its
+/// end is waited for.
+asio::awaitable<result<verdict>> claim_attempt::claim_after_commit(claim& request) {
+  request.repeated = true;
+  auto reply = co_await send(request);
+  if (reply) co_return reply;
+  const auto seen = co_await engine_.records.find(op_.id, engine_.params.store_timeout);
+  if (!seen) co_return reply;
+  // The store is there, and the transaction goes on.
+  if (reply.error().effect != effect::none) engine_.behind.claim_in_doubt(home_.io, request);
+  knows_holder_ = true;
+  co_return verdict{.kind = verdict_kind::busy};
 }
 
 claim_result claim_attempt::refused(const claim& request, const verdict& verdict) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "engine/claim.hpp"
+#include "engine/earlier_try.hpp"
 
 namespace onceguard {
 
@@ -33,6 +34,8 @@ class claim_attempt {
   /// Sends one claim and acts on its verdict; none: another claim is needed.
   boost::asio::awaitable<std::optional<claim_result>> claim_once();
   boost::asio::awaitable<result<verdict>> send(claim request);
+  boost::asio::awaitable<record_holder> holder_met();
+  boost::asio::awaitable<result<verdict>> claim_after_commit(claim& request);
   boost::asio::awaitable<std::optional<claim_result>> granted(const claim& request, lease got,
                                                               base::boot_clock::time_point claimed);
   void note_run(const claim& request, const lease& got);
@@ -59,6 +62,8 @@ class claim_attempt {
   operation op_;
   /// Before its fingerprint was made by the method of a record.
   std::optional<scoped_operation> as_sent_;
+  /// Another claim's lease has the record: no earlier try of this one.
+  bool knows_holder_ = false;
 };
 
 }  // namespace onceguard

@@ -39,7 +39,7 @@ def commit_waits(server, database):
                                "AND datname = %s", [database]).fetchone()
 
 
-def test_it_gets_the_lease_of_its_first_sending(server, services):
+def test_it_takes_over_from_its_first_sending(server, services):
     one, two, database = services
     wanted = parts(claim=uuid.uuid4().hex)
     with ThreadPoolExecutor(1) as other:
@@ -63,3 +63,37 @@ def test_who_names_no_claim_is_busy_meanwhile(server, services):
         one.connect().send_post("/v1/operations", {**wanted, "claim": uuid.uuid4().hex})
         wait_until(lambda: commit_waits(server, database), what="the commit of the claim")
         assert two.connect().claim(**wanted)["verdict"] == "busy"
+
+
+def test_what_the_first_process_gives_back_is_its_own_lease(server, services):
+    """Its client has left, and it finds so when the claim is through. Meanwhile the other process may
+    have begun the work for the same claim."""
+    one, two, database = services
+    for _ in range(4):
+        wanted = parts(claim=uuid.uuid4().hex)
+        with ThreadPoolExecutor(1) as other:
+            with commits_that_hang(server):
+                leaver = one.connect()
+                leaver.send_post("/v1/operations", wanted)
+                wait_until(lambda: commit_waits(server, database), what="the commit of the claim")
+                leaver.close()
+                caller = two.connect()
+                again = other.submit(caller.claim, **wanted)
+                assert stays(lambda: not again.done(), 0.5), again.result()
+            begun = again.result()
+        assert begun["verdict"] == "run"
+        del wanted["claim"]
+        asker = two.connect()
+        assert stays(lambda: asker.claim(**wanted)["verdict"] == "busy", 0.5)
+        assert caller.complete(begun["operation"])["outcome"] == "settled"
+
+
+def test_a_claim_behind_the_commit_of_another_is_busy(server, services):
+    """A store that answers is not out of reach."""
+    one, two, database = services
+    wanted = parts()
+    with commits_that_hang(server):
+        one.connect().send_post("/v1/operations", {**wanted, "claim": uuid.uuid4().hex})
+        wait_until(lambda: commit_waits(server, database), what="the commit of the claim")
+        got = two.connect().claim(**wanted, claim=uuid.uuid4().hex)
+        assert got["verdict"] == "busy"

@@ -1,0 +1,29 @@
+// An earlier try of a claim that a caller repeats because the answer did not arrive.
+#pragma once
+#include <cstdint>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <onceguard/store.hpp>
+
+namespace onceguard {
+
+/// A claim id for one try of the claim `repeated`. Each try has its own: whatever is done later on
+/// behalf of one of them, at any process, ends the lease of no other.
+[[nodiscard]] claim_id make_try_of(const claim_id& repeated);
+[[nodiscard]] bool is_try_of(const claim_id& holder, const claim_id& repeated);
+
+/// Who has the record that a try of a claim met.
+enum class record_holder : std::uint8_t {
+  another,  ///< another claim
+  nobody,   ///< nobody any more: the next claim may get it
+  unseen,   ///< there is no record to be seen
+};
+
+/// Ends the lease that an earlier try of `repeated` got, where that lease still has the record.
+[[nodiscard]] boost::asio::awaitable<result<record_holder>> end_earlier_try(store& records,
+                                                                            record_id id,
+                                                                            claim_id repeated,
+                                                                            milliseconds timeout);
+
+}  // namespace onceguard
