@@ -66,8 +66,8 @@ def test_who_names_no_claim_is_busy_meanwhile(server, services):
 
 
 def test_what_the_first_process_gives_back_is_its_own_lease(server, services):
-    """Its client has left, and it finds so when the claim is through. Meanwhile the other process may
-    have begun the work for the same claim."""
+    """Its client has left, and it finds so when the claim is through. Meanwhile the other process
+    may have begun the work for the same claim."""
     one, two, database = services
     for _ in range(4):
         wanted = parts(claim=uuid.uuid4().hex)
