@@ -83,9 +83,9 @@ bool stands_apart(const pattern& text, std::size_t index, std::string_view value
 }  // namespace
 
 /// The check of one delivery.
-class verifier::examination {
+class verifier::webhook_examination {
  public:
-  examination(const sender& about, const registration& agreed, const delivery& arrived)
+  webhook_examination(const sender& about, const registration& agreed, const delivery& arrived)
       : about_(about), agreed_(agreed), arrived_(arrived), values_(arrived) {}
 
   finding run() {
@@ -317,7 +317,7 @@ class verifier::examination {
 };
 
 finding verifier::check(const delivery& arrived) const {
-  return examination(about_, agreed_, arrived).run();
+  return webhook_examination(about_, agreed_, arrived).run();
 }
 
 }  // namespace onceguard::webhook

@@ -46,7 +46,7 @@ class verifier {
   [[nodiscard]] const sender& about() const noexcept { return about_; }
 
  private:
-  class examination;
+  class webhook_examination;
 
   sender about_;
   registration agreed_;

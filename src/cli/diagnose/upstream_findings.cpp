@@ -51,7 +51,7 @@ bool has_word(std::string_view text, std::string_view word) {
 }
 
 /// Seconds since 1970, of a field Date.
-std::optional<std::int64_t> read_date(std::string_view text) {
+std::optional<std::int64_t> date_of_answer(std::string_view text) {
   std::tm read{};
   const std::string whole(text);
   const auto* end = ::strptime(whole.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &read);
@@ -249,7 +249,7 @@ class answer_examination {
   void clock() {
     constexpr std::int64_t usual = 5'000;  // a Date has whole seconds
     for (const auto& one : seen_.answers) {
-      const auto date = read_date(one.field("Date"));
+      const auto date = date_of_answer(one.field("Date"));
       if (!date) continue;
       const auto ahead = *date * 1'000 - one.arrived_ms + one.taken_ms / 2;
       const auto size = std::abs(ahead);

@@ -57,7 +57,7 @@ addresses addresses_in(const config::settings& settings) {
 }
 
 /// Where a socket listens, as the configuration would write it; empty: it has no such address.
-std::string address_of(int socket) {
+std::string socket_address(int socket) {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
   if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return {};
@@ -77,7 +77,7 @@ std::string address_of(int socket) {
 
 void leave(const process::passed_socket& one, std::string_view why) {
   base::log(base::event::passed_socket_not_used,
-            {{"name", one.name}, {"address", address_of(one.socket.get())}, {"why", why}});
+            {{"name", one.name}, {"address", socket_address(one.socket.get())}, {"why", why}});
 }
 
 struct greeting {
@@ -154,7 +154,7 @@ result<void> take_named(process::passed_socket& one, std::string_view name,
 
 result<void> take_passed(process::passed_socket& one, const addresses& configured,
                          given_sockets& out) {
-  const auto address = address_of(one.socket.get());
+  const auto address = socket_address(one.socket.get());
   const bool is_admin = one.name == "admin" || (!address.empty() && address == configured.admin);
   const bool is_serve = one.name == "serve" || (!address.empty() && address == configured.serve);
   const bool named = one.name == "admin" || one.name == "serve";

@@ -33,7 +33,7 @@ broker_url parsed(const std::string& text, broker_role role) {
   return value_of(parse_broker_url(text, form));
 }
 
-std::string address_of(const broker_url& url) {
+std::string kafka_address(const broker_url& url) {
   const bool v6 = url.host.find(':') != std::string::npos;
   return (v6 ? '[' + url.host + ']' : url.host) + ':' + std::to_string(url.port);
 }
@@ -111,9 +111,9 @@ kafka_url kafka_url_of(std::string_view text, broker_role role) {
   const auto first = parsed(urls.front(), role);
   kafka_url out;
   out.scheme = first.scheme;
-  out.servers = address_of(first);
+  out.servers = kafka_address(first);
   for (std::size_t i = 1; i < urls.size(); ++i) {
-    out.servers += ',' + address_of(parsed(urls[i], role));
+    out.servers += ',' + kafka_address(parsed(urls[i], role));
   }
   out.topic = topic_of(first.segments.front(), "the topic");
   read_security(out, first);

@@ -28,7 +28,7 @@ constexpr std::array<named_property, 3> text_properties{{
   throw failed{error(errc::invalid_argument, "MQTT can't carry the message: " + why)};
 }
 
-void check_text(std::string_view kind, std::string_view name, std::string_view value) {
+void check_mqtt_text(std::string_view kind, std::string_view name, std::string_view value) {
   if (is_mqtt_text(name) && is_mqtt_text(value)) return;
   refuse("the " + std::string(kind) + ' ' + base::quoted(name) +
          " is no UTF-8 of at most 65535 bytes");
@@ -40,7 +40,7 @@ void set_text(properties& out, const named_property& known, const std::string& v
   if (known.id == property_id::correlation_data) {
     if (value.size() > longest_text) refuse("its correlation_data is longer than 65535 bytes");
   } else {
-    check_text("property", known.name, value);
+    check_mqtt_text("property", known.name, value);
   }
   if (known.id == property_id::response_topic &&
       (value.empty() || value.find_first_of("+#") != std::string::npos)) {
@@ -67,15 +67,15 @@ properties checked_properties_of(const message& sent) {
   properties out;
   for (const auto& given : sent.properties) set_property(out, given);
   if (const auto* const id = property_of(sent, message_id)) {
-    check_text("property", message_id, *id);
+    check_mqtt_text("property", message_id, *id);
     out.add_user(message_id, *id);
   }
   if (!sent.order_key.empty()) {
-    check_text("property", order_key, sent.order_key);
+    check_mqtt_text("property", order_key, sent.order_key);
     out.add_user(order_key, sent.order_key);
   }
   for (const auto& [name, value] : sent.headers) {
-    check_text("header", name, value);
+    check_mqtt_text("header", name, value);
     if (name == message_id || name == order_key) {
       refuse("a header can't have the name " + name);
     }

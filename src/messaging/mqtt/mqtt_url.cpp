@@ -103,7 +103,7 @@ void read_consumer(address& out) {
   out.create = flag_of(out.url, "create", true);
 }
 
-address address_of(std::string_view text, broker_role role) {
+address read_mqtt_address(std::string_view text, broker_role role) {
   const bool consumes = role == broker_role::consumer;
   const bool encrypted = base::scheme_of(text) == "mqtts";
   broker_url_form form;
@@ -135,7 +135,7 @@ std::string address::filter() const {
 }
 
 result<address> read_address(std::string_view url, broker_role role) {
-  return caught([&] { return address_of(url, role); });
+  return caught([&] { return read_mqtt_address(url, role); });
 }
 
 }  // namespace onceguard::messaging::mqtt

@@ -64,7 +64,7 @@ bool is_refusal(natsStatus status) {
   }
 }
 
-std::string address_of(const broker_url& url) {
+std::string nats_address(const broker_url& url) {
   const bool v6 = url.host.find(':') != std::string::npos;
   return "nats://" + (v6 ? "[" + url.host + "]" : url.host) + ':' + std::to_string(url.port);
 }
@@ -105,7 +105,7 @@ natsStatus set_options(natsOptions* options, const nats_url& where, const std::s
   const auto set = [&status](natsStatus next) {
     if (status == NATS_OK) status = next;
   };
-  const auto address = address_of(where.url);
+  const auto address = nats_address(where.url);
   set(natsOptions_SetURL(options, address.c_str()));
   set(set_login(options, where, nkey));
   set(set_tls(options, where));

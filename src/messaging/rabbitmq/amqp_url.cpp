@@ -63,7 +63,7 @@ void read_publisher(address& out) {
   check_name("routing key", out.key);
 }
 
-address address_of(std::string_view url, broker_role role) {
+address read_amqp_address(std::string_view url, broker_role role) {
   const bool consumes = role == broker_role::consumer;
   const bool encrypted = base::scheme_of(url) == "amqps";
   broker_url_form form{encrypted ? tls_port : plain_port, 1, 2, consumer_parameters,
@@ -91,7 +91,7 @@ address address_of(std::string_view url, broker_role role) {
 }  // namespace
 
 result<address> read_address(std::string_view url, broker_role role) {
-  return caught([&] { return address_of(url, role); });
+  return caught([&] { return read_amqp_address(url, role); });
 }
 
 }  // namespace onceguard::messaging::rabbitmq

@@ -28,7 +28,7 @@ void read_sentinel_login(stream_address& out) {
   out.sentinel_login.emplace(user == nullptr ? "default" : *user, *password);
 }
 
-stream_address address_of(std::string_view text, broker_role role) {
+stream_address read_stream_address(std::string_view text, broker_role role) {
   const auto scheme = base::scheme_of(text);
   stream_address out;
   if (scheme.ends_with("+sentinel")) out.servers = deployment::sentinel;
@@ -87,7 +87,7 @@ void read_publisher(stream_settings& out) {
 
 result<stream_settings> read_settings(std::string_view url, broker_role role) {
   return caught([&] {
-    stream_settings out{address_of(url, role)};
+    stream_settings out{read_stream_address(url, role)};
     if (role == broker_role::consumer) {
       read_consumer(out);
     } else {

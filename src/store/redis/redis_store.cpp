@@ -20,7 +20,8 @@ constexpr std::size_t noted_remembered = 4'096;
 // For how long a sweep looks for what needs a person.
 constexpr milliseconds sweep_max{1'000};
 
-void log_unreadable(const std::string& name, const std::map<record_id, std::string>& found) {
+void log_unreadable_records(const std::string& name,
+                            const std::map<record_id, std::string>& found) {
   for (const auto& [id, why] : found) {
     base::log(base::event::stored_record_unreadable,
               {{"store", name}, {"record", base::digest_text(id)}, {"why", why}});
@@ -147,7 +148,7 @@ awaitable<result<list_page>> redis_store::list(list_filter filter, std::string c
     why = co_await scan_all(*pool_, until, page);
   }
   if (why) co_return *why;
-  if (cursor.empty()) log_unreadable(pool_->at().name, page.unreadable());
+  if (cursor.empty()) log_unreadable_records(pool_->at().name, page.unreadable());
   co_return page.page();
 }
 
