@@ -88,5 +88,7 @@ async function obey(order) {
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const order = JSON.parse(line);
   obey(order).then((result) => say({ order: order.order, result: result ?? null }),
-    (error) => say({ order: order.order, error: String(error.message), code: error.code ?? null }));
+    ({ message, code = null, data = null }) => say({
+      order: order.order, error: String(message), code, data,
+    }));
 }

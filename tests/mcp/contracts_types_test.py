@@ -1,20 +1,24 @@
-"""Calls that the packages of UCP, ACP and x402 read, by the official SDK's client and server with
-`onceguard mcp --preset` between them."""
+"""Calls that the packages of UCP, ACP and x402 read, by the official SDK's client, with
+`onceguard mcp --preset` between it and a shop, on standard streams and over HTTP."""
 
 import copy
+import json
 import os
 import signal
+import subprocess
 
 import pytest
 
 from support.node import NODE
+from support.ports import Port
 from support.tool_client import FOLDER
+from support.tool_server import ToolProxy, is_open
 from support.waiting import wait_until
 
-INSTRUMENT = {"id": "i1", "handler_id": "h1", "type": "card",
-              "credential": {"type": "token", "token": "t1"}}
+INSTRUMENT = {"id": "i1", "handler_id": "h1", "type": "card", "credential": {"type": "token"}}
 UCP_META = {"ucp-agent": {"profile": "https://platform.example/agent.json"},
             "idempotency-key": "KEY"}
+ACP_META = {"api_version": "2026-01-30", "idempotency_key": "KEY", "request_id": "r1"}
 PAYMENT = {"x402Version": 2, "resource": {"url": "mcp://tool/analysis"},
            "accepted": {"scheme": "exact", "network": "eip155:84532", "amount": "10000",
                         "asset": "0x1", "payTo": "0x2", "maxTimeoutSeconds": 60, "extra": {}},
@@ -30,9 +34,12 @@ CALLS = {
     "ucp-complete": ("ucp", "complete_checkout", {
         "meta": UCP_META, "id": "checkout-1", "checkout": {"payment_data": INSTRUMENT}}, None,
         None, "/arguments/id"),
-    "acp": ("acp", "complete_checkout_session", {
-        "meta": {"api_version": "2026-01-30", "idempotency_key": "KEY", "request_id": "r1"},
-        "id": "session-1", "payload": {"payment_data": {"token": "t1", "provider": "stripe"}}},
+    "acp-create": ("acp", "create_checkout_session", {
+        "meta": ACP_META, "payload": {"items": [{"id": "p1", "quantity": 1}]}}, None,
+        "/arguments/meta/request_id", "/arguments/payload/items/0/quantity"),
+    "acp-complete": ("acp", "complete_checkout_session", {
+        "meta": ACP_META, "id": "session-1",
+        "payload": {"payment_data": {"token": "t1", "provider": "stripe"}}},
         None, "/arguments/meta/request_id", "/arguments/payload/payment_data/token"),
     "x402-key": ("x402", "analysis", {"ticker": "ABC"},
                  {"x402/idempotency-key": "KEY", "x402/payment": PAYMENT},
@@ -42,14 +49,11 @@ CALLS = {
                      "/meta/x402~1payment/payload/signature", "/arguments/ticker"),
 }
 calls = pytest.mark.parametrize("name", CALLS)
+ways = pytest.mark.parametrize("way", ["stdio", "http"])
 
 
 def keyed(value, key):
-    if isinstance(value, dict):
-        return {name: keyed(part, key) for name, part in value.items()}
-    if isinstance(value, list):
-        return [keyed(part, key) for part in value]
-    return key if value == "KEY" else value
+    return json.loads(json.dumps(value).replace("KEY", key))
 
 
 def changed(sent, pointer):
@@ -63,46 +67,115 @@ def changed(sent, pointer):
     return out
 
 
+def read_as_clients_do(*answers):
+    subprocess.run([NODE, str(FOLDER / "contract_types.mjs")], check=True, timeout=60,
+                   input=json.dumps(answers).encode())
+
+
+class Shop:
+    """A shop, a proxy before it, and an agent of the proxy."""
+
+    def __init__(self, tools, preset, way):
+        self.tools, self.port, self.proxy = tools, None, None
+        words = [NODE, str(FOLDER / "shop.mjs")]
+        if way == "stdio":
+            self.command = [str(tools.onceguard), "mcp", "--store", tools.executing.store,
+                            "--preset", preset, "--", *words]
+        else:
+            self.port = Port()
+            self.words = [*words, str(self.port.number)]
+            self.process = None
+            self.start()
+            self.proxy = ToolProxy(tools, f"http://127.0.0.1:{self.port.number}/mcp",
+                                   "--preset", preset)
+            self.command = [f"http://127.0.0.1:{self.proxy.port.number}/mcp"]
+        self.enter()
+
+    def start(self):
+        self.process = subprocess.Popen(self.words, cwd=self.tools.folder,
+                                        env=self.tools.environment())
+        wait_until(lambda: is_open(self.port.number), timeout=30, what="the shop")
+
+    def enter(self):
+        self.agent = self.tools.connect("2025-11-25", command=self.command)
+
+    def kill(self):
+        os.kill(int((self.tools.folder / "pid").read_text()), signal.SIGKILL)
+        if self.port:
+            self.process.wait()
+
+    def reopen(self):
+        if self.port:
+            self.start()
+        self.enter()
+
+    def close(self):
+        if self.port:
+            self.process.kill()
+            self.process.wait()
+            self.port.close()
+        if self.proxy:
+            self.proxy.close()
+
+
 @pytest.fixture
 def shop(tools):
-    def connect(preset):
-        return tools.connect("2025-11-25", command=[
-            str(tools.onceguard), "mcp", "--store", tools.executing.store, "--preset", preset,
-            "--", NODE, str(FOLDER / "shop.mjs")])
-    return connect
+    opened = []
+
+    def start(preset, way):
+        opened.append(Shop(tools, preset, way))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+def refused(answer, preset):
+    """The outcome that a refusal tells, in the way of its contract."""
+    value = answer.wait()
+    if preset == "acp":
+        assert value["code"] == -32000, value
+        return value["data"]["onceguard/outcome"]
+    assert value["result"]["isError"] is True
+    return value["result"]["_meta"]["onceguard/outcome"]
 
 
 @calls
-def test_a_call_three_times_is_one_order(tools, shop, key, name):
+@ways
+def test_a_call_three_times_is_one_order(tools, shop, key, name, way):
     preset, tool, arguments, meta, may_differ, differs = CALLS[name]
     sent = keyed({"arguments": arguments, "meta": meta}, f"key_{key}")
-    agent = shop(preset)
+    agent = shop(preset, way).agent
     assert "idempotency_key" not in str(agent.order(list=1).result)
     first = agent.call(tool, **sent).result
-    assert first["structuredContent"] == {"order": 1}, first
+    assert "error" not in first and "isError" not in first, first
     for _ in range(2):
         if may_differ:
             sent = changed(sent, may_differ)
-        assert agent.call(tool, **sent).repeated == first
-    other = agent.call(tool, **changed(sent, differs)).result
-    assert other["_meta"]["onceguard/outcome"] == "mismatch"
+        again = agent.call(tool, **sent)
+        assert again.repeated == first
+    assert refused(agent.call(tool, **changed(sent, differs)), preset) == "mismatch"
     assert tools.runs(tool) == 1
-    fresh = keyed({"arguments": arguments, "meta": meta}, f"new_{key}")
-    assert agent.call(tool, **fresh).result["structuredContent"] == {"order": 2}
+    fresh = agent.call(tool, **keyed({"arguments": arguments, "meta": meta}, f"new_{key}")).result
+    assert tools.runs(tool) == 2 and fresh != first
+    read_as_clients_do([tool, first], [tool, again.result], [tool, fresh])
 
 
 @calls
-def test_a_shop_killed_amid_an_order_leaves_it_unknown(tools, shop, key, name):
+@ways
+def test_a_shop_killed_amid_an_order_leaves_it_unknown(tools, shop, key, name, way):
     preset, tool, arguments, meta, _, _ = CALLS[name]
     sent = keyed({"arguments": {**arguments, "id": "wait"}, "meta": meta}, f"key_{key}")
-    begun = shop(preset).call(tool, **sent)
+    market = shop(preset, way)
+    begun = market.agent.call(tool, **sent)
     wait_until(lambda: tools.runs(tool) == 1, what="the order")
-    os.kill(int((tools.folder / "pid").read_text()), signal.SIGKILL)
-    begun.wait()
+    market.kill()
+    assert refused(begun, preset) == "unknown"
     tools.gate.touch()
-    agent = shop(preset)
+    market.reopen()
     for _ in range(2):
-        assert agent.call(tool, **sent).result["_meta"]["onceguard/outcome"] == "unknown"
+        assert refused(market.agent.call(tool, **sent), preset) == "unknown"
     assert tools.runs(tool) == 1
 
 
@@ -113,7 +186,5 @@ def test_the_shop_notices_what_is_not_of_its_contract(tools, shop, key, name):
     sent = keyed({"arguments": {**arguments, **{part: value for part, value in broken.items()
                                                if part in arguments}},
                   "meta": meta and {**meta, "x402/payment": {"x402Version": 2}}}, f"key_{key}")
-    if preset == "x402":
-        sent["meta"]["x402/idempotency-key"] = f"key_{key}"
-    assert "not of the contract" in shop(preset).call(tool, **sent).text
+    assert "not of the contract" in shop(preset, "stdio").agent.call(tool, **sent).text
     assert tools.runs(tool) == 0
