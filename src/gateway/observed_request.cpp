@@ -29,7 +29,8 @@ observed_request::observed_request(session& session, http::admission admitted,
   switch (admitted_.kind) {
     case http::admission_kind::guard:
       seen_.with_key = true;
-      report.set_record(make_record_id(admitted_.scope, admitted_.key), admitted_.scope);
+      report.set_record(make_record_id(admitted_.scope, admitted_.key), admitted_.scope,
+                        admitted_.key);
       break;
     case http::admission_kind::pass:
       seen_.would_be = request_outcome::unguarded;

@@ -1,8 +1,12 @@
 // The report of the request that a session serves now.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <string_view>
 #include <vector>
 
+#include <onceguard/key.hpp>
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
@@ -31,8 +35,11 @@ class pending_report : public http::request_report {
     open_ = true;
   }
   /// Whose operation the request is.
-  void set_record(const record_id& id, const digest& of_scope) noexcept {
+  void set_record(const record_id& id, const digest& of_scope, std::string_view of_key) noexcept {
     id_ = id;
+    const auto size = std::min(of_key.size(), key_.size());
+    std::copy_n(of_key.data(), size, key_.data());
+    key = std::string_view(key_.data(), size);
     scope_digest_ = of_scope;
     record = &id_;
     scope = &scope_digest_;
@@ -85,6 +92,7 @@ class pending_report : public http::request_report {
   bool sent_ = false;
   record_id id_{};
   digest scope_digest_{};
+  std::array<char, key_size_max> key_{};
 };
 
 }  // namespace onceguard::gateway

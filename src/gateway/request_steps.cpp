@@ -253,7 +253,7 @@ step_end served_request::identify() {
   if (found.end == step_end::unguarded) report_.why_unguarded = job_.admitted.why;
   if (found.end == step_end::guarded || found.end == step_end::late) {
     operation_ = make_operation(job_);
-    report_.set_record(operation_.id, operation_.about->scope);
+    report_.set_record(operation_.id, operation_.about->scope, operation_.about->key);
   }
   return found.end;
 }
@@ -272,7 +272,9 @@ step_end served_request::recall() {
   for (const auto& scope : operation_.scopes) {
     if (end == step_end::known) break;
     end = find_replay(scope.id, scope.about->print);
-    if (end == step_end::known) report_.set_record(scope.id, scope.about->scope);
+    if (end == step_end::known) {
+      report_.set_record(scope.id, scope.about->scope, scope.about->key);
+    }
   }
   return end;
 }
@@ -308,7 +310,7 @@ asio::awaitable<step_end> served_request::claim() {
   outcome_ = std::move(claimed.outcome);
   if (claimed.lease) {
     lease_.emplace(std::move(*claimed.lease));
-    report_.set_record(lease_->id(), lease_->about().scope);
+    report_.set_record(lease_->id(), lease_->about().scope, lease_->about().key);
     report_.attempt = lease_->lease().attempt;
     co_return lease_->must_probe() ? step_end::fenced : step_end::granted;
   }

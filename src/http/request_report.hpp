@@ -66,6 +66,7 @@ struct request_report {
 
   const record_id* record = nullptr;  ///< null: no key
   const digest* scope = nullptr;
+  std::string_view key{};     ///< the idempotency key; empty: none. No log has it
   std::uint64_t attempt = 0;  ///< with every lease of the record one more; 0: no lease
 
   // 0: that step was not taken.

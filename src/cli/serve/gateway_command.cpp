@@ -20,6 +20,8 @@
 #include "admin/metrics.hpp"
 #include "admin/overview.hpp"
 #include "admin/program.hpp"
+#include "admin/recent_activity.hpp"
+#include "admin/recent_api.hpp"
 #include "admin/record_api.hpp"
 #include "admin/resolve_api.hpp"
 #include "admin/server.hpp"
@@ -79,7 +81,8 @@ admin::resolve_params act_params(milliseconds timeout, const gateway::server& se
 class admin_listener {
  public:
   admin_listener(const config::settings& settings, gateway::server& server,
-                 running_gateway& program, admin::request_metrics& requests)
+                 running_gateway& program, admin::request_metrics& requests,
+                 const admin::recent_activity& recent)
       : records_(server.engine().records(), settings.admin.records_interval,
                  settings.store.timeout),
         history_(requests),
@@ -93,6 +96,7 @@ class admin_listener {
                                         program,  server.observed(), build};
     server_.add(admin::metric_resources(sources));
     server_.add(admin::overview_resources(sources, history_));
+    server_.add(admin::recent_resources(recent));
     spawn_background(server_.io(), "keep the history of the last hour", history_.run());
     if (settings.admin.page) server_.add_page();
     server_.add(admin::control_resources(program, server.observed()));
@@ -136,7 +140,7 @@ std::vector<int> released(std::vector<process::descriptor>& sockets) {
 }
 
 int serve(const given_flags& given, const config::settings& settings, signal_queue& queue,
-          store& records, log_lines& lines, surroundings& around) {
+          store& records, log_lines& lines, admin::recent_activity& recent, surroundings& around) {
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
   const auto traces = make_traces();
@@ -144,13 +148,17 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
   http::access_log access(settings.log.access);
   gateway::request_observers observers;
   if (settings.log.access != http::access_log_rule::off) observers.push_back(&access);
-  if (settings.admin.enabled) observers.push_back(&requests);
+  if (settings.admin.enabled) {
+    recent.begin();
+    observers.push_back(&requests);
+    observers.push_back(&recent);
+  }
   if (traces) observers.push_back(&traces->tracer);
   gateway::server server(settings.gateway, settings.routing, records, query.get(),
                          std::move(observers), traces ? &traces->tracer : nullptr);
   running_gateway program(queue, server, given, settings, lines, traces.get(), around.manager);
   std::optional<admin_listener> listener;
-  if (settings.admin.enabled) listener.emplace(settings, server, program, requests);
+  if (settings.admin.enabled) listener.emplace(settings, server, program, requests, recent);
   std::optional<decisions_beside> decisions;
   if (settings.serve.enabled) {
     decisions.emplace(server, records, settings);
@@ -200,7 +208,7 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
 }
 
 int open_and_serve(const given_flags& given, const config::settings& settings, signal_queue& queue,
-                   log_lines& lines, surroundings& around,
+                   log_lines& lines, admin::recent_activity& recent, surroundings& around,
                    std::vector<process::passed_socket> passed) {
   auto sockets = sort_sockets(std::move(passed), settings);
   if (!sockets) return start_failure_code(sockets.error());
@@ -210,7 +218,7 @@ int open_and_serve(const given_flags& given, const config::settings& settings, s
     base::log(base::event::store_not_opened, {{"why", records.error().detail}});
     return exit_configuration;
   }
-  const int exit_code = serve(given, settings, queue, **records, lines, around);
+  const int exit_code = serve(given, settings, queue, **records, lines, recent, around);
   (*records)->stop();
   return exit_code;
 }
@@ -232,14 +240,15 @@ int run_gateway(const given_flags& given) {
   // of killing it.
   signal_queue queue;
   log_lines lines(read->values.log, *descriptor);
-  base::set_log_sink(&lines);
+  admin::recent_activity recent(lines);
+  base::set_log_sink(&recent);
   around.logs = true;
   log_remarks(read->remarks);
   allow_descriptors(read->values.gateway.max_connections);
   // Until the predecessor has announced this process, what is said of the unit is its business.
   if (!succeeds) around.manager.say_status("opening the store");
   const int exit_code =
-      open_and_serve(given, read->values, queue, lines, around, std::move(passed));
+      open_and_serve(given, read->values, queue, lines, recent, around, std::move(passed));
   around.limit.reset();
   base::set_log_sink(nullptr);
   return exit_code;
