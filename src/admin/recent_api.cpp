@@ -8,6 +8,7 @@
 
 #include "admin/record_response.hpp"
 #include "base/clock.hpp"
+#include "base/hash.hpp"
 #include "base/hex.hpp"
 #include "base/number_in.hpp"
 #include "base/value_text.hpp"
@@ -48,9 +49,15 @@ struct recent_query {
            (outcomes.empty() ||
             std::ranges::find(outcomes, http::name_of(one.outcome)) != outcomes.end());
   }
-  /// Events belong to no request.
-  [[nodiscard]] bool wants_events() const {
-    return route.empty() && key.empty() && !record && outcomes.empty();
+  /// Of a record those events that name it; other filters choose requests alone.
+  [[nodiscard]] bool fits(const recent_event& one) const {
+    if (!route.empty() || !key.empty() || !outcomes.empty()) return false;
+    if (!record) return true;
+    return std::ranges::any_of(
+        one.fields, [digest = base::digest_text(*record)](const auto& field) {
+          const auto* text = std::get_if<std::string>(&field.second);
+          return field.first == "record" && text != nullptr && *text == digest;
+        });
   }
 };
 
@@ -184,7 +191,7 @@ class recent_reader {
       out.lost += first - out.after;
       for (; event != events.end() && event->number <= first; ++event) {
         --out.lost;
-        if (wanted_.wants_events()) out.events.push_back(event_json(*event));
+        if (wanted_.fits(*event)) out.events.push_back(event_json(*event));
       }
       out.after = first;
     }
@@ -192,7 +199,7 @@ class recent_reader {
     for (; out.after < latest && out.requests.size() < wanted_.limit; ++out.after) {
       const auto number = out.after + 1;
       if (event != events.end() && event->number == number) {
-        if (wanted_.wants_events()) out.events.push_back(event_json(*event));
+        if (wanted_.fits(*event)) out.events.push_back(event_json(*event));
         ++event;
         continue;
       }
@@ -220,9 +227,8 @@ class recent_reader {
       if (found && wanted_.fits(*found)) out.requests.push_back(request_json(*found));
     }
     std::reverse(out.requests.begin(), out.requests.end());
-    if (!wanted_.wants_events()) return out;
     for (const auto& one : recent_.events_after(0)) {
-      if (one.number <= out.after) out.events.push_back(event_json(one));
+      if (one.number <= out.after && wanted_.fits(one)) out.events.push_back(event_json(one));
     }
     const auto more = out.events.size() > wanted_.limit ? out.events.size() - wanted_.limit : 0;
     out.events.erase(out.events.begin(), out.events.begin() + static_cast<std::ptrdiff_t>(more));

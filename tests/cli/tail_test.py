@@ -196,3 +196,16 @@ def test_hostile_keys_do_not_reach_the_terminal(watched, tail, fresh_key):
     done = tail("--once", "--lines", "5")
     lines, _ = done.communicate(timeout=20)
     assert "\x1b" not in lines
+
+
+def test_a_record_has_its_requests_and_the_events_that_name_it(watched, fresh_key):
+    gateway, admin = watched
+    unknown, other = fresh_key(), fresh_key()
+    for key in (unknown, other):
+        assert gateway.post(key=key, plan={"status": 500}).status == 500
+    record = admin.records(f"key={unknown}")[0]["record"]
+    answer = recent(admin, f"?record={record}")
+    assert [(one["key"], one["settled"], one["why"]) for one in answer["requests"]] == [
+        (unknown, "unknown", "upstream_status")]
+    assert [one["event"] for one in answer["events"]] == ["outcome-unknown"]
+    assert recent(admin, f"?record={record}&outcome=ran")["events"] == []

@@ -54,6 +54,21 @@ def test_the_acts_of_one_key(filled, act_out):
     assert state_of(admin, deleted) in ([], ["released"])
 
 
+def test_the_timeline_of_a_key(filled, act_out):
+    gateway, _, facts = filled
+    for _ in range(16):
+        assert gateway.post(key="order-17").status == 201
+    assert gateway.post(key="order-17", body=b"another").status == 422
+    assert gateway.post(key="order-17").status == 201
+    act_out("timeline", facts)
+
+
+def test_the_moments_of_a_key():
+    done = subprocess.run(["node", "--test", HERE / "life.test.mjs"], capture_output=True,
+                          text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_many_are_settled_by_the_keyboard(filled, act_out):
     _, admin, facts = filled
     act_out("many_by_keyboard", facts)

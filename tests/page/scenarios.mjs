@@ -160,6 +160,36 @@ const scenarios = {
     });
   },
 
+  /** One key: how often it was asked for, what was refused, what ran, and the same as commands. */
+  async timeline(facts) {
+    await withPage(facts, async (page) => {
+      await signIn(page, facts.viewer);
+      await visit(page, "Search");
+      await page.getByRole("link", { name: facts.completed }).click();
+      const moments = page.locator(".timeline li");
+      await page.getByText("17 repeats got the stored answer").waitFor();
+      const said = (await moments.allTextContents()).join("\n");
+      const order = ["attempt 1 begins", "sent to the service", "the service answered 201",
+        "recorded: completed", "17 repeats got the stored answer",
+        "refused: the same key with another content", "a repeat got the stored answer"];
+      let from = 0;
+      for (const one of order) {
+        const found = said.indexOf(one, from);
+        assert.ok(found >= from, `${one} is not behind the others in: ${said}`);
+        from = found + 1;
+      }
+      await page.getByText("is forgotten").waitFor();
+      const record = page.url().split("/").pop();
+      const commands = (await page.locator("pre").allTextContents()).join("\n");
+      assert.ok(commands.includes(`onceguard keys show ${record}`), commands);
+      assert.ok(commands.includes(`/api/records/${record}`), commands);
+      await visit(page, "Search");
+      await page.getByRole("link", { name: facts.unknown[0] }).click();
+      await page.getByText("recorded: outcome unknown: the status says nothing").waitFor();
+      assert.deepEqual(await violations(page), []);
+    });
+  },
+
   /** Keys that are markup, long, or turn the direction are shown as what they are. */
   async hostile(facts) {
     await withPage(facts, async (page) => {

@@ -3,10 +3,11 @@ import { h } from "preact";
 
 import { call } from "../shared/api.js";
 import { bytes, quoted, span } from "../shared/forms.js";
-import { State, Time } from "../shared/parts.jsx";
+import { State } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 import { Act } from "./act.jsx";
+import { readLife, Timeline } from "./timeline.jsx";
 
 export class RecordView extends Reading {
   interval = 3000;
@@ -14,8 +15,7 @@ export class RecordView extends Reading {
   state = { ...this.state, act: null, answer: null };
 
   load() {
-    return call("GET", `/api/records/${encodeURIComponent(this.props.argument)}?body=no`,
-      undefined, this.calls.signal);
+    return readLife(this.props.argument, this.calls.signal);
   }
 
   async showAnswer() {
@@ -53,7 +53,7 @@ export class RecordView extends Reading {
         )}
         {act && <Act kind={act} records={[value]} close={() => this.setState({ act: null })}
                      done={this.done} signedOut={this.props.signedOut} />}
-        {value.timeline && <Timeline events={value.timeline} />}
+        {value.timeline && <Timeline record={value} />}
         {value.state === "completed" && value.status !== undefined && (
           <section>
             <h3>{text("answer")}</h3>
@@ -91,21 +91,6 @@ function Facts({ record }) {
         <div key={name}><dt>{text(name)}</dt><dd><bdi>{value}</bdi></dd></div>
       ))}
     </dl>
-  );
-}
-
-function Timeline({ events }) {
-  return (
-    <section>
-      <h3>{text("timeline")}</h3>
-      <ol class="timeline">
-        {events.map(({ at, event }) => (
-          <li key={event} class={new Date(at) > new Date() ? "ahead" : ""}>
-            <Time at={at} /> {text(`event_${event}`)}
-          </li>
-        ))}
-      </ol>
-    </section>
   );
 }
 

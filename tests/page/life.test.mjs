@@ -1,0 +1,59 @@
+// The moments of a key, from made-up answers of the admin API.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { lifeOf } from "../../web/record/life.js";
+
+const at = (seconds) => new Date(Date.UTC(2026, 0, 1, 12, 0, seconds)).toISOString();
+const record = (more = {}) => ({ attempt: 1, ...more, timeline: [
+  { at: at(0), event: "claimed" }, { at: at(2), event: "settled" },
+  { at: at(59), event: "forgotten" }] });
+const ran = { outcome: "ran", at: at(2), total_us: 2e6, upstream_begin_us: 5e5, upstream_us: 1e6,
+  upstream_status: 201, attempt: 1, settled: "complete", client: "10.0.0.1" };
+const names = (life) => life.map((one) => one.name);
+
+test("without recent requests, the record tells its own", () => {
+  assert.deepEqual(names(lifeOf(record(), [], [], [])), ["claimed", "settled", "forgotten"]);
+});
+
+test("the steps of an attempt stand in the place of what the record says of it", () => {
+  const life = lifeOf(record(), [ran], [], []);
+  assert.deepEqual(names(life), ["attempt", "dispatched", "answered", "complete", "forgotten"]);
+  assert.deepEqual(life.slice(0, 4).map((one) => one.at - Date.parse(at(0))), [0, 500, 1500, 2000]);
+  assert.equal(life[2].value, 201);
+});
+
+test("the steps of an earlier attempt leave the record's", () => {
+  const life = lifeOf(record({ attempt: 2 }), [{ ...ran, at: at(-5) }], [], []);
+  assert.ok(names(life).includes("claimed") && names(life).includes("settled"));
+});
+
+test("what an operator settled is still there beside the attempt", () => {
+  assert.ok(names(lifeOf(record({ by_operator: true }), [ran], [], [])).includes("settled"));
+});
+
+test("repeats that follow each other are one moment", () => {
+  const repeat = (seconds, outcome = "replayed", client = "10.0.0.1") => (
+    { outcome, at: at(seconds), client });
+  const life = lifeOf(record(), [ran, repeat(3), repeat(4), repeat(5), repeat(6, "mismatch"),
+    repeat(7), repeat(8, "replayed", "10.0.0.2")], [], []);
+  const outcomes = life.filter((one) => one.kind === "outcome");
+  assert.deepEqual(outcomes.map((one) => [one.name, one.count]),
+    [["replayed", 3], ["mismatch", 1], ["replayed", 2]]);
+  assert.equal(outcomes[0].last, Date.parse(at(5)));
+  assert.deepEqual(outcomes.map((one) => one.note), ["10.0.0.1", "10.0.0.1", undefined]);
+});
+
+test("what a person did stands there once, with the reason", () => {
+  const line = { at: at(9), action: "complete", who: "alice", why: "the bank's list" };
+  const life = lifeOf(record(), [], [],
+    [{ ...line, stage: "done" }, { ...line, stage: "intended" }]);
+  const audited = life.filter((one) => one.kind === "audit");
+  assert.deepEqual(audited.map((one) => [one.value, one.note]), [["alice", "the bank's list"]]);
+});
+
+test("events that name the record stand there", () => {
+  const lost = { at: at(1), event: "lease-lost", fields: { why: "late" } };
+  const life = lifeOf(record(), [], [lost], []);
+  assert.equal(life.find((one) => one.kind === "event").note, "late");
+});

@@ -1,0 +1,86 @@
+// The life of a key: what its record, the latest requests and the audit log say, in one row.
+
+/** How often the same may follow itself before it becomes one line. */
+const REPEATS = new Set(["replayed", "waited", "busy", "mismatch", "backoff", "unknown", "not_kept",
+  "refused", "store_failed"]);
+
+/**
+ * @typedef {object} Moment
+ * @property {number} at milliseconds since 1970
+ * @property {string} kind how it is said: "record", "attempt", "dispatched", "answered", "settled",
+ *   "outcome", "audit" or "event"
+ * @property {string} name
+ * @property {any} [value]
+ * @property {string} [note]
+ * @property {number} [count] how many follow each other
+ * @property {number} [last] the time of the last of them
+ */
+
+function noteOf(...parts) {
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** The steps of a request that ran. */
+function stepsOf(request) {
+  const end = Date.parse(request.at);
+  const begin = end - (request.total_us ?? 0) / 1000;
+  const out = [{ at: begin, kind: "attempt", name: "attempt", value: request.attempt,
+    note: noteOf(request.client, request.trace && `trace ${request.trace}`) }];
+  if (request.upstream_begin_us !== undefined) {
+    const sent = begin + request.upstream_begin_us / 1000;
+    out.push({ at: sent, kind: "dispatched", name: "dispatched" });
+    if (request.upstream_status) {
+      out.push({ at: sent + (request.upstream_us ?? 0) / 1000, kind: "answered", name: "answered",
+        value: request.upstream_status });
+    }
+  }
+  if (request.settled) {
+    out.push({ at: end, kind: "settled", name: request.settled, value: request.why });
+  }
+  return out;
+}
+
+/** @returns {Moment[]} the oldest first; what follows itself is one moment with a count */
+export function lifeOf(record, requests, events, audit) {
+  const all = [];
+  const ran = requests.filter((one) => one.outcome === "ran");
+  // The steps of the attempt say it better than the record.
+  const known = ran.some((one) => one.attempt === record.attempt)
+    ? new Set(["claimed", ...(record.by_operator ? [] : ["settled"])]) : new Set();
+  for (const { at, event } of record.timeline ?? []) {
+    if (!known.has(event)) all.push({ at: Date.parse(at), kind: "record", name: event });
+  }
+  for (const one of ran) all.push(...stepsOf(one));
+  for (const one of requests) {
+    if (one.outcome === "ran") continue;
+    all.push({ at: Date.parse(one.at), kind: "outcome", name: one.outcome, note: one.client });
+  }
+  for (const one of events) {
+    all.push({ at: Date.parse(one.at), kind: "event", name: one.event,
+      note: noteOf(one.fields.why, one.fields.reason) });
+  }
+  for (const one of audit) {
+    if (one.stage !== "intended") {
+      all.push({ at: Date.parse(one.at), kind: "audit", name: one.action, value: one.who,
+        note: noteOf(one.why, one.stage !== "done" && one.stage) });
+    }
+  }
+  all.sort((a, b) => a.at - b.at);
+  return together(all);
+}
+
+function together(all) {
+  const out = [];
+  for (const one of all) {
+    const before = out[out.length - 1];
+    if (one.kind === "outcome" && REPEATS.has(one.name) && before?.kind === "outcome"
+      && before.name === one.name) {
+      before.count += 1;
+      before.last = one.at;
+      if (before.note !== one.note) before.note = undefined;
+    } else {
+      out.push({ ...one, count: 1, last: one.at });
+    }
+  }
+  return out;
+}

@@ -1,0 +1,67 @@
+// The timeline of one key.
+import { h } from "preact";
+
+import { call, query, Refused } from "../shared/api.js";
+import { Time } from "../shared/parts.jsx";
+import { locale, text } from "../shared/texts.js";
+import { lifeOf } from "./life.js";
+
+/** What else is known of a record; nothing, where the gateway has no such resource or log. */
+async function beside(path, signal) {
+  try {
+    return await call("GET", path, undefined, signal);
+  } catch (failure) {
+    if (failure instanceof Refused && (failure.status === 404 || failure.status === 503)) return {};
+    throw failure;
+  }
+}
+
+/** The record with `life`: what became of it so far. */
+export async function readLife(id, signal) {
+  const record = await call("GET", `/api/records/${encodeURIComponent(id)}?body=no`, undefined,
+    signal);
+  if (record.state === "unreadable") return record;
+  const [recent, audit] = await Promise.all([
+    beside(`/api/recent?${query({ record: record.record, limit: 2000 })}`, signal),
+    beside(`/api/audit?${query({ record: record.record, limit: 50 })}`, signal)]);
+  const life = lifeOf(record, recent.requests ?? [], recent.events ?? [], audit.entries ?? []);
+  return { ...record, life };
+}
+
+function clock(at) {
+  return new Date(at).toLocaleTimeString(locale());
+}
+
+/** What a moment is, in words. */
+function words({ kind, name, value, count, at }) {
+  if (kind === "settled") {
+    return text(`settled_${name}`) + (value ? `: ${text(`why_${value}`)}` : "");
+  }
+  if (kind === "audit") return text(`audit_${name}`, value);
+  if (kind === "event") return name;
+  if (kind !== "outcome") return text(`event_${name}`, value);
+  if (name === "replayed" || name === "waited") {
+    return count === 1 ? text("event_repeat") : text("event_repeats", count, clock(at));
+  }
+  const said = name === "mismatch" || name === "busy"
+    ? text(`event_${name}`) : text(`outcome_${name}`);
+  return count === 1 ? said : `${said}, ${text("event_many", count, clock(at))}`;
+}
+
+export function Timeline({ record }) {
+  return (
+    <section>
+      <h3>{text("timeline")}</h3>
+      <ol class="timeline">
+        {record.life.map((one) => (
+          <li key={`${one.at} ${one.kind} ${one.name}`}
+              class={`${one.kind} ${one.at > Date.now() ? "ahead" : ""}`}>
+            <Time at={new Date(one.last).toISOString()} /> <bdi>{words(one)}</bdi>
+            {one.note && <small><bdi>{one.note}</bdi></small>}
+          </li>
+        ))}
+      </ol>
+      <p class="note">{text("timeline_known")}</p>
+    </section>
+  );
+}
