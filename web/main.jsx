@@ -4,6 +4,7 @@ import { Component, h, render } from "preact";
 import { call, Refused } from "./shared/api.js";
 import { language, setLanguage, text } from "./shared/texts.js";
 import { Attention } from "./attention/attention.jsx";
+import { Audit } from "./audit/audit.jsx";
 import { Overview } from "./overview/overview.jsx";
 import { RecordView } from "./record/record.jsx";
 import { Routes } from "./routes/routes.jsx";
@@ -16,6 +17,7 @@ const VIEWS = [
   { name: "attention", view: Attention },
   { name: "search", view: Search },
   { name: "routes", view: Routes },
+  { name: "audit", view: Audit },
 ];
 
 /** What stands behind the "#/" of the address: a view's name, and its argument. */

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -121,8 +123,24 @@ class long_bodies {
   }
 };
 
+/// Writes who is shown the body of the record's answer. What refuses it; none: it may be shown.
+std::optional<response> audit_body(const record_view& seen, const audit_source& audit,
+                                   const request& request) {
+  if (!seen.stored.answer || seen.stored.answer->body.empty()) return std::nullopt;
+  auto* log = audit();
+  if (log == nullptr) return refusal(503, "The gateway is not ready yet.");
+  audited_change shown;
+  shown.action = "show";
+  shown.record = seen.id;
+  if (seen.stored.about) shown.key = seen.stored.about->key;
+  shown.former = shown.wanted = name_of(seen.state);
+  const auto line = log->show({request.sender.name, "admin", {}}, shown);
+  if (line) return std::nullopt;
+  return refusal(503, line.error().detail);
+}
+
 asio::awaitable<response> show_record(store& records, milliseconds timeout,
-                                      const request& request) {
+                                      const audit_source& audit, const request& request) {
   const auto id = record_of(request);
   if (!id) co_return no_record_id();
   const auto with_body = request.parameter("body");
@@ -149,6 +167,7 @@ asio::awaitable<response> show_record(store& records, milliseconds timeout,
   if (!*found) co_return refusal(404, "There is no such record.", {{"outcome", "not_found"}});
   const bool usual = (*found)->body_size <= body_size_usual;
   if (with_body == "no" || (with_body.empty() && !usual)) leave_out_body(**found);
+  if (auto refused = audit_body(**found, audit, request)) co_return *std::move(refused);
   auto body = record_json(**found, true);
   body["timeline"] = timeline_of(**found);
   auto out = json_response(body);
@@ -175,7 +194,7 @@ asio::awaitable<response> count_records(store& records, milliseconds timeout,
 
 }  // namespace
 
-resources record_resources(store& records, milliseconds timeout) {
+resources record_resources(store& records, milliseconds timeout, audit_source audit) {
   using reading = asio::awaitable<response> (*)(store&, milliseconds, const request&);
   resources out;
   const auto add = [&](std::string_view pattern, reading read) {
@@ -185,7 +204,10 @@ resources record_resources(store& records, milliseconds timeout) {
   };
   add("/api/counts", count_records);
   add("/api/records", list_records);
-  add("/api/records/{record}", show_record);
+  out.push_back({"GET", "/api/records/{record}", access::view,
+                 [&records, timeout, audit = std::move(audit)](const request& wanted) {
+                   return show_record(records, timeout, audit, wanted);
+                 }});
   return out;
 }
 

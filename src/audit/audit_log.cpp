@@ -46,8 +46,13 @@ class log_events final : public audit_log {
 
 class lines_of_file final : public audit_log {
  public:
-  explicit lines_of_file(const std::string& path) : file_(path) {}
+  explicit lines_of_file(const std::string& path) : path_(path), file_(path) {}
   result<void> reopen() override { return file_.open(); }
+  result<audit_page> read(const audit_query& query) const override {
+    auto found = read_audit_file(path_, query);
+    if (!found) return found.error();
+    return *found ? result<audit_page>(**std::move(found)) : audit_log::read(query);
+  }
 
  private:
   result<void> write(const audit_author& author, const audited_change& change,
@@ -68,8 +73,24 @@ class lines_of_file final : public audit_log {
         line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
 
+  const std::string path_;
   line_file file_;
 };
+
+audit_entry entry_of(const audit_author& author, const audited_change& change,
+                     const std::string& stage) {
+  return {.time = base::time_text(base::system_clock().wall_ms()),
+          .stage = stage,
+          .action = std::string(change.action),
+          .author = author.name,
+          .means = author.means,
+          .why = author.why,
+          .record = digest_of(change),
+          .key = change.key,
+          .former = change.former,
+          .wanted = change.wanted,
+          .about = change.about};
+}
 
 std::string name_of_user(uid_t id) {
   std::array<char, 4'096> room{};
@@ -89,12 +110,25 @@ result<std::unique_ptr<audit_log>> audit_log::open(const std::string& file) {
 }
 
 result<void> audit_log::intend(const audit_author& author, const audited_change& change) {
-  return write(author, change, "intended");
+  return add(author, change, "intended");
 }
 
 result<void> audit_log::conclude(const audit_author& author, const audited_change& change,
                                  const std::string& outcome) {
-  return write(author, change, outcome);
+  return add(author, change, outcome);
+}
+
+result<void> audit_log::show(const audit_author& author, const audited_change& shown) {
+  return add(author, shown, "done");
+}
+
+result<audit_page> audit_log::read(const audit_query& query) const { return recent_.read(query); }
+
+result<void> audit_log::add(const audit_author& author, const audited_change& change,
+                            const std::string& stage) {
+  auto written = write(author, change, stage);
+  if (written) recent_.add(entry_of(author, change, stage));
+  return written;
 }
 
 std::string machine_user() {

@@ -12,6 +12,8 @@
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
+#include "audit/audit_history.hpp"
+
 namespace onceguard {
 
 /// Who changes records, and by which means.
@@ -22,7 +24,7 @@ struct audit_author {
 };
 
 struct audited_change {
-  std::string_view action;          ///< "complete", "release", "delete" or "import"
+  std::string_view action;          ///< "complete", "release", "delete", "import" or "show"
   std::optional<record_id> record;  ///< none: many at once
   std::string key;                  ///< empty: not known
   std::string former;               ///< the state before: a name of observed_state, "unreadable"
@@ -48,13 +50,21 @@ class audit_log {
   /// this is not known.
   [[nodiscard]] result<void> conclude(const audit_author& author, const audited_change& change,
                                       const std::string& outcome);
+  /// Call before a stored answer is shown to somebody: one line. An error: it must not be shown.
+  [[nodiscard]] result<void> show(const audit_author& author, const audited_change& shown);
+  /// The newest lines that fit: of the file, or of this process where a stream has them.
+  [[nodiscard]] virtual result<audit_page> read(const audit_query& query) const;
 
  protected:
   audit_log() = default;
 
  private:
+  [[nodiscard]] result<void> add(const audit_author& author, const audited_change& change,
+                                 const std::string& stage);
   virtual result<void> write(const audit_author& author, const audited_change& change,
                              const std::string& stage) = 0;
+
+  recent_audit recent_;
 };
 
 /// What became of a change of one record, for conclude().

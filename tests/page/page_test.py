@@ -69,6 +69,18 @@ def test_the_moments_of_a_key():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("table", [{}, {"audit_log": "audit.jsonl"}])
+def test_the_audit_log_says_who_saw_and_did_what(begin_page, act_out, tmp_path, table):
+    gateway, admin, facts = begin_page(
+        gateway={name: str(tmp_path / path) for name, path in table.items()})
+    assert gateway.post(key="order-17").status == 201
+    make_unknown(gateway, ["charge-1"])
+    record = admin.records("state=unknown")[0]["record"]
+    done = admin.post(f"/api/records/{record}/release", {"reason": "not at the bank"})
+    assert done.status == 200, done.body
+    act_out("audit", {**facts, "completed": "order-17", "unknown": ["charge-1"]})
+
+
 def test_many_are_settled_by_the_keyboard(filled, act_out):
     _, admin, facts = filled
     act_out("many_by_keyboard", facts)

@@ -45,6 +45,9 @@ const scenarios = {
         await page.getByRole("button", { name: "Show" }).click();
         await page.getByText("Content-Type").waitFor();
         await look("record");
+        await visit(page, "Audit");
+        await page.getByText("showed the stored answer").first().waitFor();
+        await look("audit");
       });
     }
   },
@@ -97,6 +100,29 @@ const scenarios = {
         await dialog.getByText("done").waitFor();
         await dialog.getByRole("button", { name: "Close" }).click();
       }
+    });
+  },
+
+  /** Who did what to which key stands in the audit log, whoever looks, in both languages. */
+  async audit(facts) {
+    await withPage(facts, async (page) => {
+      await signIn(page, facts.viewer);
+      await visit(page, "Search");
+      await page.getByRole("link", { name: facts.completed }).click();
+      await page.getByRole("button", { name: "Show" }).click();
+      await page.getByText("Content-Type").waitFor();
+      await visit(page, "Audit");
+      const rows = page.getByRole("table").locator("tbody tr");
+      const shown = rows.filter({ hasText: "showed the stored answer" });
+      await shown.filter({ hasText: facts.completed }).filter({ hasText: "bob" }).waitFor();
+      await page.getByLabel("Part of a key").fill(facts.unknown[0]);
+      await page.getByText("2 lines, the newest first.").waitFor();
+      assert.match(await rows.first().textContent(), /alice.*released.*not at the bank.*done/);
+      await page.getByLabel("Who").fill("bob");
+      await page.getByText("No line fits here.").waitFor();
+      await page.getByLabel("Language").selectOption("de");
+      await page.getByText("gespeicherte Antwort angezeigt").waitFor();
+      assert.deepEqual(await violations(page), []);
     });
   },
 

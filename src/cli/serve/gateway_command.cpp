@@ -15,6 +15,7 @@
 
 #include <onceguard/version.hpp>
 
+#include "admin/audit_api.hpp"
 #include "admin/control_api.hpp"
 #include "admin/health.hpp"
 #include "admin/metrics.hpp"
@@ -100,7 +101,9 @@ class admin_listener {
     spawn_background(server_.io(), "keep the history of the last hour", history_.run());
     if (settings.admin.page) server_.add_page();
     server_.add(admin::control_resources(program, server.observed()));
-    server_.add(admin::record_resources(records, timeout));
+    const admin::audit_source audit = [&server] { return server.audit(); };
+    server_.add(admin::audit_resources(audit));
+    server_.add(admin::record_resources(records, timeout, audit));
     server_.add(admin::resolve_resources(records, act_params(timeout, server, program)));
     if (settings.admin.records_interval.count() > 0) {
       spawn_background(server_.io(), "count the records", records_.run());

@@ -1,0 +1,135 @@
+#include "audit/audit_history.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/temporary_folder.hpp"
+
+namespace onceguard {
+namespace {
+
+std::string line_of(int number, const std::string& why = "a test") {
+  nlohmann::ordered_json line{{"at", "2026-01-01T00:00:00.000Z"},
+                              {"stage", "done"},
+                              {"action", "release"},
+                              {"who", number % 2 == 0 ? "alice" : "bob"},
+                              {"means", "admin"},
+                              {"why", why},
+                              {"record", "0123456789ab"},
+                              {"key", "order-" + std::to_string(number)},
+                              {"from", "unknown"},
+                              {"to", "released"},
+                              {"about", ""}};
+  return line.dump() + "\n";
+}
+
+class audit_history_test : public testing::Test {
+ protected:
+  void append(const std::string& text) {
+    std::ofstream(path_, std::ios::app | std::ios::binary) << text;
+  }
+
+  std::vector<std::string> keys(audit_query query, int* pages = nullptr) {
+    std::vector<std::string> out;
+    do {
+      const auto page = read_audit_file(path_, query).value().value();
+      for (const auto& one : page.entries) out.push_back(one.key);
+      unreadable_ += page.unreadable;
+      query.cursor = page.cursor;
+      if (pages != nullptr) ++*pages;
+    } while (!query.cursor.empty());
+    return out;
+  }
+
+  testing::temporary_folder folder_;
+  std::string path_ = folder_.file("audit.jsonl");
+  std::size_t unreadable_ = 0;
+};
+
+TEST_F(audit_history_test, every_line_comes_once_from_the_newest_on) {
+  constexpr int count = 3'000;  // several blocks
+  for (int i = 0; i < count; ++i) append(line_of(i));
+  int pages = 0;
+  const auto found = keys({.limit = 7}, &pages);
+  ASSERT_EQ(found.size(), static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    ASSERT_EQ(found[static_cast<std::size_t>(i)], "order-" + std::to_string(count - 1 - i));
+  }
+  EXPECT_GE(pages, count / 7);
+  EXPECT_EQ(unreadable_, 0U);
+}
+
+TEST_F(audit_history_test, each_filter_has_to_fit) {
+  for (int i = 0; i < 20; ++i) append(line_of(i));
+  EXPECT_EQ(keys({.key = "order-1", .author = "bob"}),
+            (std::vector<std::string>{"order-19", "order-17", "order-15", "order-13", "order-11",
+                                      "order-1"}));
+  EXPECT_EQ(keys({.record = "0123456789abcdef"}).size(), 20U);
+  EXPECT_TRUE(keys({.record = "0123456789ac"}).empty());
+}
+
+TEST_F(audit_history_test, what_is_no_entry_is_counted_and_hides_no_other) {
+  append(line_of(1));
+  append("{\"at\":\"2026-01-01T00\n");                      // a line that was torn
+  append(std::string(300'000, '\0') + "\n");                // a hole
+  append("[1,2]\n{\"at\":1}\n\n");                          // other values, and nothing
+  append(std::string(20, '\0') + line_of(2) + line_of(3));  // a hole before a line
+  append("{\"at\":");                                       // a line that is being written
+  EXPECT_EQ(keys({}), (std::vector<std::string>{"order-3", "order-2", "order-1"}));
+  EXPECT_GE(unreadable_, 4U);
+}
+
+TEST_F(audit_history_test, a_call_reads_a_part_of_a_long_file) {
+  append(line_of(1));
+  const auto long_line = line_of(2, std::string(1'000, 'x'));
+  for (int i = 0; i < 8'000; ++i) append(long_line);
+  const auto page = read_audit_file(path_, {.key = "order-1"}).value().value();
+  EXPECT_TRUE(page.entries.empty());
+  EXPECT_FALSE(page.cursor.empty());
+  int pages = 0;
+  EXPECT_EQ(keys({.key = "order-1"}, &pages), std::vector<std::string>{"order-1"});
+  EXPECT_GE(pages, 4);
+}
+
+TEST_F(audit_history_test, a_cursor_is_for_the_file_that_it_came_from) {
+  for (int i = 0; i < 9; ++i) append(line_of(i));
+  const auto page = read_audit_file(path_, {.limit = 2}).value().value();
+  std::filesystem::rename(path_, path_ + ".1");
+  append(line_of(1));
+  for (const auto& cursor : {page.cursor, std::string("x"), std::string("1-"), std::string("-1")}) {
+    const auto refused = read_audit_file(path_, {.cursor = cursor});
+    ASSERT_FALSE(refused) << cursor;
+    EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  }
+}
+
+TEST_F(audit_history_test, a_file_that_is_not_there_has_no_lines_and_a_stream_is_none) {
+  EXPECT_TRUE(read_audit_file(path_, {}).value().value().entries.empty());
+  EXPECT_FALSE(read_audit_file("/dev/null", {}).value().has_value());
+  EXPECT_FALSE(read_audit_file(path_ + "/x/y", {}).value()->cursor.size() > 0);
+}
+
+TEST(recent_audit_test, the_last_entries_are_kept_and_a_page_goes_on_where_one_ended) {
+  recent_audit kept;
+  for (std::size_t i = 0; i < recent_audit::number_max + 10; ++i) {
+    audit_entry one;
+    one.key = "order-" + std::to_string(i);
+    kept.add(one);
+  }
+  audit_query query;
+  query.limit = 300;
+  const auto first = kept.read(query).value();
+  EXPECT_EQ(first.entries.front().key, "order-509");
+  kept.add({});
+  query.cursor = first.cursor;
+  const auto second = kept.read(query).value();
+  EXPECT_EQ(second.entries.front().key, "order-209");
+  EXPECT_EQ(second.entries.back().key, "order-11");
+  EXPECT_TRUE(second.cursor.empty());
+}
+
+}  // namespace
+}  // namespace onceguard

@@ -1,0 +1,111 @@
+// What was done to records, by whom, and why: the audit log from its end on.
+import { h } from "preact";
+
+import { call, query } from "../shared/api.js";
+import { Time } from "../shared/parts.jsx";
+import { Reading } from "../shared/reading.jsx";
+import { text } from "../shared/texts.js";
+
+const PAUSE = 250; // ms after the last key that was pressed
+const COLUMNS = ["when", "who", "action", "key", "reason_given", "result"];
+
+export class Audit extends Reading {
+  filter = {};
+
+  cursor = "";
+
+  before = [];
+
+  load() {
+    return call("GET", `/api/audit?${query({ ...this.filter, cursor: this.cursor })}`, undefined,
+      this.calls.signal);
+  }
+
+  componentWillUnmount() {
+    super.componentWillUnmount();
+    clearTimeout(this.typing);
+  }
+
+  change(name, value) {
+    this.filter = { ...this.filter, [name]: value.trim() };
+    this.cursor = "";
+    this.before = [];
+    clearTimeout(this.typing);
+    this.typing = setTimeout(this.refresh, PAUSE);
+  }
+
+  turn(cursor, before) {
+    this.cursor = cursor;
+    this.before = before;
+    this.read();
+  }
+
+  render(_, { value }) {
+    return (
+      <div>
+        <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}>
+          {["key", "who"].map((name) => (
+            <label key={name}>
+              {text(name === "key" ? "filter_text" : name)}
+              <input type="search" name={name} autocomplete="off" spellcheck={false}
+                     onInput={(event) => this.change(name, event.target.value)} />
+            </label>
+          ))}
+        </form>
+        {this.notice()}
+        {value && (
+          <div>
+            <p role="status">
+              {text(value.entries.length ? "lines_found" : "lines_none", value.entries.length)}
+              {value.kept === "memory" && ` ${text("lines_in_memory")}`}
+              {value.unreadable > 0 && ` ${text("lines_unreadable", value.unreadable)}`}
+            </p>
+            <Lines entries={value.entries} />
+            <p class="pages">
+              <button type="button" onClick={this.refresh}>{text("read_again")}</button>
+              <button type="button" disabled={!this.before.length}
+                      onClick={() => this.turn(this.before.at(-1), this.before.slice(0, -1))}>
+                {text("newer")}
+              </button>
+              <button type="button" disabled={!value.cursor}
+                      onClick={() => this.turn(value.cursor, [...this.before, this.cursor])}>
+                {text("older")}
+              </button>
+            </p>
+          </div>
+        )}
+      </div>
+    );
+  }
+}
+
+/** The act's name, and from which state to which. */
+function action({ action: name, from, to }) {
+  const states = from && to && from !== to
+    ? ` (${text(`state_${from}`)} → ${text(`state_${to}`)})` : "";
+  return text(`action_${name}`) + states;
+}
+
+function Lines({ entries }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={text("audit")}>
+      <table>
+        <thead>
+          <tr>{COLUMNS.map((name) => <th key={name} scope="col">{text(name)}</th>)}</tr>
+        </thead>
+        <tbody>
+          {entries.map((one, i) => (
+            <tr key={i}>
+              <td><Time at={one.at} /></td>
+              <td><bdi>{one.who}</bdi> ({one.means})</td>
+              <td>{action(one)}{one.about && <bdi> {one.about}</bdi>}</td>
+              <td><bdi class="key">{one.key || one.record}</bdi></td>
+              <td><bdi>{one.why}</bdi></td>
+              <td>{text(`stage_${one.stage}`)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
