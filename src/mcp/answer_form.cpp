@@ -1,5 +1,6 @@
 #include "mcp/answer_form.hpp"
 
+#include "mcp/acp_error.hpp"
 #include "mcp/adcp_result.hpp"
 #include "mcp/message.hpp"
 #include "mcp/raw_json.hpp"
@@ -26,6 +27,8 @@ answer_form form_of(const tool_call& call, const key_locations& locations) {
   answer_form out;
   out.has_result_type = call.has_result_type;
   out.is_tool = call.is_tool;
+  out.acp_errors = locations.acp_errors && call.is_tool;
+  out.unpaid = locations.x402_prices && call.is_tool && !call.has_payment;
   if (locations.adcp_answers && call.is_tool) {
     const auto context = value_at(call.arguments, {"context"});
     out.adcp_context = members_of(context) ? std::string(context) : std::string();
@@ -48,8 +51,11 @@ std::string repeated_result(const std::string& result, const answer_form& form) 
   return marked(result, "metadata");
 }
 
+std::string repeated_error(const std::string& error) { return marked(error, "data"); }
+
 std::string refusal_response(const refused_call& refused, std::string_view id,
                              const answer_form& form) {
+  if (form.acp_errors) return make_response(id, "error", acp_refusal(refused));
   if (!form.is_tool) return make_response(id, "error", error_of_refusal(refused));
   const auto result = result_of_refusal(refused, form.has_result_type);
   return make_response(

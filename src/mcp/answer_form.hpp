@@ -15,12 +15,17 @@ struct answer_form {
   /// Of the Ad Context Protocol: the object `context` of this request, as it is written, or an
   /// empty text.
   std::optional<std::string> adcp_context{};
+  bool acp_errors = false;  ///< as the Agentic Commerce Protocol has them
+  bool unpaid = false;      ///< x402: what asks for a payment has run nothing
 };
 
 [[nodiscard]] answer_form form_of(const tool_call& call, const key_locations& locations);
 
 /// A result that is given again, with the marks that say so. What is no object stays as it is.
 [[nodiscard]] std::string repeated_result(const std::string& result, const answer_form& form);
+
+/// The same of an error.
+[[nodiscard]] std::string repeated_error(const std::string& error);
 
 /// The response to a call that is refused.
 [[nodiscard]] std::string refusal_response(const refused_call& refused, std::string_view id,

@@ -2,8 +2,10 @@
 
 #include "base/hash.hpp"
 #include "base/hex.hpp"
+#include "mcp/acp_error.hpp"
 #include "mcp/raw_json.hpp"
 #include "mcp/refused_call.hpp"
+#include "mcp/x402_result.hpp"
 
 namespace onceguard::mcp {
 
@@ -29,7 +31,7 @@ std::string replayed(const answer& kept, std::string_view id, const answer_form&
   for (const auto& [name, value] : kept.headers) {
     if (name != member_header) continue;
     if (value == "result") return make_response(id, value, repeated_result(kept.body, form));
-    if (value == "error") return make_response(id, value, kept.body);
+    if (value == "error") return make_response(id, value, repeated_error(kept.body));
   }
   // Of an operator, who knows the result.
   if (!is_json(kept.body)) return {};
@@ -137,7 +139,9 @@ asio::awaitable<std::string> call_guard::finish(running_call call, std::string r
     case response_end::complete:
       break;
     case response_end::tool_error:
-      terms.kind = params_.tool_error;
+      // The same call comes again with the payment, under the same key.
+      terms.kind = call.form.unpaid && asks_for_payment(message.result) ? settle_kind::release
+                                                                        : params_.tool_error;
       break;
     case response_end::more_input:
       terms.kind = settle_kind::release;
@@ -148,7 +152,8 @@ asio::awaitable<std::string> call_guard::finish(running_call call, std::string r
       terms.kind = call.is_listed ? settle_kind::abandon : settle_kind::release;
       break;
     case response_end::unknown:
-      terms.kind = settle_kind::abandon;
+      terms.kind = call.form.acp_errors && is_acp_answer(message) ? params_.tool_error
+                                                                  : settle_kind::abandon;
       break;
   }
   if (terms.kind == settle_kind::abandon) terms.why = unknown_reason::upstream_status;

@@ -99,9 +99,15 @@ key_locations preset(std::string_view name) {
   key_locations out;
   out.others = of_hosts();
   if (name == "default") add(out.others, {of_ucp(), of_acp()});
-  if (name == "default" || name == "x402") add(out.others, of_x402());
+  if (name == "default" || name == "x402") {
+    add(out.others, of_x402());
+    out.x402_prices = true;
+  }
   if (name == "ucp") out.others.push_back(of_ucp());
-  if (name == "acp") out.others.push_back(of_acp());
+  if (name == "acp") {
+    out.others.push_back(of_acp());
+    out.acp_errors = true;
+  }
   if (name == "adcp") {
     out.others.insert(out.others.begin(),
                       {{"arguments", "idempotency_key"}, false, omitted_by_adcp()});

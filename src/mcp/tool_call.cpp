@@ -84,6 +84,7 @@ tool_call read_tool_call(const message& request, const key_locations& locations,
   if (out.name.empty() || !params) return out;  // the server says what is wrong
   const auto version =
       value_at(request.params, {"_meta", "io.modelcontextprotocol/protocolVersion"});
+  out.has_payment = !value_at(request.params, {"_meta", "x402/payment"}).empty();
   out.has_result_type = string_of(version).value_or("") >= first_with_result_type;
   out.arguments = out.is_tool ? value_at(request.params, {"arguments"}) : request.params;
   const auto arguments = members_of(out.arguments);

@@ -18,6 +18,7 @@ struct tool_call {
   std::string fault;  ///< what is wrong with the call or its key, for people; empty: nothing
   /// The request names the revision 2026-07-28 or a later one, whose results have a `resultType`.
   bool has_result_type = false;
+  bool has_payment = false;       ///< of x402
   bool is_tool = true;            ///< false: of another method
   std::vector<omission> omitted;  ///< what may differ between two tries, the keys among it
 };

@@ -2,6 +2,7 @@ import contextlib
 
 import pytest
 
+from support.contract_shop import ContractShop
 from support.executing import Executing
 from support.tool_client import ToolClient
 from support.tool_server import ToolProxy, ToolServer
@@ -63,3 +64,17 @@ def place(tools):
             opened.callback(proxy.close)
             return server, proxy
         yield start
+
+
+@pytest.fixture
+def shop(tools):
+    """A shop of a contract, by its preset and the transport."""
+    opened = []
+
+    def start(preset, way):
+        opened.append(ContractShop(tools, preset, way))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()

@@ -13,7 +13,7 @@ const acp = (name) => {
   return models[`${name[0].toUpperCase()}${name.slice(1)}Serializer`];
 };
 
-/// What its serializer does not know, or lacks, is not the same behind it.
+/// What its serializer does not know is not there behind it.
 function isOf(name, value) {
   const serializer = acp(name);
   const written = serializer._toJsonObject(serializer._fromJsonObject(value));
