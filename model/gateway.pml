@@ -124,7 +124,7 @@ inline next_claim(me) {
 
 inline took_lease(me) {
   if
-  :: result == V_run -> late[me] = 0; has_lease[me] = 1
+  :: result == V_run -> late[me] = r.over; has_lease[me] = 1
   :: else
   fi
 }
@@ -147,13 +147,13 @@ inline read_verdict() {
  * reconnect doubled); and its reply may be lost. `verdict` 0: in doubt. */
 inline try_claim(me) {
   if
-  :: carry_out_claim(me); REPLY_OF_STORE(me); read_verdict()
+  :: carry_out_claim(me); read_verdict(); REPLY_OF_STORE(me)
   :: troubles > 0 -> troubles--; carry_out_claim(me); result = 0; verdict = 0
   :: troubles > 0 && stray_claim == 0 ->
      troubles--; stray_claim = claim_id[me]; stray_print = OPERATION(me); verdict = 0
   :: troubles > 0 && stray_claim == 0 ->
      troubles--; stray_claim = claim_id[me]; stray_print = OPERATION(me);
-     carry_out_claim(me); REPLY_OF_STORE(me); read_verdict()
+     carry_out_claim(me); read_verdict(); REPLY_OF_STORE(me)
   fi;
   verdict = (BROKEN(me) -> 0 : verdict)
 }
@@ -168,9 +168,9 @@ inline take_verdict(me) {
 #ifdef WAITER_DELETES /* a control: who gives up waiting removes the record */
   :: verdict == V_busy -> written_by(0); r.state = S_absent
 #else
-  :: verdict == V_busy
+  :: verdict == V_busy -> next_claim(me)
 #endif
-  :: verdict == V_backoff || verdict == V_unknown
+  :: verdict == V_backoff || verdict == V_unknown -> next_claim(me) /* an answered claim is over */
   fi
 }
 
@@ -178,7 +178,7 @@ inline take_verdict(me) {
 inline follow_up_claim(me) {
   do
   :: atomic {
-       carry_out_claim(me); REPLY_OF_STORE(me); read_verdict();
+       carry_out_claim(me); read_verdict(); REPLY_OF_STORE(me);
        if
        :: BROKEN(me) -> verdict = 0
        :: else -> break
@@ -400,6 +400,7 @@ end:
        :: i < GATEWAYS && has_lease[i] && claim_id[i] == r.claim && sleeps > 0 ->
           sleeps--; late[i] = 1; r.over = 1; break
        :: i == GATEWAYS -> r.over = 1; break
+       :: else -> break /* who lives and is awake renews in time */
        od;
        i = 0 }
   od
@@ -504,6 +505,10 @@ init {
 #ifdef LIVENESS
 /* Failures are bounded, so they stop. Then each client gets its answer, but for what `hold` holds. */
 #if POLICY == U_hold && !defined(OPERATOR)
+#ifdef NOTHING_IS_HELD /* a control: `hold` does hold */
+#undef HELD
+#define HELD false
+#endif
 ltl nothing_is_blocked { <>[](ALL_SERVED || HELD) }
 #else
 ltl nothing_is_blocked { <>(ALL_SERVED) }
