@@ -90,7 +90,7 @@ record_state state_of(word name) {
   return record_state::completed;
 }
 
-std::optional<record> record_in(word state, word lease, bool doubt) {
+std::optional<record> record_in(word state, word lease, bool in_doubt) {
   if (state == "absent") return std::nullopt;
   record r;
   r.about = about();
@@ -102,14 +102,14 @@ std::optional<record> record_in(word state, word lease, bool doubt) {
   r.claimed_at_wall = now.wall - 10 * hour;
   const auto end = lease == "runs" ? now.lease + 500 : lease == "tail" ? now.lease - 1 : 0;
   (state == "failed" ? r.retry_at_lease : r.deadline_lease) = end;
-  r.earlier_unknown = doubt;
+  r.earlier_unknown = in_doubt;
   return r;
 }
 
 const record* there(const std::optional<record>& r) { return r ? &*r : nullptr; }
 
 /// `write` is what the row says became of a record in `state`.
-void expect_next(const std::optional<record>& write, word next, word doubt, bool doubt_before) {
+void expect_next(const std::optional<record>& write, word next, word in_doubt, bool was_in_doubt) {
   if (next == "keep") {
     if (write) EXPECT_NE(write->state, record_state::completed);  // a renewal, at most
     if (write) EXPECT_EQ(write->token, held);
@@ -120,7 +120,7 @@ void expect_next(const std::optional<record>& write, word next, word doubt, bool
     if (next == "unknown") EXPECT_EQ(observe(*write, now), observed_state::unknown);
   }
   if (!write) return;
-  EXPECT_EQ(write->earlier_unknown, doubt == "set" || (doubt == "keep" && doubt_before));
+  EXPECT_EQ(write->earlier_unknown, in_doubt == "set" || (in_doubt == "keep" && was_in_doubt));
 }
 
 word name_of(verdict_kind kind) {
@@ -189,8 +189,8 @@ TEST(decide_table, settles) {
     SCOPED_TRACE(::testing::PrintToString(given));
     const auto expected = row_for(rows, given);
     ASSERT_EQ(expected.size(), 3U);
-    const bool doubt = given[3] == "yes";
-    const auto stored = record_in(given[0], "over", doubt);
+    const bool in_doubt = given[3] == "yes";
+    const auto stored = record_in(given[0], "over", in_doubt);
     lease l;
     l.token = given[2] == "withdraw" ? 0 : given[1] == "same" ? held : held - 1;
     l.claim_id = claim_id_of(given[1] == "same" ? 1 : 2);
@@ -201,7 +201,7 @@ TEST(decide_table, settles) {
     const auto is = decide_settle(there(stored), settle_of(l, kind), now);
     EXPECT_EQ(name_of(is.result.outcome), expected[0]);
     EXPECT_EQ(is.write.has_value(), expected[1] != "keep");
-    expect_next(is.write, expected[1], expected[2], doubt && stored);
+    expect_next(is.write, expected[1], expected[2], in_doubt && stored);
   }
 }
 
@@ -209,11 +209,11 @@ TEST(decide_table, extensions) {
   const auto rows = extend_rows();
   for (const auto& given :
        product({states, {"same", "other"}, {"no", "yes"}, {"renew", "dispatch"}})) {
-    for (const bool doubt : {false, true}) {
+    for (const bool in_doubt : {false, true}) {
       SCOPED_TRACE(::testing::PrintToString(given));
       const auto expected = row_for(rows, given);
       ASSERT_EQ(expected.size(), 3U);
-      auto stored = record_in(given[0], "over", doubt);
+      auto stored = record_in(given[0], "over", in_doubt);
       if (stored && given[2] == "yes") stored->retry_at_lease = now.lease;
       lease l;
       l.token = given[1] == "same" ? held : held - 1;
@@ -225,7 +225,7 @@ TEST(decide_table, extensions) {
       if (is.write)
         EXPECT_EQ(observe(*is.write, now), static_cast<observed_state>(is.write->state));
       if (is.write && expected[1] == "keep") EXPECT_EQ(is.write->state, stored->state);
-      expect_next(is.write, expected[1], expected[2], doubt);
+      expect_next(is.write, expected[1], expected[2], in_doubt);
     }
   }
 }
