@@ -51,6 +51,8 @@ struct guard::listening {
     const auto entry = nlohmann::json::parse(line.value_or("{}"), nullptr, false);
     if (base::text_in(entry, "event") == "listening") {
       address = base::text_in(entry, "address");
+    } else if (base::text_in(entry, "event") == "admin-listening") {
+      admin_address = base::text_in(entry, "address");
     } else if (line && !address) {
       log.append(*line).append("\n");
     }
@@ -58,11 +60,16 @@ struct guard::listening {
   }
   asio::steady_timer report_timer;  // cancelled when the gateway listens, otherwise expires
   std::optional<std::string> address;
+  std::string admin_address;
   std::string log;
 };
 
-guard::guard(const asio::any_io_executor& executor, base::endpoint upstream)
-    : executor_(executor), upstream_(std::move(upstream)) {}
+guard::guard(const asio::any_io_executor& executor, base::endpoint upstream, bool page)
+    : executor_(executor), upstream_(std::move(upstream)), page_(page) {}
+
+std::string guard::admin_address() const {
+  return startup_ ? startup_->admin_address : std::string();
+}
 
 std::string guard::audit_file() const { return (folder_.path() / "audit.jsonl").string(); }
 
@@ -70,9 +77,15 @@ std::string guard::store_url() const { return "sqlite:" + (folder_.path() / "key
 
 // A short lease and timeout, so that the scene with the killed gateway takes only a second or two.
 std::vector<std::string> guard::arguments() const {
-  return {"gateway", "--listen",  text_of(address_), "--upstream", "http://" + text_of(upstream_),
-          "--store", store_url(), "--lease",         "1s",         "--upstream-timeout",
-          "1s"};
+  std::vector<std::string> out{
+      "gateway", "--listen",  text_of(address_), "--upstream", "http://" + text_of(upstream_),
+      "--store", store_url(), "--lease",         "1s",         "--upstream-timeout",
+      "1s"};
+  if (page_) {
+    out.insert(out.end(), {"--admin", "127.0.0.1:0", "--metrics-records-interval", "5s"});
+    out.insert(out.end(), {"--audit-log", audit_file()});
+  }
+  return out;
 }
 
 std::string guard::command() const {
@@ -83,6 +96,7 @@ std::string guard::command() const {
 
 asio::awaitable<void> guard::start() {
   const auto answered = std::make_shared<listening>(executor_);
+  startup_ = answered;
   process_ = std::make_unique<child>(executor_, arguments(),
                                      [answered](auto line) { answered->read(line); });
   if (!answered->address) co_await answered->report_timer.async_wait(quietly);

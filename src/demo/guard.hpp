@@ -71,7 +71,8 @@ class temporary_folder {
 /// `onceguard gateway` in front of an upstream. One thread at a time.
 class guard {
  public:
-  guard(const asio::any_io_executor& executor, base::endpoint upstream);
+  /// `page`: with an admin listener and an audit log.
+  guard(const asio::any_io_executor& executor, base::endpoint upstream, bool page);
 
   /// Starts the gateway, on its previous port if there was one, and waits until it listens. Throws
   /// std::runtime_error with the last log lines if the gateway does not start.
@@ -80,6 +81,8 @@ class guard {
   void kill() { process_.reset(); }
 
   [[nodiscard]] const base::endpoint& address() const noexcept { return address_; }
+  /// HOST:PORT of the running gateway's admin listener; empty: it has none.
+  [[nodiscard]] std::string admin_address() const;
   [[nodiscard]] std::string store_url() const;
   [[nodiscard]] std::string audit_file() const;
   /// The gateway's command line, for a person.
@@ -93,8 +96,10 @@ class guard {
 
   asio::any_io_executor executor_;
   base::endpoint upstream_;
+  const bool page_;
   base::endpoint address_{"127.0.0.1", 0};
   temporary_folder folder_;
+  std::shared_ptr<listening> startup_;  // what the latest process said of itself
   std::unique_ptr<child> process_;
 };
 

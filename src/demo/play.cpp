@@ -9,15 +9,17 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/rethrow.hpp"
 #include "demo/report.hpp"
+#include "demo/traffic.hpp"
 
 namespace onceguard::demo {
 namespace {
 
 // The objects of one run. The destructors end the children and remove the folder.
 struct stage {
-  explicit stage(asio::io_context& context)
-      : cards(context), limit(context.get_executor(), cards.address()) {}
+  stage(asio::io_context& context, bool page)
+      : cards(context), limit(context.get_executor(), cards.address(), page) {}
   shop cards;
   guard limit;
   bool right = true;
@@ -45,7 +47,9 @@ void print_what_runs(const stage& stage) {
             << "   curl -i http://" << text_of(stage.limit.address()) << "/charges "
             << "-H 'Idempotency-Key: \"order-1\"' -H 'Authorization: Bearer ada' "
             << "-H 'Content-Type: application/json' -d '{\"order\":\"1\",\"amount\":4200}'\n"
-            << "   onceguard keys list --store " << stage.limit.store_url() << "\n";
+            << "   onceguard keys list --store " << stage.limit.store_url() << "\n"
+            << "The page, where customers go on paying:\n   http://" << stage.limit.admin_address()
+            << "/\n   onceguard tail --admin " << stage.limit.admin_address() << "\n";
 }
 
 }  // namespace
@@ -56,7 +60,7 @@ int play(report& report, bool keep) {
   asio::steady_timer limit(context, std::chrono::seconds(60));
   std::optional<std::string> fault = "it was stopped";
   bool ended = false;
-  stage stage(context);
+  stage stage(context, keep);
   signals.async_wait([&](auto, int) { context.stop(); });
   limit.async_wait([&](auto failed) {
     if (failed) return;
@@ -73,8 +77,9 @@ int play(report& report, bool keep) {
     }
     ended = true;
     report.end(!fault && stage.right, fault);
-    if (keep && !fault) return print_what_runs(stage);
-    context.stop();
+    if (!keep || fault) return context.stop();
+    print_what_runs(stage);
+    asio::co_spawn(context, pay_for_ever(stage.cards, stage.limit), base::rethrow);
   });
   context.run();
   if (!ended) report.end(false, fault);

@@ -6,6 +6,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -126,6 +127,24 @@ def test_a_killed_demo_ends_its_gateway(start_demo):
     wait_until(lambda: not pathlib.Path(f"/proc/{gateway}/fd").exists(), what="the gateway's end")
 
 
+def look_at_the_page(url):
+    """Customers go on paying, and there is something to see in each view."""
+    def get(target):
+        with urllib.request.urlopen(url + target, timeout=20) as answer:
+            return json.loads(answer.read())
+
+    with urllib.request.urlopen(url, timeout=20) as page:
+        assert b"page.js" in page.read()
+    wanted = {"ran", "replayed", "busy", "mismatch", "unknown"}
+    wait_until(lambda: wanted <= get("api/overview")["totals"].keys(), what="all kinds of answers",
+               timeout=60)
+    attention = get("api/records?attention=true")["records"]
+    assert "upstream_broken" in {one["why"] for one in attention}
+    assert get("api/overview")["records"]["by_state"]["completed"] > 0
+    before = get("api/recent")["after"]
+    wait_until(lambda: get(f"api/recent?after={before}&limit=20")["requests"], what="more requests")
+
+
 def test_keep_leaves_shop_and_gateway_running(start_demo, tmp_path):
     demo = start_demo("--keep")
     command = ""
@@ -139,6 +158,11 @@ def test_keep_leaves_shop_and_gateway_running(start_demo, tmp_path):
     assert first[0].startswith("HTTP/1.1 201") and "Idempotent-Replayed" not in first[0]
     assert "Idempotent-Replayed: true" in again[0]
     assert first[1] == again[1]
+    page = command
+    while not page.strip().startswith("http://"):
+        page = demo.stderr.readline()
+        assert page, "it ended"
+    look_at_the_page(page.strip())
     demo.send_signal(signal.SIGINT)
     demo.communicate(timeout=20)
     assert demo.returncode == 0

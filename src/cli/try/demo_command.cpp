@@ -30,9 +30,9 @@ int run_demo(const demo_flags& flags) {
 
 void add_demo_command(const command& added) {
   const auto flags = std::make_shared<demo_flags>();
-  added.add(
-      {{"--keep", &flags->keep, "Leave shop and gateway running, until Ctrl-C, to play with them"},
-       {"--json", &flags->json, "Tell what happened as JSON"}});
+  added.add({{"--keep", &flags->keep,
+              "Leave shop, customers and gateway running until Ctrl-C, with the page"},
+             {"--json", &flags->json, "Tell what happened as JSON"}});
   added.runs([flags] { return run_demo(*flags); });
 }
 
