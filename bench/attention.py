@@ -106,14 +106,14 @@ def fill_postgres(server, store, records):
 
 
 @contextlib.contextmanager
-def gateway(binary, store, folder):
+def gateway(binary, store, folder, *more):
     upstream = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
     threading.Thread(target=upstream.serve_forever, daemon=True).start()
     taken = Port()
     port = taken.number
     process = subprocess.Popen(
         [binary, "gateway", "--listen", f"127.0.0.1:{port}", "--store", store, "--scope", "none",
-         "--upstream", f"http://127.0.0.1:{upstream.server_address[1]}"],
+         "--upstream", f"http://127.0.0.1:{upstream.server_address[1]}", *more],
         cwd=folder, stderr=subprocess.DEVNULL)
 
     def answers():

@@ -27,8 +27,8 @@ from side_by_side import compare
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "postgres",
-        "postgres-soak", "postgres-large", "attention", "library", "inbox", "patterns", "tls",
-        "exec", "clients")
+        "postgres-soak", "postgres-large", "attention", "page", "library", "inbox", "patterns",
+        "tls", "exec", "clients")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -366,6 +366,11 @@ def main():
         if "attention" in wanted.what:
             import attention
             attention.bench_attention(attention.arguments(["--binary", BINARY]))
+        if "page" in wanted.what:
+            import attention  # finds what the tests share
+            import page
+            page.bench_pages(servers, wanted.rounds, wanted.seconds, wrk, cpu_seconds, free_port)
+            page.bench_calls(attention.arguments(["--binary", BINARY]))
         if "exec" in wanted.what:
             import commands
             commands.measure_commands(BINARY, wanted.rounds)

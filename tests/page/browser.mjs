@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Runs `work` with a page of the browser, and looks at what the page did meanwhile. */
-export async function withPage({ url, options = {}, gone = false }, work) {
+export async function withPage({ url, options = {}, gone = false, clock = false }, work) {
   const browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
@@ -31,6 +31,7 @@ export async function withPage({ url, options = {}, gone = false }, work) {
       if (message.type() === "error" && !known) faults.push(message.text());
     });
     page.setDefaultTimeout(60_000);
+    if (clock) await page.clock.install();
     await page.goto(`${url}/`);
     await work(page);
     assert.deepEqual(faults, []);

@@ -113,6 +113,12 @@ def test_a_scenario_without_tokens(begin_page, act_out, name):
     act_out(name, facts)
 
 
+def test_a_page_that_is_left_open_for_eight_hours_holds_no_more(begin_page, act_out):
+    _, _, facts = begin_page(tokens=False)
+    # A read stands for 60 s instead of 2.
+    act_out("left_open", {**facts, "step": 60})
+
+
 def test_a_gateway_that_is_gone_and_comes_back(begin_page):
     gateway, _, facts = begin_page(tokens=False)
     with subprocess.Popen(["node", HERE / "scenarios.mjs", "gateway_gone"], text=True,

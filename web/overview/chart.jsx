@@ -1,7 +1,10 @@
 // A chart of the last hour: areas one on the other, or lines.
 import { h } from "preact";
 
-const WIDTH = 360; // one for each sample of an hour
+import { span } from "../shared/forms.js";
+
+// Samples of 10 s: 5 minutes, a quarter of an hour, an hour. A chart grows as it fills.
+const WIDTHS = [30, 90, 360];
 const HEIGHT = 80;
 
 /**
@@ -10,6 +13,7 @@ const HEIGHT = 80;
  */
 export function Chart({ title, series, stacked, form }) {
   const count = series[0]?.values.length ?? 0;
+  const width = WIDTHS.find((one) => count <= one) ?? count;
   const sums = new Array(count).fill(0);
   const drawn = series.map(({ kind, values }) => {
     const low = stacked ? [...sums] : null;
@@ -17,7 +21,7 @@ export function Chart({ title, series, stacked, form }) {
     return { kind, low, high };
   });
   const top = Math.max(1e-9, ...drawn.flatMap(({ high }) => high));
-  const x = (i) => WIDTH - count + i;
+  const x = (i) => width - count + i;
   const y = (value) => (HEIGHT - (value / top) * (HEIGHT - 4)).toFixed(1);
   // Steps: a single sample is seen, too.
   const line = (values) => values.flatMap((value, i) =>
@@ -25,7 +29,7 @@ export function Chart({ title, series, stacked, form }) {
   return (
     <figure class="chart">
       <figcaption>
-        {title}
+        {title} <small>{span(width * 10_000)}</small>
         <ul>
           {series.map(({ name, kind, values }) => (
             <li key={name}>
@@ -35,7 +39,7 @@ export function Chart({ title, series, stacked, form }) {
           ))}
         </ul>
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
+      <svg viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" role="img"
            aria-label={`${title}: ${series.map((one) =>
              `${one.name} ${form(one.values[count - 1] ?? 0)}`).join(", ")}`}>
         {drawn.map(({ kind, low, high }) => (low
