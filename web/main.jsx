@@ -23,7 +23,11 @@ const VIEWS = [
 /** What stands behind the "#/" of the address: a view's name, and its argument. */
 function place() {
   const [name, argument] = location.hash.replace(/^#\/?/, "").split("/", 2);
-  return { name: name || "overview", argument: argument && decodeURIComponent(argument) };
+  try {
+    return { name: name || "overview", argument: argument && decodeURIComponent(argument) };
+  } catch {
+    return { name: "nowhere" }; // not well formed
+  }
 }
 
 class Page extends Component {

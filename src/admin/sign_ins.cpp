@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "base/ascii.hpp"
 #include "base/hash.hpp"
@@ -15,15 +16,22 @@ std::string sign_ins::begin(std::string authorization, instant now) {
   std::erase_if(entries_, [now](const auto& one) {
     return now - one.second.used > idle_max || now - one.second.begun > age_max;
   });
-  if (entries_.size() >= number_max) {
-    entries_.erase(
-        std::ranges::min_element(entries_, {}, [](const auto& one) { return one.second.used; }));
-  }
+  if (entries_.size() >= number_max) make_room();
   std::array<unsigned char, 32> drawn{};
   base::random_bytes(drawn);
   auto cookie = base::to_hex(drawn);
   entries_[base::sha256_of(cookie)] = {std::move(authorization), now, now};
   return cookie;
+}
+
+/// Whoever signs in again and again ends what is their own, and nobody else's.
+void sign_ins::make_room() {
+  std::map<std::string_view, std::size_t> numbers;
+  for (const auto& [name, one] : entries_) ++numbers[one.authorization];
+  const auto rank = [&numbers](const auto& one) {
+    return std::pair(number_max - numbers[one.second.authorization], one.second.used);
+  };
+  entries_.erase(std::ranges::min_element(entries_, {}, rank));
 }
 
 const std::string* sign_ins::find(std::string_view cookie, instant now) {

@@ -20,7 +20,7 @@ class sign_ins {
   /// An open page asks each few seconds: this is how long one may be closed, or asleep.
   static constexpr std::chrono::minutes idle_max{30};
   static constexpr std::chrono::hours age_max{12};
-  /// One more ends the one that was silent for the longest time.
+  /// One more ends one of the token that has the most: the one silent for the longest time.
   static constexpr std::size_t number_max = 256;
 
   /// Begins one for a caller who showed that Authorization field. The value for its cookie.
@@ -35,6 +35,8 @@ class sign_ins {
     instant begun;
     instant used;
   };
+  void make_room();
+
   std::map<digest, entry> entries_;  // by the digest of the cookie's value
 };
 

@@ -44,18 +44,23 @@ TEST(sign_ins, nobody_stays_for_longer_than_a_day_of_work) {
   EXPECT_EQ(all.find(cookie, end + 1s), nullptr);
 }
 
-TEST(sign_ins, one_too_many_ends_the_one_that_was_silent_for_the_longest_time) {
+TEST(sign_ins, one_too_many_ends_one_of_the_token_that_has_the_most) {
   sign_ins all;
-  sign_ins::instant now{};
-  const auto first = all.begin("Bearer first", now);
-  const auto second = all.begin("Bearer second", now);
-  for (std::size_t i = 2; i < sign_ins::number_max; ++i) {
-    static_cast<void>(all.begin("Bearer more", now + 1s));
+  const sign_ins::instant now{};
+  const auto alone = all.begin("Bearer operator", now);
+  const auto first = all.begin("Bearer viewer", now + 1s);
+  const auto second = all.begin("Bearer viewer", now + 2s);
+  for (std::size_t i = 3; i < sign_ins::number_max; ++i) {
+    static_cast<void>(all.begin("Bearer viewer", now + 3s));
   }
-  EXPECT_NE(all.find(first, now + 2s), nullptr);
-  static_cast<void>(all.begin("Bearer one too many", now + 3s));
-  EXPECT_NE(all.find(first, now + 3s), nullptr);
-  EXPECT_EQ(all.find(second, now + 3s), nullptr);
+  EXPECT_NE(all.find(first, now + 4s), nullptr);
+  static_cast<void>(all.begin("Bearer viewer", now + 5s));
+  EXPECT_NE(all.find(first, now + 5s), nullptr);
+  EXPECT_EQ(all.find(second, now + 5s), nullptr);
+  for (std::size_t i = 0; i < 2 * sign_ins::number_max; ++i) {
+    static_cast<void>(all.begin("Bearer viewer", now + 6s));
+  }
+  EXPECT_NE(all.find(alone, now + 6s), nullptr);
 }
 
 TEST(cookies, are_found_by_their_whole_name) {

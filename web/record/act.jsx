@@ -2,8 +2,20 @@
 import { Component, h } from "preact";
 
 import { call } from "../shared/api.js";
+import { Scope } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
 
+/**
+ * What a call that failed came to. Who was not heard, or answers through a proxy that knows nothing,
+ * may have done it.
+ */
+function outcomeOf({ status, problem }, dry) {
+  if (problem.outcome) return problem.outcome;
+  const unheard = status === 0 || (status >= 500 && !problem.status);
+  return !dry && (unheard || problem.effect === "unknown") ? "unknown" : "failed";
+}
+
+/** On the records as they were when it was opened: none of a later attempt is changed. */
 export class Act extends Component {
   state = { results: null, failure: null, busy: false, dry: false };
 
@@ -14,9 +26,12 @@ export class Act extends Component {
   async send(event) {
     event.preventDefault();
     const dry = event.submitter?.name === "dry";
+    const form = new FormData(this.form);
+    if (form.get("body") && !form.get("status")) {
+      return this.setState({ failure: text("status_needed") });
+    }
     this.setState({ busy: true, failure: null });
     const results = [];
-    const form = new FormData(this.form);
     for (const record of this.props.records) {
       const body = { reason: form.get("reason"), dry_run: dry };
       if (record.token) body.token = record.token;
@@ -30,11 +45,11 @@ export class Act extends Component {
         results.push({ record, outcome: answer?.outcome ?? "done" });
       } catch (failure) {
         if (failure.status === 401) return this.props.signedOut();
-        if (!failure.problem?.outcome && this.props.records.length === 1) {
+        const outcome = outcomeOf(failure, dry);
+        if (outcome === "failed" && this.props.records.length === 1) {
           return this.setState({ busy: false, failure: failure.message });
         }
-        results.push({ record, outcome: failure.problem?.outcome ?? "failed",
-          detail: failure.message });
+        results.push({ record, outcome, detail: failure.message });
       }
     }
     return this.setState({ busy: false, results, dry });
@@ -49,7 +64,9 @@ export class Act extends Component {
           <h2 id="act-title">{text(`act_${kind}`)} ({records.length})</h2>
           <p class="danger">{text(`danger_${kind}`)}</p>
           <ul class="chosen">
-            {records.slice(0, 20).map((one) => <li key={one.record}><bdi>{one.key}</bdi></li>)}
+            {records.slice(0, 20).map((one) => (
+              <li key={one.record}><bdi>{one.key}</bdi> <Scope record={one} /></li>
+            ))}
             {records.length > 20 && <li>{text("more", records.length - 20)}</li>}
           </ul>
           {!finished && (

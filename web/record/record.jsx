@@ -45,13 +45,13 @@ export class RecordView extends Reading {
           <p class="acts">
             {["complete", "release", "delete"].map((kind) => (
               <button key={kind} type="button" class={kind}
-                      onClick={() => this.setState({ act: kind })}>
+                      onClick={() => this.setState({ act: { kind, records: [value] } })}>
                 {text(`act_${kind}`)}
               </button>
             ))}
           </p>
         )}
-        {act && <Act kind={act} records={[value]} close={() => this.setState({ act: null })}
+        {act && <Act {...act} close={() => this.setState({ act: null })}
                      done={this.done} signedOut={this.props.signedOut} />}
         {value.timeline && <Timeline record={value} />}
         {value.state === "completed" && value.status !== undefined && (

@@ -33,6 +33,15 @@ export function Key({ record }) {
   );
 }
 
+/** Whose key it is: the same key may stand under several scopes. */
+export function Scope({ record }) {
+  return record.scope && (
+    <small class="scope" title={record.scope}>
+      <bdi>{record.scope_kind}</bdi> {record.scope.slice(0, 8)}
+    </small>
+  );
+}
+
 export function RecordTable({ records, chosen, choose }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={text("records")}>
@@ -41,6 +50,7 @@ export function RecordTable({ records, chosen, choose }) {
           <tr>
             {choose && <th scope="col"><span class="hidden">{text("choose")}</span></th>}
             <th scope="col">{text("key")}</th>
+            <th scope="col">{text("scope")}</th>
             <th scope="col">{text("state")}</th>
             <th scope="col">{text("route")}</th>
             <th scope="col">{text("claimed")}</th>
@@ -54,10 +64,11 @@ export function RecordTable({ records, chosen, choose }) {
                 <td>
                   <input type="checkbox" aria-label={`${text("choose")} ${record.key}`}
                          checked={chosen.has(record.record)}
-                         onChange={() => choose(record.record)} />
+                         onChange={() => choose(record)} />
                 </td>
               )}
               <td><Key record={record} /></td>
+              <td><Scope record={record} /></td>
               <td><State record={record} /></td>
               <td><bdi>{record.method} {record.route}</bdi></td>
               <td>{record.claimed_at && <Time at={record.claimed_at} ago />}</td>
