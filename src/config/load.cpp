@@ -183,6 +183,7 @@ class loader {
     auto built = build_routing(input, result_.remarks);
     for (const auto& draft : built.policies) {
       result_.values.route_options.push_back(draft.texts);
+      result_.values.route_sources.push_back(sources_of(draft));
       check_room(draft);
       check_effect(draft);
       check_methods(draft);

@@ -10,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "config/policy/operation_policies.hpp"
+#include "config/policy/value_source.hpp"
 #include "config/table/option.hpp"
 #include "consume/consume_params.hpp"
 #include "gateway/params/admin_params.hpp"
@@ -73,7 +74,10 @@ struct settings {
   std::map<std::string, std::string> fixed;
   /// For each route of `routing`, its policy by option, as written in the file.
   std::vector<std::map<std::string, std::string>> route_options;
-  /// For each [[policy]], the same.
+  /// For each route of `routing`, where each of these comes from: "onceguard.toml:3:9", a flag, a
+  /// profile; empty: the default.
+  std::vector<std::map<std::string, value_source>> route_sources;
+  /// For each [[policy]], its policy by option.
   std::map<std::string, std::map<std::string, std::string>> policy_options;
   bool says_nothing = false;  ///< no file, or one that has no table and no key
 };

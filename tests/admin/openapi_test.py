@@ -31,7 +31,7 @@ def body_of(path, method):
         return None
     content = DOCUMENT["paths"][path][method]["requestBody"]["content"]
     needed = resolve(content["application/json"]["schema"], DOCUMENT)["required"]
-    whole = {"reason": "a test", "filter": {"method": "POST"}}
+    whole = {"reason": "a test", "filter": {"method": "POST"}, "method": "POST", "url": "/charges"}
     return {name: whole[name] for name in needed}
 
 

@@ -96,6 +96,22 @@ def test_forty_are_settled_by_a_list(begin_page, act_out):
     assert states == {key: "completed" if i < 25 else "released" for i, key in enumerate(keys)}
 
 
+def test_a_request_is_explained(begin_page, act_out):
+    gateway, admin, facts = begin_page(
+        defaults={"backoff": "7s"},
+        route=[{"path": "/charges", "lease": "45s", "upstream": "shop"},
+               {"path": "/", "upstream": "shop"}])
+    assert gateway.post(key="order-17", body=b"amount=5",
+                        content_type="application/x-www-form-urlencoded").status == 201
+    curl = "curl -XPOST shop.test/charges -H 'Idempotency-Key: {}' -d amount={}{}"
+    act_out("explain", {**facts, "requests": [
+        (curl.format("order-17", 5, ""), "It would get the stored answer."),
+        (curl.format("order-17", 6, ""), "The key was used for another request"),
+        (curl.format("order-18", 6, " -u alice:secret-of-alice"), "It would run."),
+        ("POST /charges HTTP/1.1\nHost: x\n\n{}", "It would pass unguarded.")]})
+    assert len(admin.records()) == 1
+
+
 def test_only_the_attempt_that_was_seen_is_changed(filled):
     gateway, admin, facts = filled
     with subprocess.Popen(["node", HERE / "scenarios.mjs", "only_what_was_seen"], text=True,

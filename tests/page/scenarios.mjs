@@ -39,6 +39,11 @@ const scenarios = {
         await look("search");
         await visit(page, "Routes");
         await page.getByRole("table").waitFor();
+        await page.getByText("values set").first().click();
+        await page.getByRole("button", { name: "Explain" }).waitFor();
+        await page.getByRole("textbox").fill(`curl -XPOST /charges -H 'Idempotency-Key: x'`);
+        await page.getByRole("button", { name: "Explain" }).click();
+        await page.getByText("It would run.").waitFor();
         await look("routes");
         await visit(page, "Search");
         await page.getByRole("link", { name: facts.completed }).click();
@@ -100,6 +105,34 @@ const scenarios = {
         await dialog.getByText("done").waitFor();
         await dialog.getByRole("button", { name: "Close" }).click();
       }
+    });
+  },
+
+  /** Where a policy comes from, and what would become of a request, in both of its forms. */
+  async explain(facts) {
+    await withPage(facts, async (page) => {
+      await signIn(page, facts.viewer);
+      await visit(page, "Routes");
+      await page.getByText("/charges").first().waitFor();
+      const policy = page.getByRole("group").filter({ hasText: "/charges" }).first();
+      await policy.getByText("values set").click();
+      const row = (option) => policy.getByRole("row", { name: new RegExp(`^${option} `) });
+      assert.match(await row("lease").textContent(), /"45s"\[\[route\]\], \S+:\d+:\d+$/);
+      assert.match(await row("backoff").textContent(), /"7s"\[defaults\], \S+:\d+:\d+$/);
+      assert.match(await row("keep").textContent(), /default$/);
+      for (const [request, verdict] of facts.requests) {
+        await page.getByRole("textbox").fill(request);
+        await page.keyboard.press("Tab");
+        await page.keyboard.press("Enter");
+        await page.getByText(verdict).waitFor();
+        await page.getByRole("textbox").fill("x");
+        await page.getByRole("button", { name: "Explain" }).click();
+        await page.getByText("Expected “curl …”").waitFor();
+      }
+      assert.ok(!(await page.content()).includes("secret-of-alice"));
+      assert.deepEqual(await violations(page), []);
+      await page.getByLabel("Language").selectOption("de");
+      await page.getByText("Eine Anfrage erklären").waitFor();
     });
   },
 

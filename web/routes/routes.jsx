@@ -5,6 +5,8 @@ import { call } from "../shared/api.js";
 import { duration, number } from "../shared/forms.js";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
+import { Explain } from "../explain/explain.jsx";
+import { Policies } from "./policies.jsx";
 
 const REFUSALS = ["busy", "mismatch", "backoff", "unknown", "not_kept", "refused", "store_failed"];
 
@@ -52,6 +54,8 @@ export class Routes extends Reading {
             </tbody>
           </table>
         </div>
+        <Policies signedOut={this.props.signedOut} />
+        <Explain signedOut={this.props.signedOut} />
       </div>
     );
   }

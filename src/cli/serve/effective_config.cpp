@@ -92,6 +92,31 @@ std::string effective_config(const config::settings& settings) {
   return json_line(out);
 }
 
+std::string effective_routes(const config::settings& settings) {
+  ordered_json out;
+  out["routes"] = ordered_json::array();
+  const auto& routing = settings.routing;
+  for (std::size_t i = 0; i < routing.routes.size(); ++i) {
+    const auto& route = routing.routes[i];
+    ordered_json entry;
+    entry["route"] = route.host + route.path;
+    entry["methods"] = route.method;
+    if (route.upstream < routing.upstreams.size()) {
+      entry["upstream"] = routing.upstreams[route.upstream].name;
+    }
+    entry["policy"] = ordered_json::array();
+    for (const auto& [option, value] : settings.route_options[i]) {
+      ordered_json set{{"option", option}, {"value", without_secret(option, value)}};
+      const auto& source = settings.route_sources[i].at(option);
+      if (!source.table.empty()) set["table"] = source.table;
+      if (!source.position.empty()) set["position"] = source.position;
+      entry["policy"].push_back(std::move(set));
+    }
+    out["routes"].push_back(std::move(entry));
+  }
+  return json_line(out);
+}
+
 std::vector<std::pair<std::string, long long>> certificate_ends(const config::settings& settings) {
   const auto& listener = settings.gateway;
   std::set<std::string> paths{listener.tls_certificate, listener.tls_client_ca};

@@ -12,6 +12,9 @@ namespace onceguard::cli {
 /// file. Of URLs that may hold a password, only the scheme is shown.
 [[nodiscard]] std::string effective_config(const config::settings& settings);
 
+/// The routes with the policy of each, and where each value comes from: also without secrets.
+[[nodiscard]] std::string effective_routes(const config::settings& settings);
+
 /// The PEM files of the listener and of the upstreams, and when the first certificate of each ends,
 /// in seconds since 1970. A file that can't be read has no entry.
 [[nodiscard]] std::vector<std::pair<std::string, long long>> certificate_ends(

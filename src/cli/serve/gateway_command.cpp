@@ -37,6 +37,7 @@
 #include "cli/log/log_lines.hpp"
 #include "cli/serve/decisions_beside.hpp"
 #include "cli/serve/effective_config.hpp"
+#include "cli/serve/explain_resource.hpp"
 #include "cli/serve/hand_over.hpp"
 #include "cli/serve/running_gateway.hpp"
 #include "cli/serve/start_limit.hpp"
@@ -103,6 +104,7 @@ class admin_listener {
     server_.add(admin::control_resources(program, server.observed()));
     const admin::audit_source audit = [&server] { return server.audit(); };
     server_.add(admin::audit_resources(audit));
+    server_.add(explain_resources([&program] { return program.settings(); }, records));
     server_.add(admin::record_resources(records, timeout, audit));
     server_.add(admin::resolve_resources(records, act_params(timeout, server, program)));
     if (settings.admin.records_interval.count() > 0) {

@@ -90,6 +90,11 @@ std::string running_gateway::configuration() const {
   return effective_config(effective_);
 }
 
+config::settings running_gateway::settings() const {
+  const std::lock_guard lock(effective_mutex_);
+  return effective_;
+}
+
 milliseconds running_gateway::retention(const std::string& route) const {
   const std::lock_guard lock(effective_mutex_);
   return config::retention_of(effective_, route);

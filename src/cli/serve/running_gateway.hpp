@@ -54,6 +54,8 @@ class running_gateway final : public admin::program {
   [[nodiscard]] admin::phase phase_now() const noexcept override;
   [[nodiscard]] admin::program_gauges gauges() const override;
   [[nodiscard]] std::string configuration() const override;
+  /// Those in force.
+  [[nodiscard]] config::settings settings() const;
   /// For how long a record of this route keeps its answer, by the latest configuration.
   [[nodiscard]] milliseconds retention(const std::string& route) const;
   boost::asio::awaitable<admin::reload_outcome> reload(std::string author) override;

@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/url.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/keys/record_text.hpp"
 #include "cli/store/store_work.hpp"
+#include "cli/try/explained_record.hpp"
 #include "cli/try/explanation.hpp"
 #include "http1/head_policy.hpp"
 #include "http1/message.hpp"
@@ -33,62 +33,27 @@ std::string method_fault(const std::string& text) {
          (http1::is_known_method(large) ? "; did you mean " + large + "?" : "");
 }
 
-/// A URL is split as a client splits it: its host becomes the Host field.
 described_request described(const explain_request& explain_request) {
   described_request request;
   request.method = explain_request.method;
   request.fields = fields_of(explain_request.message);
   request.body = body_of(explain_request.message);
   request.client_address = explain_request.client;
-  request.target = explain_request.url;
-  if (request.target.starts_with('/')) return request;
-  const auto url = base::split_url(explain_request.url);
-  request.target = url.path.empty() ? "/" : url.path;
-  if (url.query) request.target.append("?").append(*url.query);
-  if (url.authority) request.fields.emplace_back("Host", *url.authority);
+  set_url(request, explain_request.url);
   return request;
 }
 
-struct store_reading {
-  std::optional<record_view> current;
-  std::string note;
-};
-
-awaitable<int> inspection(store& records, record_id id, milliseconds timeout, store_reading& seen) {
-  auto found = co_await records.find(id, timeout);
-  if (found) {
-    seen.current = std::move(*found);
-  } else {
-    seen.note = found.error().detail;
-  }
-  co_return exit_ok;
-}
-
-store_reading find_one(const config::settings& settings, const record_id& id) {
-  store_reading seen;
+explained_record find_record(const config::settings& settings, const described_request& request,
+                             explanation& reply) {
+  explained_record seen;
   seen.note = unusable_store(settings.store.url);
   if (!seen.note.empty()) return seen;
-  const int code = with_store(settings, [&](store& records) {
-    return inspection(records, id, settings.store.timeout, seen);
+  const int code = with_store(settings, [&](store& records) -> awaitable<int> {
+    seen = co_await find_explained(settings, request, records, reply);
+    co_return exit_ok;
   });
   if (code != exit_ok) seen.note = "out of reach";
   return seen;
-}
-
-bool is_alive(const store_reading& seen) {
-  return seen.current && seen.current->state != observed_state::released;
-}
-
-/// As in the gateway, an unreleased record under a former scope of the route takes precedence.
-store_reading find_all(const config::settings& settings, explanation& explanation) {
-  for (const auto& [id, kind] : explanation.former) {
-    auto seen = find_one(settings, id);
-    if (!is_alive(seen) && seen.note.empty()) continue;
-    if (is_alive(seen))
-      explanation.warnings.push_back("its record stands under a former scope: " + kind);
-    return seen;
-  }
-  return find_one(settings, explanation.id);
 }
 
 int run_explain(const given_flags& given, const explain_request& explain_request) {
@@ -96,20 +61,13 @@ int run_explain(const given_flags& given, const explain_request& explain_request
   if (!settings) return exit_configuration;
   const auto request = described(explain_request);
   auto reply = explain(*settings, request);
-  store_reading seen;
-  std::optional<bool> same;
-  if (reply.kind == explanation::effect::guard) {
-    seen = find_all(*settings, reply);
-    if (is_alive(seen)) {
-      const auto& stored = seen.current->stored.about->print;
-      const auto print = print_like(*settings, request, seen.current->id, stored.method);
-      same = print && print->value == stored.value;
-    }
-  }
+  explained_record seen;
+  if (reply.kind == explanation::effect::guard) seen = find_record(*settings, request, reply);
   if (explain_request.json) {
-    std::cout << json_line(explanation_json(reply, seen.current, same, seen.note)) << "\n";
+    std::cout << json_line(explanation_json(reply, seen.current, seen.same_request, seen.note))
+              << "\n";
   } else {
-    std::cout << explanation_page(reply, seen.current, same, seen.note);
+    std::cout << explanation_page(reply, seen.current, seen.same_request, seen.note);
   }
   return exit_ok;
 }

@@ -4,6 +4,7 @@
 
 #include "base/field.hpp"
 #include "base/hex.hpp"
+#include "base/url.hpp"
 #include "cli/keys/record_text.hpp"
 #include "gateway/routing_table.hpp"
 #include "http/admission.hpp"
@@ -77,6 +78,15 @@ fingerprint make_print(const assessed& assessed, const http::scope_match& under,
 
 }  // namespace
 
+void set_url(described_request& request, const std::string& text) {
+  request.target = text;
+  if (request.target.starts_with('/')) return;
+  const auto url = base::split_url(text);
+  request.target = url.path.empty() ? "/" : url.path;
+  if (url.query) request.target.append("?").append(*url.query);
+  if (url.authority) request.fields.emplace_back("Host", *url.authority);
+}
+
 explanation explain(const config::settings& settings, const described_request& request) {
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
@@ -87,6 +97,9 @@ explanation explain(const config::settings& settings, const described_request& r
   reply.route = rule.host + rule.path;
   reply.methods = rule.method;
   reply.upstream = assessed.rule->upstream->name;
+  reply.observed = rule.policy.observe;
+  reply.unknown = rule.policy.unknown;
+  if (rule.policy.probe_mode == probe_rule::ask) reply.probe_after = rule.policy.upstream_timeout;
   switch (admitted.kind) {
     case http::admission_kind::pass:
       reply.reason = admitted.reason;

@@ -39,7 +39,13 @@ struct explanation {
   std::vector<std::pair<record_id, std::string>> former;  ///< records under former scopes, with the
                                                           ///< scopes' kinds
   std::vector<std::string> warnings;
+  bool observed = false;  ///< the route observes alone: it would pass whatever is said above
+  unknown_policy unknown = unknown_policy::hold;
+  milliseconds probe_after{0};
 };
+
+/// A URL is split as a client splits it: its host becomes the Host field.
+void set_url(described_request& request, const std::string& url);
 
 [[nodiscard]] explanation explain(const config::settings& settings,
                                   const described_request& request);

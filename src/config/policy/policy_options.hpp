@@ -1,6 +1,7 @@
 // The options of [defaults] and [[route]].
 #pragma once
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ struct policy_draft {
   std::string error_template_file;             ///< empty: none
   std::string_view title = "[[route]] ";       ///< of the table, for remarks
   std::map<std::string_view, origin> origins;  ///< by option: the source of its value
+  std::set<std::string_view> of_profile;       ///< options whose value is the profile's
   std::map<std::string, std::string> texts;    ///< by option: its value as written in the file
 };
 

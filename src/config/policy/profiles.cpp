@@ -63,6 +63,7 @@ void apply_profile(policy_draft& draft) {
       const auto value = read_text(row.spec, given.value, {}, {}, none);
       if (!value) continue;  // a test reads all of them
       row.assign(draft, *value);
+      draft.of_profile.insert(row.spec.name);
       const std::string name(given.option);
       if (draft.texts.contains(name)) draft.texts[name] = toml_text(row.spec, *value);
     }
