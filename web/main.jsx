@@ -10,6 +10,7 @@ import { RecordView } from "./record/record.jsx";
 import { Routes } from "./routes/routes.jsx";
 import { Search } from "./search/search.jsx";
 import { SignIn } from "./sign_in/sign_in.jsx";
+import { Store } from "./store/store.jsx";
 import "./page.css";
 
 const VIEWS = [
@@ -17,6 +18,7 @@ const VIEWS = [
   { name: "attention", view: Attention },
   { name: "search", view: Search },
   { name: "routes", view: Routes },
+  { name: "stores", view: Store },
   { name: "audit", view: Audit },
 ];
 

@@ -53,22 +53,6 @@ ordered_json times_of(const request_totals& totals) {
   return out;
 }
 
-ordered_json records_of(const record_counter& counter) {
-  auto out = ordered_json::object();
-  if (const auto oldest = counter.oldest_unknown_wall(); oldest && *oldest != 0) {
-    out["oldest_unknown_at"] = time_text(*oldest);
-  }
-  const auto latest = counter.latest();
-  if (!latest) return out;
-  out["counted_at"] = time_text(latest->counted_at_wall);
-  for (std::size_t i = 1; i <= observed_states; ++i) {
-    out["by_state"][std::string(onceguard::name_of(static_cast<observed_state>(i)))] =
-        latest->found.by_state[i];
-  }
-  out["by_state"]["unreadable"] = latest->found.unreadable;
-  return out;
-}
-
 ordered_json process_of(const metric_sources& sources) {
   const auto program = sources.process.gauges();
   const auto engine = sources.engine.gauges();
@@ -95,7 +79,7 @@ ordered_json overview_of(const metric_sources& sources, const traffic_history& h
   out["unready"] = reasons_json(unready_reasons(sources.engine, sources.process));
   out["store"] = {{"name", sources.build.store}, {"up", store.up}, {"forgot", store.flagged}};
   out["process"] = process_of(sources);
-  out["records"] = records_of(sources.records);
+  out["records"] = counted_json(sources.records);
   out["totals"] = outcomes_of(sources.requests.totals());
   out["routes"] = ordered_json::array();
   for (const auto& [route, totals] : sources.requests.totals_by_route()) {
@@ -115,6 +99,22 @@ ordered_json overview_of(const metric_sources& sources, const traffic_history& h
 }
 
 }  // namespace
+
+ordered_json counted_json(const record_counter& counter) {
+  auto out = ordered_json::object();
+  if (const auto oldest = counter.oldest_unknown_wall(); oldest && *oldest != 0) {
+    out["oldest_unknown_at"] = time_text(*oldest);
+  }
+  const auto latest = counter.latest();
+  if (!latest) return out;
+  out["counted_at"] = time_text(latest->counted_at_wall);
+  for (std::size_t i = 1; i <= observed_states; ++i) {
+    out["by_state"][std::string(onceguard::name_of(static_cast<observed_state>(i)))] =
+        latest->found.by_state[i];
+  }
+  out["by_state"]["unreadable"] = latest->found.unreadable;
+  return out;
+}
 
 resources overview_resources(const metric_sources& sources, const traffic_history& history) {
   resources out;

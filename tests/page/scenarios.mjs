@@ -53,6 +53,10 @@ const scenarios = {
         await visit(page, "Audit");
         await page.getByText("showed the stored answer").first().waitFor();
         await look("audit");
+        await visit(page, "Store");
+        await page.getByText("It answers, and takes writes.").waitFor();
+        await page.getByText("onceguard_store_calls_total").waitFor();
+        await look("store");
       });
     }
   },

@@ -5,7 +5,8 @@ import re
 KNOWN = {"type", "properties", "required", "additionalProperties", "items", "enum", "pattern",
          "minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "nullable",
          "format", "default", "description", "$ref", "oneOf", "discriminator"}
-TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}
+TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool,
+         "number": (int, float)}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 

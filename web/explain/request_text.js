@@ -6,8 +6,8 @@ export class NoRequest extends Error {}
 // Of curl: options that have an argument which says nothing of the request.
 const SKIPPED = new Set(["-o", "--output", "-m", "--max-time", "--connect-timeout", "-w",
   "--write-out", "--retry", "--retry-delay", "--retry-max-time", "--cacert", "--cert", "-E",
-  "--key", "--resolve", "-x", "--proxy", "-D", "--dump-header", "-c", "--cookie-jar", "--unix-socket",
-  "--interface", "--ciphers", "-T", "--upload-file", "--http3", "--max-redirs"]);
+  "--key", "--resolve", "-x", "--proxy", "-D", "--dump-header", "-c", "--cookie-jar",
+  "--unix-socket", "--interface", "--ciphers", "-T", "--upload-file", "--http3", "--max-redirs"]);
 const DATA = new Set(["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"]);
 
 /** The words of a command, as a POSIX shell takes them apart. */

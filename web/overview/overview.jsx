@@ -3,7 +3,7 @@ import { h } from "preact";
 
 import { call } from "../shared/api.js";
 import { bytes, duration, number } from "../shared/forms.js";
-import { Time } from "../shared/parts.jsx";
+import { Counted } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 import { Chart } from "./chart.jsx";
@@ -48,7 +48,7 @@ export class Overview extends Reading {
           <Figure name="buffered" value={bytes(value.process.buffered_bytes)} />
         </dl>
         {this.charts(value.interval_ms / 1000)}
-        <Records records={value.records} />
+        <Counted records={value.records} />
       </div>
     );
   }
@@ -91,31 +91,5 @@ function Condition({ value }) {
       {" "}Onceguard {value.version}, {text("store")} {value.store.name}
       {troubles.length > 0 && <ul>{troubles.map((one) => <li key={one}>{one}</li>)}</ul>}
     </div>
-  );
-}
-
-function Records({ records }) {
-  return (
-    <section>
-      <h2>{text("records")}</h2>
-      {records.oldest_unknown_at && (
-        <p>
-          <a href="#/attention">{text("oldest_unknown")}</a>{" "}
-          <Time at={records.oldest_unknown_at} ago />
-        </p>
-      )}
-      {records.by_state
-        ? (
-          <dl class="figures">
-            {Object.entries(records.by_state).map(([state, count]) => (
-              <div key={state}>
-                <dt><span class={`state ${state}`}>{text(`state_${state}`)}</span></dt>
-                <dd>{number(count)}</dd>
-              </div>
-            ))}
-          </dl>
-        )
-        : <p>{text("not_counted")}</p>}
-    </section>
   );
 }

@@ -1,7 +1,7 @@
 // Small parts that every view uses.
 import { h } from "preact";
 
-import { span } from "./forms.js";
+import { number, span } from "./forms.js";
 import { locale, text } from "./texts.js";
 
 /** A moment in the reader's zone, in UTC on hover. */
@@ -78,5 +78,32 @@ export function RecordTable({ records, chosen, choose }) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** How many records are in each state, as they were counted last. */
+export function Counted({ records }) {
+  return (
+    <section>
+      <h2>{text("records")}</h2>
+      {records.oldest_unknown_at && (
+        <p>
+          <a href="#/attention">{text("oldest_unknown")}</a>{" "}
+          <Time at={records.oldest_unknown_at} ago />
+        </p>
+      )}
+      {records.by_state
+        ? (
+          <dl class="figures">
+            {Object.entries(records.by_state).map(([state, count]) => (
+              <div key={state}>
+                <dt><span class={`state ${state}`}>{text(`state_${state}`)}</span></dt>
+                <dd>{number(count)}</dd>
+              </div>
+            ))}
+          </dl>
+        )
+        : <p>{text("not_counted")}</p>}
+    </section>
   );
 }

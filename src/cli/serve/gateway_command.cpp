@@ -26,6 +26,7 @@
 #include "admin/record_api.hpp"
 #include "admin/resolve_api.hpp"
 #include "admin/server.hpp"
+#include "admin/store_api.hpp"
 #include "audit/audit_log.hpp"
 #include "base/address.hpp"
 #include "base/clock.hpp"
@@ -33,6 +34,7 @@
 #include "cli/command.hpp"
 #include "cli/diagnose/machine_findings.hpp"
 #include "cli/flags/given_flags.hpp"
+#include "cli/flags/hidden_arguments.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
 #include "cli/serve/decisions_beside.hpp"
@@ -99,6 +101,9 @@ class admin_listener {
     server_.add(admin::metric_resources(sources));
     server_.add(admin::overview_resources(sources, history_));
     server_.add(admin::recent_resources(recent));
+    server_.add(
+        admin::store_resources(sources, {without_passwords(settings.store.url),
+                                         without_passwords(settings.accelerator.url), timeout}));
     spawn_background(server_.io(), "keep the history of the last hour", history_.run());
     if (settings.admin.page) server_.add_page();
     server_.add(admin::control_resources(program, server.observed()));

@@ -1,0 +1,85 @@
+// The store: where it is, how it is, and what it counts.
+import { h } from "preact";
+
+import { call } from "../shared/api.js";
+import { duration, number, span } from "../shared/forms.js";
+import { Counted, Time } from "../shared/parts.jsx";
+import { Reading } from "../shared/reading.jsx";
+import { text } from "../shared/texts.js";
+
+const TRAITS = ["durable", "shared", "transactional"];
+
+export class Store extends Reading {
+  interval = 5000;
+
+  load() {
+    return call("GET", "/api/store", undefined, this.calls.signal);
+  }
+
+  render(_, { value }) {
+    if (!value) return this.notice();
+    const facts = [
+      ["location", value.location],
+      ["accelerator", value.accelerator],
+      ["answers_in", value.answers_in_us !== undefined && duration(value.answers_in_us)],
+      ["traits", TRAITS.filter((name) => value[name]).map((name) => text(`trait_${name}`))
+        .join(", ") || text("none")],
+    ];
+    return (
+      <div>
+        {this.notice()}
+        <Health store={value} />
+        <dl class="facts">
+          {facts.filter(([, fact]) => fact).map(([name, fact]) => (
+            <div key={name}><dt>{text(name)}</dt><dd><bdi>{fact}</bdi></dd></div>
+          ))}
+        </dl>
+        <Counted records={value.records} />
+        <Numbers numbers={value.numbers} />
+      </div>
+    );
+  }
+}
+
+function Health({ store: { kind, health, does_not_answer: fault } }) {
+  const troubles = [fault, health.why, health.forgot && text("store_forgot"),
+    health.refuses_for_ms > 0 && text("store_refuses", span(health.refuses_for_ms))]
+    .filter(Boolean);
+  const well = health.up && troubles.length === 0;
+  return (
+    <div class={`condition ${well ? "good" : "bad"}`} role="status">
+      <b>{text(well ? "store_well" : "store_not_well")}</b> {kind}
+      {health.failing_since && <span> <Time at={health.failing_since} ago /></span>}
+      {troubles.length > 0 && <ul>{[...new Set(troubles)].map((one) => <li key={one}>{one}</li>)}
+      </ul>}
+    </div>
+  );
+}
+
+function Numbers({ numbers }) {
+  return (
+    <section>
+      <h2>{text("numbers")}</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label={text("numbers")}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{text("metric")}</th>
+              <th scope="col">{text("value")}</th>
+              <th scope="col">{text("meaning")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {numbers.map((one) => (
+              <tr key={one.name}>
+                <th scope="row"><code>{one.name}</code></th>
+                <td class="number">{number(one.value)}</td>
+                <td lang="en">{one.meaning}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
