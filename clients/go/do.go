@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -80,10 +82,24 @@ func (r result) refusal(kind string) *Refusal {
 	return &Refusal{kind, r.Detail, time.Duration(r.RetryAfterMS) * time.Millisecond, r.Retryable, nil}
 }
 
+// succession is how long new connections are tried for the successor of a process that drains.
+const succession = time.Second
+
+func isDraining(err error) bool {
+	var refused *refusedError
+	var problem struct{ Type string }
+	return errors.As(err, &refused) && json.Unmarshal(refused.text, &problem) == nil &&
+		strings.HasSuffix(problem.Type, "draining")
+}
+
 // persist repeats a call while `again` says so and the time lasts.
 func (c *Client) persist(ctx context.Context, on *line, path string, object any, body []byte, again func(error) bool) (result, error) {
 	for pause := 50 * time.Millisecond; ; {
 		out, err := c.call(ctx, on, path, object, body)
+		if isDraining(err) { // nothing was claimed, and new connections find the successor
+			on.CloseIdleConnections()
+			out, err = c.call(ctx, on, path, object, body)
+		}
 		if err == nil || !again(err) {
 			return out, err
 		}
@@ -111,13 +127,19 @@ func (c *Client) claim(ctx context.Context, call claimCall, body []byte) (result
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
 	defer cancel()
-	on, doubt := c.take(), false
+	on, doubt, began := c.take(), false, time.Now()
 	got, err := c.persist(ctx, on, "/v1/operations", call, body, func(err error) bool {
 		var dialled *net.OpError
 		var refused *refusedError
+		if errors.As(err, &refused) {
+			return isDraining(err) && time.Since(began) < succession
+		}
 		doubt = doubt || !errors.As(err, &dialled) || dialled.Op != "dial"
-		return doubt && !errors.As(err, &refused)
+		return doubt
 	})
+	if isDraining(err) {
+		err = fmt.Errorf("the service is away: %v", err)
+	}
 	if err != nil || (got.Verdict != "run" && got.Verdict != "observe") {
 		c.give(on)
 		return got, nil, err

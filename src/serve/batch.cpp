@@ -23,23 +23,33 @@ struct call_result {
   std::optional<claim_reply> claim;
 };
 
-asio::awaitable<call_result> carry_out_claim(decisions& service, json object, caller asker) {
-  call_result out;
+/// A call as it was read; one of these.
+struct call_read {
+  std::optional<reply_message> refused;
+  std::optional<claim_call> claim;
+  std::string operation;  ///< settle
+  std::optional<settle_call> settle;
+};
+
+void read_claim_into(call_read& out, decisions& service, json object, claim_turns& turns) {
   auto read = read_claim({std::move(object), std::nullopt});
   if (!read) {
-    out.message = bad_request(service.problem_base(), read.error().detail);
-    co_return out;
+    out.refused = bad_request(service.problem_base(), read.error().detail);
+    return;
   }
-  auto wanted = std::move(*read);
-  out.claim.emplace(co_await service.claim(std::move(wanted), asker));
-  out.message = std::move(out.claim->message);
-  co_return out;
+  out.refused = service.bind(*read);
+  if (out.refused) return;
+  // Both would get the lease, and their work would run twice.
+  if (read->claim && !turns.add(*read->claim)) {
+    out.refused = claim_reused(service.problem_base(), "it stands in this batch before");
+    return;
+  }
+  out.claim = *std::move(read);
 }
 
-asio::awaitable<call_result> carry_out(decisions& service, json given, caller asker) {
-  call_result out;
+call_read read_one(decisions& service, json given, claim_turns& turns) {
+  call_read out;
   std::string name;
-  std::string operation;
   std::string fault;
   if (!given.is_object()) {
     fault = "calls: expected a list of objects";
@@ -48,24 +58,42 @@ asio::awaitable<call_result> carry_out(decisions& service, json given, caller as
     member_reader in(given, {}, {}, fault);
     fault.clear();
     name = in.text("call", true);
-    if (name != "claim") operation = in.text("operation", true);
+    if (name != "claim") out.operation = in.text("operation", true);
     given.erase("call");
     given.erase("operation");
   }
   const auto kind = ending_of(name);
   if (fault.empty() && name != "claim" && !kind) fault = "call: there is none of this name";
   if (!fault.empty()) {
-    out.message = bad_request(service.problem_base(), fault);
-    co_return out;
+    out.refused = bad_request(service.problem_base(), fault);
+    return out;
   }
-  if (name == "claim") co_return co_await carry_out_claim(service, std::move(given), asker);
+  if (name == "claim") {
+    read_claim_into(out, service, std::move(given), turns);
+    return out;
+  }
   auto read = read_settle(*kind, {std::move(given), std::nullopt});
-  if (!read) {
-    out.message = bad_request(service.problem_base(), read.error().detail);
-    co_return out;
+  if (read) {
+    out.settle = *std::move(read);
+  } else {
+    out.refused = bad_request(service.problem_base(), read.error().detail);
   }
-  auto wanted = std::move(*read);
-  out.message = co_await service.settle(operation, std::move(wanted), asker.connection);
+  return out;
+}
+
+asio::awaitable<call_result> carry_out(decisions& service, call_read call, caller asker,
+                                       claim_turns& turns) {
+  call_result out;
+  if (call.refused) {
+    out.message = *std::move(call.refused);
+  } else if (call.claim) {
+    auto wanted = *std::move(call.claim);
+    out.claim.emplace(co_await service.claim_in_turn(std::move(wanted), asker, turns));
+    out.message = std::move(out.claim->message);
+  } else {
+    auto wanted = *std::move(call.settle);
+    out.message = co_await service.settle(call.operation, std::move(wanted), asker.connection);
+  }
   co_return out;
 }
 
@@ -100,11 +128,15 @@ asio::awaitable<batch_reply> carry_out_batch(decisions& service, message given, 
     co_return out;
   }
   const auto executor = co_await asio::this_coro::executor;
+  // All are read before the first one begins: the claims of a batch begin together.
+  claim_turns turns(service.operations());
+  std::vector<call_read> read;
+  for (auto& each : *calls) read.push_back(read_one(service, std::move(each), turns));
   asio::steady_timer over(executor, asio::steady_timer::time_point::max());
   std::vector<call_result> results(calls->size());
   std::size_t left = calls->size();
   for (std::size_t i = 0; i < results.size(); ++i) {
-    asio::co_spawn(executor, carry_out(service, std::move((*calls)[i]), asker),
+    asio::co_spawn(executor, carry_out(service, std::move(read[i]), asker, turns),
                    [&, i](std::exception_ptr thrown, call_result made) {
                      results[i] = thrown ? failed(service, thrown) : std::move(made);
                      auto& message = results[i].message;

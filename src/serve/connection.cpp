@@ -185,7 +185,7 @@ asio::awaitable<bool> connection::serve_one() {
   if (!whole || is_forsaken(called)) co_return false;
   const bool goes_on = co_await carry_out(called, std::move(body));
   room_.clear();
-  co_return goes_on&& may_be_kept();
+  co_return goes_on && !is_last_;
 }
 
 asio::awaitable<bool> connection::carry_out(const call& called, std::string body) {
@@ -304,8 +304,16 @@ std::string whole(const written_reply& made) {
 
 }  // namespace
 
+/// A drain takes no claims: without a lease, its client is better off at the successor.
+bool connection::take_another() {
+  const bool leaves =
+      context_.service.draining() && !context_.service.operations().holds_any(number_);
+  is_last_ = leaves || !may_be_kept();
+  return !is_last_;
+}
+
 asio::awaitable<bool> connection::send(reply_message made, message_form form) {
-  auto out = message_of(std::move(made), form, may_be_kept());
+  auto out = message_of(std::move(made), form, take_another());
   if (out.rest.body().empty()) co_return co_await write(out.head, out.rest.text, bounds().write);
   out.head += out.rest.text;
   co_return co_await write(out.head, out.rest.body(), bounds().write);
@@ -324,7 +332,7 @@ asio::awaitable<bool> connection::describe() {
   std::string out;
   http1::append_status_line(out, 200);
   http1::append_field(out, "Content-Type", "application/json");
-  if (!may_be_kept()) http1::append_field(out, "Connection", "close");
+  if (!take_another()) http1::append_field(out, "Connection", "close");
   http1::append_content_length(out, openapi_document().size());
   http1::append_end_of_head(out);
   co_return co_await write(out, openapi_document(), bounds().write);
@@ -338,7 +346,7 @@ asio::awaitable<bool> connection::refuse_call(reply_message why, message_form fo
     const bool whole = co_await read_body(dropped);
     if (!whole) co_return false;
     const bool sent = co_await send(std::move(why), form);
-    co_return sent&& may_be_kept();
+    co_return sent && !is_last_;
   }
   const auto status = why.status;
   refusal_ = whole(message_of(std::move(why), form, false));

@@ -55,6 +55,8 @@ class connection final : public http1::served_connection {
   [[nodiscard]] bool take_room_to_answer(std::size_t bytes, const call& called);
   /// Whether its client does not wait for the call any more, as far as that is worth a look.
   [[nodiscard]] bool is_forsaken(const call& called);
+  /// Whether another call may follow the answer that is written now.
+  [[nodiscard]] bool take_another();
   [[nodiscard]] reply_message health() const;
   [[nodiscard]] reply_message readiness() const;
   /// Until the returned stop source is gone: its stop is requested when the client leaves.
@@ -67,6 +69,7 @@ class connection final : public http1::served_connection {
   const connection_number number_;
   byte_reservation room_;  ///< for the message, and then for its answer
   std::string refusal_;    ///< what answer_to_fault() gives next
+  bool is_last_ = false;   ///< its answer has said that the connection ends
   /// What a pending wait looks at.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -44,26 +44,38 @@ rules_ptr decisions::rules() const {
   return rules_;
 }
 
+std::optional<reply_message> decisions::bind(claim_call& call) {
+  if (!call.claim) return std::nullopt;
+  const auto members = digest_of(call);
+  if (!bindings_.bind(*call.claim, members)) {
+    return claim_reused(problem_base_, "it came before with other members");
+  }
+  // At the store, too, after a restart: with other members it is another claim.
+  call.claim = bound_id(*call.claim, members);
+  return std::nullopt;
+}
+
 asio::awaitable<claim_reply> decisions::claim(claim_call call, caller asker) {
+  if (auto refused = bind(call)) {
+    claim_reply out;
+    out.message = *std::move(refused);
+    co_return out;
+  }
+  claim_turns turns(held_);
+  if (call.claim) static_cast<void>(turns.add(*call.claim));
+  co_return co_await claim_in_turn(std::move(call), asker, turns);
+}
+
+asio::awaitable<claim_reply> decisions::claim_in_turn(claim_call call, caller asker,
+                                                      claim_turns& turns) {
   claim_under_way under_way;
   if (call.claim) {
-    const auto members = digest_of(call);
-    if (!bindings_.bind(*call.claim, members)) {
-      claim_reply out;
-      out.message = service_problem(
-          problem_base_, 422, "claim-reused", "The claim id belongs to another claim",
-          "claim: it came before with other members. Each operation takes a claim id of its own.",
-          milliseconds(-1));
-      co_return out;
-    }
-    // At the store, too, after a restart: with other members it is another claim.
-    call.claim = bound_id(*call.claim, members);
     // Of two tries of one claim, the later one gets what the earlier one has got.
-    while (!held_.begin_claim(*call.claim)) {
+    while (!turns.begin()) {
       if (asker.gone.stop_requested()) co_return claim_reply();  // nobody reads it
       co_await sleep_for(claim_poll);
     }
-    under_way = claim_under_way(held_, *call.claim);
+    under_way = turns.take(*call.claim);
     if (auto held = held_.take_claimed(*call.claim)) {
       held->connection = asker.connection;
       claim_reply out;

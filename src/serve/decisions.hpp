@@ -12,6 +12,7 @@
 
 #include "http/problem.hpp"
 #include "serve/claim_bindings.hpp"
+#include "serve/claim_turns.hpp"
 #include "serve/long_answers.hpp"
 #include "serve/operation_table.hpp"
 #include "serve/protocol_calls.hpp"
@@ -54,6 +55,11 @@ class decisions {
   [[nodiscard]] rules_ptr rules() const;
 
   boost::asio::awaitable<claim_reply> claim(claim_call call, caller asker);
+  /// Binds the claim's id to its members; what refuses it, if anything.
+  [[nodiscard]] std::optional<reply_message> bind(claim_call& call);
+  /// The same for one that is bound, when it has its turn.
+  boost::asio::awaitable<claim_reply> claim_in_turn(claim_call call, caller asker,
+                                                    claim_turns& turns);
   /// The answer did not reach its client: nothing has run.
   boost::asio::awaitable<void> give_back(std::string operation);
   boost::asio::awaitable<reply_message> settle(std::string id, settle_call call,
@@ -96,6 +102,8 @@ class decisions {
 /// In place of an answer that finds no memory: the call may be sent again.
 [[nodiscard]] reply_message no_room_for_answer(const std::string& base);
 [[nodiscard]] reply_message bad_request(const std::string& base, std::string_view detail);
+/// `why` the id of a claim is another claim's.
+[[nodiscard]] reply_message claim_reused(const std::string& base, std::string_view why);
 [[nodiscard]] reply_message not_found(const std::string& base, std::string_view detail);
 
 /// The verdict of an outcome without a lease.

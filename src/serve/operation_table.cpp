@@ -102,9 +102,13 @@ std::size_t operation_table::size() const {
   return held_.size();
 }
 
-bool operation_table::begin_claim(const claim_id& claim) {
+bool operation_table::begin_claims(std::span<const claim_id> claims) {
   const std::lock_guard lock(mutex_);
-  return claims_.insert(base::to_hex(claim)).second;
+  for (const auto& each : claims) {
+    if (claims_.contains(base::to_hex(each))) return false;
+  }
+  for (const auto& each : claims) claims_.insert(base::to_hex(each));
+  return true;
 }
 
 void operation_table::end_claim(const claim_id& claim) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -59,8 +60,9 @@ class operation_table {
   [[nodiscard]] bool has_room() const;
   [[nodiscard]] std::size_t size() const;
 
-  /// Begins a claim with an id of the client's. False: another one with it is under way.
-  [[nodiscard]] bool begin_claim(const claim_id& claim);
+  /// Begins claims with ids of the client's: all, or none of them. False: another claim with one of
+  /// the ids is under way.
+  [[nodiscard]] bool begin_claims(std::span<const claim_id> claims);
   void end_claim(const claim_id& claim);
 
   /// Lets go what was renewed for as long as its policy allows, or whose lease is lost.

@@ -33,6 +33,13 @@ reply_message bad_request(const std::string& base, std::string_view detail) {
                          milliseconds(-1));
 }
 
+reply_message claim_reused(const std::string& base, std::string_view why) {
+  return service_problem(
+      base, 422, "claim-reused", "The claim id belongs to another claim",
+      "claim: " + std::string(why) + ". Each operation takes a claim id of its own.",
+      milliseconds(-1));
+}
+
 reply_message not_found(const std::string& base, std::string_view detail) {
   return service_problem(base, 404, "not-found", "There is no such resource", detail,
                          milliseconds(-1));

@@ -188,9 +188,11 @@ int server::socket() const { return state_->listening.number(); }
 bool server::made_file() const { return state_->listening.made_file(); }
 
 void server::hand_over(bool socket_goes_on) {
-  asio::post(state_->accepting,
-             [self = state_.get(), socket_goes_on] { self->listening.hand_over(socket_goes_on); });
-  drain();
+  // Whoever hears that this process drains finds the successor at the next connection.
+  asio::post(state_->accepting, [this, socket_goes_on] {
+    state_->listening.hand_over(socket_goes_on);
+    drain();
+  });
 }
 
 base::server_address server::local() const { return state_->listening.local(); }

@@ -76,11 +76,11 @@ TEST_F(operations, are_found_by_their_claim_and_each_claim_is_answered_alone) {
   claim_id claimed{};
   claimed.fill(7);
   {
-    ASSERT_TRUE(table_.begin_claim(claimed));
+    ASSERT_TRUE(table_.begin_claims({&claimed, 1}));
     const claim_under_way first(table_, claimed);
-    EXPECT_FALSE(table_.begin_claim(claimed));
+    EXPECT_FALSE(table_.begin_claims({&claimed, 1}));
   }
-  EXPECT_TRUE(table_.begin_claim(claimed));
+  EXPECT_TRUE(table_.begin_claims({&claimed, 1}));
   auto held = claim("a", owner);
   held->claim = claimed;
   ASSERT_TRUE(table_.put(held));

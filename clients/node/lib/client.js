@@ -6,6 +6,7 @@ const { Service } = require('./service.js');
 const { Operation, isAway, persistently } = require('./operation.js');
 
 const POLICY_WAIT = 10_000; // what `wait` of a policy is unless it is set
+const SUCCESSION = 1000; // ms in which new connections find the successor of a process that drains
 
 /** A client of one `onceguard serve`. */
 class Client {
@@ -28,15 +29,23 @@ class Client {
     const claim = randomUUID().replaceAll('-', '');
     const asked = { service: this.service, ...message, claim };
     const began = performance.now();
-    let doubt = false;
+    let [doubt, drained] = [false, Infinity];
     const again = (error) => {
       doubt ||= error.sent === true;
-      return doubt && isAway(error) && performance.now() < began + this.timeout;
+      const now = performance.now();
+      if (isDraining(error) && now < drained + SUCCESSION) return true;
+      return doubt && isAway(error) && now < began + this.timeout;
     };
     const call = (limit) => this.#service.call('claim', undefined, asked, {
-      of: asked.request, body, limit, alone: wait > 0,
+      of: asked.request, body, limit, alone: wait > 0, fresh: drained < Infinity,
     });
-    const [answer, line] = await persistently(call, began + this.timeout + wait, again);
+    // Nothing was claimed by a process that drains, and its successor is there already.
+    const asks = (limit) => call(limit).catch((error) => {
+      if (!isDraining(error) || drained < Infinity) throw error;
+      drained = performance.now();
+      return call(limit);
+    });
+    const [answer, line] = await persistently(asks, began + this.timeout + wait, again);
     if (answer.operation) answer.operation = new Operation(this.#service, line, { ...answer });
     return answer;
   }
@@ -63,6 +72,8 @@ class Client {
     this.#service.close();
   }
 }
+
+const isDraining = (error) => error.kind === 'draining';
 
 async function run(operation, work) {
   let answer;

@@ -54,6 +54,7 @@ function ending(error) {
 const PROBLEMS = {
   'store-unreachable': [503, "The record of requests can't be reached",
     'Send the same request with the same key again after the time in Retry-After.', 'same-key'],
+  'bad-request': [400, "The request can't be read", 'Nothing ran.', 'no'],
   'request-too-large': [413, 'The request body is too large',
     'A guarded request may have a body up to a limit, and this one is longer. Nothing ran.', 'no'],
   'outcome-unknown': [409, 'The outcome is not known',
@@ -62,8 +63,9 @@ const PROBLEMS = {
 };
 
 /** A problem document (RFC 9457), as the service itself answers. */
-function problem(kind) {
-  const [status, title, detail, retry] = PROBLEMS[kind];
+function problem(kind, said) {
+  const [status, title, usual, retry] = PROBLEMS[kind];
+  const detail = said ?? usual;
   const type = `urn:onceguard:problem:${kind}`;
   const body = { type, title, status, detail, retryable: retry === 'same-key' };
   const headers = [['Content-Type', 'application/problem+json'], ['Onceguard-Retry', retry]];

@@ -88,12 +88,12 @@ class HeldAnswer {
 
   writeHead(status, reason, fields) {
     if (this.hasHead) return this.#response;
-    this.hasHead = true;
     this.#response.statusCode = status;
     if (typeof reason === 'string') this.#response.statusMessage = reason;
     const given = (typeof reason === 'string' ? fields : reason) ?? {};
     if (Array.isArray(given)) setFields(this.#response, pairsOf(given.flat()));
     else for (const [name, value] of Object.entries(given)) this.#response.setHeader(name, value);
+    this.hasHead = true; // of fields that Node refuses there is no head: it threw
     return this.#response;
   }
 

@@ -4,6 +4,7 @@ const { Unreachable } = require('./errors.js');
 /** One connection, with one call at a time. Leases hang on it: they end along with it. */
 class Line {
   leases = new Set(); // operations
+  draining = false; // its process takes no claims any more
   #socket;
   #call = null;
   #got = null;
@@ -36,8 +37,18 @@ class Line {
     return this.#socket.destroyed;
   }
 
+  /** Whether a call may go on it now. */
+  get free() {
+    return this.#call === null && !this.closed;
+  }
+
   close(why) {
     this.#socket.destroy(why);
+  }
+
+  /** Ends it where nothing holds it any more. */
+  retire() {
+    if (this.draining && this.free && this.leases.size === 0) this.close();
   }
 
   #data(piece) {

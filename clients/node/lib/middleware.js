@@ -18,6 +18,8 @@ async function claim(client, request, options) {
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (error.status === 413) return { reply: problem('request-too-large') };
+    const isTheirs = error.status === 400 && error.detail?.startsWith('request.');
+    if (isTheirs) return { reply: problem('bad-request', error.detail) };
     if (error.status !== 503) {
       throw new Error(`onceguard: the service refuses us: ${error.message}`, { cause: error });
     }

@@ -76,11 +76,14 @@ class Operation {
       if (kind === 'abandon' || !REFUSED.has(error.status)) throw error;
       await this.settle('abandon').catch(() => {}); // nobody is to wait for it
       return { outcome: 'superseded', kind: 'unknown', detail: error.detail };
+    } finally {
+      this.#line?.retire();
     }
   }
 
   #call(kind, members, how) {
-    return this.#service.call(kind, this.#claimed.operation, members, how);
+    const line = this.#line ?? undefined;
+    return this.#service.call(kind, this.#claimed.operation, members, { ...how, line });
   }
 
   #watch(line) {

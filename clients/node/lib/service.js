@@ -79,12 +79,14 @@ class Service {
   /**
    * Asks for an operation, or tells of one: the service's answer and the connection. Throws
    * Unreachable where none came, and Refused. `body` is that of `of`, an object in the message.
-   * A call that goes alone may take its time.
+   * A call that goes alone may take its time; a fresh one has a new connection. What ends an
+   * operation goes to the process that has its lease, where that is one that drains.
    */
-  call(kind, operation, message, { of, body, limit, alone = false }) {
+  call(kind, operation, message, { of, body, limit, alone = false, fresh = false, line }) {
     return new Promise((resolve, reject) => {
-      const call = { kind, operation, message, of, body, limit, resolve, reject };
-      if (alone) this.#send([call]);
+      const call = { kind, operation, message, of, body, limit, fresh, resolve, reject };
+      if (line?.draining && line.free) this.#send([call], line);
+      else if (alone) this.#send([call]);
       else (this.#queues[kind] ??= new Queue((calls) => this.#send(calls))).add(call);
     });
   }
@@ -95,22 +97,22 @@ class Service {
     for (const line of this.#idle.filter(({ leases }) => leases.size === 0)) line.close();
   }
 
-  #take() {
+  #take(fresh) {
     const gone = (line) => { this.#idle = this.#idle.filter((other) => other !== line); };
-    return this.#idle.pop() ?? new Line(this.#open(), gone);
+    return (fresh ? undefined : this.#idle.pop()) ?? new Line(this.#open(), gone);
   }
 
   #give(line) {
     if (this.#closed && line.leases.size === 0) line.close();
-    if (!line.closed) this.#idle.push(line);
+    if (line.draining) setImmediate(() => line.retire()); // leases that it brought are known then
+    else if (!line.closed) this.#idle.push(line);
   }
 
-  async #send(calls) {
-    let line;
+  async #send(calls, line) {
     const one = calls.length === 1;
     const limit = calls.reduce((least, call) => Math.min(least, call.limit), Infinity);
     try {
-      line = this.#take();
+      line ??= this.#take(calls.some(({ fresh }) => fresh));
       const answer = await line.call(one ? this.#single(calls[0]) : this.#batch(calls), limit);
       if (one) {
         answered(calls[0], line, () => single(answer));
@@ -158,6 +160,7 @@ function answered(call, line, read) {
   try {
     call.resolve([read(), line]);
   } catch (error) {
+    line.draining ||= error.kind === 'draining';
     call.reject(refusal(error));
   }
 }

@@ -16,13 +16,14 @@ from typing import Any, Callable, Mapping, NoReturn, Optional, TypeVar
 
 from . import connections, messages
 from .connections import blocking
-from .errors import (BY_VERDICT, BadCall, BodyTooLarge, NotDone, OnceguardError, OutcomeUnknown,
-                     Overloaded, ServiceAway, TryLater)
+from .errors import (BY_VERDICT, BadCall, BodyTooLarge, Draining, NotDone, OnceguardError,
+                     OutcomeUnknown, Overloaded, ServiceAway, TryLater)
 from .messages import Answer
 from .watch import Watch
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # between repeats of a call that is in doubt
 SETTLE_AGAIN, SETTLE_TIMEOUT = 10.0, 15.0
+SUCCESSION = 1.0  # in which new connections find the successor of a process that drains
 USUAL_LIMIT = 1 << 20  # of an answer
 GOES_ON = ("renew", "dispatch")  # settles after which the lease is still there
 LOG = logging.getLogger("onceguard")
@@ -136,12 +137,13 @@ class Calls:
         did not happen where nothing was sent."""
         call = self.bytes_of(path, message, body)
         began, until, pause, sent = time.monotonic(), None, 0.0, False
-        stream = None
+        stream = drained = None
         while True:
+            doubt = sent
             try:
                 if run:
                     stream, run.stream = run.stream, None
-                stream = stream or await io.stream(began + timeout, fresh=sent)
+                stream = stream or await io.stream(began + timeout, fresh=sent or bool(drained))
                 sent = True  # from now on it may have been carried out
                 reply = await messages.exchange(stream, call, began + timeout)
                 return read(stream, reply)
@@ -149,12 +151,17 @@ class Calls:
                 if stream is not None and not isinstance(error, OnceguardError):
                     stream.close()  # nothing good can come of it
                 stream = None
-                if not isinstance(error, OSError):
+                if not isinstance(error, (OSError, Draining)):
                     raise
                 now = time.monotonic()
-                until = until or (began + SETTLE_AGAIN if run else
-                                  min(now + self.timeout, began + timeout))
-                if not (sent or run) or now + pause >= until:
+                if isinstance(error, Draining):  # nothing was claimed by this try
+                    drained, sent = drained or now, doubt
+                    ends = now + pause >= drained + SUCCESSION
+                else:
+                    until = until or (began + SETTLE_AGAIN if run else
+                                      min(now + self.timeout, began + timeout))
+                    ends = not (sent or run) or now + pause >= until
+                if ends:
                     raise ServiceAway(f"The decision service is away: {error}") from error
             await io.sleep(pause)  # at first none: an idle connection has ended, perhaps
             pause = min(max(2 * pause, FIRST_PAUSE), LONGEST_PAUSE)
@@ -171,6 +178,7 @@ class Calls:
     def read_claim(self, io: Any, stream: Any, reply: messages.Reply) -> Claim:
         said = reply.said
         if reply.status != 200:
+            stream.reusable = stream.reusable and not reply.draining
             io.give_back(stream)
             refuse_call(reply)
         claim = Claim(str(said.get("verdict")), said, reply.answer("reply"), reply.answer("answer"))
@@ -240,11 +248,11 @@ def refuse_call(reply: messages.Reply) -> NoReturn:
     """Raises what a status of the service itself means."""
     problem = reply.said
     detail = str(problem.get("detail") or problem.get("title") or f"status {reply.status}")
-    kind = str(problem.get("type", "")).rpartition(":")[2].rpartition("/")[2]
     if reply.status == 503:
         seconds = reply.fields.get("retry-after", "")
         later = float(seconds) * 1000 if seconds.isdigit() else 1000
-        raise Overloaded(detail, {"kind": kind or "overloaded", "retry_after_ms": later})
+        said = {"kind": reply.kind or "overloaded", "retry_after_ms": later}
+        raise Draining(detail, said) if reply.draining else Overloaded(detail, said)
     if reply.status == 413:
         raise BodyTooLarge(detail)
     LOG.error("The decision service refused a call with %d: %s", reply.status, detail)

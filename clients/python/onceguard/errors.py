@@ -101,6 +101,10 @@ class Overloaded(StoreFailed):
     kind, title = "overloaded", "No capacity at the moment"
 
 
+class Draining(Overloaded):
+    """The process that was asked takes no claims any more: its successor does."""
+
+
 class ServiceAway(StoreFailed):
     """The decision service can't be reached: as a store that can't."""
 

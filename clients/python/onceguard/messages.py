@@ -33,6 +33,16 @@ class Reply(NamedTuple):
     said: Dict[str, Any]
     body: bytes  # that was framed with it
 
+    @property
+    def kind(self) -> str:
+        """Of a problem document."""
+        return str(self.said.get("type", "")).rpartition(":")[2].rpartition("/")[2]
+
+    @property
+    def draining(self) -> bool:
+        """Whether the process takes no claims any more."""
+        return self.status == 503 and self.kind == "draining"
+
     def answer(self, name: str) -> Optional[Answer]:
         """The `reply` or `answer` in it."""
         found = self.said.get(name)
