@@ -153,7 +153,9 @@ asio::awaitable<result<verdict>> claim_attempt::claim_after_commit(claim& reques
   // The store is there, and the transaction goes on.
   if (reply.error().effect != effect::none) engine_.behind.claim_in_doubt(home_.io, request);
   knows_holder_ = true;
-  co_return verdict{.kind = verdict_kind::busy};
+  verdict busy;
+  busy.kind = verdict_kind::busy;
+  co_return busy;
 }
 
 claim_result claim_attempt::refused(const claim& request, const verdict& verdict) {
