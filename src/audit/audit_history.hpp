@@ -30,11 +30,11 @@ struct audit_entry {
 
 /// Which lines are wanted; each member that is not empty must fit.
 struct audit_query {
-  std::string key;     ///< a part of the key
-  std::string author;  ///< a part of the name
-  std::string record;  ///< the first digits of the record's id
+  std::string key{};     ///< a part of the key
+  std::string author{};  ///< a part of the name
+  std::string record{};  ///< the first digits of the record's id
   std::size_t limit = 100;
-  std::string cursor;  ///< of a page; empty: from the newest on
+  std::string cursor{};  ///< of a page; empty: from the newest on
 };
 
 struct audit_page {

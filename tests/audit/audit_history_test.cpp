@@ -8,7 +8,7 @@
 
 #include "support/temporary_folder.hpp"
 
-namespace onceguard {
+namespace onceguard::testing {
 namespace {
 
 std::string line_of(int number, const std::string& why = "a test") {
@@ -26,7 +26,7 @@ std::string line_of(int number, const std::string& why = "a test") {
   return line.dump() + "\n";
 }
 
-class audit_history_test : public testing::Test {
+class audit_history_test : public ::testing::Test {
  protected:
   void append(const std::string& text) {
     std::ofstream(path_, std::ios::app | std::ios::binary) << text;
@@ -132,4 +132,4 @@ TEST(recent_audit_test, the_last_entries_are_kept_and_a_page_goes_on_where_one_e
 }
 
 }  // namespace
-}  // namespace onceguard
+}  // namespace onceguard::testing
