@@ -57,6 +57,9 @@ QUICK = [
     Run("hold-flush", "gateway.pml", f"{HOLD} -DFLUSH {TWO} -DTROUBLES=0"),
     Run("probe-fence", "gateway.pml", f"{PROBE} {TWO} -DCRASHES=1 -DTROUBLES=0"),
     Run("hold-live", "gateway.pml", f"{HOLD} {TWO} -DLIVENESS {FEW}", liveness=True),
+    Run("operator-live", "gateway.pml", f"{HOLD} {TWO} -DOPERATOR -DLIVENESS {FEW}",
+        liveness=True),
+    Run("probe-live", "gateway.pml", f"{PROBE} {TWO} -DLIVENESS {FEW}", liveness=True),
 ]
 
 CONTROLS = [
