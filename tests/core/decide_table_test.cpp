@@ -78,7 +78,7 @@ const words states{"absent",    "started",  "in_progress", "probing",
                    "completed", "resolved", "failed",      "released"};
 
 constexpr instant now{.lease = 1'000'000, .wall = 1'700'000'000'000};
-constexpr token held = 7;
+constexpr token held_token = 7;
 constexpr token next_token = 8;
 
 record_state state_of(word name) {
@@ -96,7 +96,7 @@ std::optional<record> record_in(word state, word lease, bool in_doubt) {
   r.about = about();
   r.state = state_of(state);
   r.by_operator = state == "resolved";
-  r.token = held;
+  r.token = held_token;
   r.claim_id = claim_id_of(1);
   r.attempt = 1;
   r.claimed_at_wall = now.wall - 10 * hour;
@@ -111,13 +111,16 @@ const record* there(const std::optional<record>& r) { return r ? &*r : nullptr; 
 /// `write` is what the row says became of a record in `state`.
 void expect_next(const std::optional<record>& write, word next, word in_doubt, bool was_in_doubt) {
   if (next == "keep") {
-    if (write) EXPECT_NE(write->state, record_state::completed);  // a renewal, at most
-    if (write) EXPECT_EQ(write->token, held);
+    if (!write) return;
+    EXPECT_NE(write->state, record_state::completed);  // a renewal, at most
+    EXPECT_EQ(write->token, held_token);
   } else {
     ASSERT_TRUE(write);
     EXPECT_EQ(write->state, state_of(next));
     EXPECT_EQ(write->by_operator, next == "resolved");
-    if (next == "unknown") EXPECT_EQ(observe(*write, now), observed_state::unknown);
+    if (next == "unknown") {
+      EXPECT_EQ(observe(*write, now), observed_state::unknown);
+    }
   }
   if (!write) return;
   EXPECT_EQ(write->earlier_unknown, in_doubt == "set" || (in_doubt == "keep" && was_in_doubt));
@@ -192,7 +195,7 @@ TEST(decide_table, settles) {
     const bool in_doubt = given[3] == "yes";
     const auto stored = record_in(given[0], "over", in_doubt);
     lease l;
-    l.token = given[2] == "withdraw" ? 0 : given[1] == "same" ? held : held - 1;
+    l.token = given[2] == "withdraw" ? 0 : given[1] == "same" ? held_token : held_token - 1;
     l.claim_id = claim_id_of(given[1] == "same" ? 1 : 2);
     const auto kind = given[2] == "complete"  ? settle_kind::complete
                       : given[2] == "fail"    ? settle_kind::fail
@@ -216,15 +219,18 @@ TEST(decide_table, extensions) {
       auto stored = record_in(given[0], "over", in_doubt);
       if (stored && given[2] == "yes") stored->retry_at_lease = now.lease;
       lease l;
-      l.token = given[1] == "same" ? held : held - 1;
+      l.token = given[1] == "same" ? held_token : held_token - 1;
       l.claim_id = claim_id_of(given[1] == "same" ? 1 : 2);
       const auto is = decide_extension(
           there(stored), extend_lease({}, l, milliseconds(1'000), given[3] == "dispatch"), now);
       EXPECT_EQ(is.stale ? "stale" : "done", expected[0]);
       EXPECT_EQ(is.write.has_value(), expected[0] == "done");
-      if (is.write)
+      if (is.write) {
         EXPECT_EQ(observe(*is.write, now), static_cast<observed_state>(is.write->state));
-      if (is.write && expected[1] == "keep") EXPECT_EQ(is.write->state, stored->state);
+      }
+      if (is.write && expected[1] == "keep") {
+        EXPECT_EQ(is.write->state, stored->state);
+      }
       expect_next(is.write, expected[1], expected[2], in_doubt);
     }
   }
@@ -247,7 +253,7 @@ TEST(decide_table, resolutions) {
     if (!is.write) continue;
     EXPECT_EQ(is.write->state, state_of(expected[1]));
     EXPECT_TRUE(is.write->by_operator);
-    EXPECT_EQ(is.write->token, held);
+    EXPECT_EQ(is.write->token, held_token);
   }
 }
 

@@ -17,9 +17,9 @@ std::string wrapped(const std::string& data) {
   return R"({"x402/error":{"code":402,"data":)" + data + "}}";
 }
 
-std::string quoted(const std::string& json) {
+std::string quoted(const std::string& text) {
   std::string out = "\"";
-  for (const char c : json) out += c == '"' ? std::string("\\\"") : std::string(1, c);
+  for (const char c : text) out += c == '"' ? std::string("\\\"") : std::string(1, c);
   return out + '"';
 }
 
