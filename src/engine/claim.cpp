@@ -95,12 +95,14 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
   const auto epoch = engine_.cache.epoch();
   auto request = make_claim();
   auto reply = co_await send(request);
+  taken_ = taken_ || (reply && meets_lease(reply->kind));
   if (op_.claim && reply && meets_lease(reply->kind)) {
     const auto holder = co_await holder_met();
     if (holder == record_holder::nobody) co_return std::nullopt;
     if (holder == record_holder::unseen) {
       reply = co_await claim_after_commit(request);
-      if (reply && meets_lease(reply->kind)) co_return std::nullopt;
+      if (!reply) co_return busy();  // however the store fares
+      if (meets_lease(reply->kind)) co_return std::nullopt;
     }
   }
   if (!reply) {
@@ -147,15 +149,10 @@ asio::awaitable<record_holder> claim_attempt::holder_met() {
 asio::awaitable<result<verdict>> claim_attempt::claim_after_commit(claim& request) {
   request.repeated = true;
   auto reply = co_await send(request);
-  if (reply) co_return reply;
-  const auto seen = co_await engine_.records.find(op_.id, engine_.params.store_timeout);
-  if (!seen) co_return reply;
-  // The store is there, and the transaction goes on.
-  if (reply.error().effect != effect::none) engine_.behind.claim_in_doubt(home_.io, request);
-  knows_holder_ = true;
-  verdict busy;
-  busy.kind = verdict_kind::busy;
-  co_return busy;
+  if (!reply && reply.error().effect != effect::none) {
+    engine_.behind.claim_in_doubt(home_.io, request);
+  }
+  co_return reply;
 }
 
 claim_result claim_attempt::refused(const claim& request, const verdict& verdict) {
@@ -175,9 +172,13 @@ claim_result claim_attempt::refused(const claim& request, const verdict& verdict
       return out;
     }
     default:
-      counters.busy.fetch_add(1, std::memory_order_relaxed);
-      return answer_of(outcome_kind::busy);
+      return busy();
   }
+}
+
+claim_result claim_attempt::busy() {
+  engine_.counters.busy.fetch_add(1, std::memory_order_relaxed);
+  return answer_of(outcome_kind::busy);
 }
 
 asio::awaitable<std::optional<claim_result>> claim_attempt::granted(const claim& request, lease got,
@@ -220,7 +221,8 @@ claim_result claim_attempt::out_of_reach(error why) {
   // A store that lost its memory can be reached: the rule for such a store is after_loss, not
   // store_failure.
   const bool away = why.retryable() && why.code != errc::store_lost;
-  if (op_.policy->store_failure == store_failure_rule::open && away) {
+  // Who knows that the key is taken runs nothing without a guard.
+  if (op_.policy->store_failure == store_failure_rule::open && away && !taken_) {
     engine_.counters.unguarded.fetch_add(1, std::memory_order_relaxed);
     base::log(base::event::unguarded_run, {{"why", why.detail}});
     return answer_of(outcome_kind::unguarded);

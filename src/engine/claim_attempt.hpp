@@ -40,6 +40,7 @@ class claim_attempt {
                                                               base::boot_clock::time_point claimed);
   void note_run(const claim& request, const lease& got);
   claim_result refused(const claim& request, const verdict& verdict);
+  claim_result busy();
   claim_result in_doubt(claim request, error why);
   claim_result out_of_reach(error why);
   claim_result store_failed(error why) const;
@@ -64,6 +65,8 @@ class claim_attempt {
   std::optional<scoped_operation> as_sent_;
   /// Another claim's lease has the record: no earlier try of this one.
   bool knows_holder_ = false;
+  /// A claim met a lease.
+  bool taken_ = false;
 };
 
 }  // namespace onceguard

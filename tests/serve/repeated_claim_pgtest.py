@@ -88,12 +88,23 @@ def test_what_the_first_process_gives_back_is_its_own_lease(server, services):
         assert caller.complete(begun["operation"])["outcome"] == "settled"
 
 
-def test_a_claim_behind_the_commit_of_another_is_busy(server, services):
-    """A store that answers is not out of reach."""
-    one, two, database = services
-    wanted = parts()
-    with commits_that_hang(server):
-        one.connect().send_post("/v1/operations", {**wanted, "claim": uuid.uuid4().hex})
-        wait_until(lambda: commit_waits(server, database), what="the commit of the claim")
-        got = two.connect().claim(**wanted, claim=uuid.uuid4().hex)
-        assert got["verdict"] == "busy"
+@pytest.mark.parametrize("config", [{}, {"defaults": {"store_failure": "open"}}])
+def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, server, config):
+    """Nobody can tell yet whose claim it is: another one's, or an earlier try of this one."""
+    database, wanted = server.create_store(), parts(claim=uuid.uuid4().hex)
+    store = {"store": {"timeout": "500ms"}}
+    with contextlib.closing(DecisionService(onceguard, tmp_path, {**config, **store},
+                                            store=server.url(database))) as service:
+        call = service.start().connect()
+        with server.connect(database, autocommit=False) as holder:
+            begun = holder.execute("SELECT verdict, lease FROM onceguard.claim(%s, %s, %s)",
+                                   [wanted["scope"], wanted["key"],
+                                    wanted["fingerprint"].encode()]).fetchone()
+            assert begun[0] == "run"
+            for claim in (wanted["claim"], uuid.uuid4().hex):
+                assert call.claim(**{**wanted, "claim": claim})["verdict"] == "busy"
+            holder.execute("SELECT onceguard.complete(%s, 201, null, 'made')", [begun[1]])
+            holder.commit()
+        again = wait_until(lambda: (got := call.claim(**{**wanted, "claim": uuid.uuid4().hex}))
+                           ["verdict"] != "busy" and got, what="the answer")
+        assert (again["verdict"], again["answer"]["body"]) == ("replay", "made")
