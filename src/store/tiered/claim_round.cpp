@@ -82,7 +82,9 @@ void claim_round::take_marker_verdict(item& entry, result<verdict>& reply) {
     entry.has_marker = marker_state::held;
     entry.marker.token = reply->lease.token;
   } else if (credible(entry, *reply)) {
-    entry.reply = std::move(reply);
+    const bool busy = reply->kind == verdict_kind::busy;
+    entry.to_be_confirmed = busy && markers_.is_to_be_confirmed(entry.request.id, now_);
+    if (!entry.to_be_confirmed) entry.reply = std::move(reply);
   }
 }
 
@@ -112,6 +114,10 @@ void claim_round::take_truth_reply(std::vector<result<verdict>> replies, millise
 void claim_round::take_truth_verdict(item& entry, milliseconds waited) {
   const auto& reply = *entry.reply;
   if (!reply) return remove_marker(entry);
+  // Whoever has ended that lease knew of no marker.
+  if (entry.to_be_confirmed && reply->kind != verdict_kind::busy) {
+    markers_.clear_later(entry.request.id);
+  }
   if (reply->kind == verdict_kind::run) {
     std::optional<marker> placed;
     if (entry.has_marker != marker_state::none) placed = entry.marker;

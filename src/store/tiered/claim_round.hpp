@@ -38,6 +38,7 @@ class claim_round {
     /// The marker that the accelerator may have is not to be believed. Known before the accelerator
     /// is asked, because the monitor may remove the marker before the reply is read.
     bool outdated = false;
+    bool to_be_confirmed = false;  ///< the marker says busy, and the truth is asked all the same
     marker_state has_marker = marker_state::none;
     std::optional<result<verdict>> reply;
   };

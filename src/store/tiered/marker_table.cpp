@@ -32,6 +32,8 @@ namespace {
 
 // By then the process that settled the record has updated the accelerator, or left its marker.
 constexpr milliseconds just_now{1'000};
+// Who ends a lease elsewhere, as an application in its own transaction, may leave its marker.
+constexpr milliseconds confirmed_for{1'000};
 
 std::uint64_t prefix_of(const record_id& id) noexcept {
   std::uint64_t out = 0;
@@ -118,6 +120,15 @@ void marker_table::record_cleared(const ended_record& cleared) {
 void marker_table::note_settled(const std::vector<std::uint64_t>& prefixes, time_point time) {
   const std::lock_guard lock(mutex_);
   for (const auto each : prefixes) settled_lately_.put({each}, time);
+}
+
+bool marker_table::is_to_be_confirmed(const record_id& id, time_point now) {
+  const std::lock_guard lock(mutex_);
+  const auto* when = confirmed_.find(id);
+  if (when != nullptr && now - *when < confirmed_for) return false;
+  const bool first = when == nullptr;
+  confirmed_.put(id, now);
+  return !first;
 }
 
 bool marker_table::may_be_outdated(const record_id& id, const record_id& slot_id,

@@ -82,6 +82,8 @@ class marker_table {
   /// Whether a marker that was found in `slot_id` may be outdated. `id`: the record's.
   [[nodiscard]] bool may_be_outdated(const record_id& id, const record_id& slot_id,
                                      time_point now) const;
+  /// Whether the truth is to be asked about a record whose marker says busy: now and then it is.
+  [[nodiscard]] bool is_to_be_confirmed(const record_id& id, time_point now);
 
  private:
   struct prefix {
@@ -95,6 +97,7 @@ class marker_table {
   bounded_map<record_id, ended_record> records_to_clear_{100'000};
   std::uint64_t entries_ = 0;  ///< made so far, of both lists
   bounded_map<prefix, time_point> settled_lately_{4'096};
+  bounded_map<record_id, time_point> confirmed_{16'384};
 };
 
 }  // namespace onceguard::tiered
