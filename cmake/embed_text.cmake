@@ -5,12 +5,17 @@
 # the source.
 
 if(CMAKE_SCRIPT_MODE_FILE)
-  file(READ ${DOCUMENT} text)
+  # Characters, as a string literal may have 65536 of them at most.
+  file(READ ${DOCUMENT} text HEX)
+  string(REGEX REPLACE "(..)" "'\\\\x\\1'," text "${text}")
   file(WRITE ${OUTPUT}.new "\
 // Generated from ${DOCUMENT}.
 #include \"${HEADER}\"
 
-std::string_view ${FUNCTION}() noexcept { return R\"onceguard(${text})onceguard\"; }
+std::string_view ${FUNCTION}() noexcept {
+  static constexpr char text[]{${text}};
+  return {text, sizeof text};
+}
 ")
   file(RENAME ${OUTPUT}.new ${OUTPUT})
   return()

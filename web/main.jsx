@@ -11,6 +11,7 @@ import { Routes } from "./routes/routes.jsx";
 import { Search } from "./search/search.jsx";
 import { SignIn } from "./sign_in/sign_in.jsx";
 import { Store } from "./store/store.jsx";
+import { Workers } from "./workers/workers.jsx";
 import "./page.css";
 
 const VIEWS = [
@@ -22,11 +23,17 @@ const VIEWS = [
   { name: "audit", view: Audit },
 ];
 
+// Of a process that moves messages, and has no gateway.
+const WORKER_VIEWS = [
+  { name: "workers", view: Workers },
+  { name: "audit", view: Audit },
+];
+
 /** What stands behind the "#/" of the address: a view's name, and its argument. */
 function place() {
   const [name, argument] = location.hash.replace(/^#\/?/, "").split("/", 2);
   try {
-    return { name: name || "overview", argument: argument && decodeURIComponent(argument) };
+    return { name: name || "", argument: argument && decodeURIComponent(argument) };
   } catch {
     return { name: "nowhere" }; // not well formed
   }
@@ -64,7 +71,9 @@ class Page extends Component {
     this.setState({});
   }
 
-  render(_, { me, name, argument, failure }) {
+  render(_, { me, name: wanted, argument, failure }) {
+    const views = me?.serves === "workers" ? WORKER_VIEWS : VIEWS;
+    const name = wanted || views[0].name;
     document.title = `${text(name)} · Onceguard`;
     if (me === undefined) {
       return <main><h1>Onceguard</h1><p class="waiting">{text("loading")}</p></main>;
@@ -72,8 +81,8 @@ class Page extends Component {
     if (me === null) {
       return <SignIn failure={failure} done={() => this.lookWhoIAm()} />;
     }
-    const found = VIEWS.find((one) => one.name === name);
-    const View = name === "record" ? RecordView : found?.view;
+    const found = views.find((one) => one.name === name);
+    const View = name === "record" && views === VIEWS ? RecordView : found?.view;
     return (
       <div class="page">
         <a class="skip" href="#content" onClick={(event) => this.skip(event)}>
@@ -82,7 +91,7 @@ class Page extends Component {
         <header>
           <a class="brand" href="#/">Onceguard</a>
           <nav aria-label={text("views")}>
-            {VIEWS.map((one) => (
+            {views.map((one) => (
               <a key={one.name} href={`#/${one.name}`}
                  aria-current={one.name === name ? "page" : undefined}>
                 {text(one.name)}

@@ -130,14 +130,16 @@ response authentication::sign_out(const request& wanted) {
   return cookie(cookie_name(), "", "; Max-Age=0");
 }
 
-resources authentication::sign_in_resources(std::function<std::uint16_t()> port) {
+resources authentication::sign_in_resources(std::function<std::uint16_t()> port,
+                                            std::string_view serves) {
   port_ = std::move(port);
   resources out;
   out.push_back({"GET", path_of_sign_in, access::view,
-                 [this](const request& wanted) -> boost::asio::awaitable<response> {
+                 [this, serves](const request& wanted) -> boost::asio::awaitable<response> {
                    co_return json_response({{"role", role_of(wanted.sender.granted)},
                                             {"name", wanted.sender.name},
-                                            {"signed_in", needs_token()}});
+                                            {"signed_in", needs_token()},
+                                            {"serves", serves}});
                  }});
   out.push_back({"POST", path_of_sign_in, access::open,
                  [this](const request& wanted) -> boost::asio::awaitable<response> {

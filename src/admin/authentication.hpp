@@ -34,8 +34,9 @@ class authentication {
 
   /// GET, POST and DELETE /api/sign-in: who somebody is, and a cookie in place of the token.
   /// `port`: of the listener, known once it listens; cookies do not tell ports apart (RFC
-  /// 6265, 8.5).
-  [[nodiscard]] resources sign_in_resources(std::function<std::uint16_t()> port);
+  /// 6265, 8.5). `serves`: which of the page's views there are, a constant text.
+  [[nodiscard]] resources sign_in_resources(std::function<std::uint16_t()> port,
+                                            std::string_view serves);
 
  private:
   [[nodiscard]] tokens tokens_in_force() const {

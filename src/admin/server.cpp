@@ -211,9 +211,9 @@ void server::add(resources more) {
   std::move(more.begin(), more.end(), std::back_inserter(state_->all));
 }
 
-void server::add_page() {
+void server::add_page(std::string_view serves) {
   add(page_resources());
-  add(state_->callers.sign_in_resources([this] { return local().tcp.port; }));
+  add(state_->callers.sign_in_resources([this] { return local().tcp.port; }, serves));
 }
 
 asio::io_context& server::io() noexcept { return state_->io; }

@@ -26,25 +26,29 @@ guard_params params_of(const config::settings& settings) {
 /// All subscribers of the configuration, until one fails or a stop is requested.
 class consumers {
  public:
-  consumers(const config::settings& settings, guard& records, std::stop_source stop)
+  consumers(const config::settings& settings, guard& records, worker_pauses& pauses,
+            std::stop_source stop)
       : settings_(settings),
         records_(records),
+        pauses_(pauses),
         stop_(std::move(stop)),
         counters_(settings.consumers.size()) {}
 
   /// Blocks. Returns the exit code.
   int run() {
-    return run_workers(
-        settings_.admin, stop_, counters_.size(), [this] { return state(); },
-        [this](std::size_t which) { return consume_from(which); });
+    worker_crew crew{{}, [this] { return state(); }, pauses_};
+    for (const auto& one : settings_.consumers) crew.names.push_back(one.subscriber);
+    return run_workers(settings_, stop_, crew, [this](std::size_t which, std::stop_token stop) {
+      return consume_from(which, std::move(stop));
+    });
   }
 
  private:
-  int consume_from(std::size_t which) {
+  int consume_from(std::size_t which, std::stop_token stop) {
     const auto& params = settings_.consumers[which];
     base::log(base::event::consuming, {{"subscriber", std::string_view(params.subscriber)},
                                        {"store", records_.records().traits().name}});
-    const auto done = consume::run(params, records_, counters_[which], stop_.get_token());
+    const auto done = consume::run(params, records_, counters_[which], std::move(stop));
     const int code =
         done ? exit_ok : start_failed("[[consume]] " + params.subscriber, done.error());
     report(which);
@@ -105,6 +109,7 @@ class consumers {
 
   const config::settings& settings_;
   guard& records_;
+  worker_pauses& pauses_;
   std::stop_source stop_;
   std::vector<consume::consume_counters> counters_;
 };
@@ -117,8 +122,9 @@ int consume_until(const config::settings& settings, rounds& all, const std::stop
   }
   if (!records->has_value()) return exit_ok;
   auto& kept = **records;
+  worker_pauses pauses;
   const auto round = [&](const config::settings& now, const std::stop_source& end) {
-    return consumers(now, kept, end).run();
+    return consumers(now, kept, pauses, end).run();
   };
   return all.run(round, stop.get_token());
 }

@@ -105,7 +105,7 @@ class admin_listener {
         admin::store_resources(sources, {without_passwords(settings.store.url),
                                          without_passwords(settings.accelerator.url), timeout}));
     spawn_background(server_.io(), "keep the history of the last hour", history_.run());
-    if (settings.admin.page) server_.add_page();
+    if (settings.admin.page) server_.add_page("gateway");
     server_.add(admin::control_resources(program, server.observed()));
     const admin::audit_source audit = [&server] { return server.audit(); };
     server_.add(admin::audit_resources(audit));

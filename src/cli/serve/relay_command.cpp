@@ -15,21 +15,26 @@ namespace {
 /// All relays of the configuration, until one can't begin or a stop is requested.
 class relays {
  public:
-  relays(const config::settings& settings, std::stop_source stop)
-      : settings_(settings), stop_(std::move(stop)), counters_(settings.relays.size()) {}
+  relays(const config::settings& settings, worker_pauses& pauses, std::stop_source stop)
+      : settings_(settings),
+        pauses_(pauses),
+        stop_(std::move(stop)),
+        counters_(settings.relays.size()) {}
 
   /// Blocks. Returns the exit code.
   int run() {
-    return run_workers(
-        settings_.admin, stop_, counters_.size(), [this] { return state(); },
-        [this](std::size_t which) { return relay_from(which); });
+    worker_crew crew{{}, [this] { return state(); }, pauses_};
+    for (const auto& one : settings_.relays) crew.names.push_back(one.name);
+    return run_workers(settings_, stop_, crew, [this](std::size_t which, std::stop_token stop) {
+      return relay_from(which, std::move(stop));
+    });
   }
 
  private:
-  int relay_from(std::size_t which) {
+  int relay_from(std::size_t which, std::stop_token stop) {
     const auto& params = settings_.relays[which];
     base::log(base::event::relaying, {{"relay", std::string_view(params.name)}});
-    const auto done = relay::run(params, counters_[which], stop_.get_token());
+    const auto done = relay::run(params, counters_[which], std::move(stop));
     const int code = done ? exit_ok : start_failed("[[relay]] " + params.name, done.error());
     report(which);
     return code;
@@ -74,6 +79,7 @@ class relays {
   }
 
   const config::settings& settings_;
+  worker_pauses& pauses_;
   std::stop_source stop_;
   std::vector<relay::relay_counters> counters_;
 };
@@ -87,8 +93,9 @@ int run_relays(const given_flags& given) {
     return exit_configuration;
   }
   const auto has_work = [](const config::settings& now) { return !now.relays.empty(); };
-  const auto round = [](const config::settings& now, const std::stop_source& end) {
-    return relays(now, end).run();
+  worker_pauses pauses;
+  const auto round = [&pauses](const config::settings& now, const std::stop_source& end) {
+    return relays(now, pauses, end).run();
   };
   return run_until_stopped(given, *read, has_work, [&](rounds& all, const std::stop_source& stop) {
     return all.run(round, stop.get_token());

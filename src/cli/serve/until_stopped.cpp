@@ -2,11 +2,15 @@
 
 #include <atomic>
 #include <csignal>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "admin/audit_api.hpp"
 #include "admin/server.hpp"
+#include "admin/worker_api.hpp"
+#include "audit/audit_log.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/log/log_file.hpp"
@@ -89,12 +93,32 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
   return code;
 }
 
-int run_workers(const admin::admin_params& admin, std::stop_source stop, std::size_t count,
-                std::function<admin::worker_state()> state,
-                const std::function<int(std::size_t)>& work) {
-  admin::server listener(admin);
-  if (admin.enabled) {
-    listener.add(admin::worker_resources(std::move(state)));
+namespace {
+
+/// What it serves, before it listens.
+void fill_listener(admin::server& listener, const config::settings& settings,
+                   const worker_crew& crew) {
+  listener.add(admin::worker_resources(crew.state));
+  const auto log = std::make_shared<std::unique_ptr<audit_log>>();
+  // Opened by the first act, on the listener's thread: the work needs none.
+  const admin::audit_source audit = [log, path = settings.gateway.audit_log]() -> audit_log* {
+    if (*log == nullptr) {
+      if (auto opened = audit_log::open(path)) *log = *std::move(opened);
+    }
+    return log->get();
+  };
+  listener.add(admin::audit_resources(audit));
+  listener.add(admin::worker_act_resources({crew.names, crew.state, crew.pauses, audit}));
+  if (settings.admin.page) listener.add_page("workers");
+}
+
+}  // namespace
+
+int run_workers(const config::settings& settings, std::stop_source stop, const worker_crew& crew,
+                const std::function<int(std::size_t, std::stop_token)>& work) {
+  admin::server listener(settings.admin);
+  if (settings.admin.enabled) {
+    fill_listener(listener, settings, crew);
     if (const auto started = listener.start(); !started) {
       base::log(base::event::start_failed, {{"why", started.error().detail}});
       return started.error().code == errc::invalid_argument ? exit_configuration : exit_failed;
@@ -103,9 +127,10 @@ int run_workers(const admin::admin_params& admin, std::stop_source stop, std::si
   }
   std::atomic<int> out{exit_ok};
   std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < crew.names.size(); ++i) {
     threads.emplace_back([&, i] {
-      const int code = work(i);
+      const int code = crew.pauses.run(crew.names[i], stop.get_token(),
+                                       [&](std::stop_token part) { return work(i, part); });
       if (code == exit_ok) return;
       out = code;
       stop.request_stop();

@@ -5,9 +5,11 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "admin/worker_resources.hpp"
 #include "cli/flags/given_flags.hpp"
+#include "cli/serve/worker_pauses.hpp"
 #include "config/load.hpp"
 
 namespace onceguard::cli {
@@ -49,12 +51,19 @@ class rounds {
     const given_flags& given, const config::loaded& read, rounds::fits has_work,
     const std::function<int(rounds&, const std::stop_source&)>& work);
 
-/// `work(i)` for each of `count` tables of the configuration, on a thread of its own, beside the
-/// admin listener, which answers with the `state`. Blocks until all have returned; one that does
-/// not return exit_ok stops the others. Returns the exit code; a failure is logged.
-[[nodiscard]] int run_workers(const admin::admin_params& admin, std::stop_source stop,
-                              std::size_t count, std::function<admin::worker_state()> state,
-                              const std::function<int(std::size_t)>& work);
+/// What the workers of a process are, and who may pause them.
+struct worker_crew {
+  std::vector<std::string> names;  ///< one for each table of the configuration
+  std::function<admin::worker_state()> state;
+  worker_pauses& pauses;
+};
+
+/// `work(i, stop)` for each worker, on a thread of its own, beside the admin listener. Blocks until
+/// all have returned; one that does not return exit_ok stops the others. Returns the exit code; a
+/// failure is logged.
+[[nodiscard]] int run_workers(const config::settings& settings, std::stop_source stop,
+                              const worker_crew& crew,
+                              const std::function<int(std::size_t, std::stop_token)>& work);
 
 /// Logs that one of the tables of the configuration can't be worked on. Returns the exit code.
 [[nodiscard]] int start_failed(const std::string& table, const error& why);
