@@ -51,7 +51,9 @@ class audit_history_test : public ::testing::Test {
 
 TEST_F(audit_history_test, every_line_comes_once_from_the_newest_on) {
   constexpr int count = 3'000;  // several blocks
-  for (int i = 0; i < count; ++i) append(line_of(i));
+  std::string lines;
+  for (int i = 0; i < count; ++i) lines += line_of(i);
+  append(lines);
   int pages = 0;
   const auto found = keys({.limit = 7}, &pages);
   ASSERT_EQ(found.size(), static_cast<std::size_t>(count));
@@ -85,7 +87,9 @@ TEST_F(audit_history_test, what_is_no_entry_is_counted_and_hides_no_other) {
 TEST_F(audit_history_test, a_call_reads_a_part_of_a_long_file) {
   append(line_of(1));
   const auto long_line = line_of(2, std::string(1'000, 'x'));
-  for (int i = 0; i < 8'000; ++i) append(long_line);
+  std::string lines;
+  for (int i = 0; i < 8'000; ++i) lines += long_line;
+  append(lines);
   const auto page = read_audit_file(path_, {.key = "order-1"}).value().value();
   EXPECT_TRUE(page.entries.empty());
   EXPECT_FALSE(page.cursor.empty());
