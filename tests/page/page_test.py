@@ -155,7 +155,7 @@ def test_hostile_keys_are_text(begin_page, act_out):
     act_out("hostile", {**facts, "keys": keys})
 
 
-@pytest.mark.parametrize("name", ["without_tokens", "started_anew"])
+@pytest.mark.parametrize("name", ["without_tokens", "started_anew", "search_goes_on"])
 def test_a_scenario_without_tokens(begin_page, act_out, name):
     _, _, facts = begin_page(tokens=False)
     act_out(name, facts)

@@ -445,6 +445,29 @@ const scenarios = {
     });
   },
 
+  /** In a large store, the pieces before the one with the key are empty. */
+  async search_goes_on(facts) {
+    await withPage(facts, async (page) => {
+      await page.getByText("All is well.").waitFor();
+      const record = { record: "a".repeat(64), key: "order-9", state: "completed", attempt: 1,
+        method: "POST", route: "/", claimed_at: new Date().toISOString() };
+      const cursors = [];
+      await page.route("**/api/records?*", (route) => {
+        const asked = new URL(route.request().url()).searchParams;
+        const cursor = Number(asked.get("cursor") ?? 0);
+        cursors.push(cursor);
+        const last = cursor === 4;
+        route.fulfill({ json: { records: last && asked.get("key") === "order-9" ? [record] : [],
+          cursor: last ? "" : String(cursor + 1) } });
+      });
+      await visit(page, "Search");
+      await page.getByText("No record fits.").waitFor();
+      await page.getByLabel("Key", { exact: true }).fill("order-9");
+      await page.getByRole("link", { name: "order-9" }).waitFor();
+      assert.deepEqual(cursors.slice(-5), [0, 1, 2, 3, 4]);
+    });
+  },
+
   /** A gateway that is gone is said; a gateway that is back is seen without a reload. */
   async gateway_gone(facts) {
     await withPage({ ...facts, gone: true }, async (page) => {

@@ -9,6 +9,7 @@ import { text } from "../shared/texts.js";
 const STATES = ["started", "in_progress", "probing", "completed", "failed", "released", "unknown"];
 const FIELDS = ["key", "text", "scope", "route", "method", "older", "younger"];
 const PAUSE = 250; // ms after the last key that was pressed
+const PATIENCE = 5000; // ms for which a search goes on by itself
 
 export class Search extends Reading {
   filter = { state: "" };
@@ -17,9 +18,17 @@ export class Search extends Reading {
 
   before = [];
 
+  /** A page may be empty before the last: it is a piece of the store. */
   async load() {
-    const page = await call("GET", `/api/records?${query({ ...this.filter, cursor: this.cursor })}`,
-      undefined, this.calls.signal);
+    const wanted = this.filter;
+    const until = Date.now() + PATIENCE;
+    let page = { records: [], cursor: this.cursor };
+    do {
+      page = await call("GET", `/api/records?${query({ ...wanted, cursor: page.cursor })}`,
+        undefined, this.calls.signal);
+    } while (!page.records.length && page.cursor && wanted === this.filter && Date.now() < until);
+    // What was typed since is read by itself, perhaps already.
+    if (wanted !== this.filter && this.state.value) return this.state.value;
     return { records: page.records, cursor: page.cursor };
   }
 
