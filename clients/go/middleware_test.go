@@ -160,6 +160,44 @@ func TestTheServiceOverloadedOrRefusing(t *testing.T) {
 	}
 }
 
+const draining = `{"type":"urn:onceguard:problem:draining","detail":"it ends"}`
+
+func TestAClaimGoesOnToTheSuccessorOfAProcessThatDrains(t *testing.T) {
+	service := scripted(t, func(w http.ResponseWriter, call said, number int) {
+		if number == 2 {
+			w.WriteHeader(503)
+			_, _ = io.WriteString(w, draining)
+			return
+		}
+		usual(w, call, number)
+	})
+	server := guarded(t, service.client(t), charge)
+	for i := 0; i < 2; i++ {
+		want(t, "answer", post(t, server.URL, "x").body, "charged x")
+	}
+	calls := service.seen()
+	want(t, "calls", service.paths(), " /op1/complete   /op1/complete")
+	want(t, "claim", calls[3].object["claim"], calls[2].object["claim"])
+	want(t, "kept", calls[2].connection, calls[0].connection)
+	want(t, "new", calls[3].connection != calls[2].connection, true)
+}
+
+func TestAProcessThatDrainsWithoutASuccessorIsAway(t *testing.T) {
+	service := scripted(t, func(w http.ResponseWriter, _ said, _ int) {
+		w.WriteHeader(503)
+		_, _ = io.WriteString(w, draining)
+	})
+	began := time.Now()
+	server := guarded(t, service.client(t), func(http.ResponseWriter, *http.Request) { t.Error("ran") })
+	answer := post(t, server.URL, "x")
+	want(t, "status", answer.status, 503)
+	if !strings.Contains(answer.body, "store-unreachable") || time.Since(began) > 4*time.Second || len(service.seen()) < 3 {
+		t.Error(answer.body, time.Since(began), len(service.seen()))
+	}
+	server = guarded(t, service.client(t, Open()), charge)
+	want(t, "open", post(t, server.URL, "x").body, "charged x")
+}
+
 func TestASettleIsRepeatedUntilItIsKnown(t *testing.T) {
 	service := scripted(t, func(w http.ResponseWriter, call said, number int) {
 		switch number {

@@ -4,6 +4,7 @@ import pytest
 
 from clients.node_programs import EXAMPLES, example
 from clients.serving import BODY, final
+from clients.upgrading import CONFIG as UPGRADED, answers_through_an_upgrade
 from support.client import all_at_once, request_bytes
 from support.waiting import Stopwatch, wait_until
 
@@ -68,6 +69,14 @@ def test_the_service_away(framework, start_serve, start_service, key, tmp_path):
     serve.start()
     assert [service.post(key).status for service in (closed, closed, opened)] == [201] * 3
     assert closed.effects()[key] == 1
+
+
+@frameworks
+def test_no_request_fails_while_the_service_is_upgraded(framework, start_serve, start_service,
+                                                        fresh_key, tmp_path):
+    serve = start_serve(UPGRADED)
+    service = start_service(example(framework, tmp_path), serve)
+    answers_through_an_upgrade(serve, service, fresh_key)
 
 
 @frameworks

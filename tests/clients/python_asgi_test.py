@@ -295,7 +295,7 @@ def test_nothing_runs_while_the_service_is_away(scripted):
 
 
 @pytest.mark.parametrize("status, kind, answered, problem", [
-    (503, "draining", 503, "draining"), (400, "bad-request", 400, "bad-request"),
+    (503, "overloaded", 503, "overloaded"), (400, "bad-request", 400, "bad-request"),
     (401, "unauthorized", 503, "store-unreachable"),
     (413, "body-too-large", 413, "request-too-large")])
 def test_a_call_that_the_service_refuses_is_a_refusal(scripted, status, kind, answered, problem):

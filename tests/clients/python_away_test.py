@@ -2,6 +2,7 @@
 
 from clients.python_examples import CONFIG, name, start_example  # noqa: F401 (fixtures)
 from clients.serving import answered, final
+from clients.upgrading import CONFIG as UPGRADED, answers_through_an_upgrade
 
 
 def test_nothing_runs_while_the_service_is_away(start_example, name, fresh_key):
@@ -41,6 +42,12 @@ def test_a_settle_waits_for_a_service_that_comes_back(start_serve, start_example
     serve.start()
     assert answered(first).status == 201
     assert (example.post(key).replayed, example.effects()[key]) == (True, 1)
+
+
+def test_no_request_fails_while_the_service_is_upgraded(start_serve, start_example, name,
+                                                        fresh_key):
+    serve = start_serve(UPGRADED)
+    answers_through_an_upgrade(serve, start_example(name, serve), fresh_key)
 
 
 def test_an_end_that_is_not_recorded_is_no_answer(start_serve, start_example, fresh_key):

@@ -78,6 +78,38 @@ def test_a_claim_without_an_answer_is_sent_again_with_its_id_on_another_connecti
     assert [call.connection for call in service.calls] == [0, 1, 2, 2]
 
 
+def test_a_claim_goes_on_to_the_successor_of_a_process_that_drains(scripted, way):
+    service = scripted(RUN, SETTLED, DRAINING, RUN)
+    client = onceguard.Client(service.url)
+    began = time.monotonic()
+    assert [way.execute(client) for _ in range(2)] == ["done"] * 2
+    assert time.monotonic() - began < 1
+    assert service.kinds() == ["claim", "complete", "claim", "claim", "complete"]
+    assert service.calls[2].message == service.calls[3].message
+    assert [call.connection for call in service.calls] == [0, 0, 0, 1, 1]
+
+
+def test_a_process_that_drains_without_a_successor_is_away(scripted, way):
+    service = scripted(*[DRAINING] * 100)
+    began = time.monotonic()
+    with pytest.raises(onceguard.ServiceAway, match="it ends") as refusal:
+        way.execute(onceguard.Client(service.url), lambda: pytest.fail("it ran"))
+    assert time.monotonic() - began < 4
+    assert (refusal.value.kind, refusal.value.retry_after) == ("store-unreachable", 1.0)
+    assert len(service.calls) > 2 and len({call.connection for call in service.calls}) > 2
+    service.away()
+    assert way.execute(onceguard.Client(service.url, open=True)) == "done"
+
+
+def test_who_is_not_there_after_a_process_that_drains_is_away_at_once(scripted, way):
+    service = scripted(DRAINING)
+    service.ends_after(1)
+    began = time.monotonic()
+    with pytest.raises(onceguard.ServiceAway):
+        way.execute(onceguard.Client(service.url), lambda: pytest.fail("it ran"))
+    assert time.monotonic() - began < 4 and len(service.calls) == 1
+
+
 @pytest.mark.parametrize("nonsense", [
     b"HTTP/1.1 200 OK\r\n\r\n{}", b"SSH-2.0\r\n\r\n", answer(RUN) + b"more",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",

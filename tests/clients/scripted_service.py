@@ -46,6 +46,7 @@ class ScriptedService:
         self.path = os.path.join(self.folder, "s")
         self.url = f"unix:{self.path}"
         self.connections = []
+        self.last = None
         self.open()
 
     def open(self):
@@ -81,6 +82,8 @@ class ScriptedService:
                 call = Call(number, first.split(" ")[1], fields, data[:length])
                 data = data[length:]
                 said = self.next_answer(call)
+                if len(self.calls) == self.last:
+                    self.leave()
                 if said is None:
                     return self.note_end(number)
                 connection.sendall(said)
@@ -98,11 +101,18 @@ class ScriptedService:
             said = self.script.pop(0) if self.script else usual
         return answer(said) if isinstance(said, dict) else said
 
-    def away(self):
-        """Nobody listens, and no connection lives."""
+    def ends_after(self, calls):
+        """Nobody listens from the answer to this call on."""
+        self.last = calls
+
+    def leave(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         os.unlink(self.path)
+
+    def away(self):
+        """Nobody listens, and no connection lives."""
+        self.leave()
         for connection in self.connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

@@ -1,5 +1,8 @@
 """Calls that come together."""
 
+import threading
+import uuid
+
 from support.decisions import parts
 
 
@@ -38,3 +41,42 @@ def test_a_batch_has_its_bounds(call):
     _, answer = call.post("/v1/batch", {"calls": [{"call": "claim", **wanted}] * 20})
     verdicts = [each["verdict"] for each in answer["results"]]
     assert verdicts.count("run") == 1 and verdicts.count("busy") == 19
+
+
+def named(claim):
+    return {"call": "claim", **parts(claim=claim, wait_ms=0)}
+
+
+def test_a_claim_that_stands_twice_in_a_batch_runs_once(call):
+    twice, other = named(uuid.uuid4().hex), named(uuid.uuid4().hex)
+    status, answer = call.post("/v1/batch", {"calls": [twice, other, twice,
+                                                       {**twice, "claim": twice["claim"].upper()}]})
+    assert status == 200
+    assert [each["status"] for each in answer["results"]] == [200, 200, 422, 422]
+    assert [each.get("verdict") for each in answer["results"][:2]] == ["run", "run"]
+    assert answer["results"][2]["type"].endswith("claim-reused")
+    assert "stands in this batch before" in answer["results"][2]["detail"]
+    assert call.complete(answer["results"][0]["operation"])["outcome"] == "settled"
+
+
+def test_batches_of_the_same_claims_in_another_order_are_both_answered(service):
+    """The second one gets the leases that the first one got."""
+    for _ in range(5):
+        calls = [named(uuid.uuid4().hex) for _ in range(100)]
+        answers = {}
+
+        def ask(name, given, answers=answers):
+            connection = service.connect()
+            answers[name] = connection.post("/v1/batch", {"calls": given})
+            return connection
+
+        sides = [threading.Thread(target=ask, args=(name, given), daemon=True)
+                 for name, given in (("there", calls), ("back", calls[::-1]))]
+        for side in sides:
+            side.start()
+        for side in sides:
+            side.join(20)
+        assert {name: status for name, (status, _) in answers.items()} == {"there": 200, "back": 200}
+        operations = [[each["operation"] for each in answer["results"]]
+                      for _, answer in (answers["there"], answers["back"])]
+        assert operations[0] == operations[1][::-1]

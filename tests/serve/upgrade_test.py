@@ -6,6 +6,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import uuid
 
 import pytest
 
@@ -52,6 +53,40 @@ def test_the_new_process_answers_at_the_same_socket_and_knows_what_runs(start):
         assert service.process.wait(60) == 0
         service.process = None
     assert not os.path.exists(service.address), "the last process removes the socket's file"
+
+
+def test_whoever_hears_that_a_process_drains_is_at_its_successor_with_the_next_connection(start):
+    with adopting_orphans():
+        service = start({"gateway": {"drain": "60s"}})
+        former, claim, key = service.process, uuid.uuid4().hex, fresh()
+        with service.client() as holder, service.client() as kept:
+            running = holder.run(key=fresh())
+            assert kept.complete(kept.run(key=fresh())["operation"]).get("Connection") is None
+            former.send_signal(signal.SIGUSR2)
+            wait_until(lambda: service.events("handed-over"), 60, "the hand-over")
+            service.process = Descendant(service.events("handed-over")[-1]["pid"])
+            refused = wait_until(lambda: draining(holder), 20, "the drain")
+            assert refused.get("Connection") is None, "a lease hangs on it"
+            refused = kept.claim(key=key, claim=claim)
+            assert (refused.status, refused.json()["type"].rpartition(":")[2]) == (503, "draining")
+            assert refused.get("Connection") == "close"
+            assert kept.socket.recv(1) == b"", "and it ends"
+            with service.client() as other:
+                assert other.complete(
+                    other.run(key=key, claim=claim)["operation"]).json()["outcome"] == "settled"
+            settled = holder.complete(running["operation"])
+            assert settled.json()["outcome"] == "settled"
+            assert settled.get("Connection") == "close", "its last lease has ended"
+        assert former.wait(60) == 0
+
+
+def draining(client):
+    """The refusal of a claim on a connection of a process that drains; before that, none."""
+    got = client.claim(key=fresh())
+    if got.status == 503:
+        return got
+    client.settle(got.json()["operation"], "release")
+    return None
 
 
 def test_a_successor_elsewhere_leaves_no_socket_behind(start):

@@ -321,3 +321,17 @@ for (const leave of ['end', 'resetAndDestroy', 'destroy']) {
     assert.equal(at.service.calls[1].message.bytes.toString(), 'done');
   });
 }
+
+test('a head that Node refuses is the error of its handler, which is answered', async () => {
+  at.service.next('/operations', RUN).next('/exception', {
+    outcome: 'settled',
+    reply: { status: 500, headers: [['Onceguard-Retry', 'no']], body: 'the outcome is not known' },
+  });
+  const seen = [];
+  const handle = (request, response) => response.writeHead(201, { 'X-Name': '\u4e2d' }).end('x');
+  const port = await serve(handle, { onError: (error) => seen.push(error.code) });
+  const answer = await ask(port);
+  assert.deepEqual([answer.status, answer.headers['onceguard-retry']], [500, 'no']);
+  assert.deepEqual(seen, ['ERR_INVALID_CHAR']);
+  assert.deepEqual(at.service.kinds(), ['operations', 'exception']);
+});

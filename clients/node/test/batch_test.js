@@ -91,8 +91,8 @@ test('one that spoils a batch is refused alone', async () => {
 });
 
 test('a service without room for a batch has none for its calls', async () => {
-  at.service.next('/batch', { status: 503, type: 'x:draining', detail: 'ends' });
-  assert.deepEqual(values(await run(['a', 'b'], assert.fail)), ['draining', 'draining']);
+  at.service.next('/batch', { status: 503, type: 'x:overloaded', detail: 'no' });
+  assert.deepEqual(values(await run(['a', 'b'], assert.fail)), ['overloaded', 'overloaded']);
 });
 
 test('what is no answer to a batch answers none of it', async () => {

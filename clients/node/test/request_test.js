@@ -226,3 +226,12 @@ test('a service that refuses its client is a fault of the setup', async () => {
   assert.equal((await ask(port)).status, 500);
   assert.equal(errors[0].cause.kind, 'unauthorized');
 });
+
+test('a request that the service can not read is the fault of its client', async () => {
+  const detail = 'request.target: expected a path';
+  at.service.next('/operations', { status: 400, type: 'urn:onceguard:problem:bad-request', detail });
+  const answer = await ask(await serve(() => assert.fail('ran')), { path: '/a\\b' });
+  assert.equal(answer.status, 400);
+  const { type, detail: said } = JSON.parse(answer.body);
+  assert.deepEqual([type, said], ['urn:onceguard:problem:bad-request', detail]);
+});
