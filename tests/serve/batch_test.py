@@ -76,7 +76,7 @@ def test_batches_of_the_same_claims_in_another_order_are_both_answered(service):
             side.start()
         for side in sides:
             side.join(20)
-        assert {name: status for name, (status, _) in answers.items()} == {"there": 200, "back": 200}
-        operations = [[each["operation"] for each in answer["results"]]
-                      for _, answer in (answers["there"], answers["back"])]
-        assert operations[0] == operations[1][::-1]
+        assert sorted(answers) == ["back", "there"]
+        there, back = ([each["operation"] for each in answers[name][1]["results"]]
+                       for name in ("there", "back"))
+        assert there == back[::-1]

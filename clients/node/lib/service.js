@@ -64,6 +64,7 @@ class Queue {
 /** The service, by the connections to it. */
 class Service {
   #idle = [];
+  #lines = new Set();
   #closed = false;
   #open;
   #fields;
@@ -98,8 +99,15 @@ class Service {
   }
 
   #take(fresh) {
-    const gone = (line) => { this.#idle = this.#idle.filter((other) => other !== line); };
-    return (fresh ? undefined : this.#idle.pop()) ?? new Line(this.#open(), gone);
+    const kept = fresh ? undefined : this.#idle.pop();
+    if (kept) return kept;
+    const gone = (line) => {
+      this.#lines.delete(line);
+      this.#idle = this.#idle.filter((other) => other !== line);
+    };
+    const made = new Line(this.#open(), gone);
+    this.#lines.add(made);
+    return made;
   }
 
   #give(line) {
@@ -108,19 +116,28 @@ class Service {
     else if (!line.closed) this.#idle.push(line);
   }
 
+  /** One of these connections is to a process that drains, and so are the others, probably. */
+  #leave(lines) {
+    for (const line of lines) line.draining = true;
+    for (const line of this.#idle.filter(({ draining }) => draining)) this.#give(line);
+    this.#idle = this.#idle.filter(({ draining }) => !draining);
+  }
+
   async #send(calls, line) {
     const one = calls.length === 1;
     const limit = calls.reduce((least, call) => Math.min(least, call.limit), Infinity);
     try {
       line ??= this.#take(calls.some(({ fresh }) => fresh));
+      const lines = [...this.#lines]; // later ones are to its successor
+      const drains = () => this.#leave(lines);
       const answer = await line.call(one ? this.#single(calls[0]) : this.#batch(calls), limit);
       if (one) {
-        answered(calls[0], line, () => single(answer));
+        answered(calls[0], line, () => single(answer), drains);
       } else if (answer.status === 400 || answer.status === 413) { // one of them spoils it
         for (const call of calls) this.#send([call]);
       } else {
         const all = single(answer).results; // or a refusal of them all
-        calls.forEach((call, at) => answered(call, line, () => taken(all[at])));
+        calls.forEach((call, at) => answered(call, line, () => taken(all[at]), drains));
       }
     } catch (error) {
       if (!(error instanceof Refused)) line?.close();
@@ -156,11 +173,11 @@ class Service {
 const refusal = (error, sent = true) => (
   error instanceof Refused ? error : new Unreachable(error, sent));
 
-function answered(call, line, read) {
+function answered(call, line, read, drains) {
   try {
     call.resolve([read(), line]);
   } catch (error) {
-    line.draining ||= error.kind === 'draining';
+    if (error.kind === 'draining' && !line.draining) drains();
     call.reject(refusal(error));
   }
 }

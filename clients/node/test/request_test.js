@@ -229,9 +229,10 @@ test('a service that refuses its client is a fault of the setup', async () => {
 
 test('a request that the service can not read is the fault of its client', async () => {
   const detail = 'request.target: expected a path';
-  at.service.next('/operations', { status: 400, type: 'urn:onceguard:problem:bad-request', detail });
+  const type = 'urn:onceguard:problem:bad-request';
+  at.service.next('/operations', { status: 400, type, detail });
   const answer = await ask(await serve(() => assert.fail('ran')), { path: '/a\\b' });
   assert.equal(answer.status, 400);
-  const { type, detail: said } = JSON.parse(answer.body);
-  assert.deepEqual([type, said], ['urn:onceguard:problem:bad-request', detail]);
+  const said = JSON.parse(answer.body);
+  assert.deepEqual([said.type, said.detail], [type, detail]);
 });
