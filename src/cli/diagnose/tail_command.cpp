@@ -123,7 +123,7 @@ std::string event_line(const ordered_json& one) {
 }
 
 /// Requests and events in their order.
-void print_lines(const ordered_json& answer, bool json) {
+void print_lines(const ordered_json& answer, bool as_json) {
   std::vector<const ordered_json*> all;
   for (const auto* name : {"requests", "events"}) {
     for (const auto& one : answer[name]) all.push_back(&one);
@@ -131,7 +131,7 @@ void print_lines(const ordered_json& answer, bool json) {
   std::ranges::stable_sort(all, {},
                            [](const ordered_json* one) { return count_in(*one, "number"); });
   for (const auto* one : all) {
-    if (json) {
+    if (as_json) {
       std::cout << json_line(*one) << "\n";
     } else {
       std::cout << (one->contains("event") ? event_line(*one) : request_line(*one)) << "\n";

@@ -20,7 +20,7 @@ using reader = base::json_reader<nlohmann::json>;
 
 namespace {
 
-described_request read_request(const reader& object) {
+described_request read_described_request(const reader& object) {
   object.has_only({"method", "url", "headers", "body", "client"});
   described_request out;
   const auto method = object.at("method");
@@ -50,7 +50,8 @@ described_request read_request(const reader& object) {
 
 awaitable<admin::response> explain_request(config::settings settings, store& records,
                                            const admin::request& wanted) {
-  const auto request = base::read_json<nlohmann::json>(wanted.body, "the body", read_request);
+  const auto request =
+      base::read_json<nlohmann::json>(wanted.body, "the body", read_described_request);
   if (!request) co_return admin::refusal(422, request.error().detail);
   auto reply = explain(settings, *request);
   explained_record seen;
