@@ -108,5 +108,6 @@ def test_a_wrong_sign_in(guarded, body, status):
 def test_without_tokens_nobody_signs_in(begin_admin):
     _, admin = begin_admin()
     known = admin.get("/api/sign-in").json()
-    assert known == {"role": "operator", "name": "operator", "signed_in": False}
+    assert known == {"role": "operator", "name": "operator", "signed_in": False,
+                     "serves": "gateway"}
     assert sign_in(admin, "a-token-of-nobody").status == 409
