@@ -38,11 +38,7 @@ std::string acp_refusal(const refused_call& refused) {
                                 json_string(why.code) + R"(,"message":)" +
                                 json_string(refused.text);
   if (!why.param.empty()) members_of_data += R"(,"param":)" + json_string(why.param);
-  const auto error = error_of_refusal(refused);
-  const auto members = members_of(error);
-  const auto* data = members ? find(*members, "data") : nullptr;
-  if (data == nullptr) return error;
-  return with_value(error, *data, with_first(data->text, members_of_data));
+  return error_of_refusal(refused, members_of_data);
 }
 
 bool is_acp_answer(const message& response) {

@@ -4,6 +4,7 @@
 #include "mcp/adcp_result.hpp"
 #include "mcp/message.hpp"
 #include "mcp/raw_json.hpp"
+#include "mcp/ucp_error.hpp"
 
 namespace onceguard::mcp {
 namespace {
@@ -28,6 +29,7 @@ answer_form form_of(const tool_call& call, const key_locations& locations) {
   out.has_result_type = call.has_result_type;
   out.is_tool = call.is_tool;
   out.acp_errors = locations.acp_errors && call.is_tool;
+  out.ucp_errors = locations.ucp_errors && call.is_tool;
   out.unpaid = locations.x402_prices && call.is_tool && !call.has_payment;
   if (locations.adcp_answers && call.is_tool) {
     const auto context = value_at(call.arguments, {"context"});
@@ -56,6 +58,7 @@ std::string repeated_error(const std::string& error) { return marked(error, "dat
 std::string refusal_response(const refused_call& refused, std::string_view id,
                              const answer_form& form) {
   if (form.acp_errors) return make_response(id, "error", acp_refusal(refused));
+  if (form.ucp_errors) return make_response(id, "error", ucp_refusal(refused));
   if (!form.is_tool) return make_response(id, "error", error_of_refusal(refused));
   const auto result = result_of_refusal(refused, form.has_result_type);
   return make_response(

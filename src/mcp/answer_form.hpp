@@ -16,6 +16,7 @@ struct answer_form {
   /// empty text.
   std::optional<std::string> adcp_context{};
   bool acp_errors = false;  ///< as the Agentic Commerce Protocol has them
+  bool ucp_errors = false;  ///< as the Universal Commerce Protocol has them
   bool unpaid = false;      ///< x402: what asks for a payment has run nothing
 };
 

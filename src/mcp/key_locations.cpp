@@ -103,7 +103,10 @@ key_locations preset(std::string_view name) {
     add(out.others, of_x402());
     out.x402_prices = true;
   }
-  if (name == "ucp") out.others.push_back(of_ucp());
+  if (name == "ucp") {
+    out.others.push_back(of_ucp());
+    out.ucp_errors = true;
+  }
   if (name == "acp") {
     out.others.push_back(of_acp());
     out.acp_errors = true;

@@ -30,6 +30,7 @@ struct key_locations {
   std::vector<std::string> streams;  ///< those among them whose answers are event streams
   bool adcp_answers = false;         ///< repeats and refusals are as AdCP has them
   bool acp_errors = false;           ///< refusals, and what the server refuses, are as ACP has them
+  bool ucp_errors = false;           ///< refusals are as UCP has them
   bool x402_prices = false;          ///< a call without a payment may be answered with its price
 
   /// The argument, and the others.

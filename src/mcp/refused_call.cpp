@@ -126,9 +126,10 @@ std::string result_of_refusal(const refused_call& refused, bool has_result_type)
   return out + R"("_meta":)" + marks_of(refused) + '}';
 }
 
-std::string error_of_refusal(const refused_call& refused) {
+std::string error_of_refusal(const refused_call& refused, std::string_view more_data) {
+  const auto marks = marks_of(refused);
   return R"({"code":-32000,"message":)" + json_string(refused.text) + R"(,"data":)" +
-         marks_of(refused) + '}';
+         (more_data.empty() ? marks : with_first(marks, more_data)) + '}';
 }
 
 }  // namespace onceguard::mcp

@@ -32,6 +32,7 @@ struct refused_call {
 /// As JSON: the result of a tool.
 [[nodiscard]] std::string result_of_refusal(const refused_call& refused, bool has_result_type);
 /// As JSON: the error of another method.
-[[nodiscard]] std::string error_of_refusal(const refused_call& refused);
+[[nodiscard]] std::string error_of_refusal(const refused_call& refused,
+                                           std::string_view more_data = {});
 
 }  // namespace onceguard::mcp
