@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t limit_max = 2'000;
 constexpr std::size_t limit_usual = 500;
 constexpr milliseconds wait_max{20'000};
-constexpr milliseconds pause{50};
+constexpr milliseconds poll_pause{50};
 // So many callers may wait at once; one more gets an answer at once, and the requests of others
 // have their room.
 constexpr std::size_t waiters_max = 16;
@@ -267,7 +267,7 @@ asio::awaitable<response> answer_recent(const recent_activity& recent, std::size
   if (!page.empty() || waiters >= waiters_max) co_return answer_page(recent, page);
   const std::shared_ptr<void> waiting(&++waiters, [&waiters](void*) { --waiters; });
   while (page.empty() && base::boot_now() < until) {
-    co_await sleep_for(pause);
+    co_await sleep_for(poll_pause);
     co_await reader.add_later(page);
   }
   co_return answer_page(recent, page);

@@ -21,8 +21,6 @@ using reader = base::json_reader<json>;
 
 namespace {
 
-constexpr std::size_t reason_size_max = 1'000;
-
 void add_field(const reader& pair, answer& out) {
   auto [name, value] = pair.pair();
   if (!http1::is_token(name)) pair.refuse("the name is no token");

@@ -1,5 +1,6 @@
 // What an operator sends with an act on a record: parsed and checked.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ enum class act : std::uint8_t {
   erase,     ///< forget the record whatever it says, an answer too
 };
 [[nodiscard]] std::string_view name_of(act which) noexcept;
+
+/// Bytes of the reason of an act.
+inline constexpr std::size_t reason_size_max = 1'000;
 
 struct resolve_request {
   std::string reason;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/record_response.hpp"
+#include "admin/resolve_request.hpp"
 #include "base/ascii.hpp"
 #include "base/json_reader.hpp"
 
@@ -17,8 +18,6 @@ using nlohmann::ordered_json;
 using reader = base::json_reader<nlohmann::json>;
 
 namespace {
-
-constexpr std::size_t reason_size_max = 1'000;
 
 /// Whether one of the labels is the worker's name.
 bool is_of(const std::vector<name_and_text>& labels, const std::string& name) {
@@ -70,7 +69,7 @@ std::string read_reason(const reader& object) {
   return text;
 }
 
-response change_worker(const worker_list& workers, bool pause, const request& wanted) {
+response change_worker(const worker_list& workers, bool halt, const request& wanted) {
   const auto& name = wanted.segment;
   if (std::ranges::find(workers.names, name) == workers.names.end()) {
     return refusal(404, "There is no such worker.");
@@ -81,15 +80,15 @@ response change_worker(const worker_list& workers, bool pause, const request& wa
   if (log == nullptr) return refusal(503, "The audit log can't be opened.");
   const auto state = [](bool paused) { return paused ? "paused" : "working"; };
   audited_change change;
-  change.action = pause ? "pause" : "resume";
+  change.action = halt ? "pause" : "resume";
   change.key = name;
   change.former = state(workers.pauses.paused(name));
-  change.wanted = state(pause);
+  change.wanted = state(halt);
   const audit_author author{wanted.sender.name, "admin", *reason};
   if (const auto line = log->intend(author, change); !line) {
     return refusal(503, line.error().detail);
   }
-  if (pause) {
+  if (halt) {
     workers.pauses.pause(name);
   } else {
     workers.pauses.resume(name);
