@@ -29,22 +29,26 @@ const WORKER_VIEWS = [
   { name: "audit", view: Audit },
 ];
 
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // the view says that there is no such thing
+  }
+}
+
 /** What stands behind the "#/" of the address: a view's name, and its argument. */
 function place() {
   const [name, argument] = location.hash.replace(/^#\/?/, "").split("/", 2);
-  try {
-    return { name: name || "", argument: argument && decodeURIComponent(argument) };
-  } catch {
-    return { name: "nowhere" }; // not well formed
-  }
+  return { name: name || "overview", argument: argument && decoded(argument) };
 }
 
 class Page extends Component {
   constructor() {
     super();
-    this.state = { ...place(), me: undefined, failure: null };
-    this.go = () => this.setState(place(), () => this.heading?.focus());
-    this.signedOut = () => this.setState({ me: null });
+    this.state = { ...place(), me: undefined, failure: null, trouble: null };
+    this.go = () => this.setState({ ...place(), trouble: null }, () => this.heading?.focus());
+    this.signedOut = () => this.setState({ me: null, trouble: null });
   }
 
   componentDidMount() {
@@ -57,13 +61,21 @@ class Page extends Component {
       this.setState({ me: await call("GET", "/api/sign-in"), failure: null });
     } catch (failure) {
       if (failure instanceof Refused && failure.status === 401) this.signedOut();
-      else this.setState({ me: null, failure: failure.message });
+      else {
+        this.setState({ me: null,
+          failure: failure.status === 0 ? text("out_of_reach") : failure.message });
+      }
     }
   }
 
   async signOut() {
-    await call("DELETE", "/api/sign-in", {});
-    this.signedOut();
+    try {
+      await call("DELETE", "/api/sign-in", {});
+      this.signedOut();
+    } catch (failure) {
+      if (failure.status === 401) this.signedOut();
+      else this.setState({ trouble: text("still_signed_in", failure.message) });
+    }
   }
 
   changeLanguage(chosen) {
@@ -71,9 +83,7 @@ class Page extends Component {
     this.setState({});
   }
 
-  render(_, { me, name: wanted, argument, failure }) {
-    const views = me?.serves === "workers" ? WORKER_VIEWS : VIEWS;
-    const name = wanted || views[0].name;
+  render(_, { me, name, argument, failure, trouble }) {
     document.title = `${text(name)} · Onceguard`;
     if (me === undefined) {
       return <main><h1>Onceguard</h1><p class="waiting">{text("loading")}</p></main>;
@@ -112,6 +122,7 @@ class Page extends Component {
         </header>
         <main id="content" tabIndex={-1} ref={(main) => { this.main = main; }}>
           <h1 tabIndex={-1} ref={(heading) => { this.heading = heading; }}>{text(name)}</h1>
+          {trouble && <p class="failure" role="alert">{trouble}</p>}
           {View
             ? <View key={`${name}/${argument}/${language()}`} argument={argument}
                     acts={me.role === "operator"} signedOut={this.signedOut} />

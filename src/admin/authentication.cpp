@@ -119,10 +119,11 @@ response authentication::sign_in(const request& wanted) {
     return refusal(400, "An object with the member \"token\" was expected.");
   }
   auto authorization = "Bearer " + token->get<std::string>();
-  if (known->find(authorization).granted == access::open) {
-    return refusal(401, "The token is not known.");
-  }
-  return cookie(cookie_name(), sign_ins_.begin(std::move(authorization), base::boot_now()), "");
+  const auto granted = known->find(authorization).granted;
+  if (granted == access::open) return refusal(401, "The token is not known.");
+  const auto begun = sign_ins_.begin(std::move(authorization), granted, base::boot_now());
+  if (!begun) return refusal(503, "Too many operators are signed in; try again later.");
+  return cookie(cookie_name(), *begun, "");
 }
 
 response authentication::sign_out(const request& wanted) {

@@ -84,7 +84,7 @@ resolution resolution_of(act which, const resolve_request& wanted, const record_
   out.answer = wanted.answer;
   out.token = wanted.token;
   out.force = wanted.force;
-  out.keep_completed = which == act::release;
+  out.keep_completed = which == act::release || wanted.keep_completed;
   out.retention = params.retention(seen != nullptr ? seen->stored.about->route : std::string());
   return out;
 }

@@ -29,6 +29,8 @@ struct resolve_request {
   bool force = false;
   /// After a completed record has changed: until no process serves its answer from memory.
   bool wait = true;
+  /// Of one record: what is completed by then stays as it is. A release always does that.
+  bool keep_completed = false;
   onceguard::token token = 0;  ///< of the lease that was seen; 0: any
   answer_ptr answer;           ///< complete: null if none was given
   /// Of a record that can't be read, if its caller knows them.

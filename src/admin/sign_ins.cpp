@@ -12,15 +12,32 @@
 
 namespace onceguard::admin {
 
-std::string sign_ins::begin(std::string authorization, instant now) {
+bool sign_ins::make_room(std::string_view authorization, access granted) {
+  const auto of_token = [authorization](const auto& one) {
+    return one.second.authorization == authorization;
+  };
+  const auto own = static_cast<std::size_t>(std::ranges::count_if(entries_, of_token));
+  const bool among_own = own >= number_max_of_token;
+  if (!among_own && entries_.size() < number_max) return true;
+  const auto rank = [&](const auto& one) {
+    const bool spared = among_own ? !of_token(one) : one.second.granted == access::act;
+    return std::pair(spared, one.second.used);
+  };
+  const auto last = std::ranges::min_element(entries_, {}, rank);
+  if (last->second.granted == access::act && granted != access::act) return false;
+  entries_.erase(last);
+  return true;
+}
+
+std::optional<std::string> sign_ins::begin(std::string authorization, access granted, instant now) {
   std::erase_if(entries_, [now](const auto& one) {
     return now - one.second.used > idle_max || now - one.second.begun > age_max;
   });
-  if (entries_.size() >= number_max) make_room();
+  if (!make_room(authorization, granted)) return std::nullopt;
   std::array<unsigned char, 32> drawn{};
   base::random_bytes(drawn);
   auto cookie = base::to_hex(drawn);
-  entries_[base::sha256_of(cookie)] = {std::move(authorization), now, now};
+  entries_[base::sha256_of(cookie)] = {std::move(authorization), granted, now, now};
   return cookie;
 }
 

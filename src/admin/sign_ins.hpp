@@ -8,6 +8,7 @@
 
 #include <onceguard/record.hpp>
 
+#include "admin/resource.hpp"
 #include "base/clock.hpp"
 
 namespace onceguard::admin {
@@ -20,11 +21,15 @@ class sign_ins {
   /// An open page asks each few seconds: this is how long one may be closed, or asleep.
   static constexpr std::chrono::minutes idle_max{30};
   static constexpr std::chrono::hours age_max{12};
-  /// One more ends one of the token that has the most: the one silent for the longest time.
+  /// One more with a token ends the one with that token that was silent for the longest time.
+  static constexpr std::size_t number_max_of_token = 32;
+  /// One more ends the one that was silent for the longest time: of viewers, then of operators.
   static constexpr std::size_t number_max = 256;
 
-  /// Begins one for a caller who showed that Authorization field. The value for its cookie.
-  [[nodiscard]] std::string begin(std::string authorization, instant now);
+  /// Begins one for a caller who showed that Authorization field, which grants that. The value for
+  /// its cookie; none: only operators are signed in, and nobody else takes the place of one.
+  [[nodiscard]] std::optional<std::string> begin(std::string authorization, access granted,
+                                                 instant now);
   /// The Authorization field that it stands for; null: there is none, or it is over.
   [[nodiscard]] const std::string* find(std::string_view cookie, instant now);
   void end(std::string_view cookie);
@@ -32,10 +37,12 @@ class sign_ins {
  private:
   struct entry {
     std::string authorization;
+    access granted;
     instant begun;
     instant used;
   };
-  void make_room();
+
+  [[nodiscard]] bool make_room(std::string_view authorization, access granted);
 
   std::map<digest, entry> entries_;  // by the digest of the cookie's value
 };

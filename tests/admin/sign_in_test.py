@@ -96,6 +96,16 @@ def test_a_token_that_a_reload_takes_away_takes_its_cookies_along(guarded, token
     assert admin.get("/api/records", fields=[gone]).status == 401
 
 
+def test_many_sign_ins_of_one_token_end_nobody_elses(guarded):
+    _, admin, operator, viewer = guarded
+    mine, other = cookie_of(sign_in(admin, operator)), cookie_of(sign_in(admin, viewer))
+    for _ in range(300):
+        last = cookie_of(sign_in(admin, viewer))
+    assert admin.get("/api/records", fields=[mine]).status == 200
+    assert admin.get("/api/records", fields=[last]).status == 200
+    assert admin.get("/api/records", fields=[other]).status == 401
+
+
 @pytest.mark.parametrize("body, status", [
     ({"token": "wrong-token-00000"}, 401), ({"token": 17}, 400), ({}, 400), ([], 400),
     (b"{", 400), ({"token": "x\r\ny"}, 401), (b"[" * 100_000, 400)])

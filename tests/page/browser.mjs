@@ -27,7 +27,7 @@ export async function withPage({ url, options = {}, gone = false, clock = false 
     page.on("console", (message) => {
       // 401 and 409 are answers that the page shows to its reader.
       const known = /status of 4\d\d/.test(message.text())
-        || (gone && message.text().includes("ERR_CONNECTION"));
+        || (gone && /ERR_CONNECTION|status of 503/.test(message.text()));
       if (message.type() === "error" && !known) faults.push(message.text());
     });
     page.setDefaultTimeout(60_000);

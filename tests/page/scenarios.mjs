@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 
+import { acting } from "./acting.mjs";
 import { signIn, violations, visit, withPage } from "./browser.mjs";
 import { workerScenarios } from "./worker_scenarios.mjs";
 
 const scenarios = {
-  ...workerScenarios,
+  ...acting,
 
   /** Every view in both themes and on a small screen: axe finds nothing, nothing is cut off. */
   async every_view(facts) {

@@ -1,7 +1,7 @@
 // What needs a person, in groups of one cause.
 import { h } from "preact";
 
-import { call, query } from "../shared/api.js";
+import { call, query, Refused } from "../shared/api.js";
 import { Act } from "../record/act.jsx";
 import { number } from "../shared/forms.js";
 import { RecordTable } from "../shared/parts.jsx";
@@ -15,30 +15,71 @@ function cause(record) {
   return record.state === "unknown" ? `unknown/${record.why}` : record.state;
 }
 
+/** Whether two readings are of one attempt. */
+function isSame(one, other) {
+  return one !== undefined && one.token === other.token;
+}
+
+/**
+ * The records whose keys stand in a list, of all that need a person. A key that several callers
+ * have is of none of them until a person says of which.
+ * @param {Set<string>} wanted the keys
+ * @param {string} scope where the scope of all begins; empty: not known
+ * @param {AsyncIterable<object>} pages
+ */
+async function choiceOf(wanted, scope, pages) {
+  const found = new Map();
+  for await (const page of pages) {
+    for (const one of page.records) {
+      if (wanted.has(one.key) && one.scope.startsWith(scope)) {
+        found.set(one.key, [...(found.get(one.key) ?? []), one]);
+      }
+    }
+  }
+  const single = [...found.values()].filter((records) => records.length === 1).flat();
+  return {
+    chosen: new Map(single.map((one) => [one.record, one])),
+    several: [...found.values()].filter((records) => records.length > 1).flat(),
+    missing: [...wanted].filter((key) => !found.has(key)),
+  };
+}
+
 export class Attention extends Reading {
   interval = 5000;
 
-  // Chosen are the attempts that were seen when they were chosen, by the records' ids.
+  // `chosen` has the records by their id as they were when they were chosen: an act is for these.
   state = { ...this.state, chosen: new Map(), act: null, listed: null };
 
-  async load() {
-    const read = await this.pages({}, MOST);
-    this.forget(read.records, read.more);
-    return read;
+  async* pages() {
+    let cursor = "";
+    do {
+      const page = await call("GET", `/api/records?${query({ attention: "true", cursor })}`,
+        undefined, this.calls.signal);
+      yield page;
+      cursor = page.cursor;
+    } while (cursor);
   }
 
-  /** What needs a person and fits, from as many pages as it takes. */
-  async pages(filter, most) {
-    let cursor = "";
+  async load() {
     const records = [];
-    do {
-      const page = await call("GET",
-        `/api/records?${query({ attention: "true", ...filter, cursor })}`, undefined,
-        this.calls.signal);
+    for await (const page of this.pages()) {
       records.push(...page.records);
-      cursor = page.cursor;
-    } while (cursor && records.length < most);
-    return { records, more: Boolean(cursor) };
+      if (page.cursor && records.length >= MOST) return { records, more: true };
+    }
+    return { records, more: false };
+  }
+
+  signedOut() {
+    if (!this.state.act) super.signedOut(); // the dialog says what it did, and then this
+  }
+
+  /** Those of the chosen that are as they were then, and those that are not. */
+  sortChosen() {
+    const { value, chosen } = this.state;
+    const now = new Map(value.records.map((one) => [one.record, one]));
+    const same = (one) => (now.has(one.record) ? isSame(one, now.get(one.record)) : value.more);
+    const all = [...chosen.values()];
+    return { selected: all.filter(same), changed: all.filter((one) => !same(one)) };
   }
 
   /** Those that were listed, and are not any more, were settled by somebody else. */
@@ -50,66 +91,58 @@ export class Attention extends Reading {
 
   choose = (record) => {
     const chosen = new Map(this.state.chosen);
-    if (!chosen.delete(record.record)) chosen.set(record.record, record);
+    if (isSame(chosen.get(record.record), record)) chosen.delete(record.record);
+    else chosen.set(record.record, record);
     this.setState({ chosen });
   };
 
   chooseAll(records) {
     const chosen = new Map(this.state.chosen);
-    const all = records.every((one) => chosen.has(one.record));
+    const all = records.every((one) => isSame(chosen.get(one.record), one));
     for (const one of records) {
       if (all) chosen.delete(one.record);
-      else if (!chosen.has(one.record)) chosen.set(one.record, one);
+      else chosen.set(one.record, one);
     }
     this.setState({ chosen });
   }
 
-  /** What needs a person with this key, also beyond those that were read. */
-  async recordsOf(key, { records, more }) {
-    const here = records.filter((one) => one.key === key);
-    if (!more) return here;
-    const read = await this.pages({ key }, MOST);
-    return read.records.filter((one) => one.key === key);
-  }
-
-  /**
-   * Chooses the records whose keys stand in a list, a line each; says which are not here, and which
-   * stand under several scopes, of which the line has to name one.
-   */
   async chooseListed(event) {
     event.preventDefault();
-    const lines = new Set(this.list.value.split("\n").map((line) => line.trim()).filter(Boolean));
-    const chosen = new Map();
-    const listed = { missing: [], several: [] };
+    const wanted = new Set(this.list.value.split("\n").map((line) => line.trim()).filter(Boolean));
+    const scope = this.scope.value.trim().toLowerCase();
+    this.setState({ listed: null });
     try {
-      for (const line of lines) {
-        const [key, scope = ""] = line.split("\t").map((part) => part.trim());
-        const found = (await this.recordsOf(key, this.state.value))
-          .filter((one) => one.scope?.startsWith(scope.toLowerCase()));
-        if (found.length > 1) listed.several.push(line);
-        else if (found.length === 0) listed.missing.push(line);
-        else chosen.set(found[0].record, found[0]);
-      }
+      const { chosen, ...listed } = await choiceOf(wanted, scope, this.pages());
+      this.setState({ chosen, listed });
     } catch (failure) {
-      if (failure.status === 401) return this.props.signedOut();
-      if (this.calls.signal.aborted) return undefined;
-      return this.setState({ failure });
+      if (failure.name === "AbortError" || this.calls.signal.aborted) return;
+      if (!(failure instanceof Refused)) throw failure;
+      if (failure.status === 401) this.signedOut();
+      else this.setState({ failure });
     }
-    return this.setState({ chosen, listed });
   }
 
-  done = () => {
-    this.setState({ act: null, listed: null, chosen: new Map() });
+  close = () => {
+    this.setState({ act: null });
     this.read();
   };
 
-  render({ acts }, { value, chosen, act, listed }) {
+  /** What was not tried stays chosen. */
+  done = (results) => {
+    const rest = results.filter((one) => one.outcome === "not_tried");
+    this.setState({ act: null, listed: null,
+      chosen: new Map(rest.map(({ record }) => [record.record, record])) });
+    this.read();
+  };
+
+  render({ acts }, { value, act, listed }) {
     if (!value) return this.notice();
     const groups = Map.groupBy
       ? Map.groupBy(value.records, cause)
       : value.records.reduce((all, one) => all.set(cause(one), [...(all.get(cause(one)) ?? []),
         one]), new Map());
-    const selected = [...chosen.values()];
+    const { selected, changed } = this.sortChosen();
+    const chosen = new Set(selected.map((one) => one.record));
     return (
       <div>
         {this.notice()}
@@ -118,23 +151,11 @@ export class Attention extends Reading {
             ? text("attention_count", number(value.records.length), value.more ? "+" : "")
             : text("attention_none")}
         </p>
-        {acts && (
-          <details>
-            <summary>{text("choose_listed")}</summary>
-            <form onSubmit={(event) => this.chooseListed(event)}>
-              <label>
-                {text("keys_listed")}
-                <small> {text("scope_in_list")}</small>
-                <textarea rows={6} spellcheck={false} ref={(list) => { this.list = list; }} />
-              </label>
-              <button type="submit">{text("choose")}</button>
-              <p role="status">
-                {listed && text("chosen_of_list", selected.length)}
-                <Lines title="not_here" lines={listed?.missing} />
-                <Lines title="several_scopes" lines={listed?.several} />
-              </p>
-            </form>
-          </details>
+        {acts && this.renderList(listed, selected, chosen)}
+        {changed.length > 0 && (
+          <p class="failure" role="alert">
+            {text("changed_since", changed.length)} <Keys keys={changed.map((one) => one.key)} />
+          </p>
         )}
         {acts && (
           <p class="acts">
@@ -146,8 +167,8 @@ export class Attention extends Reading {
             ))}
           </p>
         )}
-        {act && <Act {...act} close={() => this.setState({ act: null })}
-                     done={this.done} signedOut={this.props.signedOut} />}
+        {act && <Act kind={act.kind} records={act.records} close={this.close} done={this.done}
+                     signedOut={this.props.signedOut} />}
         {[...groups].map(([name, records]) => (
           <section key={name}>
             <h2>
@@ -165,6 +186,44 @@ export class Attention extends Reading {
       </div>
     );
   }
+  renderList(listed, selected, chosen) {
+    return (
+      <details>
+        <summary>{text("choose_listed")}</summary>
+        <form onSubmit={(event) => this.chooseListed(event)}>
+          <label>
+            {text("keys_listed")}
+            <textarea rows={6} spellcheck={false} ref={(list) => { this.list = list; }} />
+          </label>
+          <label>
+            {text("scope_listed")}
+            <input autocomplete="off" spellcheck={false} ref={(scope) => { this.scope = scope; }} />
+          </label>
+          <button type="submit">{text("choose")}</button>
+          <p role="status">
+            {listed && text("chosen_of_list", selected.length)}
+            {listed?.missing.length > 0 && ` ${text("not_here", listed.missing.length)} `}
+            {listed && <Keys keys={listed.missing} />}
+          </p>
+        </form>
+        {listed?.several.length > 0 && (
+          <div>
+            <p class="failure" role="alert">{text("several_scopes")}</p>
+            <RecordTable records={listed.several} chosen={chosen} choose={this.choose} />
+          </div>
+        )}
+      </details>
+    );
+  }
+}
+
+function Keys({ keys }) {
+  return (
+    <span>
+      {keys.slice(0, 20).map((key) => <span key={key}><bdi>{key}</bdi> </span>)}
+      {keys.length > 20 && text("more", keys.length - 20)}
+    </span>
+  );
 }
 
 function Lines({ title, lines = [] }) {

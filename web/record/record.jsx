@@ -28,6 +28,15 @@ export class RecordView extends Reading {
     }
   }
 
+  signedOut() {
+    if (!this.state.act) super.signedOut(); // the dialog says what it did, and then this
+  }
+
+  close = () => {
+    this.setState({ act: null });
+    this.read();
+  };
+
   done = () => {
     this.setState({ act: null, answer: null });
     this.read();
@@ -51,14 +60,14 @@ export class RecordView extends Reading {
             ))}
           </p>
         )}
-        {act && <Act {...act} close={() => this.setState({ act: null })}
-                     done={this.done} signedOut={this.props.signedOut} />}
-        {value.timeline && <Timeline record={value} />}
+        {act && <Act kind={act.kind} records={act.records} close={this.close} done={this.done}
+                     signedOut={this.props.signedOut} />}
+        {value.timeline && <Timeline events={value.timeline} />}
         {value.state === "completed" && value.status !== undefined && (
           <section>
             <h3>{text("answer")}</h3>
             <p>{text("status")} {value.status}, {bytes(value.body_size)}</p>
-            {answer
+            {answer?.token === value.token
               ? <Answer answer={answer} />
               : <button type="button" onClick={() => this.showAnswer()}>{text("show")}</button>}
           </section>

@@ -19,6 +19,7 @@ export class Refused extends Error {
  */
 export async function call(method, path, body, signal) {
   let response;
+  let received;
   try {
     response = await fetch(path, {
       method,
@@ -27,11 +28,11 @@ export async function call(method, path, body, signal) {
       headers: body ? { "Content-Type": "application/json" } : {},
       body: body && JSON.stringify(body),
     });
+    received = await response.text(); // the connection may end amid it
   } catch (failure) {
     if (failure.name === "AbortError") throw failure;
     throw new Refused(0, failure.message);
   }
-  const received = await response.text();
   let answer = null;
   try {
     answer = received ? JSON.parse(received) : null;

@@ -33,13 +33,15 @@ export function Key({ record }) {
   );
 }
 
-/** Whose key it is: the same key may stand under several scopes. */
+/** Whose key it is, which may be that of others, too: where its digest begins, all on hover. */
 export function Scope({ record }) {
-  return record.scope && (
-    <small class="scope" title={record.scope}>
-      <bdi>{record.scope_kind}</bdi> {record.scope.slice(0, 8)}
-    </small>
-  );
+  return record.scope
+    ? <span class="scope" title={record.scope}><bdi>{scopeName(record)}</bdi></span>
+    : null;
+}
+
+function scopeName({ scope, scope_kind: kind }) {
+  return scope ? `${kind ? `${kind} ` : ""}${scope.slice(0, 12)}` : "";
 }
 
 export function RecordTable({ records, chosen, choose }) {
@@ -62,7 +64,8 @@ export function RecordTable({ records, chosen, choose }) {
             <tr key={record.record}>
               {choose && (
                 <td>
-                  <input type="checkbox" aria-label={`${text("choose")} ${record.key}`}
+                  <input type="checkbox"
+                         aria-label={`${text("choose")} ${record.key} ${scopeName(record)}`}
                          checked={chosen.has(record.record)}
                          onChange={() => choose(record)} />
                 </td>

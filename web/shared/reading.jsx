@@ -11,6 +11,7 @@ export class Reading extends Component {
   constructor(props) {
     super(props);
     this.state = { value: null, failure: null };
+    this.reads = 0;
     this.calls = new AbortController();
     this.refresh = () => this.read();
   }
@@ -31,14 +32,17 @@ export class Reading extends Component {
 
   async read() {
     clearTimeout(this.timer);
+    this.reads += 1;
+    const turn = this.reads;
     try {
       const value = await this.load();
+      if (turn !== this.reads) return; // a later read has overtaken it
       if (!this.calls.signal.aborted) this.setState({ value, failure: null });
     } catch (failure) {
-      if (failure.name === "AbortError" || this.calls.signal.aborted) return;
+      if (turn !== this.reads || failure.name === "AbortError" || this.calls.signal.aborted) return;
       if (!(failure instanceof Refused)) throw failure;
       if (failure.status === 401) {
-        this.props.signedOut();
+        this.signedOut();
         return;
       }
       this.setState({ failure });
@@ -46,6 +50,10 @@ export class Reading extends Component {
     if (this.interval && !this.calls.signal.aborted) {
       this.timer = setTimeout(this.refresh, document.hidden ? 10 * this.interval : this.interval);
     }
+  }
+
+  signedOut() {
+    this.props.signedOut();
   }
 
   /** What failed, or that nothing was read yet. */
