@@ -40,7 +40,7 @@ function decoded(part) {
 /** What stands behind the "#/" of the address: a view's name, and its argument. */
 function place() {
   const [name, argument] = location.hash.replace(/^#\/?/, "").split("/", 2);
-  return { name: name || "overview", argument: argument && decoded(argument) };
+  return { name, argument: argument && decoded(argument) };
 }
 
 class Page extends Component {
@@ -83,7 +83,9 @@ class Page extends Component {
     this.setState({});
   }
 
-  render(_, { me, name, argument, failure, trouble }) {
+  render(_, { me, name: wanted, argument, failure, trouble }) {
+    const views = me?.serves === "workers" ? WORKER_VIEWS : VIEWS;
+    const name = wanted || views[0].name;
     document.title = `${text(name)} · Onceguard`;
     if (me === undefined) {
       return <main><h1>Onceguard</h1><p class="waiting">{text("loading")}</p></main>;

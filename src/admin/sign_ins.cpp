@@ -41,16 +41,6 @@ std::optional<std::string> sign_ins::begin(std::string authorization, access gra
   return cookie;
 }
 
-/// Whoever signs in again and again ends what is their own, and nobody else's.
-void sign_ins::make_room() {
-  std::map<std::string_view, std::size_t> numbers;
-  for (const auto& [name, one] : entries_) ++numbers[one.authorization];
-  const auto rank = [&numbers](const auto& one) {
-    return std::pair(number_max - numbers[one.second.authorization], one.second.used);
-  };
-  entries_.erase(std::ranges::min_element(entries_, {}, rank));
-}
-
 const std::string* sign_ins::find(std::string_view cookie, instant now) {
   const auto found = entries_.find(base::sha256_of(cookie));
   if (found == entries_.end()) return nullptr;

@@ -93,7 +93,7 @@ response change_worker(const worker_list& workers, bool halt, const request& wan
   } else {
     workers.pauses.resume(name);
   }
-  ordered_json body{{"name", name}, {"paused", pause}};
+  ordered_json body{{"name", name}, {"paused", halt}};
   if (const auto line = log->conclude(author, change, "done"); !line) {
     body["audit_not_written"] = line.error().detail;
   }

@@ -9,6 +9,7 @@ import { workerScenarios } from "./worker_scenarios.mjs";
 
 const scenarios = {
   ...acting,
+  ...workerScenarios,
 
   /** Every view in both themes and on a small screen: axe finds nothing, nothing is cut off. */
   async every_view(facts) {

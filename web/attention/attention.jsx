@@ -82,13 +82,6 @@ export class Attention extends Reading {
     return { selected: all.filter(same), changed: all.filter((one) => !same(one)) };
   }
 
-  /** Those that were listed, and are not any more, were settled by somebody else. */
-  forget(records, more) {
-    const here = new Set(records.map((one) => one.record));
-    const left = [...this.state.chosen].filter(([id]) => more || here.has(id));
-    if (left.length < this.state.chosen.size) this.setState({ chosen: new Map(left) });
-  }
-
   choose = (record) => {
     const chosen = new Map(this.state.chosen);
     if (isSame(chosen.get(record.record), record)) chosen.delete(record.record);
@@ -222,15 +215,6 @@ function Keys({ keys }) {
     <span>
       {keys.slice(0, 20).map((key) => <span key={key}><bdi>{key}</bdi> </span>)}
       {keys.length > 20 && text("more", keys.length - 20)}
-    </span>
-  );
-}
-
-function Lines({ title, lines = [] }) {
-  return lines.length > 0 && (
-    <span>
-      {` ${text(title, lines.length)} `}
-      {lines.slice(0, 20).map((line) => <span key={line}><bdi>{line}</bdi> </span>)}
     </span>
   );
 }

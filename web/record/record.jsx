@@ -62,7 +62,7 @@ export class RecordView extends Reading {
         )}
         {act && <Act kind={act.kind} records={act.records} close={this.close} done={this.done}
                      signedOut={this.props.signedOut} />}
-        {value.timeline && <Timeline events={value.timeline} />}
+        {value.timeline && <Timeline record={value} />}
         {value.state === "completed" && value.status !== undefined && (
           <section>
             <h3>{text("answer")}</h3>

@@ -118,8 +118,6 @@ const TABLE = {
   keys_listed: ["Keys, one a line", "Schlüssel, einer je Zeile"],
   scope_in_list: ["After a tab, a line may have the beginning of the key's scope.",
     "Nach einem Tabulator darf eine Zeile den Anfang des Bereichs haben."],
-  several_scopes: ["{} stand under several scopes; their lines must name one:",
-    "{} stehen unter mehreren Bereichen; ihre Zeilen müssen einen nennen:"],
   status_needed: ["An answer with a body needs a status.",
     "Eine Antwort mit Inhalt braucht einen Status."],
   nowhere: ["No such view", "Keine solche Ansicht"],
