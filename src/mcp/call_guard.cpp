@@ -96,7 +96,7 @@ asio::awaitable<admission> call_guard::admit(std::string text, call_context know
     out.forward = strip ? without_argument(text, params_.locations.argument) : std::move(text);
     co_return out;
   }
-  auto print = call_fingerprint(call);
+  auto print = call_fingerprint(call, tool.has_key_argument);
   auto key = call.key;
   milliseconds window{0};
   if (key.empty()) {

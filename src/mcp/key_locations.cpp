@@ -67,7 +67,7 @@ std::string without_names(std::string_view text, std::span<const std::string> pa
 
 std::vector<key_location> key_locations::all() const {
   std::vector<key_location> out;
-  if (!argument.empty()) out.push_back({{"arguments", argument}, false, omitted_by_adcp()});
+  if (!argument.empty()) out.push_back({{"arguments", argument}, false, omitted_by_adcp(), true});
   out.insert(out.end(), others.begin(), others.end());
   return out;
 }

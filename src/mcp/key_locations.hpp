@@ -19,6 +19,7 @@ struct key_location {
   std::vector<std::string> path;    ///< names, from the parameters of the request on
   bool if_no_other = false;         ///< where the key is another one's, too
   std::vector<omission> omitted{};  ///< of calls that have their key here
+  bool is_described{};              ///< the list of tools may have it from here alone
 };
 
 struct key_locations {

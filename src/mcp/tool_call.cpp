@@ -45,7 +45,8 @@ void take_keys(std::string_view params, const key_locations& locations, tool_cal
     if (!key) {
       out.fault = "the idempotency key must be a text";
     } else if (take_key(std::move(*key), location.if_no_other, out)) {
-      out.omitted.insert(out.omitted.end(), location.omitted.begin(), location.omitted.end());
+      auto& list = location.is_described ? out.omitted_by_own : out.omitted;
+      list.insert(list.end(), location.omitted.begin(), location.omitted.end());
     }
   }
   out.omitted.insert(out.omitted.end(), locations.omitted.begin(), locations.omitted.end());
@@ -106,13 +107,17 @@ std::string without_argument(std::string_view text, const std::string& argument)
   return without_at(text, {"params", "arguments", argument});
 }
 
-std::string call_fingerprint(const tool_call& call) {
+std::string call_fingerprint(const tool_call& call, bool own) {
   std::string arguments(call.arguments.empty() ? std::string_view("{}") : call.arguments);
-  for (const auto& each : call.omitted) {
-    const auto value = value_at(arguments, each.path);
-    if (value.empty() || (each.only_object && !value.starts_with('{'))) continue;
-    arguments = without_at(arguments, each.path);
-  }
+  const auto leave_out = [&](const std::vector<omission>& list) {
+    for (const auto& each : list) {
+      const auto value = value_at(arguments, each.path);
+      if (value.empty() || (each.only_object && !value.starts_with('{'))) continue;
+      arguments = without_at(arguments, each.path);
+    }
+  };
+  leave_out(call.omitted);
+  if (own) leave_out(call.omitted_by_own);
   if (auto canonical = canonical_json(arguments)) arguments = std::move(*canonical);
   return std::to_string(call.name.size()) + ':' + call.name + arguments;
 }

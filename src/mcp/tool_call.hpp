@@ -21,6 +21,9 @@ struct tool_call {
   bool has_payment = false;       ///< of x402
   bool is_tool = true;            ///< false: of another method
   std::vector<omission> omitted;  ///< what may differ between two tries, the keys among it
+  /// What may differ, too, where the tool itself has the argument that has the key: only then is
+  /// its contract that of the argument.
+  std::vector<omission> omitted_by_own{};
 };
 
 /// Whether the request is a call.
@@ -34,7 +37,7 @@ struct tool_call {
 [[nodiscard]] std::string without_argument(std::string_view text, const std::string& argument);
 
 /// What makes two calls the same: the name, and the arguments in canonical form, without those that
-/// may differ.
-[[nodiscard]] std::string call_fingerprint(const tool_call& call);
+/// may differ. `own`: the tool itself has the argument with the key.
+[[nodiscard]] std::string call_fingerprint(const tool_call& call, bool own);
 
 }  // namespace onceguard::mcp

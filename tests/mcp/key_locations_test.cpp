@@ -16,11 +16,11 @@ struct read_call {
 
 read_call read_at(const std::string& params, const key_locations& locations = preset("default"),
                   const std::optional<std::string>& beside = {},
-                  const std::string& method = "tools/call") {
+                  const std::string& method = "tools/call", bool own = true) {
   const auto text =
       R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + '}';
   const auto call = read_tool_call(read_message(text), locations, beside);
-  return {call.key, call.fault, call_fingerprint(call)};
+  return {call.key, call.fault, call_fingerprint(call, own)};
 }
 
 TEST(mcp_key_locations, each_contract_has_its_own) {
@@ -97,6 +97,17 @@ TEST(mcp_key_locations, what_adcp_leaves_out_is_left_out) {
             print(R"(,"push_notification_config":{"url":"v"})"));
   EXPECT_NE(print(R"(,"ext":{"k":1})"), print(R"(,"ext":{"k":2})"));
   EXPECT_NE(print(R"(,"context":"staging")"), print(R"(,"context":"production")"));
+}
+
+TEST(mcp_key_locations, an_argument_that_the_tool_does_not_have_leaves_nothing_out) {
+  const auto print = [](const std::string& account) {
+    return read_at(R"({"name":"pay","arguments":{"idempotency_key":"k","context":{"account":")" +
+                       account + R"("}}})",
+                   preset("default"), {}, "tools/call", false)
+        .print;
+  };
+  EXPECT_NE(print("A"), print("B"));
+  EXPECT_EQ(print("A"), print("A"));
 }
 
 TEST(mcp_key_locations, what_is_left_out_belongs_to_the_place_of_the_key) {

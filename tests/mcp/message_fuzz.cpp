@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(end_of(got));
   static_cast<void>(cancelled_id(got));
   const auto call = read_tool_call(got, preset("default"));
-  static_cast<void>(call_fingerprint(call));
+  static_cast<void>(call_fingerprint(call, true));
   if (call.key_is_argument) {
     const auto stripped = without_argument(text, "idempotency_key");
     require(is_json(stripped));
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // A second argument of that name is a fault of the call, which is then refused.
     require(!again.key_is_argument || !call.fault.empty());
     if (call.fault.empty()) {
-      require(call_fingerprint(again) == call_fingerprint(call));
+      require(call_fingerprint(again, true) == call_fingerprint(call, true));
     }
   }
   if (got.result.empty()) return 0;

@@ -103,7 +103,7 @@ TEST(mcp_call, the_revision_says_whether_results_have_a_type) {
 TEST(mcp_call, the_fingerprint_is_of_tool_and_arguments) {
   const auto print = [](const std::string& params) {
     const auto text = call_with(params);
-    return call_fingerprint(read_tool_call(read_message(text), preset("default")));
+    return call_fingerprint(read_tool_call(read_message(text), preset("default")), true);
   };
   const auto first = print(R"({"name":"t","arguments":{"a":1,"b":2,"idempotency_key":"k"}})");
   EXPECT_EQ(print(R"({"arguments":{"b":2.0,"a":1},"_meta":{"progressToken":3},"name":"t"})"),
