@@ -23,10 +23,10 @@ void recent_activity::begin() {
 
 void recent_activity::finished(const http::request_report& report) noexcept {
   const auto number = next();
-  auto& place = slots_[number % requests_max];
-  const std::unique_lock lock(place.mutex, std::try_to_lock);
+  auto& cell = slots_[number % requests_max];
+  const std::unique_lock lock(cell.mutex, std::try_to_lock);
   if (!lock) return;
-  auto& out = place.kept;
+  auto& out = cell.kept;
   // A thread that was held up for a whole round replaces nothing newer.
   if (out.number > number) return;
   out.number = number;
@@ -55,10 +55,10 @@ void recent_activity::finished(const http::request_report& report) noexcept {
 }
 
 std::optional<recent_request> recent_activity::find(std::uint64_t number) const {
-  const auto& place = slots_[number % requests_max];
-  const std::lock_guard lock(place.mutex);
-  if (number == 0 || place.kept.number != number) return std::nullopt;
-  return place.kept;
+  const auto& cell = slots_[number % requests_max];
+  const std::lock_guard lock(cell.mutex);
+  if (number == 0 || cell.kept.number != number) return std::nullopt;
+  return cell.kept;
 }
 
 std::vector<recent_event> recent_activity::events_after(std::uint64_t number) const {

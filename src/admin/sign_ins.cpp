@@ -16,8 +16,8 @@ bool sign_ins::make_room(std::string_view authorization, access granted) {
   const auto of_token = [authorization](const auto& one) {
     return one.second.authorization == authorization;
   };
-  const auto own = static_cast<std::size_t>(std::ranges::count_if(entries_, of_token));
-  const bool among_own = own >= number_max_of_token;
+  const auto of_this = static_cast<std::size_t>(std::ranges::count_if(entries_, of_token));
+  const bool among_own = of_this >= number_max_of_token;
   if (!among_own && entries_.size() < number_max) return true;
   const auto rank = [&](const auto& one) {
     const bool spared = among_own ? !of_token(one) : one.second.granted == access::act;

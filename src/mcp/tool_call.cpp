@@ -107,7 +107,7 @@ std::string without_argument(std::string_view text, const std::string& argument)
   return without_at(text, {"params", "arguments", argument});
 }
 
-std::string call_fingerprint(const tool_call& call, bool own) {
+std::string call_fingerprint(const tool_call& call, bool tool_has_argument) {
   std::string arguments(call.arguments.empty() ? std::string_view("{}") : call.arguments);
   const auto leave_out = [&](const std::vector<omission>& list) {
     for (const auto& each : list) {
@@ -117,7 +117,7 @@ std::string call_fingerprint(const tool_call& call, bool own) {
     }
   };
   leave_out(call.omitted);
-  if (own) leave_out(call.omitted_by_own);
+  if (tool_has_argument) leave_out(call.omitted_by_own);
   if (auto canonical = canonical_json(arguments)) arguments = std::move(*canonical);
   return std::to_string(call.name.size()) + ':' + call.name + arguments;
 }

@@ -37,7 +37,8 @@ struct tool_call {
 [[nodiscard]] std::string without_argument(std::string_view text, const std::string& argument);
 
 /// What makes two calls the same: the name, and the arguments in canonical form, without those that
-/// may differ. `own`: the tool itself has the argument with the key.
-[[nodiscard]] std::string call_fingerprint(const tool_call& call, bool own);
+/// may differ. `tool_has_argument`: the tool itself has the argument with
+/// the key.
+[[nodiscard]] std::string call_fingerprint(const tool_call& call, bool tool_has_argument);
 
 }  // namespace onceguard::mcp

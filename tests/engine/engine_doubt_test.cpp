@@ -64,6 +64,18 @@ TEST_F(engine_over_faults, a_store_that_lost_its_memory_gets_no_new_claims_for_a
   EXPECT_EQ(tested->counters().losses, 1u);
 }
 
+TEST_F(engine_over_faults, a_key_that_was_taken_runs_nothing_unguarded_once_the_store_is_away) {
+  policy.store_failure = store_failure_rule::open;
+  counted_work w;
+  auto wanted = op();
+  wanted.claim.emplace();
+  store.say_busy(1);
+  store.fail(store_call::claim, store_fault::before, 10);
+  const auto kind = execute(w, wanted).kind;
+  EXPECT_TRUE(kind == outcome_kind::busy || kind == outcome_kind::store_failed);
+  EXPECT_EQ(w.runs + w.unguarded, 0);
+}
+
 TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_answered) {
   const testing::temporary_folder folder;
   params.state_dir = folder.path().string();

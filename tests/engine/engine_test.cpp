@@ -317,18 +317,6 @@ TEST_F(engine_over_faults, a_claim_that_is_busy_with_its_own_commit_is_followed_
   until([&] { return state() == observed_state::released; });
 }
 
-TEST_F(engine_over_faults, a_key_that_was_taken_runs_nothing_unguarded_once_the_store_is_away) {
-  policy.store_failure = store_failure_rule::open;
-  counted_work w;
-  auto wanted = op();
-  wanted.claim.emplace();
-  store.say_busy(1);
-  store.fail(store_call::claim, store_fault::before, 10);
-  const auto kind = execute(w, wanted).kind;
-  EXPECT_TRUE(kind == outcome_kind::busy || kind == outcome_kind::store_failed);
-  EXPECT_EQ(w.runs + w.unguarded, 0);
-}
-
 TEST_F(engine_over_faults, a_waiter_gets_the_first_ones_answer) {
   policy.on_busy = on_busy_rule::wait;
   counted_work first;

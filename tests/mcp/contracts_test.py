@@ -56,6 +56,17 @@ CONTRACTS = [
     ("a2a", "SendMessage", A2A, {}, {"/message/parts/0/text": "order two"})]
 
 
+# Of AdCP's servers: the tool itself has the argument.
+TOOLS = [{"name": "create_media_buy", "inputSchema": {
+    "type": "object", "properties": {"idempotency_key": {"type": "string"}}}},
+         {"name": "pay", "inputSchema": {"type": "object", "properties": {}}}]
+
+
+def listed(request, sent):
+    result = {"jsonrpc": "2.0", "id": sent["id"], "result": {"tools": TOOLS}}
+    return request.reply(200, "application/json", json.dumps(result).encode())
+
+
 def answered(_, sent):
     result = {"task": {"id": "t1", "status": {"state": "TASK_STATE_COMPLETED"}}}
     if sent["method"] == "tools/call":
@@ -85,6 +96,7 @@ def test_a_call_as_its_contract_has_it_runs_once(place, key, contract, method, c
         server, proxy = place(answered, "--preset", contract)
     else:
         server, proxy = place(answered)
+    server.list_tools = listed
     params = json.loads(json.dumps(call).replace("KEY", key))
 
     def post(number, wanted):
@@ -104,3 +116,19 @@ def test_a_call_as_its_contract_has_it_runs_once(place, key, contract, method, c
     # The key is what tells two calls apart, and not their contents.
     assert "result" in post(4, json.loads(json.dumps(call).replace("KEY", f"{key}-2")))
     assert len(server.calls) == 2
+
+
+def test_what_adcp_leaves_out_counts_for_a_tool_that_does_not_have_its_argument(place, key):
+    """The argument is the one that the proxy describes to agents: the tool is not AdCP's."""
+    server, proxy = place(answered)
+    server.list_tools = listed
+    answers = []
+    for number, account in enumerate(["A", "A", "B"]):
+        arguments = {"idempotency_key": key, "context": {"account": account}, "amount": 1}
+        answers.append(json.loads(proxy.post(
+            {"jsonrpc": "2.0", "id": number, "method": "tools/call",
+             "params": {"name": "pay", "arguments": arguments}}).body))
+    assert [answer.get("result", {}).get("_meta") for answer in answers[:2]] == [
+        None, {"onceguard/replayed": True}]
+    assert "mismatch" in json.dumps(answers[2])
+    assert len(server.calls) == 1

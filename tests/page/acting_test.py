@@ -8,7 +8,7 @@ KEYS = ["charge-1", "charge-2", "charge-3"]
 
 
 @pytest.fixture
-def unclear(begin_page):
+def undecided(begin_page):
     """A gateway with three unknown records; the gateway, its listener, the facts."""
     gateway, admin, facts = begin_page()
     make_unknown(gateway, KEYS)
@@ -20,8 +20,8 @@ def unclear(begin_page):
 
 @pytest.mark.parametrize("name, again", [("attempt_of_one", KEYS[:1]),
                                          ("attempts_of_many", KEYS[:2])])
-def test_an_act_is_for_the_attempt_that_was_seen(unclear, act_out, name, again):
-    _, admin, facts = unclear
+def test_an_act_is_for_the_attempt_that_was_seen(undecided, act_out, name, again):
+    _, admin, facts = undecided
     act_out(name, facts)
     for key in again:
         record, = admin.records(f"key={key}")
@@ -30,8 +30,8 @@ def test_an_act_is_for_the_attempt_that_was_seen(unclear, act_out, name, again):
         assert state_of(admin, KEYS[2]) == ["released"]
 
 
-def test_what_is_completed_meanwhile_keeps_its_answer(unclear, act_out):
-    gateway, admin, facts = unclear
+def test_what_is_completed_meanwhile_keeps_its_answer(undecided, act_out):
+    gateway, admin, facts = undecided
     act_out("completed_meanwhile", facts)
     assert state_of(admin, KEYS[0]) == ["completed"]
     assert gateway.post(key=KEYS[0]).status == 201
@@ -51,33 +51,33 @@ def test_a_list_does_not_choose_the_records_of_another_caller(begin_page, act_ou
                       (bob, "order-17"): "unknown"}
 
 
-def test_a_list_finds_what_the_view_has_not_read(unclear, act_out):
-    _, admin, facts = unclear
+def test_a_list_finds_what_the_view_has_not_read(undecided, act_out):
+    _, admin, facts = undecided
     act_out("list_of_many", facts)
     assert [state_of(admin, key) for key in KEYS] == [["unknown"], ["released"], ["unknown"]]
 
 
-def test_a_lost_answer_is_no_refusal(unclear, act_out):
-    _, admin, facts = unclear
+def test_a_lost_answer_is_no_refusal(undecided, act_out):
+    _, admin, facts = undecided
     act_out("lost_answer", facts)
     states = sorted(one["state"] for one in admin.records())
     assert states == ["released", "released", "unknown"]
 
 
-def test_the_end_of_a_sign_in_hides_no_result(unclear, act_out):
-    _, admin, facts = unclear
+def test_the_end_of_a_sign_in_hides_no_result(undecided, act_out):
+    _, admin, facts = undecided
     act_out("signed_out_amid", facts)
     states = sorted(one["state"] for one in admin.records())
     assert states == ["released", "unknown", "unknown"]
 
 
-def test_a_body_needs_its_status(unclear, act_out):
-    gateway, _, facts = unclear
+def test_a_body_needs_its_status(undecided, act_out):
+    gateway, _, facts = undecided
     act_out("body_without_status", facts)
     answer = gateway.post(key=KEYS[0])
     assert (answer.status, answer.body) == (201, b'{"id":17}')
 
 
-def test_signing_out_without_the_gateway_and_a_broken_address(unclear, act_out):
-    _, _, facts = unclear
+def test_signing_out_without_the_gateway_and_a_broken_address(undecided, act_out):
+    _, _, facts = undecided
     act_out("out_of_reach", facts)

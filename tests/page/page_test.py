@@ -112,38 +112,6 @@ def test_a_request_is_explained(begin_page, act_out):
     assert len(admin.records()) == 1
 
 
-def test_only_the_attempt_that_was_seen_is_changed(filled):
-    gateway, admin, facts = filled
-    with subprocess.Popen(["node", HERE / "scenarios.mjs", "only_what_was_seen"], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as browser:
-        facts["records"] = [admin.records(f"key={key}")[0]["record"] for key in facts["unknown"]]
-        browser.stdin.write(json.dumps(facts))
-        browser.stdin.close()
-        for key in facts["unknown"][:2]:
-            assert browser.stdout.readline() == f"{key}\n"
-            make_unknown(gateway, [key])
-        assert browser.wait(timeout=120) == 0
-    assert [state_of(admin, key) for key in facts["unknown"]] == 3 * [["unknown"]]
-
-
-def test_an_answer_that_was_lost_is_no_refusal(filled, act_out):
-    _, admin, facts = filled
-    act_out("lost_answer", facts)
-    assert state_of(admin, facts["unknown"][0]) == ["completed"]
-
-
-def test_a_list_does_not_choose_the_same_key_of_another_caller(begin_page, act_out):
-    gateway, admin, facts = begin_page()
-    for caller in ("alice-0001", "bob-000002"):
-        answer = gateway.post(key="order-17", plan={"status": 500},
-                              fields=[("Authorization", f"Bearer {caller}")])
-        assert answer.status == 500
-    first, second = admin.records("key=order-17")
-    act_out("scopes_of_a_list", {**facts, "key": "order-17", "scope": first["scope"]})
-    states = {one["scope"]: one["state"] for one in admin.records("key=order-17")}
-    assert states == {first["scope"]: "completed", second["scope"]: "unknown"}
-
-
 def test_hostile_keys_are_text(begin_page, act_out):
     gateway, admin, facts = begin_page()
     for key in HOSTILE:

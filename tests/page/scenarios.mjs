@@ -5,11 +5,13 @@ import { text } from "node:stream/consumers";
 
 import { acting } from "./acting.mjs";
 import { signIn, violations, visit, withPage } from "./browser.mjs";
+import { longScenarios } from "./left_open.mjs";
 import { workerScenarios } from "./worker_scenarios.mjs";
 
 const scenarios = {
   ...acting,
   ...workerScenarios,
+  ...longScenarios,
 
   /** Every view in both themes and on a small screen: axe finds nothing, nothing is cut off. */
   async every_view(facts) {
@@ -201,89 +203,6 @@ const scenarios = {
     });
   },
 
-  /** What ran again while the dialog stood open, or since its box was checked, is left alone. */
-  async only_what_was_seen(facts) {
-    await withPage(facts, async (page) => {
-      const send = (path, body, token) => page.request.post(`${facts.url}${path}`, {
-        data: body, headers: { Authorization: `Bearer ${token}` } });
-      const runAgain = async (i) => {
-        const done = await send(`/api/records/${facts.records[i]}/release`,
-          { reason: "another operator" }, facts.operator);
-        assert.equal(done.status(), 200, await done.text());
-        process.stdout.write(`${facts.unknown[i]}\n`); // the client tries again: attempt 2
-        await page.waitForFunction(async ([url]) => (await (await fetch(url)).json()).attempt === 2,
-          [`/api/records/${facts.records[i]}?body=no`]);
-      };
-      const act = async () => {
-        await page.getByRole("dialog").getByLabel("Reason").fill("not at the bank");
-        await page.getByRole("dialog").getByRole("button", { name: "Release" }).click();
-        await page.getByText("has changed since").waitFor();
-        await page.getByRole("button", { name: "Close" }).click();
-      };
-      await signIn(page, facts.operator);
-      await visit(page, "Needs attention");
-      await page.getByRole("link", { name: facts.unknown[0] }).click();
-      await page.getByRole("button", { name: "It did not take effect" }).click();
-      await runAgain(0);
-      await page.getByText("2", { exact: true }).first().waitFor(); // the view has seen it
-      await act();
-      await visit(page, "Needs attention");
-      await page.getByRole("checkbox", { name: facts.unknown[1] }).check();
-      await runAgain(1);
-      await page.getByRole("row", { name: facts.unknown[1] }).getByText("2", { exact: true })
-        .waitFor();
-      await page.getByRole("button", { name: "It did not take effect (1)" }).click();
-      await act();
-    });
-  },
-
-  /** An answer that did not arrive is not called a refusal; a body without a status is. */
-  async lost_answer(facts) {
-    await withPage({ ...facts, gone: true }, async (page) => {
-      await signIn(page, facts.operator);
-      await visit(page, "Needs attention");
-      await page.getByRole("link", { name: facts.unknown[0] }).click();
-      await page.getByRole("button", { name: "It took effect" }).click();
-      const dialog = page.getByRole("dialog");
-      await dialog.getByLabel("Reason").fill("by the list of the bank");
-      await dialog.getByLabel("Body").fill('{"id":17}');
-      await dialog.getByRole("button", { name: "Complete" }).click();
-      await dialog.getByText("An answer with a body needs a status.").waitFor();
-      await dialog.getByLabel("Status").fill("201");
-      await page.route("**/complete", async (route) => {
-        await route.fetch(); // it is done, and its answer is lost
-        await route.abort("connectionreset");
-      });
-      await dialog.getByRole("button", { name: "Complete" }).click();
-      await dialog.getByText("not known whether it was done").waitFor();
-      await page.evaluate(() => { location.hash = "#/record/%zz"; });
-      await page.getByRole("heading", { name: "No such view" }).waitFor();
-    });
-  },
-
-  /** A key of the list that stands under two scopes is chosen only where its line names one. */
-  async scopes_of_a_list(facts) {
-    await withPage(facts, async (page) => {
-      await signIn(page, facts.operator);
-      await visit(page, "Needs attention");
-      await page.getByText("Choose by a list").click();
-      const choose = async (line) => {
-        await page.getByLabel("Keys, one a line").fill(line);
-        await page.getByRole("button", { name: "Choose", exact: true }).click();
-      };
-      await choose(facts.key);
-      await page.getByText("1 stand under several scopes").waitFor();
-      await page.getByText("0 chosen.").waitFor();
-      await choose(`${facts.key}\t${facts.scope.slice(0, 8)}`);
-      await page.getByText("1 chosen.").waitFor();
-      await page.getByRole("button", { name: "It took effect (1)" }).click();
-      await page.getByRole("dialog").getByText(facts.scope.slice(0, 8)).waitFor();
-      await page.getByLabel("Reason").fill("the bank's list of today");
-      await page.getByRole("button", { name: "Complete", exact: true }).click();
-      await page.getByText("What became of them:").waitFor();
-    });
-  },
-
   /** By a list from the bank: what stands there is completed, the rest is released. */
   async by_a_list(facts) {
     await withPage(facts, async (page) => {
@@ -397,53 +316,6 @@ const scenarios = {
       await chart("7").waitFor();
       const points = await page.locator(".chart polygon").first().getAttribute("points");
       assert.equal(points.split(" ").length, 4, points); // one sample: two corners above, two below
-    });
-  },
-
-  /** Left open for eight hours, whose time a clock of the test's makes: what the page holds once
-   * its hour of history is full is what it holds at the end. */
-  async left_open(facts) {
-    await withPage({ ...facts, clock: true }, async (page) => {
-      await page.getByText("All is well.").waitFor();
-      const session = await page.context().newCDPSession(page);
-      await session.send("HeapProfiler.enable");
-      let reads = 0;
-      const real = await (await page.request.get(`${facts.url}/api/overview`)).json();
-      const begun = Date.parse(real.at);
-      await page.route("**/api/overview?*", (route) => {
-        reads += 1;
-        const after = Number(new URL(route.request().url()).searchParams.get("after"));
-        // A sample for each 10 s of the page's time, of which the gateway keeps the latest hour.
-        const latest = Math.floor(reads * facts.step / 10);
-        const history = [];
-        for (let number = Math.max(after, latest - 360) + 1; number <= latest; number += 1) {
-          history.push({ number, at: new Date(begun + number * 10_000).toISOString(),
-            outcomes: { ran: 100 + number % 7, replayed: number % 13, mismatch: 1 },
-            times_us: { request: [500, 9000], claim: [100, 900], settle: [100, 800] } });
-        }
-        route.fulfill({ json: { ...real, history } });
-      });
-      const held = async () => {
-        await session.send("HeapProfiler.collectGarbage");
-        const { usedSize } = await session.send("Runtime.getHeapUsage");
-        const { nodes } = await session.send("Memory.getDOMCounters");
-        return { usedSize, nodes };
-      };
-      const until = async (hours) => {
-        while (reads * facts.step < hours * 3600) {
-          const before = reads;
-          await page.clock.runFor(2_100);
-          for (let tries = 0; reads === before && tries < 200; tries += 1) {
-            await page.waitForTimeout(5);
-          }
-        }
-        return held();
-      };
-      const first = await until(1.5);
-      const last = await until(8);
-      process.stdout.write(`${JSON.stringify({ first, last, reads })}\n`);
-      assert.ok(last.usedSize < first.usedSize * 1.15 + 200_000, JSON.stringify([first, last]));
-      assert.ok(last.nodes <= first.nodes * 1.1 + 20, JSON.stringify([first, last]));
     });
   },
 

@@ -24,7 +24,7 @@ MOVED = {"README.md": "index.md", "docs/README.md": "all-pages.md",
 LANGUAGES = {".hpp": "cpp", ".cpp": "cpp", ".py": "python", ".js": "javascript",
              ".mjs": "javascript", ".json": "json", ".toml": "toml", ".sql": "sql", ".sh": "bash",
              ".go": "go", ".yml": "yaml", ".yaml": "yaml"}
-COPIED = {".yml", ".yaml", ".json", ".css", ".png", ".svg"}  # of docs/: to be downloaded
+COPIED = {".yml", ".yaml", ".json", ".css", ".png", ".svg"}  # of docs/: as they are
 NOT_SHOWN = {"node_modules", "__pycache__", "package-lock.json"}
 
 
@@ -79,6 +79,14 @@ class Site:
         file.write_text(text, encoding="utf-8")
         self.written.add(path)
 
+    def copy(self, path):
+        """A file of docs/ as it is: a picture, or one to be downloaded."""
+        copied = path.removeprefix("docs/")
+        file = self.pages / copied
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes((self.root / path).read_bytes())
+        self.written.add(copied)
+
     def add(self, path):
         """A file of the repository, and what it links to."""
         if staged_path(path) not in self.written:
@@ -118,7 +126,7 @@ class Site:
         if found.startswith("docs/events/"):
             return os.path.relpath(staged_path(found), here)
         if found.startswith("docs/") and Path(found).suffix in COPIED:
-            self.write(found.removeprefix("docs/"), (self.root / found).read_text("utf-8"))
+            self.copy(found)
             return os.path.relpath(found.removeprefix("docs/"), here)
         if (self.root / found).is_dir():
             readme = f"{found}/README.md"
