@@ -94,6 +94,8 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
   }
   const auto epoch = engine_.cache.epoch();
   auto request = make_claim();
+  // What this process reports to the store meanwhile may be through when the verdict arrives.
+  const bool reporting = engine_.behind.pending() != 0 && engine_.behind.concerns(op_.id);
   auto reply = co_await send(request);
   taken_ = taken_ || (reply && meets_lease(reply->kind));
   if (op_.claim && reply && meets_lease(reply->kind)) {
@@ -110,7 +112,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
     co_return in_doubt(request, std::move(reply).error());
   }
   engine_.monitor.answered(reply->kind == verdict_kind::run);
-  engine_.met(op_, *reply);
+  engine_.met(op_, *reply, reporting);
   switch (reply->kind) {
     case verdict_kind::run:
       co_return co_await granted(request, reply->lease, before);

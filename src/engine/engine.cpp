@@ -41,10 +41,10 @@ bool lease_list::holds(const record_id& id) const {
                      [&id](const auto& held) { return held->id() == id && !held->is_lost(); });
 }
 
-void engine::state::met(const operation& op, verdict& found) {
+void engine::state::met(const operation& op, verdict& found, bool reporting) {
   // A claim in doubt, whose work never began; or a lease whose settle is on its way.
   const bool is_unknown = found.kind == verdict_kind::unknown;
-  if (is_unknown && (behind.concerns(op.id) || leases.holds(op.id))) {
+  if (is_unknown && (reporting || behind.concerns(op.id) || leases.holds(op.id))) {
     found.kind = verdict_kind::busy;
     return;
   }

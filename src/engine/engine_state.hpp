@@ -79,7 +79,8 @@ struct engine::state {
                 std::uint64_t epoch);
   /// Takes note of a claim's verdict. Becomes busy what is unknown only because the store was away
   /// for longer than a lease, and this process has yet to tell it how the attempt ended.
-  void met(const operation& op, verdict& found);
+  /// `reporting`: that was so when the claim was sent.
+  void met(const operation& op, verdict& found, bool reporting);
   /// Announces the outcome to the requests that wait for the same record.
   void announce(const operation& op, const outcome& outcome);
   /// Renews the leases of claims that were made without an io_context.

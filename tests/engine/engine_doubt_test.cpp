@@ -188,6 +188,22 @@ TEST_F(engine_over_faults, a_claim_in_doubt_for_longer_than_its_lease_makes_noth
   EXPECT_EQ(w.runs, 1);
 }
 
+TEST_F(engine_over_faults, a_verdict_from_before_the_report_is_no_unknown_outcome) {
+  store.fail(store_call::claim, store_fault::after_timeout, 1);
+  counted_work w;
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
+  clock.advance(policy.lease);
+  store.fail(store_call::claim, store_fault::delay_after, 1);
+  std::optional<outcome> out;
+  asio::co_spawn(io, operate(*tested, io, op(), w),
+                 [&](std::exception_ptr, outcome got) { out = std::move(got); });
+  until([&] { return store.waiting() == 1; });
+  until([&] { return tested->pending() == 0; });
+  store.let_go();
+  until([&] { return out.has_value(); });
+  EXPECT_EQ(out->kind, outcome_kind::busy) << "it is known here that nothing ran";
+}
+
 TEST_F(engine_over_faults, a_settle_later_than_its_lease_makes_nothing_unknown) {
   store.fail(store_call::settle, store_fault::before_timeout, 2);
   counted_work w;
