@@ -71,7 +71,8 @@ TEST(recent_activity_test, the_oldest_make_room_and_long_texts_lose_their_end) {
   recent.begin();
   const std::string path(1'000, 'p');
   for (std::size_t i = 0; i < recent_activity::requests_max + 1; ++i) {
-    auto report = keyed_report(std::to_string(i));
+    const auto key = std::to_string(i);
+    auto report = keyed_report(key);
     report.path = path;
     recent.finished(report);
   }
