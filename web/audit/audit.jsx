@@ -2,42 +2,16 @@
 import { h } from "preact";
 
 import { call, query } from "../shared/api.js";
+import { Listing } from "../shared/listing.jsx";
 import { Time } from "../shared/parts.jsx";
-import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 
-const PAUSE = 250; // ms after the last key that was pressed
 const COLUMNS = ["when", "who", "action", "key", "reason_given", "result"];
 
-export class Audit extends Reading {
-  filter = {};
-
-  cursor = "";
-
-  before = [];
-
+export class Audit extends Listing {
   load() {
     return call("GET", `/api/audit?${query({ ...this.filter, cursor: this.cursor })}`, undefined,
       this.calls.signal);
-  }
-
-  componentWillUnmount() {
-    super.componentWillUnmount();
-    clearTimeout(this.typing);
-  }
-
-  change(name, value) {
-    this.filter = { ...this.filter, [name]: value.trim() };
-    this.cursor = "";
-    this.before = [];
-    clearTimeout(this.typing);
-    this.typing = setTimeout(this.refresh, PAUSE);
-  }
-
-  turn(cursor, before) {
-    this.cursor = cursor;
-    this.before = before;
-    this.read();
   }
 
   render(_, { value }) {
@@ -63,14 +37,7 @@ export class Audit extends Reading {
             <Lines entries={value.entries} />
             <p class="pages">
               <button type="button" onClick={this.refresh}>{text("read_again")}</button>
-              <button type="button" disabled={!this.before.length}
-                      onClick={() => this.turn(this.before.at(-1), this.before.slice(0, -1))}>
-                {text("newer")}
-              </button>
-              <button type="button" disabled={!value.cursor}
-                      onClick={() => this.turn(value.cursor, [...this.before, this.cursor])}>
-                {text("older")}
-              </button>
+              {this.turns("newer", "older")}
             </p>
           </div>
         )}

@@ -2,21 +2,16 @@
 import { h } from "preact";
 
 import { call, query } from "../shared/api.js";
+import { Listing } from "../shared/listing.jsx";
 import { RecordTable } from "../shared/parts.jsx";
-import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 
 const STATES = ["started", "in_progress", "probing", "completed", "failed", "released", "unknown"];
 const FIELDS = ["key", "text", "scope", "route", "method", "older", "younger"];
-const PAUSE = 250; // ms after the last key that was pressed
 const PATIENCE = 5000; // ms for which a search goes on by itself
 
-export class Search extends Reading {
+export class Search extends Listing {
   filter = { state: "" };
-
-  cursor = "";
-
-  before = [];
 
   /** A page may be empty before the last: it is a piece of the store. */
   async load() {
@@ -30,25 +25,6 @@ export class Search extends Reading {
     // What was typed since is read by itself, perhaps already.
     if (wanted !== this.filter && this.state.value) return this.state.value;
     return { records: page.records, cursor: page.cursor };
-  }
-
-  componentWillUnmount() {
-    super.componentWillUnmount();
-    clearTimeout(this.typing);
-  }
-
-  change(name, value) {
-    this.filter = { ...this.filter, [name]: value.trim() };
-    this.cursor = "";
-    this.before = [];
-    clearTimeout(this.typing);
-    this.typing = setTimeout(this.refresh, PAUSE);
-  }
-
-  turn(cursor, before) {
-    this.cursor = cursor;
-    this.before = before;
-    this.read();
   }
 
   render(_, { value }) {
@@ -81,14 +57,7 @@ export class Search extends Reading {
             </p>
             <RecordTable records={value.records} />
             <p class="pages">
-              <button type="button" disabled={!this.before.length}
-                      onClick={() => this.turn(this.before.at(-1), this.before.slice(0, -1))}>
-                {text("back")}
-              </button>
-              <button type="button" disabled={!value.cursor}
-                      onClick={() => this.turn(value.cursor, [...this.before, this.cursor])}>
-                {text("further")}
-              </button>
+              {this.turns("back", "further")}
             </p>
           </div>
         )}

@@ -1,0 +1,50 @@
+// A list that is read page by page, and filtered as one types.
+import { h } from "preact";
+
+import { Reading } from "./reading.jsx";
+import { text } from "./texts.js";
+
+const PAUSE = 250; // ms after the last key that was pressed
+
+/** `load` reads the page at `cursor` of what fits `filter`. */
+export class Listing extends Reading {
+  filter = {};
+
+  cursor = "";
+
+  before = [];
+
+  componentWillUnmount() {
+    super.componentWillUnmount();
+    clearTimeout(this.typing);
+  }
+
+  change(name, value) {
+    this.filter = { ...this.filter, [name]: value.trim() };
+    this.cursor = "";
+    this.before = [];
+    clearTimeout(this.typing);
+    this.typing = setTimeout(this.refresh, PAUSE);
+  }
+
+  turn(cursor, before) {
+    this.cursor = cursor;
+    this.before = before;
+    this.read();
+  }
+
+  /** The buttons of the page before and of the next one, by the names of their texts. */
+  turns(back, further) {
+    const { cursor } = this.state.value;
+    return [
+      <button type="button" disabled={!this.before.length}
+              onClick={() => this.turn(this.before.at(-1), this.before.slice(0, -1))}>
+        {text(back)}
+      </button>,
+      <button type="button" disabled={!cursor}
+              onClick={() => this.turn(cursor, [...this.before, this.cursor])}>
+        {text(further)}
+      </button>,
+    ];
+  }
+}
