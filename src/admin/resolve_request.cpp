@@ -7,6 +7,7 @@
 
 #include <onceguard/http_message.hpp>
 
+#include "admin/act_reason.hpp"
 #include "base/ascii.hpp"
 #include "base/base64.hpp"
 #include "base/hex.hpp"
@@ -61,10 +62,7 @@ void read_common(const reader& object, act which, std::vector<std::string_view> 
     others.insert(others.end(), {"status", "headers", "body", "body_base64"});
   }
   object.has_only(others);
-  const auto reason = object.at("reason");
-  out.reason = reason.text();
-  if (base::trim(out.reason).empty()) reason.refuse("is empty; the audit log needs one");
-  if (out.reason.size() > reason_size_max) reason.refuse("has more than 1000 bytes");
+  out.reason = read_reason(object);
   object.take("dry_run", out.dry_run);
   object.take("force", out.force);
   object.take("wait", out.wait);

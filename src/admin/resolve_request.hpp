@@ -20,9 +20,6 @@ enum class act : std::uint8_t {
 };
 [[nodiscard]] std::string_view name_of(act which) noexcept;
 
-/// Bytes of the reason of an act.
-inline constexpr std::size_t reason_size_max = 1'000;
-
 struct resolve_request {
   std::string reason;
   bool dry_run = false;

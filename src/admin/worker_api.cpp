@@ -6,9 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "admin/act_reason.hpp"
 #include "admin/record_response.hpp"
-#include "admin/resolve_request.hpp"
-#include "base/ascii.hpp"
 #include "base/json_reader.hpp"
 
 namespace onceguard::admin {
@@ -60,13 +59,9 @@ response list_workers(const worker_list& workers) {
   return json_response(body);
 }
 
-std::string read_reason(const reader& object) {
+std::string read_act(const reader& object) {
   object.has_only({"reason"});
-  const auto reason = object.at("reason");
-  auto text = reason.text();
-  if (base::trim(text).empty()) reason.refuse("is empty; the audit log needs one");
-  if (text.size() > reason_size_max) reason.refuse("has more than 1000 bytes");
-  return text;
+  return read_reason(object);
 }
 
 response change_worker(const worker_list& workers, bool halt, const request& wanted) {
@@ -74,7 +69,7 @@ response change_worker(const worker_list& workers, bool halt, const request& wan
   if (std::ranges::find(workers.names, name) == workers.names.end()) {
     return refusal(404, "There is no such worker.");
   }
-  const auto reason = base::read_json<nlohmann::json>(wanted.body, "the body", read_reason);
+  const auto reason = base::read_json<nlohmann::json>(wanted.body, "the body", read_act);
   if (!reason) return refusal(422, reason.error().detail);
   auto* log = workers.audit();
   if (log == nullptr) return refusal(503, "The audit log can't be opened.");
