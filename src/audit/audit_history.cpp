@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/descriptor.hpp"
 #include "base/number_in.hpp"
 
 namespace onceguard {
@@ -28,20 +29,6 @@ error unreadable_file(const std::string& path, int why) {
   return error(errc::conflict,
                "the audit log " + path + " can't be read: " + std::generic_category().message(why));
 }
-
-class descriptor {
- public:
-  explicit descriptor(int number) : number_(number) {}
-  ~descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  [[nodiscard]] int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
 
 /// "FILE-OFFSET": a file that was rotated away in the meantime has another number.
 std::optional<std::uint64_t> offset_of(const std::string& cursor, std::uint64_t file,
@@ -167,12 +154,12 @@ std::optional<audit_entry> read_audit_line(std::string_view line) {
 result<std::optional<audit_page>> read_audit_file(const std::string& path,
                                                   const audit_query& query) {
   // O_NONBLOCK: what stands at the path may be a FIFO by now.
-  const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  const base::descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   // A file that was renamed comes back with the next line.
-  if (file.number() < 0 && errno == ENOENT) return std::optional(audit_page());
-  if (file.number() < 0) return unreadable_file(path, errno);
+  if (file.get() < 0 && errno == ENOENT) return std::optional(audit_page());
+  if (file.get() < 0) return unreadable_file(path, errno);
   struct stat about {};
-  if (::fstat(file.number(), &about) != 0) return unreadable_file(path, errno);
+  if (::fstat(file.get(), &about) != 0) return unreadable_file(path, errno);
   if (!S_ISREG(about.st_mode)) return std::optional<audit_page>();
   const auto size = static_cast<std::uint64_t>(about.st_size);
   auto end = size;
@@ -182,7 +169,7 @@ result<std::optional<audit_page>> read_audit_file(const std::string& path,
     end = *known;
   }
   audit_page out;
-  backward_reader reader(file.number(), end, query);
+  backward_reader reader(file.get(), end, query);
   if (const int why = reader.read(out); why != 0) return unreadable_file(path, why);
   if (reader.position() > 0) out.cursor = cursor_at(about.st_ino, reader.position());
   return std::optional(std::move(out));

@@ -8,6 +8,7 @@
 
 #include <onceguard/client_key_file.hpp>
 
+#include "base/descriptor.hpp"
 #include "base/hash.hpp"
 #include "base/hex.hpp"
 #include "base/number_in.hpp"
@@ -24,20 +25,6 @@ error key_file_failure(const std::string& path, const std::string& work) {
   return {errc::store_unreachable, path + ": " + work + ": " + std::strerror(errno)};
 }
 
-class descriptor {
- public:
-  explicit descriptor(int number) : number_(number) {}
-  ~descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  [[nodiscard]] int get() const noexcept { return number_; }
-
- private:
-  int number_;
-};
-
 std::string fingerprint_of(const request& sent) {
   return base::to_hex(base::sha256().part(sent.method).part(sent.url).part(sent.body).finish());
 }
@@ -46,7 +33,7 @@ std::string fingerprint_of(const request& sent) {
 result<void> sync_folder(const std::string& path) {
   const auto slash = path.rfind('/');
   const auto folder = slash == path.npos ? std::string(".") : path.substr(0, slash + 1);
-  const descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const base::descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (file.get() < 0 || ::fsync(file.get()) != 0) return key_file_failure(folder, "sync");
   return {};
 }
@@ -56,7 +43,7 @@ result<std::string> write_aside(const std::string& path, std::string_view text) 
   std::array<unsigned char, 8> random{};
   base::random_bytes(random);
   auto name = path + "." + base::to_hex(random) + ".new";
-  const descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const base::descriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file.get() < 0) return key_file_failure(name, "create");
   const auto written = ::write(file.get(), text.data(), text.size());
   const bool whole = written == static_cast<ssize_t>(text.size());
@@ -97,7 +84,7 @@ std::string key_file::text() const {
 }
 
 result<void> key_file::read(const std::string& fingerprint) {
-  const descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const base::descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return key_file_failure(path_, "open");
   std::array<char, size_max> bytes{};
   const auto size = ::read(file.get(), bytes.data(), bytes.size());

@@ -71,7 +71,7 @@ class command_attempt final : public running_command {
   const command& command_;
   const command_rules& rules_;
   command_streams_here streams_;
-  process::descriptor wake_;
+  base::descriptor wake_;
   std::optional<process::child> child_;
   process::run_limit limit_;
   process::time_point end_ = process::time_point::max();

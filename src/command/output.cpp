@@ -95,7 +95,7 @@ void collected_output::begin_file() {
   const auto slash = path_.rfind('/');
   if (path_.empty() || !make_output_folders(path_.substr(0, slash))) return;
   sweep_output_files(path_.substr(0, slash));
-  file_ = process::descriptor(
+  file_ = base::descriptor(
       ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
   for (const auto& piece : pieces_) write(piece.stream, piece.bytes);
 }
@@ -141,7 +141,7 @@ bool show(const command_result& kept,
           const std::function<void(output_stream, std::string_view)>& take) {
   std::uint64_t shown = 0;
   if (!kept.output_file.empty()) {
-    const process::descriptor file(::open(kept.output_file.c_str(), O_RDONLY | O_CLOEXEC));
+    const base::descriptor file(::open(kept.output_file.c_str(), O_RDONLY | O_CLOEXEC));
     std::array<unsigned char, frame_head> head{};
     std::string bytes;
     while (file.is_open() &&

@@ -8,7 +8,7 @@
 
 #include <onceguard/command.hpp>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace onceguard {
 
@@ -43,7 +43,7 @@ class collected_output {
   std::uint64_t in_file_ = 0;
   std::uint64_t size_ = 0;
   bool file_begun_ = false;
-  process::descriptor file_;
+  base::descriptor file_;
 };
 
 /// Hands over all that was kept of the output. False: a part of it is missing.

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::size_t most_in_memory = 256u << 10;
 
-process::descriptor nameless_file(const std::string& folder) {
+base::descriptor nameless_file(const std::string& folder) {
   const char* const temporary = std::getenv("TMPDIR");
   for (const auto& location : {folder, std::string(temporary == nullptr ? "" : temporary),
                                std::string("/var/tmp"), std::string("/tmp")}) {
     if (location.empty()) continue;
     // Without a name: the file goes with the process, however that ends.
-    process::descriptor made(
+    base::descriptor made(
         ::open(location.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (made.is_open()) return made;
   }

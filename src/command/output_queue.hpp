@@ -12,7 +12,7 @@
 
 #include <onceguard/command.hpp>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace onceguard {
 
@@ -58,7 +58,7 @@ class output_queue {
   bool overflowing_ = false;
   bool no_disk_ = false;
   bool closed_ = false;
-  process::descriptor file_;
+  base::descriptor file_;
 };
 
 }  // namespace onceguard

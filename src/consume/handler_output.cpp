@@ -38,8 +38,7 @@ void handler_output::wake() const noexcept {
   static_cast<void>(::write(wake_.get(), &one, sizeof one));
 }
 
-result<process::descriptor> handler_output::begin(const std::string& message,
-                                                  std::uint32_t attempt) {
+result<base::descriptor> handler_output::begin(const std::string& message, std::uint32_t attempt) {
   auto made = process::make_output_pipe();
   if (!made) return made.error();
   // One thread reads the pipes of all handlers: no one of them may keep it.

@@ -9,8 +9,8 @@
 
 #include <onceguard/error.hpp>
 
+#include "base/descriptor.hpp"
 #include "process/channel.hpp"
-#include "process/descriptor.hpp"
 
 namespace onceguard::consume {
 
@@ -30,12 +30,11 @@ class handler_output {
   ~handler_output();
 
   /// Where a command writes to that gets this message.
-  [[nodiscard]] result<process::descriptor> begin(const std::string& message,
-                                                  std::uint32_t attempt);
+  [[nodiscard]] result<base::descriptor> begin(const std::string& message, std::uint32_t attempt);
 
  private:
   struct source {
-    process::descriptor pipe;
+    base::descriptor pipe;
     std::string message;
     std::uint32_t attempt = 0;
     std::string line{};
@@ -52,7 +51,7 @@ class handler_output {
   void wake() const noexcept;
 
   const std::string subscriber_;
-  const process::descriptor wake_;
+  const base::descriptor wake_;
   std::mutex mutex_;
   std::list<source> begun_;  ///< for the thread to take; under the mutex
   bool ending_ = false;      ///< under the mutex

@@ -89,7 +89,7 @@ class stdio_session {
   const std::vector<std::string> command_;
   const complaint_taker complain_;
   std::optional<process::child> server_;
-  process::descriptor server_output_;
+  base::descriptor server_output_;
   std::unique_ptr<line_writer> client_writer_;
   std::unique_ptr<line_writer> server_writer_;
   std::unique_ptr<line_reader> from_client_;

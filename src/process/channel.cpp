@@ -20,10 +20,10 @@ error channel_refusal(const char* action) {
   return {errc::invalid_argument, std::string(action) + ": " + std::strerror(errno), effect::none};
 }
 
-result<std::array<descriptor, 2>> make_pipe() {
+result<std::array<base::descriptor, 2>> make_pipe() {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return channel_refusal("a pipe can't be made");
-  return std::array<descriptor, 2>{descriptor(ends[0]), descriptor(ends[1])};
+  return std::array<base::descriptor, 2>{base::descriptor(ends[0]), base::descriptor(ends[1])};
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept {
   return written;
 }
 
-bool feed(descriptor& input, std::string_view& bytes, time_point until) {
+bool feed(base::descriptor& input, std::string_view& bytes, time_point until) {
   while (!bytes.empty()) {
     const auto written = write_quietly(input.get(), bytes);
     if (written > 0) {
@@ -85,12 +85,12 @@ result<channel> make_input_pipe() {
 }
 
 result<channel> make_terminal(int model) {
-  channel out{descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), descriptor()};
+  channel out{base::descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), base::descriptor()};
   std::array<char, 128> name{};
   const bool made = out.here.is_open() && ::grantpt(out.here.get()) == 0 &&
                     ::unlockpt(out.here.get()) == 0 &&
                     ::ptsname_r(out.here.get(), name.data(), name.size()) == 0;
-  if (made) out.there = descriptor(::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (made) out.there = base::descriptor(::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!out.there.is_open()) return channel_refusal("a terminal can't be made");
   copy_terminal_size(model, out.here.get());
   return out;

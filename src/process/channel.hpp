@@ -6,7 +6,7 @@
 #include <onceguard/error.hpp>
 
 #include "base/clock.hpp"
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace onceguard::process {
 
@@ -17,8 +17,8 @@ using time_point = base::boot_clock::time_point;
 
 /// A channel between this process and a command. Neither end passes to other programs by itself.
 struct channel {
-  descriptor here;
-  descriptor there;
+  base::descriptor here;
+  base::descriptor there;
 };
 
 /// A pipe from the command.
@@ -33,7 +33,7 @@ struct channel {
 [[nodiscard]] std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept;
 /// Writes all bytes to a pipe to the command, which may end without reading all of them. False: the
 /// time is over, and `bytes` are those that are left.
-[[nodiscard]] bool feed(descriptor& input, std::string_view& bytes, time_point until);
+[[nodiscard]] bool feed(base::descriptor& input, std::string_view& bytes, time_point until);
 /// Gives the terminal behind `here` the size of `terminal`.
 void copy_terminal_size(int terminal, int here) noexcept;
 

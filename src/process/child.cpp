@@ -111,8 +111,8 @@ boost::system::result<child, start_failure> child::start(const child_params& par
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return failure(program, errno);
   }
-  descriptor here(ends[0]);
-  descriptor there(ends[1]);
+  base::descriptor here(ends[0]);
+  base::descriptor there(ends[1]);
   const auto words = pointers_to(params.words);
   const auto variables = pointers_to(params.environment);
   auto task = task_of(params, there.get());

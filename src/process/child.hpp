@@ -12,8 +12,8 @@
 
 #include <onceguard/error.hpp>
 
+#include "base/descriptor.hpp"
 #include "process/channel.hpp"
-#include "process/descriptor.hpp"
 #include "process/terminal.hpp"
 
 namespace onceguard::process {
@@ -104,14 +104,14 @@ class child {
   void leave() noexcept;
 
  private:
-  child(descriptor control, pid_t guardian) noexcept
+  child(base::descriptor control, pid_t guardian) noexcept
       : control_(std::move(control)), guardian_(guardian) {}
   /// Ends the guardian by an order.
   void finish(bool kill) noexcept;
   /// Kills what is in the command's control group, also where the guardian was killed.
   void end_group() noexcept;
 
-  descriptor control_;
+  base::descriptor control_;
   pid_t guardian_ = -1;
   std::string group_;  ///< the folder of the command's control group; empty: there is none
   bool ended_ = false;

@@ -139,7 +139,7 @@ void remove_abandoned(const std::string& parent) {
     const auto maker = maker_of(name);
     if (maker == 0 || ::kill(maker, 0) == 0 || errno != ESRCH) continue;
     const auto folder = parent + name;
-    const descriptor events(open_in(folder.c_str(), "cgroup.events", O_RDONLY));
+    const base::descriptor events(open_in(folder.c_str(), "cgroup.events", O_RDONLY));
     if (events.is_open() && is_empty(events.get())) remove_group(folder.c_str());
   }
 }
@@ -163,7 +163,7 @@ std::optional<control_group> make_control_group() {
   }
   // Kernels before 5.14 can't end a group.
   const int order = open_in(folder, "cgroup.kill", O_WRONLY);
-  out.open = descriptor(::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  out.open = base::descriptor(::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (order >= 0) ::close(order);
   if (order >= 0 && out.open.is_open()) return out;
   ::rmdir(folder);

@@ -5,14 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace onceguard::process {
 
 /// A group that was made for one command, below the one of this process.
 struct control_group {
   std::string folder;
-  descriptor open;  ///< the folder, for whoever is started in it
+  base::descriptor open;  ///< the folder, for whoever is started in it
 };
 
 /// Makes an empty group. Nullopt: there is none to be had. First removes the empty groups beside it

@@ -35,7 +35,7 @@ std::vector<passed_socket> take_passed_sockets() {
     auto name = take_name(rest);
     // Nothing that this process starts is to have it.
     if (::fcntl(number, F_SETFD, FD_CLOEXEC) != 0) continue;
-    out.push_back({std::move(name), descriptor(number)});
+    out.push_back({std::move(name), base::descriptor(number)});
   }
   return out;
 }

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace onceguard::process {
 
 struct passed_socket {
   std::string name;  ///< of LISTEN_FDNAMES; empty: none was given
-  descriptor socket;
+  base::descriptor socket;
 };
 
 /// Takes LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES out of the environment, and the descriptors if

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace onceguard::process {
 namespace {
@@ -174,8 +174,8 @@ result<pid_t> start_successor(const successor_params& params) {
   auto all = prepare(params);
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed();
-  const descriptor reading(ends[0]);
-  descriptor writing(ends[1]);
+  const base::descriptor reading(ends[0]);
+  base::descriptor writing(ends[1]);
   const pid_t between = ::fork();
   if (between == 0) {
     const pid_t successor = ::fork();

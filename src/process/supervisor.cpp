@@ -11,9 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "base/log.hpp"
 #include "base/number_in.hpp"
-#include "process/descriptor.hpp"
 #include "process/own_variable.hpp"
 
 namespace onceguard::process {
@@ -34,7 +34,7 @@ bool send_to(const std::string& name, const std::string& text) {
   std::ranges::copy(name, address.sun_path);
   if (abstract) address.sun_path[0] = '\0';
   const auto size = offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 0 : 1);
-  const descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const base::descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return false;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   return ::sendto(socket.get(), text.data(), text.size(), MSG_NOSIGNAL,

@@ -30,7 +30,7 @@ bool terminal::is(int descriptor) noexcept {
 }
 
 result<std::optional<terminal>> terminal::open() {
-  descriptor callers(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+  base::descriptor callers(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   termios settings{};
   if (!callers.is_open() || ::tcgetattr(callers.get(), &settings) != 0) {
     return std::optional<terminal>();

@@ -8,7 +8,7 @@
 
 #include <onceguard/error.hpp>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace onceguard::process {
 
@@ -64,15 +64,16 @@ class terminal {
   void copy_settings() noexcept;
   /// The real terminal would send its signals to this process's group as well.
   void tell_group(std::string_view keys) const noexcept;
-  terminal(descriptor callers, descriptor here, descriptor there, const termios& settings) noexcept
+  terminal(base::descriptor callers, base::descriptor here, base::descriptor there,
+           const termios& settings) noexcept
       : callers_(std::move(callers)),
         here_(std::move(here)),
         there_(std::move(there)),
         settings_(settings) {}
 
-  descriptor callers_;
-  descriptor here_;
-  descriptor there_;
+  base::descriptor callers_;
+  base::descriptor here_;
+  base::descriptor there_;
   termios settings_;
   termios given_{};  ///< what the command's terminal began with
   bool taken_ = false;

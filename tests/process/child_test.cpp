@@ -183,8 +183,8 @@ TEST_F(process_child, a_signal_reaches_the_command) {
 }
 
 TEST_F(process_child, no_descriptor_of_this_process_is_inherited) {
-  const descriptor open(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const descriptor high(::fcntl(open.get(), F_DUPFD_CLOEXEC, 100));
+  const base::descriptor open(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const base::descriptor high(::fcntl(open.get(), F_DUPFD_CLOEXEC, 100));
   const auto exists = [](int number) {
     return "[ -e /proc/self/fd/" + std::to_string(number) + " ]";
   };
@@ -196,8 +196,8 @@ TEST_F(process_child, the_guardian_holds_nothing_of_this_process) {
   // A lock that a descriptor holds would live on in it.
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-  const descriptor reading(ends[0]);
-  descriptor writing(ends[1]);
+  const base::descriptor reading(ends[0]);
+  base::descriptor writing(ends[1]);
   auto running = child::start(shell("exec sleep 300 >/dev/null 2>&1")).value();
   writing.close();
   char byte = 0;
@@ -293,7 +293,7 @@ TEST_F(process_child, the_stop_of_a_command_is_reported) {
 
 TEST_F(process_child, a_number_that_is_inherited_is_not_free) {
   const int first = free_number();
-  const descriptor inherited(::fcntl(0, F_DUPFD, first));
+  const base::descriptor inherited(::fcntl(0, F_DUPFD, first));
   ASSERT_EQ(inherited.get(), first);
   EXPECT_GT(free_number(), first);
 }

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::process {
@@ -34,7 +34,7 @@ class process_successor : public ::testing::Test {
 };
 
 TEST_F(process_successor, has_the_sockets_their_names_and_its_number) {
-  const descriptor listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const base::descriptor listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto file = folder_.path() / "seen";
   successor_params params;
   params.words = {"/bin/sh", "-c",

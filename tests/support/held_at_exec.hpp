@@ -16,7 +16,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 
 namespace onceguard::testing {
 
@@ -32,7 +32,7 @@ class held_at_exec {
       listening.set_value(made);
       if (made >= 0) start();
     });
-    const process::descriptor calls(listener.get());
+    const base::descriptor calls(listener.get());
     if (!calls.is_open()) throw std::runtime_error("this kernel holds no system calls up");
     seccomp_notif call{};
     if (::ioctl(calls.get(), SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {

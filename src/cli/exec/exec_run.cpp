@@ -19,13 +19,13 @@
 #include <onceguard/command.hpp>
 
 #include "base/clock.hpp"
+#include "base/descriptor.hpp"
 #include "base/stoppable_wait.hpp"
 #include "base/value_text.hpp"
 #include "cli/command.hpp"
 #include "cli/exec/advice.hpp"
 #include "config/stores.hpp"
 #include "config/table/parsers.hpp"
-#include "process/descriptor.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {
@@ -92,7 +92,7 @@ class shown_output {
 
   int out_failed_ = 0;
   int err_failed_ = 0;
-  process::descriptor stopped_;
+  base::descriptor stopped_;
   std::stop_callback<stopping> on_stop_;
 };
 

@@ -143,7 +143,7 @@ int start_failure_code(const error& why) {
   return why.code == errc::invalid_argument ? exit_configuration : exit_failed;
 }
 
-std::vector<int> released(std::vector<process::descriptor>& sockets) {
+std::vector<int> released(std::vector<base::descriptor>& sockets) {
   std::vector<int> out;
   for (auto& one : sockets) out.push_back(one.release());
   return out;

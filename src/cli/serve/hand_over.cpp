@@ -138,7 +138,7 @@ void take_inherited(std::vector<process::passed_socket>& passed, const addresses
 /// Who may use such a listener depends on its address, and `check` has looked at that of the file.
 result<void> take_named(process::passed_socket& one, std::string_view name,
                         const std::string& address, const std::string& configured,
-                        process::descriptor& out) {
+                        base::descriptor& out) {
   if (configured.empty()) {
     leave(one, "the configuration has no " + std::string(name));
     return {};
@@ -259,8 +259,8 @@ result<pid_t> succession::begin(const std::vector<std::string>& words, const inh
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
     return error(errc::conflict, std::string("socketpair: ") + std::strerror(errno));
   }
-  process::descriptor here(ends[0]);
-  const process::descriptor there(ends[1]);
+  base::descriptor here(ends[0]);
+  const base::descriptor there(ends[1]);
   // The successor reads and waits by itself.
   ::fcntl(there.get(), F_SETFL, ::fcntl(there.get(), F_GETFL) & ~O_NONBLOCK);
   const auto hello = text_of(greeting{::getpid(),
@@ -279,7 +279,7 @@ result<pid_t> succession::begin(const std::vector<std::string>& words, const inh
   const auto started = process::start_successor(params);
   if (!started) return started;
   // glibc 2.36 declares pidfd_open() for C alone.
-  handle_ = process::descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *started, 0)));
+  handle_ = base::descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *started, 0)));
   boost::system::error_code wrong;
   line_.assign(here.release(), wrong);
   ready_ = std::move(ready);

@@ -14,7 +14,7 @@
 
 #include <onceguard/error.hpp>
 
-#include "process/descriptor.hpp"
+#include "base/descriptor.hpp"
 #include "process/passed_sockets.hpp"
 
 namespace onceguard::config {
@@ -36,7 +36,7 @@ struct taken_sockets {
 class predecessor {
  public:
   predecessor() = default;
-  predecessor(process::descriptor line, pid_t number) : line_(std::move(line)), number_(number) {}
+  predecessor(base::descriptor line, pid_t number) : line_(std::move(line)), number_(number) {}
 
   /// Tells it that this process takes requests, so that it takes no more; and which of its sockets
   /// this one has. Returns once it has announced the main process to the service manager, or is
@@ -44,15 +44,15 @@ class predecessor {
   void relieve(const taken_sockets& took);
 
  private:
-  process::descriptor line_;
+  base::descriptor line_;
   pid_t number_ = 0;
 };
 
 /// What a process was given at its start, by the service manager or by its predecessor.
 struct given_sockets {
-  std::vector<process::descriptor> gateway;  ///< empty: none
-  process::descriptor admin;
-  process::descriptor serve;
+  std::vector<base::descriptor> gateway;  ///< empty: none
+  base::descriptor admin;
+  base::descriptor serve;
   bool made_admin_file = false;  ///< the former process did; so it goes with this one
   bool made_serve_file = false;
   predecessor former;
@@ -131,7 +131,7 @@ class succession {
   const std::chrono::milliseconds patience_;
   std::function<void(const word&)> ready_;
   std::function<void(pid_t)> failed_;
-  process::descriptor handle_;  // of the successor
+  base::descriptor handle_;  // of the successor
 };
 
 }  // namespace onceguard::cli

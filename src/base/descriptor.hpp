@@ -3,7 +3,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace onceguard::process {
+namespace onceguard::base {
 
 /// Closes its descriptor.
 class descriptor {
@@ -33,4 +33,4 @@ class descriptor {
   int number_ = -1;
 };
 
-}  // namespace onceguard::process
+}  // namespace onceguard::base
