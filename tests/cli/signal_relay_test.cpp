@@ -44,9 +44,11 @@ void send_from_elsewhere(int signal) {
 }
 
 /// In a process of its own, with one thread: a thread that another test has left, and that blocks
-/// no signal, would be ended by this one, and the whole program with it.
+/// no signal, would be ended by this one, and the whole program with it. Begun anew and not forked:
+/// ThreadSanitizer lets no child of a process with several threads start one.
 template <class Body>
 void alone(Body body) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [&body] {
     body();
     std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
