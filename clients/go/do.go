@@ -114,8 +114,56 @@ func (c *Client) persist(ctx context.Context, on *line, path string, object any,
 	}
 }
 
-// claim repeats what is in doubt with the same id. What runs keeps the connection.
+// late is how often a process may stand still for longer than its lease, one time after the other.
+const late = 3
+
+// within tells whether a lease that was asked for then is surely there still. The monotonic clock
+// stands still while a machine is suspended, the other may be put back.
+func within(asked time.Time, lease time.Duration) bool {
+	now := time.Now()
+	return now.Sub(asked) <= lease*2/3 && now.Round(0).Sub(asked.Round(0)) <= lease*2/3
+}
+
+// claim asks until the work may surely begin: this process may have stood still since it asked, and
+// another may have run the work after its lease.
 func (c *Client) claim(ctx context.Context, call claimCall, body []byte) (result, *Running, error) {
+	for times := 0; times < late; times++ {
+		asked := time.Now()
+		got, running, err := c.ask(ctx, call, body)
+		lease := time.Duration(got.LeaseMS) * time.Millisecond
+		if running == nil || lease == 0 || within(asked, lease) || running.begins(lease) {
+			return got, running, err
+		}
+	}
+	return result{}, nil, errors.New("the lease ended before the work could begin")
+}
+
+// begins renews the lease, and gives the operation back where that does not come to pass in time.
+func (r *Running) begins(lease time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), r.client.patience)
+	defer cancel()
+	for times := 0; times < late; times++ {
+		asked := time.Now()
+		out, err := r.renew(ctx, func(error) bool { return false })
+		if err != nil || out.Outcome != "renewed" {
+			break
+		}
+		if within(asked, lease) {
+			return true
+		}
+	}
+	if _, err := r.settle("release", settleCall{}, nil); err != nil {
+		r.client.report(err)
+	}
+	return false
+}
+
+func (r *Running) renew(ctx context.Context, again func(error) bool) (result, error) {
+	return r.client.persist(ctx, r.on, "/v1/operations/"+r.Operation+"/renew", settleCall{}, nil, again)
+}
+
+// ask repeats what is in doubt with the same id. What runs keeps the connection.
+func (c *Client) ask(ctx context.Context, call claimCall, body []byte) (result, *Running, error) {
 	var id [16]byte
 	if _, err := rand.Read(id[:]); err != nil {
 		return result{}, nil, err
@@ -163,7 +211,7 @@ func (r *Running) keep() {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), r.client.patience)
 		var refused *refusedError
-		_, err := r.client.persist(ctx, r.on, "/v1/operations/"+r.Operation+"/renew", settleCall{}, nil, func(err error) bool {
+		_, err := r.renew(ctx, func(err error) bool {
 			select {
 			case <-r.done:
 				return false

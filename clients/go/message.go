@@ -44,6 +44,7 @@ type result struct {
 	Token, Attempt                                   json.Number
 	AnswerLimit                                      *int `json:"answer_limit"`
 	RetryAfterMS                                     int  `json:"retry_after_ms"`
+	LeaseMS                                          int  `json:"lease_ms"`
 	Retryable                                        bool
 	Headers                                          [][2]string
 	Reply, Answer                                    *wireAnswer

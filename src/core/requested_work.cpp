@@ -111,7 +111,8 @@ std::string path_text(std::string_view path) {
   std::vector<std::string_view> names;
   for (std::string_view rest = decoded; !rest.empty();) {
     const auto end = std::min(rest.find('/'), rest.size());
-    const auto name = rest.substr(0, std::min(rest.find(';'), end));
+    const auto segment = rest.substr(0, end);
+    const auto name = segment.substr(0, segment.find(';'));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (name == "..") {
       if (!names.empty()) names.pop_back();

@@ -1,12 +1,17 @@
 // Request targets and paths (RFC 3986): split, and normalised for matching only. The upstream
 // always gets the client's bytes.
 #pragma once
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace onceguard::http {
+
+/// Bytes of a target whose other readings are looked for, which takes time by its length. RFC 9110
+/// section 4.1 asks for 8,000; most servers take no more than 16 KiB.
+inline constexpr std::size_t longest_target = 64 * 1024;
 
 struct target_parts {
   std::string_view path;                  ///< raw; "/" for an absolute form without a path

@@ -108,6 +108,11 @@ asio::awaitable<beginning> arriving_request::begin(std::stop_token caller) {
 // ---- the steps
 
 step_end arriving_request::admit() {
+  if (request_.target.size() > longest_target) {
+    refusal_.more.detail = "The target is too long.";
+    refusal_.more.status = 414;
+    return step_end::refused;
+  }
   const auto* host_field = base::find_field(request_.fields, "host");
   const auto host = host_field == nullptr ? std::string_view{} : host_field->value;
   const auto& table = owner_.table;

@@ -109,3 +109,29 @@ def test_each_value_has_its_source(explained):
     backoff = routes["/"]["backoff"]
     assert backoff["table"] == "[defaults]" and line_of(backoff).startswith("backoff")
     assert set(routes["/strict"]["lease"]) == {"option", "value"}  # the default
+
+
+@pytest.mark.parametrize("given, status", [
+    ({"path": "/charges#x"}, 400), ({"path": "/charges\\x"}, 400),
+    ({"host": ["a", "b"]}, 400), ({"host": ["a b"]}, 400),
+    ({"fields": [["X-Big", "a" * 70_000]]}, 431), ({"fields": [["X-A", "1"]] * 120}, 431),
+    ({"path": "/" + "a/../" * 190_000}, 414)])
+def test_a_head_that_the_gateway_refuses_is_refused_at_once(explained, fresh_key, given, status):
+    """Before any rule looks at it: a long one takes no time of the admin listener."""
+    gateway, admin, _ = explained
+    fields = [["Host", host] for host in given.get("host", ["shop.test"])]
+    fields += [["Idempotency-Key", fresh_key()]] + given.get("fields", [])
+    said = admin.post("/api/explain", {"method": "POST", "url": given.get("path", "/charges"),
+                                       "headers": fields, "body": BODY}).json()
+    assert (said["verdict"], said["status"]) == ("refused", status), said
+    assert said["reason"]
+
+
+def test_the_host_that_is_given_counts_and_not_that_of_the_url(explained, fresh_key):
+    """As curl sends it: one Host."""
+    gateway, admin, explain = explained
+    key = fresh_key()
+    headers = [["Host", "shop.test"], ["Idempotency-Key", key], ["Content-Type", "application/json"]]
+    assert gateway.post(key=key, body=BODY.encode()).status == 201
+    said = explain(headers=headers, url="http://127.0.0.1:8080/charges")
+    assert (said["verdict"], said["same_request"]) == ("replay", True)

@@ -155,6 +155,15 @@ TEST(named_fingerprint, other_work_shows_and_other_writing_does_not) {
             seen::same_work);
 }
 
+TEST(named_fingerprint, is_made_of_a_long_path_in_linear_time) {
+  // Where each segment looks over all that follow it, these take many minutes.
+  for (const std::string_view segment : {"a/", "//", "%2e%2e/"}) {
+    std::string path = "/";
+    while (path.size() < 2u << 20) path += segment;
+    EXPECT_EQ(compare({.path = path}, {.path = path}), seen::same);
+  }
+}
+
 TEST(named_fingerprint, the_work_is_no_finer_than_the_fingerprint) {
   fingerprint_rule without_time{fingerprint_kind::json, json_selection::omit, {"/at"}};
   fingerprint_rule amount_alone{fingerprint_kind::json, json_selection::pick, {"/amount"}};

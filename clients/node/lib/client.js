@@ -1,9 +1,9 @@
 'use strict';
 const { randomUUID } = require('node:crypto');
 const adapters = require('./adapters.js');
-const { Refused, ending } = require('./errors.js');
+const { Refused, Unreachable, ending } = require('./errors.js');
 const { Service } = require('./service.js');
-const { Operation, isAway, persistently } = require('./operation.js');
+const { LATE, Operation, clocks, inTime, isAway, persistently } = require('./operation.js');
 
 const POLICY_WAIT = 10_000; // what `wait` of a policy is unless it is set
 const SUCCESSION = 1000; // ms in which new connections find the successor of a process that drains
@@ -26,6 +26,16 @@ class Client {
   }
 
   async #claim(message, body, wait) {
+    for (let times = 0; times < LATE; times++) {
+      const asked = clocks();
+      const answer = await this.#ask(message, body, wait);
+      const { operation, lease_ms: lease } = answer;
+      if (lease === undefined || inTime(asked, lease) || await operation.begins()) return answer;
+    }
+    throw new Unreachable(new Error('the lease ended before the work could begin'), false);
+  }
+
+  async #ask(message, body, wait) {
     const claim = randomUUID().replaceAll('-', '');
     const asked = { service: this.service, ...message, claim };
     const began = performance.now();

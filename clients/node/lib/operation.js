@@ -6,6 +6,16 @@ const SETTLE_AGAIN = 10_000;
 const SETTLE_LIMIT = 15_000;
 const REFUSED = new Set([400, 413]); // the service can't take what is said
 
+const LATE = 3; // times that a process stands still for longer than its lease, one after the other
+
+/** Both: one stands still while a machine is suspended, the other may be put back. */
+const clocks = () => [performance.now(), Date.now()];
+
+/** Whether a lease that was asked for then is surely there still, on one's own clocks. */
+function inTime(asked, lease) {
+  return clocks().every((now, at) => now - asked[at] <= (lease * 2) / 3);
+}
+
 /** The service is not there, or has no room. */
 const isAway = (error) => error instanceof Refused && error.status === 503;
 
@@ -67,11 +77,9 @@ class Operation {
 
   /** Says how it ended. The service's answer; it throws when nobody can be told. */
   async settle(kind, members = {}, more = {}) {
-    this.#settled = true;
-    this.#line?.leases.delete(this);
+    this.#leave();
     try {
-      const call = () => this.#call(kind, members, { ...more, limit: SETTLE_LIMIT });
-      return (await persistently(call, performance.now() + SETTLE_AGAIN))[0];
+      return await this.#surely(kind, members, more);
     } catch (error) {
       if (kind === 'abandon' || !REFUSED.has(error.status)) throw error;
       await this.settle('abandon').catch(() => {}); // nobody is to wait for it
@@ -79,6 +87,35 @@ class Operation {
     } finally {
       this.#line?.retire();
     }
+  }
+
+  /** Whether the work may begin after all: its lease is renewed, or another may have run it. */
+  async begins() {
+    for (let times = 0; times < LATE; times++) {
+      const asked = clocks();
+      const renewed = await this.#surely('renew', {}, {}).catch((error) => {
+        if (isAway(error)) throw error;
+        return {}; // the service knows it no more
+      });
+      if (renewed.outcome !== 'renewed') {
+        this.#leave();
+        this.#line?.retire();
+        return false;
+      }
+      if (inTime(asked, this.#claimed.lease_ms)) return true;
+    }
+    await this.settle('release');
+    return false;
+  }
+
+  async #surely(kind, members, more) {
+    const call = () => this.#call(kind, members, { ...more, limit: SETTLE_LIMIT });
+    return (await persistently(call, performance.now() + SETTLE_AGAIN))[0];
+  }
+
+  #leave() {
+    this.#settled = true;
+    this.#line?.leases.delete(this);
   }
 
   #call(kind, members, how) {
@@ -109,4 +146,4 @@ class Operation {
   }
 }
 
-module.exports = { Operation, isAway, persistently };
+module.exports = { LATE, Operation, clocks, inTime, isAway, persistently };

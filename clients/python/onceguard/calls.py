@@ -25,6 +25,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # between repeats of a call that is in d
 SETTLE_AGAIN, SETTLE_TIMEOUT = 10.0, 15.0
 SUCCESSION = 1.0  # in which new connections find the successor of a process that drains
 USUAL_LIMIT = 1 << 20  # of an answer
+LATE_CLAIMS = 3  # of a process that stands still longer than its lease, again and again
 GOES_ON = ("renew", "dispatch")  # settles after which the lease is still there
 LOG = logging.getLogger("onceguard")
 T = TypeVar("T")
@@ -83,6 +84,16 @@ def settle_of(error: BaseException) -> "tuple[str, dict[str, Any]]":
     return "exception", {}
 
 
+def clocks() -> "tuple[float, float]":
+    return time.monotonic(), time.time()
+
+
+def since(then: "tuple[float, float]") -> float:
+    """Seconds. The monotonic clock stands still while a machine is suspended, the other may be
+    put back."""
+    return max(now - before for now, before in zip(clocks(), then))
+
+
 class Calls:
     """The calls of one client. `make_…` takes where they run: `threads` or `loops`."""
 
@@ -119,17 +130,42 @@ class Calls:
         return messages.request(self.address.host, self.token, path, message, body)
 
     async def make_claim(self, io: Any, message: Mapping[str, Any], body: bytes) -> Claim:
-        message = {"claim": secrets.token_hex(16), **message}
+        asked = {"claim": secrets.token_hex(16), **message}
         try:
-            return await self.claim_surely(io, message, body)
+            return await self.claim_surely(io, asked, body)
         except asyncio.CancelledError:
-            io.later(self.take_back(io, {**message, "wait_ms": 0}, body))
+            io.later(self.take_back(io, {**asked, "wait_ms": 0}, body))
             raise
 
-    async def claim_surely(self, io: Any, message: Mapping[str, Any], body: bytes) -> Claim:
+    async def claim_surely(self, io: Any, message: "dict[str, Any]", body: bytes) -> Claim:
         wait = message["wait_ms"] / 1000 if "wait_ms" in message else self.wait
-        return await self.repeat(io, "/v1/operations", message, body, None, self.timeout + wait,
-                                 lambda *answer: self.read_claim(io, *answer))
+        for _ in range(LATE_CLAIMS):
+            asked = clocks()
+            claim = await self.repeat(io, "/v1/operations", message, body, None,
+                                      self.timeout + wait,
+                                      lambda *answer: self.read_claim(io, *answer))
+            if not claim.run or claim.run.observed or await self.holds(io, claim.run, asked):
+                return claim
+            message["claim"] = secrets.token_hex(16)
+        raise ServiceAway("The lease ended before the work could begin.")
+
+    async def holds(self, io: Any, run: Run, asked: "tuple[float, float]") -> bool:
+        """Whether the work may begin. This process may have stood still since it asked, for longer
+        than its lease: then another may have run the work."""
+        for _ in range(LATE_CLAIMS):
+            if since(asked) * 3000 <= run.lease_ms * 2:
+                return True
+            asked = clocks()
+            try:
+                renewed = await self.make_settle(io, run, "renew", {}, b"")
+            except BadCall:  # the service does not know the operation any more
+                return False
+            if renewed.outcome != "renewed":
+                self.watch.remove(run)
+                io.give_back(run.stream)
+                return False
+        await self.make_settle(io, run, "release", {}, b"")
+        return False
 
     async def repeat(self, io: Any, path: str, message: Mapping[str, Any], body: bytes,
                      run: Optional[Run], timeout: float, read: Callable[..., T]) -> T:

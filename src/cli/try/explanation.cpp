@@ -1,11 +1,14 @@
 #include "cli/try/explanation.hpp"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/field.hpp"
 #include "base/hex.hpp"
 #include "base/url.hpp"
 #include "cli/keys/record_text.hpp"
+#include "cli/try/described_head.hpp"
 #include "gateway/routing_table.hpp"
 #include "http/admission.hpp"
 #include "http/operation.hpp"
@@ -84,16 +87,37 @@ void set_url(described_request& request, const std::string& text) {
   const auto url = base::split_url(text);
   request.target = url.path.empty() ? "/" : url.path;
   if (url.query) request.target.append("?").append(*url.query);
-  if (url.authority) request.fields.emplace_back("Host", *url.authority);
+  // A client that is given a Host sends that one alone.
+  const bool has_host =
+      std::any_of(request.fields.begin(), request.fields.end(),
+                  [](const auto& field) { return base::iequals(field.first, "host"); });
+  if (url.authority && !has_host) request.fields.emplace_back("Host", *url.authority);
 }
 
+namespace {
+
+void refuse(explanation& reply, http::problem which, std::string reason) {
+  const auto& info = http::info_of(which);
+  reply.kind = explanation::effect::refuse;
+  reply.problem = info.type;
+  reply.status = info.status;
+  reply.reason = reason.empty() ? std::string(info.detail) : std::move(reason);
+}
+
+}  // namespace
+
 explanation explain(const config::settings& settings, const described_request& request) {
+  explanation reply;
+  if (const auto fault = fault_in_head(settings, request)) {
+    refuse(reply, http::problem::bad_request, std::string(fault->text));
+    reply.status = fault->status;
+    return reply;
+  }
   const gateway::routing_table table(settings.routing);
   const auto fields = views_of(request);
   auto assessed = assess(table, request, fields);
   const auto& rule = assessed.rule->rule;
   const auto& admitted = assessed.admitted;
-  explanation reply;
   reply.route = rule.host + rule.path;
   reply.methods = rule.method;
   reply.upstream = assessed.rule->upstream->name;
@@ -104,23 +128,14 @@ explanation explain(const config::settings& settings, const described_request& r
     case http::admission_kind::pass:
       reply.reason = admitted.reason;
       return reply;
-    case http::admission_kind::refuse: {
-      const auto& info = http::info_of(admitted.refusal);
-      reply.kind = explanation::effect::refuse;
-      reply.problem = info.type;
-      reply.status = info.status;
-      reply.reason = admitted.detail.empty() ? std::string(info.detail) : admitted.detail;
+    case http::admission_kind::refuse:
+      refuse(reply, admitted.refusal, admitted.detail);
       return reply;
-    }
     case http::admission_kind::guard:
       break;
   }
   if (request.body.size() > rule.policy.max_request_body) {
-    const auto& info = http::info_of(http::problem::request_too_large);
-    reply.kind = explanation::effect::refuse;
-    reply.problem = info.type;
-    reply.status = info.status;
-    reply.reason = info.detail;
+    refuse(reply, http::problem::request_too_large, {});
     return reply;
   }
   reply.kind = explanation::effect::guard;
@@ -178,10 +193,13 @@ std::string_view comparison(bool same) {
 std::string explanation_page(const explanation& reply, const std::optional<record_view>& current,
                              const std::optional<bool>& same_request,
                              const std::string& store_note) {
-  std::string out = explanation_line(
-      "route",
-      reply.route + (reply.methods.empty() ? "" : " (" + joined_words(reply.methods) + ")"));
-  out += explanation_line("upstream", reply.upstream);
+  std::string out;
+  if (!reply.upstream.empty()) {  // else the head was refused, before any route
+    out += explanation_line(
+        "route",
+        reply.route + (reply.methods.empty() ? "" : " (" + joined_words(reply.methods) + ")"));
+    out += explanation_line("upstream", reply.upstream);
+  }
   if (reply.kind == explanation::effect::refuse) {
     out += explanation_line("refused", std::to_string(reply.status) + " " + reply.problem);
     return out + explanation_line("why", plain_text(reply.reason) == reply.reason
