@@ -166,6 +166,20 @@ def test_a_malformed_key_of_a_request_is_refused(call):
     assert refused["verdict"] == "refused" and refused["reply"]["status"] == 400
 
 
+def test_a_target_is_refused_that_takes_long_to_read(call):
+    """Whatever it is made of: other servers take targets of a megabyte."""
+    longest = 64 << 10
+
+    def claim_of(target):
+        wanted = as_request()
+        wanted["request"]["target"] = target
+        return call.claim(**wanted)
+    for target in ("/" + "a/../" * 200_000, "/" * 1_000_000, "/" + "a" * longest):
+        refused = claim_of(target)
+        assert (refused["verdict"], refused["reply"]["status"]) == ("refused", 414)
+    assert claim_of("/" + "a" * (longest - 1))["verdict"] == "run"
+
+
 def test_another_body_is_a_mismatch(call):
     key = uuid.uuid4().hex
     call.claim(**as_request(key))
