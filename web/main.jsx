@@ -5,6 +5,7 @@ import { call, Refused } from "./shared/api.js";
 import { language, setLanguage, text } from "./shared/texts.js";
 import { Attention } from "./attention/attention.jsx";
 import { Audit } from "./audit/audit.jsx";
+import { Messages } from "./workers/messages.jsx";
 import { Overview } from "./overview/overview.jsx";
 import { RecordView } from "./record/record.jsx";
 import { Routes } from "./routes/routes.jsx";
@@ -20,6 +21,14 @@ const VIEWS = [
   { name: "search", view: Search },
   { name: "routes", view: Routes },
   { name: "stores", view: Store },
+  { name: "audit", view: Audit },
+];
+
+// Of `onceguard consume`, which has records, too.
+const CONSUMER_VIEWS = [
+  { name: "workers", view: Workers },
+  { name: "attention", view: Messages },
+  { name: "search", view: Search },
   { name: "audit", view: Audit },
 ];
 
@@ -84,7 +93,7 @@ class Page extends Component {
   }
 
   render(_, { me, name: wanted, argument, failure, trouble }) {
-    const views = me?.serves === "workers" ? WORKER_VIEWS : VIEWS;
+    const views = { workers: WORKER_VIEWS, consumers: CONSUMER_VIEWS }[me?.serves] ?? VIEWS;
     const name = wanted || views[0].name;
     document.title = `${text(name)} · Onceguard`;
     if (me === undefined) {
@@ -94,7 +103,7 @@ class Page extends Component {
       return <SignIn failure={failure} done={() => this.lookWhoIAm()} />;
     }
     const found = views.find((one) => one.name === name);
-    const View = name === "record" && views === VIEWS ? RecordView : found?.view;
+    const View = name === "record" && views !== WORKER_VIEWS ? RecordView : found?.view;
     return (
       <div class="page">
         <a class="skip" href="#content" onClick={(event) => this.skip(event)}>
@@ -127,7 +136,8 @@ class Page extends Component {
           {trouble && <p class="failure" role="alert">{trouble}</p>}
           {View
             ? <View key={`${name}/${argument}/${language()}`} argument={argument}
-                    acts={me.role === "operator"} signedOut={this.signedOut} />
+                    acts={me.role === "operator"} conspicuous={views === VIEWS}
+                    signedOut={this.signedOut} />
             : <p>{text("no_such_view")}</p>}
         </main>
       </div>

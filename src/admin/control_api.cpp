@@ -23,14 +23,6 @@ asio::awaitable<response> reload(program& program, const request& request) {
   co_return out;
 }
 
-asio::awaitable<response> drain(program& program, const request& request) {
-  program.drain(request.sender.name);
-  response out;
-  out.status = 202;
-  out.body = R"({"draining":true})";
-  co_return out;
-}
-
 }  // namespace
 
 resources control_resources(program& program, const observing::observation& observed) {
@@ -55,8 +47,6 @@ resources control_resources(program& program, const observing::observation& obse
        }});
   out.push_back({"POST", "/api/reload", access::act,
                  [&program](const request& wanted) { return reload(program, wanted); }});
-  out.push_back({"POST", "/api/drain", access::act,
-                 [&program](const request& wanted) { return drain(program, wanted); }});
   return out;
 }
 

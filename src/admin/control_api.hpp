@@ -1,4 +1,4 @@
-// The admin API's configuration, reload, drain, the counts of observe mode, and the document that
+// The admin API's configuration, reload, the counts of observe mode, and the document that
 // describes the API.
 #pragma once
 #include <string_view>

@@ -42,15 +42,18 @@ struct recent_query {
   std::string key;
   std::optional<record_id> record;
   std::vector<std::string> outcomes;
+  std::vector<std::string> events;
 
   [[nodiscard]] bool fits(const recent_request& one) const {
+    if (!events.empty() && outcomes.empty()) return false;
     return (route.empty() || one.route.view() == route) && (key.empty() || one.key.view() == key) &&
            (!record || one.record == record) &&
            (outcomes.empty() ||
             std::ranges::find(outcomes, http::name_of(one.outcome)) != outcomes.end());
   }
-  /// Of a record those events that name it; other filters choose requests alone.
+  /// Those of a name; or of a record those that name it. Other filters choose requests alone.
   [[nodiscard]] bool fits(const recent_event& one) const {
+    if (!events.empty()) return std::ranges::find(events, one.name) != events.end();
     if (!route.empty() || !key.empty() || !outcomes.empty()) return false;
     if (!record) return true;
     return std::ranges::any_of(
@@ -104,6 +107,8 @@ result<void> read_parameter(std::string_view name, const std::string& value, rec
   } else if (name == "outcome") {
     if (!is_outcome(value)) return wrong("outcome: there is no outcome \"" + value + "\"");
     out.outcomes.push_back(value);
+  } else if (name == "event") {
+    out.events.push_back(value);
   } else {
     return wrong("there is no parameter \"" + std::string(name) + "\"");
   }

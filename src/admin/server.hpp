@@ -28,7 +28,8 @@ class server {
 
   /// The handler runs on the listener's thread.
   void add(resources more);
-  /// The web page, and signing in to it. `serves`: "gateway" or "workers".
+  /// The web page, and signing in to it. `serves`: "gateway",
+  /// "consumers" or "workers".
   void add_page(std::string_view serves);
   /// For background work of the resources. Its thread runs from start() on.
   [[nodiscard]] boost::asio::io_context& io() noexcept;

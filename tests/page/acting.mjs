@@ -124,7 +124,7 @@ export const acting = {
       const ask = () => list.getByRole("button", { name: "Choose", exact: true }).click();
       await ask();
       await list.getByText("1 chosen.").waitFor();
-      await list.getByRole("alert").getByText("Several callers have these keys.").waitFor();
+      await list.getByRole("alert").getByText("this key exists under 2 scopes").waitFor();
       assert.equal(await list.getByRole("checkbox").count(), 2);
       await list.getByLabel("Scope of all of them").fill(bob.slice(0, 12));
       await ask();

@@ -2,13 +2,17 @@
 
 import json
 import pathlib
+import signal
 import subprocess
 
 import pytest
 
 from support.admin import Admin
+from support.consumer import Consumer, Stream, settled
+from support.redis import Redis
 
 HERE = pathlib.Path(__file__).parent
+HOSTILE_ID = '"><img src=x onerror=owned=1>'
 
 
 @pytest.fixture
@@ -36,6 +40,41 @@ def begin_page(start_gateway, own_upstream, tmp_path):
     yield start
     for admin in listeners:
         admin.close()
+
+
+@pytest.fixture
+def begin_consumer(onceguard, own_upstream, tmp_path):
+    """Starts a consumer with an unknown message and two dead ones; what a test is given."""
+    begun = []
+
+    def start(store=None):
+        redis = Redis({"appendonly": "yes", "appendfsync": "always"}).start()
+        admin = Admin("operator-token-0001")
+        tokens = tmp_path / "tokens"
+        tokens.write_text("operator operator-token-0001 alice\nviewer viewer-token-00002 bob\n")
+        tokens.chmod(0o600)
+        stream = Stream(redis, "charges")
+        consumer = Consumer(onceguard, tmp_path, [
+            {"subscriber": "billing", "from": stream.url, "dead_letter": stream.dead_url,
+             "to": own_upstream.url, "attempts": 1}], store=store,
+            gateway={"admin": admin.text, "admin_token_file": str(tokens),
+                     "audit_log": str(tmp_path / "audit")})
+        begun.append((consumer, admin, redis))
+        consumer.start()
+        messages = ((500, "m-unknown"), (404, "m-dead"), (404, HOSTILE_ID))
+        for count, (status, key) in enumerate(messages, 1):
+            own_upstream.plan("/", {"status": status})
+            stream.add("x", key)
+            settled(consumer, count)
+        own_upstream.plan("/", {"status": 200})
+        return consumer, admin, {"url": f"http://{admin.text}", "operator": admin.token,
+                                 "viewer": "viewer-token-00002", "hostile": HOSTILE_ID}
+
+    yield start
+    for consumer, admin, redis in begun:
+        consumer.stop(signal.SIGKILL)
+        admin.close()
+        redis.close()
 
 
 @pytest.fixture

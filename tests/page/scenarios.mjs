@@ -6,11 +6,13 @@ import { text } from "node:stream/consumers";
 import { acting } from "./acting.mjs";
 import { signIn, violations, visit, withPage } from "./browser.mjs";
 import { longScenarios } from "./left_open.mjs";
+import { workScenarios } from "./work_scenarios.mjs";
 import { workerScenarios } from "./worker_scenarios.mjs";
 
 const scenarios = {
   ...acting,
   ...workerScenarios,
+  ...workScenarios,
   ...longScenarios,
 
   /** Every view in both themes and on a small screen: axe finds nothing, nothing is cut off. */

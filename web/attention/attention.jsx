@@ -3,6 +3,8 @@ import { h } from "preact";
 
 import { call, query, Refused } from "../shared/api.js";
 import { Act } from "../record/act.jsx";
+import { Conspicuous } from "./conspicuous.jsx";
+import { choiceOf, readLines } from "./key_list.js";
 import { number } from "../shared/forms.js";
 import { RecordTable } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
@@ -18,30 +20,6 @@ function cause(record) {
 /** Whether two readings are of one attempt. */
 function isSame(one, other) {
   return one !== undefined && one.token === other.token;
-}
-
-/**
- * The records whose keys stand in a list, of all that need a person. A key that several callers
- * have is of none of them until a person says of which.
- * @param {Set<string>} wanted the keys
- * @param {string} scope where the scope of all begins; empty: not known
- * @param {AsyncIterable<object>} pages
- */
-async function choiceOf(wanted, scope, pages) {
-  const found = new Map();
-  for await (const page of pages) {
-    for (const one of page.records) {
-      if (wanted.has(one.key) && one.scope.startsWith(scope)) {
-        found.set(one.key, [...(found.get(one.key) ?? []), one]);
-      }
-    }
-  }
-  const single = [...found.values()].filter((records) => records.length === 1).flat();
-  return {
-    chosen: new Map(single.map((one) => [one.record, one])),
-    several: [...found.values()].filter((records) => records.length > 1).flat(),
-    missing: [...wanted].filter((key) => !found.has(key)),
-  };
 }
 
 export class Attention extends Reading {
@@ -101,11 +79,10 @@ export class Attention extends Reading {
 
   async chooseListed(event) {
     event.preventDefault();
-    const wanted = new Set(this.list.value.split("\n").map((line) => line.trim()).filter(Boolean));
-    const scope = this.scope.value.trim().toLowerCase();
+    const wanted = readLines(this.list.value, this.scope.value.trim().toLowerCase());
     this.setState({ listed: null });
     try {
-      const { chosen, ...listed } = await choiceOf(wanted, scope, this.pages());
+      const { chosen, ...listed } = await choiceOf(wanted, this.pages(), this.calls.signal);
       this.setState({ chosen, listed });
     } catch (failure) {
       if (failure.name === "AbortError" || this.calls.signal.aborted) return;
@@ -162,6 +139,7 @@ export class Attention extends Reading {
         )}
         {act && <Act kind={act.kind} records={act.records} close={this.close} done={this.done}
                      signedOut={this.props.signedOut} />}
+        {this.props.conspicuous && <Conspicuous signedOut={this.props.signedOut} />}
         {[...groups].map(([name, records]) => (
           <section key={name}>
             <h2>
@@ -201,8 +179,16 @@ export class Attention extends Reading {
         </form>
         {listed?.several.length > 0 && (
           <div>
-            <p class="failure" role="alert">{text("several_scopes")}</p>
-            <RecordTable records={listed.several} chosen={chosen} choose={this.choose} />
+            {listed.several.map(({ key, records }) => (
+              <section key={key} aria-label={key}>
+                <p class="failure" role="alert">
+                  <bdi>{key}</bdi>: {text("several_scopes", new Set(records.map(
+                    (one) => one.scope)).size)}
+                </p>
+                <RecordTable records={records} chosen={chosen} choose={this.choose}
+                             mayChoose={(one) => one.attention} />
+              </section>
+            ))}
           </div>
         )}
       </details>

@@ -1,6 +1,7 @@
 // How the process and its store are, and what the requests of the last hour got.
 import { h } from "preact";
 
+import { Drain } from "../shared/drain.jsx";
 import { call } from "../shared/api.js";
 import { bytes, duration, number } from "../shared/forms.js";
 import { Counted } from "../shared/parts.jsx";
@@ -31,7 +32,7 @@ export class Overview extends Reading {
     return read;
   }
 
-  render(_, { value }) {
+  render({ acts }, { value }) {
     if (!value) return this.notice();
     const total = Object.values(value.totals).reduce((sum, one) => sum + one, 0);
     const replays = (value.totals.replayed ?? 0) + (value.totals.waited ?? 0);
@@ -49,6 +50,7 @@ export class Overview extends Reading {
         </dl>
         {this.charts(value.interval_ms / 1000)}
         <Counted records={value.records} />
+        {acts && <Drain signedOut={this.props.signedOut} />}
       </div>
     );
   }

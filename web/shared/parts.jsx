@@ -44,7 +44,8 @@ function scopeName({ scope, scope_kind: kind }) {
   return scope ? `${kind ? `${kind} ` : ""}${scope.slice(0, 12)}` : "";
 }
 
-export function RecordTable({ records, chosen, choose }) {
+/** `mayChoose`: which of them have a box; missing: all. */
+export function RecordTable({ records, chosen, choose, mayChoose = () => true }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={text("records")}>
       <table>
@@ -64,10 +65,12 @@ export function RecordTable({ records, chosen, choose }) {
             <tr key={record.record}>
               {choose && (
                 <td>
-                  <input type="checkbox"
-                         aria-label={`${text("choose")} ${record.key} ${scopeName(record)}`}
-                         checked={chosen.has(record.record)}
-                         onChange={() => choose(record)} />
+                  {mayChoose(record) && (
+                    <input type="checkbox"
+                           aria-label={`${text("choose")} ${record.key} ${scopeName(record)}`}
+                           checked={chosen.has(record.record)}
+                           onChange={() => choose(record)} />
+                  )}
                 </td>
               )}
               <td><Key record={record} /></td>

@@ -1,6 +1,8 @@
 // All texts of the page: in English, in German.
+import { WORK_TEXTS } from "./work_texts.js";
 
 export const TABLE = {
+  ...WORK_TEXTS,
   loading: ["Reading …", "Wird gelesen …"],
   out_of_reach: ["The gateway is out of reach; what you see may be old.",
     "Das Gateway ist nicht erreichbar; was Sie sehen, kann veraltet sein."],
@@ -114,14 +116,13 @@ export const TABLE = {
   attention_count: ["{}{} records need a person.", "{}{} Einträge sind zu klären."],
   choose: ["Choose", "Wählen"],
   choose_listed: ["Choose by a list", "Nach einer Liste wählen"],
-  keys_listed: ["Keys, one a line", "Schlüssel, einer je Zeile"],
+  keys_listed: ["Keys, one a line; behind a tab its scope",
+    "Schlüssel, einer je Zeile; hinter einem Tabulator sein Bereich"],
   chosen_of_list: ["{} chosen.", "{} gewählt."],
   not_here: ["{} of the list need nobody, or are not here:",
     "{} aus der Liste sind nicht zu klären oder nicht da:"],
   scope_listed: ["Scope of all of them, or where it begins (if it is known)",
     "Bereich von allen, oder wie er beginnt (wenn er bekannt ist)"],
-  several_scopes: ["Several callers have these keys. Which records does the list mean?",
-    "Diese Schlüssel haben mehrere Aufrufer. Welche Einträge meint die Liste?"],
   changed_since: ["{} have changed since you chose them, and stay as they are; choose them anew if "
     + "you mean them as they are now:",
   "{} haben sich seit der Wahl geändert und bleiben, wie sie sind; wählen Sie sie neu, wenn Sie "
@@ -228,25 +229,6 @@ export const TABLE = {
   body: ["Body", "Inhalt"],
   commands: ["The same as commands", "Dasselbe als Befehle"],
 
-  workers: ["Workers", "Arbeiter"],
-  worker_works: ["It works.", "Er arbeitet."],
-  worker_paused: ["Paused: it takes no messages.", "Angehalten: er nimmt keine Nachrichten."],
-  worker_fails: ["It does not work.", "Er arbeitet nicht."],
-  "worker_store-away": ["The store is away.", "Der Speicher ist weg."],
-  "worker_broker-away": ["The queue is away.", "Die Warteschlange ist weg."],
-  "worker_outbox-away": ["The outbox is away.", "Die Outbox ist weg."],
-  "worker_destination-away": ["The destination is away.", "Das Ziel ist weg."],
-  worker_pause: ["Pause", "Anhalten"],
-  worker_resume: ["Resume", "Fortsetzen"],
-  danger_pause: ["What runs is finished, and what waits stays at the broker or in the outbox until "
-    + "it is resumed, or the process starts anew.",
-  "Was läuft, wird beendet; was wartet, bleibt liegen, bis er fortgesetzt wird oder der Prozess "
-    + "neu beginnt."],
-  danger_resume: ["It takes messages again.", "Er nimmt wieder Nachrichten."],
-  action_pause: ["paused", "angehalten"],
-  action_resume: ["resumed", "fortgesetzt"],
-  state_working: ["working", "arbeitend"],
-  state_paused: ["paused", "angehalten"],
   stores: ["Store", "Speicher"],
   location: ["Location", "Ort"],
   accelerator: ["Accelerator", "Beschleuniger"],

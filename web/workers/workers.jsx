@@ -2,6 +2,7 @@
 import { Component, h } from "preact";
 
 import { call, Refused } from "../shared/api.js";
+import { Drain } from "../shared/drain.jsx";
 import { number } from "../shared/forms.js";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
@@ -22,6 +23,7 @@ export class Workers extends Reading {
           <Worker key={one.name} {...one} acts={acts} done={this.refresh}
                   signedOut={this.props.signedOut} />
         ))}
+        {acts && <Drain signedOut={this.props.signedOut} />}
       </div>
     );
   }
@@ -57,6 +59,7 @@ class Worker extends Component {
             <span key={one.reason}> {text(`worker_${one.reason}`)} {one.why}</span>
           ))}
         </p>
+        <DeadRows numbers={numbers} />
         {acts && !asked && (
           <button type="button" onClick={() => this.setState({ asked: true })}>
             {text(`worker_${act}`)}
@@ -93,4 +96,15 @@ class Worker extends Component {
       </section>
     );
   }
+}
+
+/** Of an outbox: what the table alone can mend. */
+function DeadRows({ numbers }) {
+  const count = numbers.find((one) => one.name === "onceguard_outbox_dead")?.value ?? 0;
+  if (!count) return null;
+  return (
+    <p class="failure">
+      {text("outbox_dead", number(count))} {text("find_outbox_dead")}
+    </p>
+  );
 }

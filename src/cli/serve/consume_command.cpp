@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 #include <optional>
 #include <stop_token>
@@ -5,10 +6,13 @@
 
 #include <onceguard/guard.hpp>
 
+#include "admin/record_api.hpp"
+#include "admin/resolve_api.hpp"
 #include "admin/worker_resources.hpp"
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
+#include "cli/serve/letter_resources.hpp"
 #include "cli/serve/opened_guard.hpp"
 #include "cli/serve/until_stopped.hpp"
 #include "consume/consume.hpp"
@@ -37,6 +41,10 @@ class consumers {
   /// Blocks. Returns the exit code.
   int run() {
     worker_crew crew{{}, [this] { return state(); }, pauses_};
+    letter_service letters(settings_, records_);
+    crew.page = "consumers";
+    crew.more = [&](const admin::audit_source& audit) { return resources_of(letters, audit); };
+    crew.close = [&letters] { letters.close(); };
     for (const auto& one : settings_.consumers) crew.names.push_back(one.subscriber);
     return run_workers(settings_, stop_, crew, [this](std::size_t which, std::stop_token stop) {
       return consume_from(which, std::move(stop));
@@ -44,6 +52,27 @@ class consumers {
   }
 
  private:
+  /// What there is to settle: dead letters, and records.
+  admin::resources resources_of(letter_service& letters, const admin::audit_source& audit) {
+    auto out = letters.make_resources(audit);
+    auto& records = records_.records();
+    const auto timeout = settings_.store.timeout;
+    milliseconds retention{0};
+    for (const auto& each : settings_.consumers) {
+      retention = std::max(retention, each.inbox.retention);
+    }
+    admin::resolve_params acts;
+    acts.timeout = timeout;
+    acts.audit = audit;
+    // A record does not say of which table it is: the longest keeps no answer too short.
+    acts.retention = [retention](const std::string&) { return retention; };
+    for (auto& more : {admin::record_resources(records, timeout, audit),
+                       admin::resolve_resources(records, acts)}) {
+      out.insert(out.end(), more.begin(), more.end());
+    }
+    return out;
+  }
+
   int consume_from(std::size_t which, std::stop_token stop) {
     const auto& params = settings_.consumers[which];
     base::log(base::event::consuming, {{"subscriber", std::string_view(params.subscriber)},

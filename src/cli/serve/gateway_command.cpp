@@ -17,6 +17,7 @@
 
 #include "admin/audit_api.hpp"
 #include "admin/control_api.hpp"
+#include "admin/drain_api.hpp"
 #include "admin/health.hpp"
 #include "admin/metrics.hpp"
 #include "admin/overview.hpp"
@@ -109,6 +110,8 @@ class admin_listener {
     server_.add(admin::control_resources(program, server.observed()));
     const admin::audit_source audit = [&server] { return server.audit(); };
     server_.add(admin::audit_resources(audit));
+    server_.add(admin::drain_resources(
+        audit, [&program](const std::string& author) { program.drain(author); }));
     server_.add(explain_resources([&program] { return program.settings(); }, records));
     server_.add(admin::record_resources(records, timeout, audit));
     server_.add(admin::resolve_resources(records, act_params(timeout, server, program)));

@@ -4,10 +4,12 @@
 #include <csignal>
 #include <memory>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "admin/audit_api.hpp"
+#include "admin/drain_api.hpp"
 #include "admin/server.hpp"
 #include "admin/worker_api.hpp"
 #include "audit/audit_log.hpp"
@@ -109,7 +111,11 @@ void fill_listener(admin::server& listener, const config::settings& settings,
   };
   listener.add(admin::audit_resources(audit));
   listener.add(admin::worker_act_resources({crew.names, crew.state, crew.pauses, audit}));
-  if (settings.admin.page) listener.add_page("workers");
+  // The one way in which the process ends in order: the manager is told, and the log.
+  listener.add(
+      admin::drain_resources(audit, [](const std::string&) { ::kill(::getpid(), SIGTERM); }));
+  if (crew.more) listener.add(crew.more(audit));
+  if (settings.admin.page) listener.add_page(crew.page);
 }
 
 }  // namespace
@@ -137,6 +143,9 @@ int run_workers(const config::settings& settings, std::stop_source stop, const w
     });
   }
   threads.clear();
+  if (crew.close) crew.close();
+  // A drain by the admin API is answered before the listener ends.
+  listener.wait_for_acts(base::boot_now() + milliseconds(1'000));
   return out;
 }
 

@@ -5,8 +5,10 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "admin/audit_api.hpp"
 #include "admin/worker_resources.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/serve/worker_pauses.hpp"
@@ -56,6 +58,11 @@ struct worker_crew {
   std::vector<std::string> names;  ///< one for each table of the configuration
   std::function<admin::worker_state()> state;
   worker_pauses& pauses;
+  /// What else the listener serves, with where acts are written; empty: nothing.
+  std::function<admin::resources(const admin::audit_source&)> more = {};
+  /// Called before the listener ends.
+  std::function<void()> close = {};
+  std::string_view page = "workers";  ///< which views of the page there are
 };
 
 /// `work(i, stop)` for each worker, on a thread of its own, beside the admin listener. Blocks until

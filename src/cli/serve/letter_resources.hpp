@@ -1,0 +1,59 @@
+// The dead letters and unknown messages of `onceguard consume`, for its admin API: what `onceguard
+// messages` does, by a process that works on the queue itself.
+#pragma once
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <onceguard/guard.hpp>
+
+#include "admin/audit_api.hpp"
+#include "admin/resource.hpp"
+#include "base/clock.hpp"
+#include "config/settings.hpp"
+
+namespace onceguard::cli {
+
+/// One look or act at a time, on a thread of its own: each takes the letters from the broker.
+class letter_service {
+ public:
+  /// Both must outlive it.
+  letter_service(const config::settings& settings, guard& records)
+      : settings_(settings), records_(records) {}
+  letter_service(const letter_service&) = delete;
+  letter_service& operator=(const letter_service&) = delete;
+  ~letter_service() { close(); }
+
+  /// GET /api/workers/{worker}/messages, and POST …/messages/retry and …/messages/drop. It must be
+  /// closed before the listener ends.
+  [[nodiscard]] admin::resources make_resources(admin::audit_source audit);
+  /// What is under way is finished; nothing more is begun.
+  void close();
+
+ private:
+  struct kept_look {
+    std::string body;
+    base::boot_clock::time_point at{};
+  };
+
+  boost::asio::awaitable<admin::response> look(const admin::request& wanted);
+  boost::asio::awaitable<admin::response> act(const admin::request& wanted, bool retries,
+                                              const admin::audit_source& audit);
+  [[nodiscard]] bool begin();
+  void end();
+
+  const config::settings& settings_;
+  guard& records_;
+  std::map<std::string, kept_look> looks_;  // of the listener's thread
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool busy_ = false;    // under the mutex
+  bool closed_ = false;  // under the mutex
+  boost::asio::thread_pool pool_{1};
+};
+
+}  // namespace onceguard::cli

@@ -1,0 +1,51 @@
+// Ends the process in order: what runs is finished, and nothing new is taken.
+import { Component, h } from "preact";
+
+import { call, Refused } from "./api.js";
+import { text } from "./texts.js";
+
+export class Drain extends Component {
+  state = { asked: false, begun: false, failure: null };
+
+  async send(event) {
+    event.preventDefault();
+    const reason = new FormData(event.target).get("reason");
+    try {
+      await call("POST", "/api/drain", { reason });
+      this.setState({ asked: false, begun: true, failure: null });
+    } catch (failure) {
+      if (!(failure instanceof Refused)) throw failure;
+      if (failure.status === 401) this.props.signedOut();
+      else this.setState({ failure: failure.message || text("out_of_reach") });
+    }
+  }
+
+  render(_, { asked, begun, failure }) {
+    return (
+      <section aria-label={text("drain")}>
+        {begun && <p role="status">{text("draining_now")}</p>}
+        {!asked && !begun && (
+          <button type="button" onClick={() => this.setState({ asked: true })}>
+            {text("drain")} …
+          </button>
+        )}
+        {asked && (
+          <form onSubmit={(event) => this.send(event)}>
+            <p class="danger">{text("danger_drain")}</p>
+            <label>
+              {text("reason")}
+              <input name="reason" required maxLength={1000} autocomplete="off" />
+            </label>
+            <p class="acts">
+              <button type="submit">{text("drain")}</button>
+              <button type="button" onClick={() => this.setState({ asked: false })}>
+                {text("close")}
+              </button>
+            </p>
+          </form>
+        )}
+        {failure && <p class="failure" role="alert">{failure}</p>}
+      </section>
+    );
+  }
+}
