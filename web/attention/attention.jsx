@@ -151,7 +151,8 @@ export class Attention extends Reading {
                 {text("choose_all")}
               </button>
             )}
-            <RecordTable records={records} chosen={chosen} choose={acts ? this.choose : null} />
+            <RecordTable records={records} chosen={chosen} choose={acts ? this.choose : null}
+                         label={text(`cause_${name.replace("/", "_")}`)} />
           </section>
         ))}
       </div>
@@ -180,13 +181,13 @@ export class Attention extends Reading {
         {listed?.several.length > 0 && (
           <div>
             {listed.several.map(({ key, records }) => (
-              <section key={key} aria-label={key}>
+              <section key={key}>
                 <p class="failure" role="alert">
                   <bdi>{key}</bdi>: {text("several_scopes", new Set(records.map(
                     (one) => one.scope)).size)}
                 </p>
                 <RecordTable records={records} chosen={chosen} choose={this.choose}
-                             mayChoose={(one) => one.attention} />
+                             mayChoose={(one) => one.attention} label={key} />
               </section>
             ))}
           </div>

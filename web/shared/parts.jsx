@@ -44,10 +44,11 @@ function scopeName({ scope, scope_kind: kind }) {
   return scope ? `${kind ? `${kind} ` : ""}${scope.slice(0, 12)}` : "";
 }
 
-/** `mayChoose`: which of them have a box; missing: all. */
-export function RecordTable({ records, chosen, choose, mayChoose = () => true }) {
+/** `mayChoose`: which of them have a box; missing: all. `label`: which of several tables it is. */
+export function RecordTable({ records, chosen, choose, mayChoose = () => true, label = "" }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={text("records")}>
+    <div class="scroll" tabIndex={0} role="region"
+         aria-label={[text("records"), label].filter(Boolean).join(": ")}>
       <table>
         <thead>
           <tr>

@@ -68,7 +68,7 @@ export class Letters extends Reading {
         {act && <LetterAct kind={act.kind} letters={act.letters} name={name} close={this.close}
                            done={this.done} signedOut={signedOut} />}
         {this.groups().map(([state, letters]) => (
-          <section key={state} aria-label={text(`letter_${state}`)}>
+          <section key={state}>
             <h3>{text(`letter_${state}`)} ({letters.length})</h3>
             <p>{text(`find_letter_${state}`)}</p>
             {acts && (
