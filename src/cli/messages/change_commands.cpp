@@ -32,7 +32,7 @@ using letter_act = std::function<awaitable<letter_end>(chosen_letters&, const kn
 
 /// Says on both streams what became of it. True: it did what was asked for.
 bool say(const known_letter& one, const letter_end& end) {
-  for (const auto& trouble : end.troubles) std::cerr << "onceguard: " << trouble << "\n";
+  for (const auto& fault : end.faults) std::cerr << "onceguard: " << fault << "\n";
   if (!end.text.empty()) {
     std::cout << (one.letter.key.empty() ? "-" : plain_text(base::shown_id(one.letter.key))) << ": "
               << end.text << "\n";

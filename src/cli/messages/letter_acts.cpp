@@ -29,7 +29,7 @@ audited_change change_of(std::string_view action, const letter_desk& desk, const
 /// False: the audit log can't be written, so nothing may be done.
 bool intend(letter_desk& desk, const audited_change& change, letter_end& out) {
   const auto line = desk.log.intend(desk.author, change);
-  if (!line) out.troubles.push_back(line.error().detail + "; nothing was changed");
+  if (!line) out.faults.push_back(line.error().detail + "; nothing was changed");
   return line.has_value();
 }
 
@@ -37,13 +37,13 @@ bool intend(letter_desk& desk, const audited_change& change, letter_end& out) {
 bool conclude(letter_desk& desk, const audited_change& change, const std::string& outcome,
               letter_end& out) {
   const auto line = desk.log.conclude(desk.author, change, outcome);
-  if (!line) out.troubles.push_back(line.error().detail + "; it was: " + outcome);
+  if (!line) out.faults.push_back(line.error().detail + "; it was: " + outcome);
   return line.has_value();
 }
 
 bool remove(letter_desk& desk, const known_letter& one, letter_end& out) {
   const auto gone = desk.box.remove(one.letter.tag);
-  if (!gone) out.troubles.push_back(gone.error().detail + "; the message may still lie there");
+  if (!gone) out.faults.push_back(gone.error().detail + "; the message may still lie there");
   return gone.has_value();
 }
 

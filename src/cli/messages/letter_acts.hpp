@@ -29,9 +29,9 @@ struct letter_desk {
 };
 
 struct letter_end {
-  bool done = false;                    ///< what was asked for, all of it
-  std::string text{};                   ///< what became of the letter; empty: nothing was tried
-  std::vector<std::string> troubles{};  ///< what went wrong besides
+  bool done = false;                  ///< what was asked for, all of it
+  std::string text{};                 ///< what became of the letter; empty: nothing was tried
+  std::vector<std::string> faults{};  ///< what went wrong besides
 };
 
 /// Why a message can't be sent again as it is; empty: it can.

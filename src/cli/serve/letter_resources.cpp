@@ -31,7 +31,7 @@ constexpr std::size_t letters_max = 1'000;
 /// How long a broker may send nothing before that is all there is.
 constexpr milliseconds quiet{1'000};
 /// Another look within that time gets the same: each costs a delivery at some brokers.
-constexpr std::chrono::seconds look_pause{5};
+constexpr std::chrono::seconds listing_age_max{5};
 constexpr milliseconds in_doubt_max{30'000};
 
 /// The tables with this subscriber: each queue of dead letters once.
@@ -180,7 +180,7 @@ class letter_acts {
     }
     box.hold();
     auto text = end.text;
-    for (const auto& trouble : end.troubles) text += (text.empty() ? "" : "; ") + trouble;
+    for (const auto& fault : end.faults) text += (text.empty() ? "" : "; ") + fault;
     add(letter_name(one.letter), end.done ? "done" : "failed", text);
   }
 
@@ -257,11 +257,11 @@ void letter_service::close() {
   pool_.join();  // the answer is on its way to the listener then
 }
 
-awaitable<admin::response> letter_service::look(const admin::request& wanted) {
+awaitable<admin::response> letter_service::list(const admin::request& wanted) {
   const auto name = wanted.segment;
   if (tables_of(settings_, name).empty()) co_return admin::refusal(404, "There is no such worker.");
-  const auto known = looks_.find(name);
-  if (known != looks_.end() && base::boot_now() - known->second.at < look_pause) {
+  const auto known = listings_.find(name);
+  if (known != listings_.end() && base::boot_now() - known->second.at < listing_age_max) {
     co_return admin::response{.body = known->second.body};
   }
   if (!begin()) co_return busy();
@@ -270,7 +270,7 @@ awaitable<admin::response> letter_service::look(const admin::request& wanted) {
     co_return co_await list_letters(settings_, records_, name);
   };
   auto body = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
-  looks_[name] = {body, base::boot_now()};
+  listings_[name] = {body, base::boot_now()};
   co_return admin::response{.body = std::move(body)};
 }
 
@@ -291,14 +291,14 @@ awaitable<admin::response> letter_service::act(const admin::request& wanted, boo
     co_return co_await acts->run(name);
   };
   auto body = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
-  looks_.erase(name);
+  listings_.erase(name);
   co_return admin::response{.body = std::move(body)};
 }
 
 admin::resources letter_service::make_resources(admin::audit_source audit) {
   admin::resources out;
   out.push_back({"GET", "/api/workers/{worker}/messages", admin::access::view,
-                 [this](const admin::request& wanted) { return look(wanted); }});
+                 [this](const admin::request& wanted) { return list(wanted); }});
   for (const bool retries : {true, false}) {
     out.push_back(
         {"POST",

@@ -35,12 +35,12 @@ class letter_service {
   void close();
 
  private:
-  struct kept_look {
+  struct kept_listing {
     std::string body;
     base::boot_clock::time_point at{};
   };
 
-  boost::asio::awaitable<admin::response> look(const admin::request& wanted);
+  boost::asio::awaitable<admin::response> list(const admin::request& wanted);
   boost::asio::awaitable<admin::response> act(const admin::request& wanted, bool retries,
                                               const admin::audit_source& audit);
   [[nodiscard]] bool begin();
@@ -48,7 +48,7 @@ class letter_service {
 
   const config::settings& settings_;
   guard& records_;
-  std::map<std::string, kept_look> looks_;  // of the listener's thread
+  std::map<std::string, kept_listing> listings_;  // of the listener's thread
   std::mutex mutex_;
   std::condition_variable ended_;
   bool busy_ = false;    // under the mutex
