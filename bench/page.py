@@ -3,25 +3,33 @@ the gateway.
 
 Usage: page.py [--records N] [--binary FILE] [sqlite] [postgresql]
 
-The first part fills a store by SQL with completed records, as attention.py does; some keys are made
-unknown by requests, and others ran. `./dev bench page` measures the second part, too."""
+The first part fills a store by SQL (filled.py), and measures it without and with the index by key
+of `onceguard keys index`. The plan of each query of PostgreSQL that took too long is printed, with
+what it read. `./dev bench page` measures the second part, too."""
 
 import contextlib
 import json
 import os
+import re
 import statistics
+import subprocess
 import tempfile
 import threading
 import time
 import urllib.request
 
 import attention
+import filled
 from support.ports import Port
 from support.postgres import Postgres
 
 GOALS_MS = {"sqlite": 200, "postgresql": 100}
 PAGES, RATE_GOAL = 10, 0.97
 LATEST = 20  # keys that ran before the calls
+SETTINGS = {"shared_buffers": "'256MB'", "max_wal_size": "'2GB'", "autovacuum_naptime": "'10s'",
+            "session_preload_libraries": "auto_explain", "auto_explain.log_analyze": "on",
+            "auto_explain.log_buffers": "on", "log_line_prefix": "''",
+            "auto_explain.log_min_duration": f"{GOALS_MS['postgresql']}"}
 
 
 def ask(port, target):
@@ -32,54 +40,108 @@ def ask(port, target):
     return json.loads(body), 1_000 * (time.monotonic() - start)
 
 
-def calls_of_views(port):
-    """Each call that a view makes: its name and its target."""
+def calls_of_views(port, records):
+    """Each call that a view makes: its name, its target, and how many records it finds at least."""
     record = ask(port, f"/api/recent?key=ran-{LATEST - 1}")[0]["requests"][0]["record"]
+    middle = records // 2
+    key, scope = filled.key_of(middle).decode(), filled.scope_of(middle).hex()
     return [
-        ("overview", "/api/overview?after=0"),
-        ("attention", "/api/records?attention=true&limit=1000"),
-        ("search, anything", "/api/records?limit=100"),
-        ("search, a key", f"/api/records?limit=100&key=ran-{LATEST - 1}"),
-        ("search, no such key", "/api/records?limit=100&key=nobody"),
-        ("search, a part of a key", f"/api/records?limit=100&text=ran-{LATEST - 1}"),
-        ("search, a state", "/api/records?limit=100&state=unknown"),
-        ("search, a route", "/api/records?limit=100&route=/"),
-        ("search, no such route", "/api/records?limit=100&route=/nowhere"),
-        ("search, younger", "/api/records?limit=100&younger=1h"),
-        ("search, older", "/api/records?limit=100&older=1h"),
-        ("one key", f"/api/records/{record}?body=no"),
-        ("one key, its answer", f"/api/records/{record}?body=yes"),
-        ("one key, its requests", f"/api/recent?record={record}&limit=2000"),
+        ("overview, top", "/api/overview?after=0", 0),
+        ("store", "/api/store", 0),
+        ("attention", "/api/records?attention=true&limit=1000", LATEST),
+        ("search, anything", "/api/records?limit=100", 100),
+        ("search, a key and its scope", f"/api/records?limit=100&key={key}&scope={scope}", 1),
+        ("search, a part of a key", f"/api/records?limit=100&text={key[:-1]}", 0),
+        ("search, a scope", f"/api/records?limit=100&scope={scope}", 1),
+        ("search, a state", "/api/records?limit=100&state=failed", 1),
+        ("search, unknown", "/api/records?limit=100&state=unknown", 0),
+        ("search, a route", "/api/records?limit=100&route=/route-7", 1),
+        ("search, no such route", "/api/records?limit=100&route=/nowhere", 0),
+        ("search, younger", "/api/records?limit=100&younger=1h", 0),
+        ("search, older", "/api/records?limit=100&older=1h", 1),
+        ("one key", f"/api/records/{record}?body=no", 0),
+        ("one key, its answer", f"/api/records/{record}?body=yes", 0),
+        ("one key, its requests", f"/api/recent?record={record}&limit=2000", 0),
+        ("audit", "/api/audit?limit=200", 0),
+        *calls_by_key(key),
     ]
 
 
-def measure_calls(name, port, admin, options):
-    load = attention.Requests(port)
-    connection = attention.http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    for number in range(LATEST):
-        assert load.post(connection, "/charges", f"ran-{number}") == 200
-        assert load.post(connection, "/broken", f"unknown-{number}") == 500
-    print(f"{name}: {options.records:,} records; the time of a call, median and most of "
-          f"{options.rounds}, in ms; goal <= {GOALS_MS[name]}", flush=True)
+def calls_by_key(key, least=0):
+    return [
+        ("search, a key", f"/api/records?limit=100&key={key}", least),
+        ("search, no such key", "/api/records?limit=100&key=nobody", 0),
+    ]
+
+
+def measure_calls(name, admin, calls, rounds):
+    """The names of the calls that missed the goal."""
     slow = []
-    for view, target in calls_of_views(admin):
-        times = [ask(admin, target)[1] for _ in range(options.rounds)]
+    for view, target, least in calls:
+        answers = [ask(admin, target) for _ in range(rounds)]
+        assert len(answers[0][0].get("records", "")) >= least, (view, answers[0])
+        times = [took for _, took in answers]
         met = statistics.median(times) <= GOALS_MS[name]
         if not met:
-            slow.append(view)
-        print(f"  {view:<26} {statistics.median(times):>9.1f} {max(times):>9.1f}"
+            slow.append(f"{name}: {view}")
+        print(f"  {view:<28} {statistics.median(times):>9.1f} {max(times):>9.1f}"
               f"{'' if met else '   missed'}", flush=True)
     return slow
+
+
+def pieces_until_the_end(admin, target):
+    """How many calls and seconds a search takes to the end of the store."""
+    begun, calls, cursor = time.monotonic(), 0, ""
+    while calls == 0 or cursor:
+        cursor = ask(admin, target + (f"&cursor={cursor}" if cursor else ""))[0].get("cursor", "")
+        calls += 1
+    return calls, time.monotonic() - begun
 
 
 def measure(name, store, folder, options, fill):
     with attention.gateway(options.binary, store, folder):
         pass
+    begun = time.monotonic()
     fill(options.records)
+    print(f"{name}: {options.records:,} records, filled in {time.monotonic() - begun:,.0f} s; the "
+          f"time of a call, median and most of {options.rounds}, in ms; goal <= {GOALS_MS[name]}",
+          flush=True)
+    slow = []
     with contextlib.closing(Port()) as admin:
-        with attention.gateway(options.binary, store, folder,
+        with attention.gateway(options.binary, store, folder, "--audit-log", "audit.log",
                                "--admin", f"127.0.0.1:{admin.number}") as port:
-            return measure_calls(name, port, admin.number, options)
+            load = attention.Requests(port)
+            connection = attention.http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            for number in range(LATEST):
+                assert load.post(connection, "/charges", f"ran-{number}") == 200
+                assert load.post(connection, "/broken", f"unknown-{number}") == 500
+            slow += measure_calls(name, admin.number, calls_of_views(admin.number, options.records),
+                                  options.rounds)
+            calls, seconds = pieces_until_the_end(
+                admin.number, "/api/records?limit=1000&route=/nowhere")
+            print(f"  to the end of the store a route is looked for in {calls:,} calls, "
+                  f"{seconds:,.0f} s", flush=True)
+            begun = time.monotonic()
+            subprocess.run([options.binary, "keys", "index", "--store", store], check=True,
+                           cwd=folder)
+            print(f"  with an index by key, made in {time.monotonic() - begun:,.0f} s beside the "
+                  "gateway:", flush=True)
+            key = filled.key_of(options.records // 2).decode()
+            slow += measure_calls(name, admin.number, calls_by_key(key, 1), options.rounds)
+    return slow
+
+
+def print_plans(log):
+    """The plan of the slowest call of each query."""
+    plans = {}
+    for took, plan in re.findall(r"duration: ([\d.]+) ms  plan:\n((?:\t.*\n)+)",
+                                 log.replace("\n\t", "\n\t")):
+        query = re.search(r"Query Text: (.{0,200})", plan)[1]
+        if "onceguard." in query and float(took) > plans.get(query, (0, ""))[0]:
+            plans[query] = float(took), plan
+    for took, plan in plans.values():
+        lines = [line for line in plan.splitlines() if "Query Text" not in line]
+        print(f"  {took:,.0f} ms:", *lines, sep="\n    ", flush=True)
 
 
 def bench_calls(options):
@@ -89,12 +151,13 @@ def bench_calls(options):
         if "sqlite" in options.stores:
             file = os.path.join(folder, "store.db")
             slow += measure("sqlite", "sqlite:" + file, folder, options,
-                            lambda records: attention.fill_sqlite(file, records))
+                            lambda records: filled.fill_sqlite(file, records))
         if "postgresql" in options.stores:
-            with contextlib.closing(Postgres().start()) as server:
+            with contextlib.closing(Postgres(SETTINGS).start()) as server:
                 store = server.create_store()
                 slow += measure("postgresql", server.url(store), folder, options,
-                                lambda records: attention.fill_postgres(server, store, records))
+                                lambda records: filled.fill_postgres(server, store, records))
+                print_plans(server.log())
     return slow
 
 

@@ -1,7 +1,10 @@
 #include "store/record_filter.hpp"
 
+#include <onceguard/fingerprint.hpp>
+
 #include "base/hex.hpp"
 #include "base/value_text.hpp"
+#include "store/record_view.hpp"
 
 namespace onceguard {
 namespace {
@@ -111,11 +114,38 @@ bool record_filter::fits(const record_view& seen) const {
   return !only_unreadable_ && base::to_hex(seen.stored.about->scope).starts_with(scope_);
 }
 
+namespace {
+
+/// The record of a key in a scope, if it fits: found by its id, where a list would pass all
+/// records.
+boost::asio::awaitable<result<list_page>> find_as_list(record_access& records,
+                                                       const list_filter& filter,
+                                                       milliseconds timeout) {
+  const auto id = make_record_id(*filter.scope, *filter.key);
+  auto found = co_await records.find(id, timeout);
+  list_page page;
+  if (!found) {
+    if (found.error().code != errc::record_unreadable) co_return found.error();
+    page.unreadable.push_back({id, found.error().detail});
+  } else if (*found && matches(filter, **found)) {
+    page.records.push_back(**std::move(found));
+  }
+  co_return page;
+}
+
+}  // namespace
+
 boost::asio::awaitable<result<list_page>> list_filtered(record_access& records,
                                                         const record_filter& filter,
                                                         std::string cursor, std::size_t limit,
                                                         milliseconds timeout) {
-  auto page = co_await records.list(filter.of_store(), std::move(cursor), limit, timeout);
+  const auto& of_store = filter.of_store();
+  if (of_store.key && of_store.scope && cursor.empty()) {
+    auto page = co_await find_as_list(records, of_store, timeout);
+    if (page) std::erase_if(page->records, [&](const auto& seen) { return !filter.fits(seen); });
+    co_return page;
+  }
+  auto page = co_await records.list(of_store, std::move(cursor), limit, timeout);
   if (page) std::erase_if(page->records, [&](const auto& seen) { return !filter.fits(seen); });
   co_return page;
 }

@@ -80,6 +80,9 @@ struct store_kind {
   result<void> (*back_up)(const store_params& params, const std::string& target) = nullptr;
   /// Replaces the store, which nobody may use meanwhile, by the copy in the file `source`.
   result<restored> (*restore)(const store_params& params, const std::string& source) = nullptr;
+  /// Makes the index by key, which searches by key use and each claim pays for, or drops it;
+  /// nothing if that was done before. Blocks. Null: there is none of this kind.
+  result<void> (*index_keys)(const store_params& params, bool drop) = nullptr;
   /// Null: opening the store makes all that it needs.
   const schema_tools* schema = nullptr;
   /// Looks at the place where the records are, and at what keeps them: whether the store can be

@@ -1,9 +1,11 @@
-// The connection of `onceguard migrate`. It blocks, because nothing else runs meanwhile.
+// The connection of `onceguard migrate` and `onceguard keys index`. It blocks, because nothing else
+// runs meanwhile.
 #include <libpq-fe.h>
 
 #include "libpq/binary_format.hpp"
 #include "libpq/conninfo.hpp"
 #include "store/postgres/connection/remedy.hpp"
+#include "store/postgres/queries/statements.hpp"
 #include "store/postgres/schema.hpp"
 
 namespace onceguard::postgres {
@@ -31,9 +33,9 @@ result<std::string> run_all(PGconn* connection, const std::string& name, const s
   return std::string(PQgetvalue(got.get(), 0, 0));
 }
 
-}  // namespace
-
-result<migrated> migrate_database(const std::string& url, milliseconds timeout, bool finish) {
+/// `Use`: sql_runner → result<Outcome>
+template <class Outcome, class Use>
+result<Outcome> on_connection(const std::string& url, milliseconds timeout, Use use) {
   auto where = parse_conninfo(url, timeout);
   if (!where) return where.error();
   const auto [handle, server] = connect(*where, milliseconds(0));
@@ -43,7 +45,31 @@ result<migrated> migrate_database(const std::string& url, milliseconds timeout, 
   const auto run = [session = handle.get(), &name = server->name](const std::string& sql) {
     return run_all(session, name, sql);
   };
-  return migrate(run, finish);
+  return use(sql_runner(run));
+}
+
+}  // namespace
+
+result<migrated> migrate_database(const std::string& url, milliseconds timeout, bool finish) {
+  return on_connection<migrated>(url, timeout,
+                                 [finish](const sql_runner& run) { return migrate(run, finish); });
+}
+
+result<void> index_keys(const std::string& url, milliseconds timeout, bool drop) {
+  return on_connection<void>(url, timeout, [drop](const sql_runner& run) -> result<void> {
+    auto found = run(std::string("SELECT (") + find_key_index.text + ")");
+    if (!found) return found.error();
+    if (*found == "t" && !drop) return {};
+    // A build that was broken off leaves an index that is not valid. None of these may be in a
+    // transaction with another.
+    const std::string dropped = "DROP INDEX CONCURRENTLY IF EXISTS onceguard.records_by_key";
+    if (auto done = run(dropped); !done) return done.error();
+    if (drop) return {};
+    if (auto done = run(make_key_index); !done) return done.error();
+    // How many records have one key, as the planner needs to know.
+    if (auto done = run("ANALYZE onceguard.records"); !done) return done.error();
+    return {};
+  });
 }
 
 }  // namespace onceguard::postgres

@@ -159,6 +159,11 @@ awaitable<result<list_page>> postgres_store::list(list_filter filter, std::strin
   if (filter.needs_person) {
     co_return co_await list_noted(std::move(filter), std::move(cursor), limit, timeout);
   }
+  if (filter.key && (cursor.empty() || is_key_cursor(cursor))) {
+    auto page = co_await list_by_key(filter, cursor, limit, timeout);
+    if (!page) co_return page.error();
+    if (*page) co_return **std::move(page);
+  }
   const auto after = read_cursor(cursor);
   if (!after) co_return after.error();
   auto encode = [filter, at = *after, limit](const dispatcher& here) {
@@ -171,9 +176,32 @@ awaitable<result<list_page>> postgres_store::list(list_filter filter, std::strin
   co_return co_await ask<list_page>(pool_.queue(), list_piece, encode, read, timeout);
 }
 
+awaitable<result<std::optional<list_page>>> postgres_store::list_by_key(list_filter filter,
+                                                                        std::string cursor,
+                                                                        std::size_t limit,
+                                                                        milliseconds timeout) {
+  const auto after = read_id_cursor(cursor);
+  if (!after) co_return after.error();
+  auto nothing = [](const dispatcher&) { return parameters(); };
+  auto read_whether = [](const rows& rows, dispatcher&) { return read_boolean(rows); };
+  const auto there =
+      co_await ask<bool>(pool_.queue(), find_key_index, nothing, read_whether, timeout);
+  if (!there) co_return there.error();
+  if (!*there) co_return std::nullopt;
+  auto encode = [key = *filter.key, at = *after, limit](const dispatcher&) {
+    return ask_key(key, at, limit);
+  };
+  auto read = [filter, limit, name = pool_.name()](const rows& rows, dispatcher& here) {
+    return read_key(rows, filter, limit, here.expiry_paused(), name);
+  };
+  auto page = co_await ask<list_page>(pool_.queue(), list_key, encode, read, timeout);
+  if (!page) co_return page.error();
+  co_return *std::move(page);
+}
+
 awaitable<result<list_page>> postgres_store::list_noted(list_filter filter, std::string cursor,
                                                         std::size_t limit, milliseconds timeout) {
-  const auto after = read_attention_cursor(cursor);
+  const auto after = read_id_cursor(cursor);
   if (!after) co_return after.error();
   auto encode = [at = *after, limit](const dispatcher& here) {
     return ask_attention(at, limit, here.expiry_paused());

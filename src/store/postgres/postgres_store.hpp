@@ -37,6 +37,11 @@ class postgres_store final : public store, public epoch_metadata {
   [[nodiscard]] std::uint64_t trips() const noexcept { return pool_.trips(); }
 
  private:
+  /// By the index by key; none: there is none.
+  boost::asio::awaitable<result<std::optional<list_page>>> list_by_key(list_filter filter,
+                                                                       std::string cursor,
+                                                                       std::size_t limit,
+                                                                       milliseconds timeout);
   boost::asio::awaitable<result<list_page>> list_noted(list_filter filter, std::string cursor,
                                                        std::size_t limit, milliseconds timeout);
   postgres_store(postgres_params params, conninfo where)

@@ -39,6 +39,10 @@ const store_kind& postgres_store_kind() noexcept {
         const auto parsed = postgres::parse_conninfo(std::string(url), {});
         return parsed ? std::string() : parsed.error().detail;
       },
+      .index_keys =
+          [](const store_params& params, bool drop) {
+            return postgres::index_keys(params.url, params.timeout, drop);
+          },
       .schema = &schema,
       .examine = [](const store_params& params, store_role) { return postgres::examine(params); },
   };

@@ -46,6 +46,10 @@ using sql_runner = std::function<result<std::string>(const std::string& sql)>;
 [[nodiscard]] result<migrated> migrate_database(const std::string& url, milliseconds timeout,
                                                 bool finish);
 
+/// Makes the index by key beside running gateways, or drops it; nothing if that was done before.
+/// Blocks; `timeout` bounds the connecting only. Errors are those of `migrate_database`.
+[[nodiscard]] result<void> index_keys(const std::string& url, milliseconds timeout, bool drop);
+
 /// The statements that migrate() runs for a new schema, as a script for psql.
 [[nodiscard]] std::string migration_script(bool finish);
 

@@ -5,7 +5,9 @@
 #include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/number_in.hpp"
+#include "store/indexed_key.hpp"
 #include "store/record_view.hpp"
+#include "store/sqlite/key_index.hpp"
 #include "store/sqlite/record_table.hpp"
 
 namespace onceguard::sqlite {
@@ -129,16 +131,15 @@ result<std::optional<record_view>> record_queries::find_row(std::span<const unsi
 /// Calls `visit` with the rows behind the cursor until `visit` returns false, or until the
 /// allowance is used up. Returns the cursor for the rows that remain; empty if none remain. Rows
 /// that are certainly in none of the states may be left out.
-result<std::string> record_queries::walk(const std::vector<observed_state>& states,
+result<std::string> record_queries::walk(statement& rows, const std::vector<observed_state>& states,
                                          const std::string& cursor, const visitor& visit) {
   const auto behind = base::number_in<std::int64_t>(cursor.empty() ? "0" : cursor);
   if (!behind) return error(errc::invalid_argument, "this cursor was not given by this store");
   auto after = *behind;
-  const bool unsettled = !states.empty() && std::none_of(states.begin(), states.end(), is_settled);
   allowance left;
   bool more = false;
   try {
-    more = walk_whole_pages(unsettled ? unsettled_ : all_, states, after, left, visit);
+    more = walk_whole_pages(rows, states, after, left, visit);
   } catch (const failure& failed) {
     if (!is_damage(failed)) throw;
     more = walk_damaged_pages(after, left, visit);
@@ -198,6 +199,18 @@ bool record_queries::visit_one(std::int64_t number, const std::string& digest,
   }
 }
 
+statement& record_queries::rows_for(const list_filter& filter) {
+  if (filter.key && has_key_index(session_.on())) {
+    sought_ = indexed_key(*filter.key);
+    by_key_ = session_.on().prepare(rows_by_key());
+    by_key_.bind_blob(2, sought_);
+    return by_key_;
+  }
+  const auto states = states_of(filter);
+  const bool unsettled = !states.empty() && std::none_of(states.begin(), states.end(), is_settled);
+  return unsettled ? unsettled_ : all_;
+}
+
 /// Lists the noted records that still can't be read.
 void record_queries::add_noted(const moment& present, list_page& page) {
   std::vector<record_id> noted;
@@ -232,7 +245,8 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
     return true;
   };
   const auto texts = texts_of(filter);
-  const auto walked = walk(states_of(filter), cursor, [&](const row& it) {
+  auto& rows = rows_for(filter);
+  const auto walked = walk(rows, states_of(filter), cursor, [&](const row& it) {
     if (page.records.size() >= limit) return false;
     if (it.why != nullptr) return left_out(it, *it.why);
     const auto lacks = [&it](std::string_view text) {
@@ -263,7 +277,7 @@ result<counts> record_queries::count(const std::string& cursor) {
     ++out.unreadable;
     return true;
   };
-  const auto walked = walk({}, cursor, [&](const row& it) {
+  const auto walked = walk(all_, {}, cursor, [&](const row& it) {
     if (it.why != nullptr) return unread(it, *it.why);
     const auto read = read_record(it.record, it.boot, present);
     if (!read) return unread(it, read.error());

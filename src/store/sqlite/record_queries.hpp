@@ -38,12 +38,14 @@ class record_queries {
   struct row;
   using visitor = std::function<bool(const row&)>;
   class allowance;
-  result<std::string> walk(const std::vector<observed_state>& states, const std::string& cursor,
-                           const visitor& visit);
+  result<std::string> walk(statement& rows, const std::vector<observed_state>& states,
+                           const std::string& cursor, const visitor& visit);
   bool walk_whole_pages(statement& rows, const std::vector<observed_state>& states,
                         std::int64_t& after, allowance& left, const visitor& visit);
   bool walk_damaged_pages(std::int64_t& after, allowance& left, const visitor& visit);
   bool visit_one(std::int64_t number, const std::string& digest, const visitor& visit);
+  /// The cheapest of the queries of rows that have all rows that may fit.
+  [[nodiscard]] statement& rows_for(const list_filter& filter);
   void add_noted(const moment& present, list_page& page);
   [[nodiscard]] bool is_noted(std::string_view digest);
   [[nodiscard]] result<std::optional<record_view>> find_at(const record_id& id,
@@ -54,6 +56,8 @@ class record_queries {
 
   session& session_;
   statement find_, all_, unsettled_, digests_, one_, notes_, note_;
+  std::string sought_;  // what by_key_ is bound to
+  statement by_key_;    // made anew for each list, as the index may come and go
 };
 
 }  // namespace onceguard::sqlite

@@ -5,6 +5,7 @@
 #include "store/sqlite/application_store.hpp"
 #include "store/sqlite/backup.hpp"
 #include "store/sqlite/examine.hpp"
+#include "store/sqlite/key_index.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace onceguard {
@@ -62,6 +63,8 @@ const store_kind& sqlite_store_kind() noexcept {
         if (!former) return former.error();
         return store_kind::restored{path_of(params.url), std::move(*former)};
       },
+      .index_keys = [](const store_params& params,
+                       bool drop) { return sqlite::index_keys(params_of(params), drop); },
       .examine = [](const store_params& params,
                     store_role) { return sqlite::examine(params_of(params)); },
   };

@@ -40,6 +40,13 @@
   "(SELECT onceguard.now_ms() AS now, pg_relation_size('onceguard.records')" \
   " / current_setting('block_size')::bigint AS pages) k"
 
+// What the index by key has of a record: the key behind its length (indexed_key), which stands
+// behind the scope's kind and its length. Functions of PostgreSQL alone: who inserts a record needs
+// no right for it. No subject is too short for what is read of it.
+#define INDEXED_KEY                                                                        \
+  "(CASE WHEN get_byte(subject, 34) < 48 THEN substr(subject, 36 + get_byte(subject, 34)," \
+  " least(1 + get_byte(subject, 35 + get_byte(subject, 34)), 64)) END)"
+
 // Notes a record that is written with its outcome unknown.
 #define NOTE_UNKNOWN(digest, deadline, state, written)                                        \
   "noted AS (INSERT INTO onceguard.attention (digest) SELECT " digest "::bytea FROM " written \
@@ -213,6 +220,25 @@ const statement list_attention{
     " (b.c).deadline_at, (b.c).expires_at, k.now, $4::boolean)"
     " OR NOT onceguard.readable(b.c) ORDER BY n.digest LIMIT $3::integer) r ON true"};
 
+const statement find_key_index{
+    "find_key_index",
+    "SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indisvalid"
+    " AND i.indexrelid = pg_catalog.to_regclass('onceguard.records_by_key'))"};
+
+const char* const make_key_index =
+    "CREATE INDEX CONCURRENTLY records_by_key ON onceguard.records (" INDEXED_KEY ")";
+
+// $1 what the index has, $2 behind which record, $3 how many rows. Records whose key the index
+// lacks come, too. Apart from the order, so that no other index is walked for it.
+const statement list_key{
+    "list_key",
+    "WITH found AS MATERIALIZED (SELECT digest FROM onceguard.records WHERE " INDEXED_KEY
+    " = $1::bytea UNION ALL SELECT digest FROM onceguard.records WHERE " INDEXED_KEY
+    " IS NULL) SELECT" ROW_COLUMNS("r.digest", "r.outcome")
+    " FROM (SELECT onceguard.now_ms() AS now) k CROSS JOIN (SELECT f.digest FROM found f"
+    " WHERE f.digest > $2::bytea ORDER BY f.digest LIMIT $3::integer) f"
+    " JOIN onceguard.records r ON r.digest = f.digest ORDER BY r.digest"};
+
 // Hints: their commit need not wait for the disk.
 const statement note_attention{
     "note_attention",
@@ -245,9 +271,10 @@ const statement notify_settled{"notify_settled",
 
 std::span<const statement* const> all_statements() noexcept {
   static constexpr std::array all{
-      &claim_batch, &check_memory, &complete_batch, &read_batch,     &read_whole,    &insert_row,
-      &replace_row, &list_piece,   &list_attention, &note_attention, &count_piece,   &sweep_some,
-      &poll_vitals, &poll_epoch,   &note_state,     &await_settles,  &notify_settled};
+      &claim_batch, &check_memory,   &complete_batch, &read_batch,     &read_whole,
+      &insert_row,  &replace_row,    &list_piece,     &list_attention, &find_key_index,
+      &list_key,    &note_attention, &count_piece,    &sweep_some,     &poll_vitals,
+      &poll_epoch,  &note_state,     &await_settles,  &notify_settled};
   return all;
 }
 

@@ -22,6 +22,8 @@ extern const statement replace_row;  ///< replaces the version of a row that was
 // Questions.
 extern const statement list_piece;
 extern const statement list_attention;  ///< of the records that are noted
+extern const statement find_key_index;  ///< whether there is an index by key
+extern const statement list_key;        ///< of the records that the index has for a key
 extern const statement note_attention;
 extern const statement count_piece;
 extern const statement sweep_some;
@@ -30,6 +32,9 @@ extern const statement poll_epoch;
 extern const statement note_state;
 extern const statement await_settles;  ///< wants to be notified of settles
 extern const statement notify_settled;
+
+/// Makes the index by key, beside other transactions.
+extern const char* const make_key_index;
 
 /// All of the above.
 [[nodiscard]] std::span<const statement* const> all_statements() noexcept;

@@ -6,6 +6,7 @@
 
 #include "base/hex.hpp"
 #include "base/log.hpp"
+#include "store/indexed_key.hpp"
 #include "store/record_view.hpp"
 
 namespace onceguard::postgres {
@@ -86,9 +87,17 @@ void take_row(const rows& rows, int row, const list_filter& filter, bool expiry_
     out.unreadable.push_back({id, seen.unreadable->detail});
     return;
   }
-  auto view = make_view(id, std::move(seen.found->record), instant_of(seen.now, expiry_paused));
+  const auto now = instant_of(seen.now, expiry_paused);
+  if (expired(seen.found->record, now)) return;
+  auto view = make_view(id, std::move(seen.found->record), now);
   view.recovery = std::move(seen.found->recovery);
   if (matches(filter, view)) out.records.push_back(std::move(view));
+}
+
+void sort_by_claim(list_page& page) {
+  std::stable_sort(page.records.begin(), page.records.end(), [](const auto& a, const auto& b) {
+    return a.stored.claimed_at_wall < b.stored.claimed_at_wall;
+  });
 }
 
 }  // namespace
@@ -132,7 +141,7 @@ list_page read_list(const rows& rows, const list_filter& filter, const table_pos
   return out;
 }
 
-result<record_id> read_attention_cursor(const std::string& cursor) {
+result<record_id> read_id_cursor(const std::string& cursor) {
   record_id out{};
   if (!cursor.empty() && !base::from_hex(cursor, out)) return foreign_cursor();
   return out;
@@ -159,9 +168,29 @@ list_page read_attention(const rows& rows, const list_filter& filter, std::size_
   } else if (!rows.null(0, row_columns)) {
     out.cursor = base::to_hex(rows.fixed<record_id>(0, row_columns));
   }
-  std::stable_sort(out.records.begin(), out.records.end(), [](const auto& a, const auto& b) {
-    return a.stored.claimed_at_wall < b.stored.claimed_at_wall;
-  });
+  sort_by_claim(out);
+  return out;
+}
+
+bool is_key_cursor(const std::string& cursor) noexcept {
+  return !cursor.empty() && cursor.find('.') == std::string::npos;
+}
+
+parameters ask_key(const std::string& key, const record_id& after, std::size_t limit) {
+  parameters out;
+  out.bytes(indexed_key(key)).bytes(after).int4(rows_asked(limit));
+  return out;
+}
+
+list_page read_key(const rows& rows, const list_filter& filter, std::size_t limit,
+                   bool expiry_paused, const std::string& name) {
+  rows.expect_columns(row_columns);
+  list_page out;
+  const bool more = static_cast<std::size_t>(rows.size()) > limit;
+  const int count = more ? static_cast<int>(limit) : rows.size();
+  for (int row = 0; row < count; ++row) take_row(rows, row, filter, expiry_paused, name, out);
+  if (more) out.cursor = base::to_hex(id_in(rows, count - 1));
+  sort_by_claim(out);
   return out;
 }
 

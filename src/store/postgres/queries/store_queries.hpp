@@ -29,13 +29,20 @@ struct table_position {
                                   bool expiry_paused, const std::string& name);
 
 /// Lists of the records that are noted, in the order of their ids. The cursor is that of such a
-/// list.
-[[nodiscard]] result<record_id> read_attention_cursor(const std::string& cursor);
+/// list, or of one by key.
+[[nodiscard]] result<record_id> read_id_cursor(const std::string& cursor);
 [[nodiscard]] parameters ask_attention(const record_id& after, std::size_t limit,
                                        bool expiry_paused);
 [[nodiscard]] list_page read_attention(const rows& rows, const list_filter& filter,
                                        std::size_t limit, bool expiry_paused,
                                        const std::string& name);
+
+/// Lists of the records of one key, by its index, in the order of their ids. The cursor is that of
+/// such a list.
+[[nodiscard]] bool is_key_cursor(const std::string& cursor) noexcept;
+[[nodiscard]] parameters ask_key(const std::string& key, const record_id& after, std::size_t limit);
+[[nodiscard]] list_page read_key(const rows& rows, const list_filter& filter, std::size_t limit,
+                                 bool expiry_paused, const std::string& name);
 
 [[nodiscard]] parameters ask_count(const table_position& after, bool expiry_paused);
 [[nodiscard]] counts read_counts(const rows& rows, const table_position& after);
