@@ -3,7 +3,7 @@ the gateway.
 
 Usage: page.py [--records N] [--binary FILE] [sqlite] [postgresql]
 
-The first part fills a store by SQL (filled.py), and measures it without and with the index by key
+The first part fills a store by SQL (tests/support/filled.py), and measures it without and with the index by key
 of `onceguard keys index`. The plan of each query of PostgreSQL that took too long is printed, with
 what it read. `./dev bench page` measures the second part, too."""
 
@@ -19,9 +19,10 @@ import time
 import urllib.request
 
 import attention
-import filled
+from support import filled
 from support.ports import Port
 from support.postgres import Postgres
+from support.views import calls_by_key, calls_of_views
 
 GOALS_MS = {"sqlite": 200, "postgresql": 100}
 PAGES, RATE_GOAL = 10, 0.97
@@ -38,40 +39,6 @@ def ask(port, target):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{target}", timeout=60) as answer:
         body = answer.read()
     return json.loads(body), 1_000 * (time.monotonic() - start)
-
-
-def calls_of_views(port, records):
-    """Each call that a view makes: its name, its target, and how many records it finds at least."""
-    record = ask(port, f"/api/recent?key=ran-{LATEST - 1}")[0]["requests"][0]["record"]
-    middle = records // 2
-    key, scope = filled.key_of(middle).decode(), filled.scope_of(middle).hex()
-    return [
-        ("overview, top", "/api/overview?after=0", 0),
-        ("store", "/api/store", 0),
-        ("attention", "/api/records?attention=true&limit=1000", LATEST),
-        ("search, anything", "/api/records?limit=100", 100),
-        ("search, a key and its scope", f"/api/records?limit=100&key={key}&scope={scope}", 1),
-        ("search, a part of a key", f"/api/records?limit=100&text={key[:-1]}", 0),
-        ("search, a scope", f"/api/records?limit=100&scope={scope}", 1),
-        ("search, a state", "/api/records?limit=100&state=failed", 1),
-        ("search, unknown", "/api/records?limit=100&state=unknown", 0),
-        ("search, a route", "/api/records?limit=100&route=/route-7", 1),
-        ("search, no such route", "/api/records?limit=100&route=/nowhere", 0),
-        ("search, younger", "/api/records?limit=100&younger=1h", 0),
-        ("search, older", "/api/records?limit=100&older=1h", 1),
-        ("one key", f"/api/records/{record}?body=no", 0),
-        ("one key, its answer", f"/api/records/{record}?body=yes", 0),
-        ("one key, its requests", f"/api/recent?record={record}&limit=2000", 0),
-        ("audit", "/api/audit?limit=200", 0),
-        *calls_by_key(key),
-    ]
-
-
-def calls_by_key(key, least=0):
-    return [
-        ("search, a key", f"/api/records?limit=100&key={key}", least),
-        ("search, no such key", "/api/records?limit=100&key=nobody", 0),
-    ]
 
 
 def measure_calls(name, admin, calls, rounds):
@@ -115,7 +82,8 @@ def measure(name, store, folder, options, fill):
             for number in range(LATEST):
                 assert load.post(connection, "/charges", f"ran-{number}") == 200
                 assert load.post(connection, "/broken", f"unknown-{number}") == 500
-            slow += measure_calls(name, admin.number, calls_of_views(admin.number, options.records),
+            ran = ask(admin.number, f"/api/recent?key=ran-{LATEST - 1}")[0]["requests"][0]["record"]
+            slow += measure_calls(name, admin.number, calls_of_views(ran, options.records),
                                   options.rounds)
             calls, seconds = pieces_until_the_end(
                 admin.number, "/api/records?limit=1000&route=/nowhere")
@@ -134,8 +102,7 @@ def measure(name, store, folder, options, fill):
 def print_plans(log):
     """The plan of the slowest call of each query."""
     plans = {}
-    for took, plan in re.findall(r"duration: ([\d.]+) ms  plan:\n((?:\t.*\n)+)",
-                                 log.replace("\n\t", "\n\t")):
+    for took, plan in re.findall(r"duration: ([\d.]+) ms  plan:\n((?:\t.*\n)+)", log):
         query = re.search(r"Query Text: (.{0,200})", plan)[1]
         if "onceguard." in query and float(took) > plans.get(query, (0, ""))[0]:
             plans[query] = float(took), plan

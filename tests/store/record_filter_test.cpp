@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <onceguard/fingerprint.hpp>
+
+#include "support/run.hpp"
+
 namespace onceguard {
 namespace {
 
@@ -94,6 +98,81 @@ TEST(record_filter, changes_only_what_is_unknown_unless_it_names_states) {
     named.limit_to_unknown();
     EXPECT_EQ(named.of_store().states, before);
   }
+}
+
+/// Has one record of each of two scopes, both with the key "k", and says what it was asked.
+class asked_records : public record_access {
+ public:
+  boost::asio::awaitable<result<resolve_decision>> resolve(resolution, milliseconds) override {
+    co_return error(errc::conflict, "not asked for");
+  }
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds) override {
+    ++finds;
+    if (damaged) co_return error(errc::record_unreadable, "torn");
+    for (auto& one : all()) {
+      if (one.id == id) co_return std::optional<record_view>(std::move(one));
+    }
+    co_return std::nullopt;
+  }
+  boost::asio::awaitable<result<list_page>> list(list_filter, std::string, std::size_t,
+                                                 milliseconds) override {
+    ++lists;
+    list_page out;
+    out.records = all();
+    co_return out;
+  }
+  boost::asio::awaitable<result<counts>> count(std::string, milliseconds) override {
+    co_return counts();
+  }
+  static std::vector<record_view> all() {
+    std::vector<record_view> out;
+    for (const unsigned char scope : {0xaa, 0xbb}) {
+      auto seen = record_in_scope(scope);
+      auto about = std::make_shared<subject>(*seen.stored.about);
+      about->key = "k";
+      seen.id = make_record_id(about->scope, about->key);
+      seen.state = observed_state::completed;
+      seen.stored.about = std::move(about);
+      out.push_back(std::move(seen));
+    }
+    return out;
+  }
+  int finds = 0;
+  int lists = 0;
+  bool damaged = false;
+};
+
+list_page listed(asked_records& records,
+                 const std::vector<std::pair<std::string_view, std::string>>& words,
+                 const std::string& cursor = {}) {
+  boost::asio::io_context context;
+  return testing::run(context,
+                      list_filtered(records, filter_of(words), cursor, 10, milliseconds(1'000)))
+      .value();
+}
+
+TEST(record_filter, finds_the_record_of_a_key_in_a_whole_scope_by_its_id) {
+  asked_records records;
+  EXPECT_EQ(listed(records, {{"key", "k"}, {"scope", whole_scope}}).records.size(), 1u);
+  EXPECT_TRUE(listed(records, {{"key", "other"}, {"scope", whole_scope}}).records.empty());
+  EXPECT_TRUE(
+      listed(records, {{"key", "k"}, {"scope", whole_scope}, {"state", "failed"}}).records.empty());
+  EXPECT_TRUE(listed(records, {{"key", "k"}, {"scope", whole_scope}, {"state", "unreadable"}})
+                  .records.empty());
+  EXPECT_EQ(records.lists, 0);
+  EXPECT_EQ(records.finds, 4);
+  EXPECT_EQ(listed(records, {{"key", "k"}, {"scope", "aa"}}).records.size(), 1u);
+  EXPECT_EQ(listed(records, {{"key", "k"}, {"scope", whole_scope}}, "12").records.size(), 1u);
+  EXPECT_EQ(records.lists, 2);
+}
+
+TEST(record_filter, lists_that_record_where_it_can_not_be_read) {
+  asked_records records;
+  records.damaged = true;
+  const auto page = listed(records, {{"key", "k"}, {"scope", whole_scope}});
+  ASSERT_EQ(page.unreadable.size(), 1u);
+  EXPECT_EQ(page.unreadable.front().why, "torn");
 }
 
 }  // namespace

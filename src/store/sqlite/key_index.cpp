@@ -62,6 +62,7 @@ result<void> index_keys(const sqlite_params& params, bool drop) {
   if (!opened) return opened.error();
   auto& file = **opened;
   try {
+    file.on().run("PRAGMA temp_store = FILE");  // what is sorted may be long
     begin_within(file, params.timeout);
     if (drop) {
       file.on().run("DROP INDEX IF EXISTS records_by_key");

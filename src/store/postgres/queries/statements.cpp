@@ -42,10 +42,11 @@
 
 // What the index by key has of a record: the key behind its length (indexed_key), which stands
 // behind the scope's kind and its length. Functions of PostgreSQL alone: who inserts a record needs
-// no right for it. No subject is too short for what is read of it.
-#define INDEXED_KEY                                                                        \
-  "(CASE WHEN get_byte(subject, 34) < 48 THEN substr(subject, 36 + get_byte(subject, 34)," \
-  " least(1 + get_byte(subject, 35 + get_byte(subject, 34)), 64)) END)"
+// no right for it. A subject that no Onceguard wrote raises no error.
+#define INDEXED_KEY                                                                             \
+  "(CASE WHEN octet_length(subject) < 88 THEN NULL WHEN get_byte(subject, 34) < 48"             \
+  " THEN substr(subject, 36 + get_byte(subject, 34), least(1 + get_byte(subject, 35 + get_byte" \
+  "(subject, 34)), 64)) END)"
 
 // Notes a record that is written with its outcome unknown.
 #define NOTE_UNKNOWN(digest, deadline, state, written)                                        \
