@@ -3,9 +3,9 @@ the gateway.
 
 Usage: page.py [--records N] [--binary FILE] [sqlite] [postgresql]
 
-The first part fills a store by SQL (tests/support/filled.py), and measures it without and with the index by key
-of `onceguard keys index`. The plan of each query of PostgreSQL that took too long is printed, with
-what it read. `./dev bench page` measures the second part, too."""
+The first part fills a store by SQL (tests/support/filled.py), and measures it without and with the
+index by key of `onceguard keys index`. The plan of each query of PostgreSQL that took too long is
+printed, with what it read. `./dev bench page` measures the second part, too."""
 
 import contextlib
 import json

@@ -6,8 +6,8 @@
 
 namespace onceguard {
 
-/// An index has so many bytes of a key and of the length before it. Longer keys are told apart by
-/// their records.
+/// An index has so many bytes of a key and of the length before it. Longer keys differ in their
+/// records only.
 inline constexpr std::size_t indexed_key_max = 64;
 /// Where the name of the scope's kind, which stands before the key, is this long or longer, the
 /// index has no key. Every search by key reads these records.

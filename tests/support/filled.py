@@ -59,8 +59,8 @@ def state_of(number, records):
 
 def subject_of(scope, key, number):
     route = b"/route-%d" % (number % ROUTES)
-    return b"".join((scope, text(SCOPE_KIND), text(key), text(METHOD), text(route + b"/%d" % number),
-                     text(route), text(PRINT_METHOD), hashlib.sha256(key).digest(),
+    texts = SCOPE_KIND, key, METHOD, route + b"/%d" % number, route, PRINT_METHOD
+    return b"".join((scope, *map(text, texts), hashlib.sha256(key).digest(),
                      struct.pack("<q", RUN_TIMEOUT_MS)))
 
 

@@ -10,12 +10,12 @@
 namespace onceguard::sqlite {
 namespace {
 
-/// The number in the byte at this place of a record, below `end`; NULL if it is `end` or more.
-std::string number_at(const std::string& place, unsigned end) {
+/// The number in the byte at this position of a record, below `end`; NULL if it is `end` or more.
+std::string number_at(const std::string& position, unsigned end) {
   std::array<unsigned char, 128> bytes{};
   for (unsigned i = 0; i < end; ++i) bytes.at(i) = static_cast<unsigned char>(i);
   return "(nullif(instr(x'" + base::to_hex(std::span(bytes).first(end)) + "', substr(record, " +
-         place + ", 1)), 0) - 1)";
+         position + ", 1)), 0) - 1)";
 }
 
 /// Of an encoded record (docs/formats.md), the key behind its length. NULL where attempts or

@@ -26,11 +26,11 @@ def text(content):
     return (bytes([low | 128, high]) if high else bytes([low])) + content
 
 
-def insert(at, number, kind, key):
+def insert(connection, number, kind, key):
     scope = hashlib.sha256(kind.encode()).digest()
     subject = b"".join((b"\x01s", scope, text(kind.encode()), text(key.encode()), text(b"POST"),
                         text(b"/"), text(b"/"), text(b"exact"), bytes(32), bytes(8)))
-    at.execute(ROW, {"number": number, "digest": filled.record_id(scope, key.encode()),
+    connection.execute(ROW, {"number": number, "digest": filled.record_id(scope, key.encode()),
                      "claim": bytes(16), "subject": subject})
 
 
@@ -128,7 +128,8 @@ def test_a_gateway_writes_it_without_another_right_and_settles_stay_hot(
             assert gateway.post(key=key).status == 201
         assert gateway.keys("--key", keys[7])[0]["key"] == keys[7]
         gateway.stop()
-        counts = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'records'"
+        counts = ("SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables "
+                  "WHERE relname = 'records'")
         wait_until(lambda: admin.execute(counts).fetchone() == (20, 20), 20, "20 HOT updates")
         refused = subprocess.run(
             [gateway.binary, "keys", "index", "--drop", "--store",

@@ -198,8 +198,8 @@ TEST_F(sqlite_key_index_test, no_query_passes_the_whole_table) {
   // Only a damaged page makes the index of digests be read as a whole.
   std::string without_that = plans;
   const std::string whole = "SCAN records USING COVERING INDEX records_by_digest\n";
-  if (const auto at = without_that.find(whole); at != std::string::npos) {
-    without_that.erase(at, whole.size());
+  if (const auto found = without_that.find(whole); found != std::string::npos) {
+    without_that.erase(found, whole.size());
   }
   EXPECT_THAT(without_that, Not(HasSubstr("SCAN records")));
 }
