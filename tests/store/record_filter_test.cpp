@@ -1,5 +1,7 @@
 #include "store/record_filter.hpp"
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,7 +129,7 @@ class asked_records : public record_access {
   }
   static std::vector<record_view> all() {
     std::vector<record_view> out;
-    for (const unsigned char scope : {0xaa, 0xbb}) {
+    for (const auto scope : std::array<unsigned char, 2>{0xaa, 0xbb}) {
       auto seen = record_in_scope(scope);
       auto about = std::make_shared<subject>(*seen.stored.about);
       about->key = "k";
