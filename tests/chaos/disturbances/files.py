@@ -1,0 +1,102 @@
+"""The store's files deleted, moved away, or restored from a copy, with and without their log."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+
+from chaos.disturbance import Disturbance
+from chaos.world import in_thread
+
+PARTS = {"all": ("", "-wal", "-shm"), "database": ("",), "log": ("-wal", "-shm"), "wal": ("-wal",),
+         "shm": ("-shm",)}
+
+
+def paths(world, which):
+    database = world.gateways[0].database
+    return [database.with_name(database.name + suffix) for suffix in PARTS[which]]
+
+
+async def around(world, how, change):
+    """`change` while the gateways run, or between their end and their start."""
+    if how["running"]:
+        await change()
+        return
+    async with world.all_lives():
+        for gateway in world.gateways:
+            if gateway.process is not None:
+                await in_thread(gateway.kill if how["killed"] else gateway.stop)
+        await change()
+        for gateway in world.gateways:
+            await in_thread(gateway.start)
+
+
+async def delete(world, how):
+    async def change():
+        world.lost(f"deleted: {how['which']}")
+        for path in paths(world, how["which"]):
+            path.unlink(missing_ok=True)
+    await around(world, how, change)
+
+
+async def move_away(world, how):
+    async def change():
+        world.lost(f"moved away: {how['which']}")
+        moved = []
+        for path in paths(world, how["which"]):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(path, f"{path}.away")
+                moved.append(path)
+        await asyncio.sleep(how["seconds"])
+        for path in moved:
+            os.replace(f"{path}.away", path)
+    await around(world, how, change)
+
+
+async def put_back(world, how):
+    """A copy that was made a while ago, over what is there."""
+    copies = []
+    for path in paths(world, how["copied"]):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy(path, f"{path}.copy")
+            copies.append(path)
+    await asyncio.sleep(how["seconds"])
+
+    async def change():
+        world.lost(f"restored: {how['copied']}")
+        for path in paths(world, "all"):
+            if path in copies:
+                if how["by"] == "move":
+                    os.replace(f"{path}.copy", path)
+                else:
+                    shutil.copy(f"{path}.copy", path)
+            elif how["clean"]:
+                path.unlink(missing_ok=True)
+    await around(world, how, change)
+
+
+async def backup_and_restore(world, how):
+    """As the page about backups says, or while gateways run, which it does not."""
+    saved = world.folder / f"backup-{len(world.notes)}"
+    done = await in_thread(world.command, "backup", str(saved))
+    if done is None or done.returncode != 0:
+        return
+    await asyncio.sleep(how["seconds"])
+
+    async def change():
+        world.lost("restored by the command")
+        await in_thread(world.command, "restore", str(saved))
+    await around(world, how, change)
+
+
+WHEN = {"running": (True, False), "killed": (True, False)}
+TABLE = [
+    Disturbance("files-deleted", delete, {"which": tuple(PARTS), **WHEN}, ("sqlite",)),
+    Disturbance("files-moved", move_away, {"which": tuple(PARTS), "seconds": (0.1, 0.6, 2), **WHEN},
+                ("sqlite",)),
+    Disturbance("files-put-back", put_back,
+                {"copied": ("all", "database"), "seconds": (0.5, 1.5), "by": ("move", "copy"),
+                 "clean": (True, False), **WHEN}, ("sqlite",)),
+    Disturbance("backup-and-restore", backup_and_restore, {"seconds": (0.5, 1.5), **WHEN},
+                ("sqlite",)),
+]
