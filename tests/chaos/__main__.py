@@ -69,27 +69,57 @@ def drawn(given, reference):
             run += 1
 
 
-def tell(result):
+def told(result):
+    """What a run came to, as lines; of a fault the first of what was complained of."""
     bad = "  ".join(sorted(result.kinds)) or "well"
-    print(f"run {result.plan.run} ({result.seconds:.0f} s, {result.effects} effects, "
-          f"{result.held} without an answer, ended within {result.longest:.1f} s) {bad}: "
-          f"{result.plan}", flush=True)
+    yield (f"run {result.plan.run} ({result.seconds:.0f} s, {result.effects} effects, "
+           f"{result.held} without an answer, ended within {result.longest:.1f} s) {bad}: "
+           f"{result.plan}")
+    for complaint in result.complaints[:4]:
+        yield f"    {complaint[:1500]}"
+    if result.folder:
+        yield f"    kept: {result.folder}"
 
 
-def examine(program, result):
-    """Whether the fault comes again, and with how little."""
-    for complaint in result.complaints[:6]:
-        print(f"    {complaint[:1500]}", flush=True)
-    print(f"    kept: {result.folder}", flush=True)
-    if not confirmed(program, result.plan, result.kinds):
-        print("    not seen again in two of three repeats", flush=True)
-        return False
-    least = shrunk(program, result.plan, result.kinds)
-    name = BUILD / f"chaos-{result.plan.seed}-{result.plan.run}.json"
+def examined(program, plan, kinds):
+    """Whether the fault comes again, and with how little: the least plan, or None."""
+    with adopting_orphans():
+        return shrunk(program, plan, kinds) if confirmed(program, plan, kinds) else None
+
+
+def told_of_fault(plan, least):
+    if least is None:
+        return f"run {plan.run}: not seen again in two of three repeats"
+    name = BUILD / f"chaos-{plan.seed}-{plan.run}.json"
     name.write_text(least.text())
-    print(f"    still fails, two times of three: {least}\n"
-          f"    again: ./dev chaos --plan {name}", flush=True)
-    return True
+    return (f"run {plan.run}: still fails, two times of three: {least}\n"
+            f"    again: ./dev chaos --plan {name}")
+
+
+def all_runs(given):
+    """How many there were, and how many faults came again."""
+    found, done = 0, 0
+    work = drawn(given, read_reference(given.program))
+    with concurrent.futures.ProcessPoolExecutor(given.jobs) as pool:
+        running, examining = set(), {}
+        while True:
+            while len(running) + len(examining) < given.jobs and (plan := next(work, None)):
+                running.add(pool.submit(one, given.program, plan))
+            if not running and not examining:
+                return done, found
+            ready, _ = concurrent.futures.wait(
+                running | set(examining), return_when=concurrent.futures.FIRST_COMPLETED)
+            for each in ready & running:
+                result = each.result()
+                done += 1
+                print("\n".join(told(result)), flush=True)
+                if result.complaints:
+                    examining[pool.submit(examined, given.program, result.plan,
+                                          result.kinds)] = result.plan
+            running -= ready
+            for each in ready & set(examining):
+                found += each.result() is not None
+                print(told_of_fault(examining.pop(each), each.result()), flush=True)
 
 
 def main():
@@ -103,22 +133,7 @@ def main():
     os.environ["ONCEGUARD_BIN"] = str(given.program)  # whose schema PostgreSQL gets
     print(f"seed {given.seed}", flush=True)
     BUILD.mkdir(exist_ok=True)
-    found, done = 0, 0
-    work = drawn(given, read_reference(given.program))
-    with concurrent.futures.ProcessPoolExecutor(given.jobs) as pool:
-        running = set()
-        while True:
-            while len(running) < given.jobs and (plan := next(work, None)) is not None:
-                running.add(pool.submit(one, given.program, plan))
-            if not running:
-                break
-            ready, running = concurrent.futures.wait(
-                running, return_when=concurrent.futures.FIRST_COMPLETED)
-            for result in (each.result() for each in ready):
-                done += 1
-                tell(result)
-                if result.complaints:
-                    found += examine(given.program, result)
+    done, found = all_runs(given)
     print(f"{done} runs, {found} faults")
     return 1 if found else 0
 

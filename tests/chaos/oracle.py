@@ -46,16 +46,17 @@ def of_key(world, client, effects):
             yield f"another's: {key} got {brief(answer)}"
     different = {repr(answer.stored_part()) for answer in map(without_proxies, client.answers)}
     if len(different) > allowed + len(world.losses):
-        yield f"changed: {key} got {len(different)} answers: {sorted(map(str, different))}"
+        yield f"changed: {key} got {len(different)} answers: " + \
+            "  and  ".join(f"{one[:180]} … {len(one)} B" for one in sorted(different))
     if client.answers and client.last is not None and not (acts or world.losses) and \
             problem(client.last) == "outcome-unknown":
         yield f"forgotten: {key} had an answer, and now {brief(client.last)}"
 
 
 def without_proxies(answer):
-    """Without what a proxy before the gateway adds to each answer that it passes on."""
+    """Without what a proxy adds to each answer that it passes on, and what `echo_key` does."""
     added = {"via", "x-varnish", "age", "server", "accept-ranges", "transfer-encoding", "alt-svc",
-             "content-length", "idempotency-replayed"}
+             "content-length", "idempotency-key"}
     answer.fields = [(n, v) for n, v in answer.fields if n.lower() not in added]
     return answer
 

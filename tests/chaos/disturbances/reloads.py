@@ -16,7 +16,7 @@ HANDED = re.compile(r'"event":"handed-over","pid":(\d+)')
 CHANGES = (
     {"lease": "1s"}, {"lease": "5s", "upstream_timeout": "5s"}, {"wait": "10ms"},
     {"on_busy": "wait", "wait": "3s"}, {"on_busy": "reject"}, {"keep": "final"},
-    {"max_answer_body": "64KiB"}, {"max_answer_body": "100"}, {"answer": "status"},
+    {"max_answer_body": "64KiB"}, {"max_answer_body": "100"},
     {"observe": False, "required": True}, {"retention": "1h"}, {"upstream_timeout": "1s"},
     {"previous_scope": ["none"]}, {"echo_key": True}, {"keep_set_cookie": True},
 )
