@@ -57,7 +57,7 @@ def without_proxies(answer):
     """Without what a proxy adds to each answer that it passes on, and what `echo_key` does."""
     added = {"via", "x-varnish", "age", "server", "accept-ranges", "transfer-encoding", "alt-svc",
              "content-length", "idempotency-key"}
-    answer.fields = [(n, v) for n, v in answer.fields if n.lower() not in added]
+    answer.fields = [(n.lower(), v) for n, v in answer.fields if n.lower() not in added]
     return answer
 
 

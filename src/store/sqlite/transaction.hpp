@@ -55,6 +55,8 @@ class transaction {
   [[nodiscard]] std::size_t sweep(std::size_t most);
   void probe_sweep(std::size_t most) { table_.probe_expired(moment_, most); }
 
+  /// The leases that the file had granted before, if called first.
+  [[nodiscard]] std::uint64_t granted_before() { return counters().granted; }
   /// Call this before the commit: writes the counters once for all granted leases. Any other write
   /// raises the last token, so that no two states of a file have the same one.
   void finish();

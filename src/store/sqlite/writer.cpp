@@ -202,6 +202,10 @@ void writer::make_room() {
 std::optional<failure> writer::carry_out() {
   try {
     transaction transaction(session_->metadata(), *table_, last_token_, &damaged_records_);
+    // Somebody wrote an older copy over the open file. It is opened anew, as another memory.
+    if (transaction.granted_before() < granted_) {
+      return failure(SQLITE_IOERR, "the file went back to an older state");
+    }
     const bool grants = memory_.known();
     for (const auto& queued : calls_) {
       if (grants || !job(queued).claims()) {

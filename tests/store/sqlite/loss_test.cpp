@@ -1,6 +1,9 @@
 // A file that is deleted, replaced or restored from a copy under an open SQLite store.
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <map>
 
 #include "store/contract/acts.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -126,6 +129,28 @@ TEST_F(sqlite_loss_test, an_older_copy_in_place_of_the_file_gets_a_new_identity_
   EXPECT_LT(after.generation, before.generation);
   caller.vitals();
   EXPECT_GT(caller.leased(claim_of("b")).token, last.token);
+}
+
+TEST_F(sqlite_loss_test, an_older_copy_written_over_the_open_file_gets_a_new_identity) {
+  const auto store = open();
+  blocking_store caller(*store);
+  caller.completed(claim_of("a"));
+  const auto before = caller.vitals();
+  std::map<std::string, std::string> kept;
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    std::ifstream file(params().path + suffix, std::ios::binary);
+    kept[suffix].assign(std::istreambuf_iterator<char>(file), {});
+  }
+  caller.completed(claim_of("b"));
+  for (const auto& [suffix, bytes] : kept) {  // the same files: nobody sees another inode
+    std::fstream file(params().path + suffix, std::ios::binary | std::ios::in | std::ios::out);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  EXPECT_FALSE(caller.try_claim(claim_of("b")));
+  EXPECT_EQ(caller.try_claim(claim_of("b")).error().code, errc::store_lost);
+  EXPECT_NE(caller.vitals().identity, before.identity);
+  caller.vitals();
+  EXPECT_EQ(caller.claim(claim_of("a")).kind, verdict_kind::replay);
 }
 
 TEST_F(sqlite_loss_test, the_new_identity_of_an_older_copy_survives_a_kill_and_a_checkpoint) {
