@@ -9,6 +9,7 @@
 
 import argparse
 import concurrent.futures
+import ctypes
 import os
 import pathlib
 import random
@@ -23,6 +24,7 @@ from chaos.shrink import confirmed, shrunk
 from chaos.table import TABLE
 from support.upgrading import adopting_orphans
 
+PR_SET_PDEATHSIG = 1
 BUILD = pathlib.Path(__file__).resolve().parents[2] / "build"
 
 
@@ -49,6 +51,11 @@ def arguments():
     if not given.list and not given.program.is_file():
         parser.error(f"there is no program {given.program}")
     return given
+
+
+def end_with_parent():
+    """Of a worker: what it has started ends with it."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def one(program, plan):
@@ -100,7 +107,7 @@ def all_runs(given):
     """How many there were, and how many faults came again."""
     found, done = 0, 0
     work = drawn(given, read_reference(given.program))
-    with concurrent.futures.ProcessPoolExecutor(given.jobs) as pool:
+    with concurrent.futures.ProcessPoolExecutor(given.jobs, initializer=end_with_parent) as pool:
         running, examining = set(), {}
         while True:
             while len(running) + len(examining) < given.jobs and (plan := next(work, None)):

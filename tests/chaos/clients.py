@@ -9,7 +9,7 @@ from support.answer import AnswerReader
 from support.client import request_bytes
 
 GONE = (asyncio.IncompleteReadError, ConnectionError, asyncio.LimitOverrunError, OSError)
-HELD = {"outcome-unknown", "answer-not-kept"}  # what a key may come to without an answer
+HELD = {"outcome-unknown", "answer-not-kept", "unknown"}  # what a key may come to without an answer
 MANNERS = ("plain",) * 5 + ("chunked", "drip", "half", "leave", "reset")
 PATIENCE = 15  # seconds for an answer
 
@@ -91,7 +91,7 @@ class Client:
                 or problem(answer) in HELD)
 
     async def run(self, over):
-        """Repeats in all manners until `over` is set; slower once it knows how the matter stands."""
+        """Repeats in all manners until `over` is set; slower once it knows how it stands."""
         await asyncio.sleep(self.rng.random() * 3)
         await asyncio.gather(*(self.send(self.rng.choice(MANNERS))
                                for _ in range(self.rng.choice((1, 1, 2, 3)))))

@@ -9,7 +9,7 @@ STORES = ("memory", "sqlite", "postgres", "pgbouncer", "redis", "tiered")
 @dataclasses.dataclass(frozen=True)
 class Disturbance:
     """`act(world, how)` disturbs, and puts right again what a person would put right; `how` has one
-    of each of `draws`. `pipe`: where it needs a pipe. `rows`: of docs/internals/chaos.md."""
+    of each of `draws`. `pipe`: where it needs one."""
 
     name: str
     act: Callable | None

@@ -1,4 +1,4 @@
-"""The service whose effects count: each one is a line of a file, flushed before the answer goes out.
+"""The service whose effects count: a line of a file each, flushed before the answer goes out.
 
     python3 -m chaos.ledger_server LEDGER PORT SEED
 
@@ -15,8 +15,8 @@ import time
 import uuid
 
 GONE = (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError)
-# What a request gets: an effect and its answer, nothing at all with a status that says so, an effect
-# behind a 500, or an effect and a connection that ends without an answer.
+# What a request gets: an effect and its answer, nothing at all with a status that says so, an
+# effect behind a 500, or an effect and a connection that ends without an answer.
 WAYS = ("answer",) * 14 + ("refuse", "unavailable", "fail", "vanish")
 
 
@@ -72,8 +72,9 @@ class Ledger:
 
 
 def answer(status, body):
-    head = f"HTTP/1.1 {status} So\r\nServer: ledger\r\nContent-Type: text/plain\r\n"
-    return head.encode() + b"Link: </a>\r\nLink: </b>\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    head = (f"HTTP/1.1 {status} So\r\nServer: ledger\r\nContent-Type: text/plain\r\n"
+            f"Link: </a>\r\nLink: </b>\r\nContent-Length: {len(body)}\r\n\r\n")
+    return head.encode() + body
 
 
 async def read_body(reader, fields):

@@ -9,8 +9,8 @@ GONE = (ConnectionError, OSError, asyncio.CancelledError)
 
 
 class Pipe:
-    """`way`: pass, stall, drip, cut (after `after` bytes of a connection), or twice (what comes on a
-    connection is sent on a second one, too, whose answer nobody reads)."""
+    """`way`: pass, stall, drip, cut (after `after` bytes of a connection), or twice (what comes on
+    a connection is sent on a second one, too, whose answer nobody reads)."""
 
     def __init__(self, to):
         self.to = to

@@ -25,6 +25,7 @@ class Plan:
     policy: dict
     disturbances: list
     options: list = dataclasses.field(default_factory=list)  # (table, name, value)
+    door: str = "gateway"  # or serve: the decision service
 
     @property
     def table(self):
@@ -42,7 +43,7 @@ class Plan:
         return json.dumps(dataclasses.asdict(self))
 
     def __str__(self):
-        parts = [self.store, f"{self.gateways} gateway{'s' * (self.gateways > 1)}",
+        parts = [self.store, f"{self.gateways} × {self.door}",
                  f"before them {self.front}" * bool(self.front),
                  f"behind them {self.back}" * bool(self.back),
                  " ".join(f"{t}.{n}={v}" for t, n, v in self.options)]
@@ -74,6 +75,8 @@ def draw(seed, run, reference, pair=()):
                 rng.choice(FRONTS), rng.choice(BACKS),
                 {name: rng.choice(values) for name, values in POLICIES.items()},
                 [each.draw(rng) for each in chosen])
+    if "extreme-options" not in names and rng.random() < 0.25:
+        plan.door, plan.front = "serve", ""
     if "extreme-options" in names:
         plan.options = extremes_of(reference, rng)
     return plan

@@ -9,6 +9,7 @@ import tempfile
 import time
 import traceback
 
+from chaos.callers import Caller
 from chaos.clients import Client
 from chaos.oracle import complaints_of, too_much_memory
 from chaos.table import TABLE
@@ -64,9 +65,7 @@ async def run(world):
 
 
 async def disturbed(world, result):
-    clients = [Client(f"key-{world.plan.run}-{number}", world.doors,
-                      random.Random(f"{world.plan.seed}/{world.plan.run}/{number}"))
-               for number in range(CLIENTS)]
+    clients = clients_of(world)
     world.keys = [client.key for client in clients]
     over = asyncio.Event()
     sending = [asyncio.create_task(client.run(over)) for client in clients]
@@ -89,6 +88,17 @@ async def disturbed(world, result):
     result.effects = sum(len(lines) for lines in world.ledger.effects().values())
     result.held = sum(not client.answers for client in clients)
     result.longest = max((seconds for seconds in ended if seconds is not None), default=0.0)
+
+
+def clients_of(world):
+    plan = world.plan
+    drawn = [random.Random(f"{plan.seed}/{plan.run}/{number}") for number in range(CLIENTS)]
+    if plan.door == "serve":
+        Caller.clients.clear()
+        return [Caller(f"key-{plan.run}-{number}", world.doors, rng, lambda: world.service)
+                for number, rng in enumerate(drawn)]
+    return [Client(f"key-{plan.run}-{number}", world.doors, rng)
+            for number, rng in enumerate(drawn)]
 
 
 async def act(world, each):

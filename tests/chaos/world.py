@@ -6,11 +6,13 @@ import contextlib
 import json
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import time
 
+from chaos.callers import Decider
 from chaos.pipes import Pipe
 from support.gateway import Gateway, clean_environment
 from support.pgbouncer import PgBouncer
@@ -80,7 +82,7 @@ class World:
         self.pipes = {}             # front, store, back
         self.proxies = {}           # front, back
         self.gateways = []
-        self.acts = collections.Counter()  # of a key, or of "*" for all: runs that an operator allowed
+        self.acts = collections.Counter()  # runs that an operator allowed of a key, "*": of all
         self.losses = []            # when what the store knew was taken from it
         self.deaths = []            # of what nobody killed
         self.notes = []             # what disturbances did, for whoever reads of a fault
@@ -97,7 +99,8 @@ class World:
         first = None
         for number in range(self.plan.gateways):
             folder = self.folder / f"gateway-{number}"
-            gateway = Gateway(self.binary, folder, url, config, database=first)
+            kind = Decider if self.plan.door == "serve" else Gateway
+            gateway = kind(self.binary, folder, url, config, database=first)
             if self.plan.store == "sqlite":
                 first = first or self.folder / "store" / "onceguard.db"
                 gateway.database = first
@@ -118,7 +121,8 @@ class World:
         if "back" in self.plan.pipes:
             address = (await self._pipe("back", address)).address
         if self.plan.back:
-            address = ("127.0.0.1", (await self._proxy("back", self.plan.back, address)).port.number)
+            address = (await self._proxy("back", self.plan.back, address)).address
+        self.service = address
         return f"http://127.0.0.1:{address[1]}"
 
     async def _before_gateways(self):
@@ -126,7 +130,7 @@ class World:
         if "front" in self.plan.pipes:
             address = (await self._pipe("front", address)).address
         if self.plan.front:
-            address = ("127.0.0.1", (await self._proxy("front", self.plan.front, address)).port.number)
+            address = (await self._proxy("front", self.plan.front, address)).address
         self.first_door = address
 
     async def _pipe(self, name, to):
@@ -136,8 +140,9 @@ class World:
     async def _proxy(self, place, kind, to):
         folder = self.folder / f"{place}-{kind}"
         folder.mkdir()
-        self.proxies[place] = await in_thread(lambda: PROXIES[kind](folder, to[1]))
-        return self.proxies[place]
+        proxy = self.proxies[place] = await in_thread(lambda: PROXIES[kind](folder, to[1]))
+        proxy.address = ("127.0.0.1", proxy.port.number)
+        return proxy
 
     async def _config(self):
         store = {"timeout": "2s", "sweep": "1s"}
@@ -165,7 +170,8 @@ class World:
                 port = (await self._pipe("store", ("127.0.0.1", port))).address[1]
             store["url" if kind == "redis" else "accelerator"] = f"redis://127.0.0.1:{port}"
         whole = {"gateway": {"threads": 2, "settle_wait": "5s", "admin": ""}, "store": store,
-                 "defaults": dict(self.plan.policy)}
+                 # nginx before a gateway sends another Host.
+                 "defaults": {"fingerprint_headers": ["-Host"], **self.plan.policy}}
         for table, name, value in self.plan.options:
             whole.setdefault(table, {})[name] = value
         return whole
@@ -186,9 +192,9 @@ class World:
             if done.returncode != 3:
                 return
             for each in self.gateways:
-                each.config[table].pop(name)
+                each.config[table].pop(name, None)
                 each.write_config(each.config)
-            self.notes.append(f"{table}.{name} left out: {(done.stderr + done.stdout).strip()[:300]}")
+            self.notes.append(f"{table}.{name} left out: {done.stderr.strip()[:300]}")
 
     # ---- what disturbances use ------------------------------------------------------------
     def doors(self):
@@ -261,6 +267,7 @@ class World:
         for former in self.formers:
             former.kill()
         if self.volume:
+            shutil.copytree(self.volume, self.folder / "store-kept")
             subprocess.run(["umount", "-l", str(self.volume)], check=False)
 
 

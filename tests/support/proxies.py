@@ -17,7 +17,9 @@ class Proxy:
         self.url = f"http://127.0.0.1:{self.port.number}"
         self._log = open(folder / "log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            self.command(folder, service, patience), cwd=folder, stdin=subprocess.DEVNULL,
+            # Should this process die before it could, the proxy ends at once.
+            ["setpriv", "--pdeathsig", "TERM", "--", *self.command(folder, service, patience)],
+            cwd=folder, stdin=subprocess.DEVNULL,
             stdout=self._log, stderr=self._log, env={**os.environ, "HOME": str(folder)})
         try:
             wait_until(self._listens, what=f"{type(self).__name__} on {self.url}", timeout=30)

@@ -1,5 +1,7 @@
 #include "store/sqlite/connection.hpp"
 
+#include "store/sqlite/wal_vfs.hpp"
+
 namespace onceguard::sqlite {
 namespace {
 
@@ -104,9 +106,12 @@ bool connection::in_transaction() const noexcept {
 }
 
 bool connection::roll_back() noexcept {
-  if (!in_transaction()) return true;
-  sqlite3_exec(it_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
-  return !in_transaction();
+  if (!it_) return true;
+  // After some failures SQLite has rolled back by itself.
+  if (in_transaction()) sqlite3_exec(it_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  if (in_transaction()) return false;
+  drop_unsent(it_.get());
+  return true;
 }
 
 }  // namespace onceguard::sqlite

@@ -44,6 +44,7 @@ class log_file : public sqlite3_file {
     if (size == frame_head) {
       if (const int code = may_commit(static_cast<const unsigned char*>(memory));
           code != SQLITE_OK) {
+        drop();
         return code;
       }
     }
@@ -62,6 +63,17 @@ class log_file : public sqlite3_file {
   int send() noexcept {
     if (kept_ == 0) return SQLITE_OK;
     return write_below(bytes_.get(), std::exchange(kept_, 0), begin_);
+  }
+
+  /// For a transaction that was rolled back: another process may write its own frames there now.
+  void drop() noexcept { kept_ = 0; }
+
+  /// Only a transaction reads what it has written itself.
+  int read(void* memory, int size, sqlite3_int64 offset) noexcept {
+    if (offset + size > begin_ && offset < begin_ + static_cast<sqlite3_int64>(kept_)) {
+      if (const int code = send(); code != SQLITE_OK) return code;
+    }
+    return real().xRead(below(), memory, size, offset);
   }
 
   void cut_to(sqlite3_int64 size) noexcept { size_ = std::min(size_, size); }
@@ -131,6 +143,10 @@ int close(sqlite3_file* f) {
   return sent != SQLITE_OK ? sent : closed;
 }
 
+int read(sqlite3_file* f, void* memory, int size, sqlite3_int64 offset) {
+  return log(f).read(memory, size, offset);
+}
+
 int write(sqlite3_file* f, const void* memory, int size, sqlite3_int64 offset) {
   return log(f).write(memory, static_cast<std::size_t>(size), offset);
 }
@@ -145,7 +161,7 @@ using io = sqlite3_io_methods;
 // Version 1: a log is never memory-mapped, and the WAL index belongs to the database's file.
 constexpr io log_methods = {1,
                             close,
-                            after_sending<&io::xRead, void*, int, sqlite3_int64>,
+                            read,
                             write,
                             truncate,
                             after_sending<&io::xSync, int>,
@@ -180,6 +196,12 @@ int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int*
 }
 
 }  // namespace
+
+void drop_unsent(sqlite3* database) noexcept {
+  sqlite3_file* file = nullptr;
+  const int found = sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+  if (found == SQLITE_OK && file != nullptr && file->pMethods == &log_methods) log(file).drop();
+}
 
 wal_vfs::wal_vfs(const char* below)
     : name_("onceguard-log-" + std::to_string(reinterpret_cast<std::uintptr_t>(this))) {

@@ -4,10 +4,11 @@
 // a frame would cost more than the copying.
 //
 // It changes no guarantee. Collected bytes are written before anything that could show the
-// difference: before a flush of the log, before a read, before a change of the size, and before the
+// difference: before a flush of the log, before a read of them, before a change of the size, and before the
 // close. With synchronous=FULL, SQLite flushes the log before a commit counts and before other
 // connections see it. Frames that are lost with the process were never committed, and a late write
-// that fails also fails the flush, and so the commit.
+// that fails also fails the flush, and so the commit. The bytes of a transaction that is rolled back
+// are dropped: once its lock is gone, another process writes its own frames in their place.
 #pragma once
 #include <string>
 
@@ -32,5 +33,8 @@ class wal_vfs {
   const std::string name_;
   sqlite3_vfs made_{};
 };
+
+/// After a rollback of a connection, whatever its file layer is.
+void drop_unsent(sqlite3* database) noexcept;
 
 }  // namespace onceguard::sqlite

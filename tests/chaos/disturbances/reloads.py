@@ -30,7 +30,8 @@ async def reload(world, how):
         for gateway in world.gateways[: how["of"]]:
             if gateway.process is None or gateway.process.poll() is not None:
                 continue
-            changed = {**before[gateway], "route": how["routes"],
+            routes = how["routes"] if world.plan.door == "gateway" else []
+            changed = {**before[gateway], "route": routes,
                        "defaults": {**before[gateway]["defaults"], **how["change"]}}
             gateway.reload(changed)
         await asyncio.sleep(how["seconds"])

@@ -21,7 +21,8 @@ POSTGRES = {
                      "ALTER SYSTEM RESET default_transaction_isolation"),
     "asynchronous": ("ALTER SYSTEM SET synchronous_commit = off",
                      "ALTER SYSTEM RESET synchronous_commit"),
-    "time-zone": ("ALTER SYSTEM SET timezone = 'Pacific/Kiritimati'", "ALTER SYSTEM RESET timezone"),
+    "time-zone": ("ALTER SYSTEM SET timezone = 'Pacific/Kiritimati'",
+                  "ALTER SYSTEM RESET timezone"),
     "no-connections": ("ALTER DATABASE {database} WITH ALLOW_CONNECTIONS false",
                        "ALTER DATABASE {database} WITH ALLOW_CONNECTIONS true"),
     "terminated": ("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -50,7 +51,8 @@ REDIS = {
 # What takes from Redis what it knew.
 LOSING = {
     "flushed": ("FLUSHALL", "PING"),
-    "evicting": ("CONFIG SET maxmemory-policy allkeys-lru", "CONFIG SET maxmemory-policy noeviction"),
+    "evicting": ("CONFIG SET maxmemory-policy allkeys-lru",
+                 "CONFIG SET maxmemory-policy noeviction"),
 }
 
 

@@ -28,7 +28,8 @@ def huge_header(number):
 
 
 def many_headers(number):
-    return KEYED % number + b"".join(b"X-%d: y\r\n" % n for n in range(95)) + b"Content-Length: 0\r\n\r\n"
+    fields = b"".join(b"X-%d: y\r\n" % n for n in range(95))
+    return KEYED % number + fields + b"Content-Length: 0\r\n\r\n"
 
 
 def deep(number):
@@ -72,7 +73,8 @@ async def crowd(world, how):
             reader, writer = await asyncio.wait_for(asyncio.open_connection(*door), 5)
             reader._transport.pause_reading()  # a client that sleeps
             try:
-                writer.write(WAYS[how["way"]](number))
+                path = b"/v1/operations" if world.plan.door == "serve" else b"/charges"
+                writer.write(WAYS[how["way"]](number).replace(b"/charges", path))
                 await asyncio.wait_for(writer.drain(), how["seconds"])
                 await asyncio.sleep(how["seconds"])
             finally:

@@ -145,6 +145,8 @@ TEST_F(sqlite_loss_test, an_older_copy_written_over_the_open_file_gets_a_new_ide
   for (const auto& [suffix, bytes] : kept) {  // the same files: nobody sees another inode
     std::fstream file(params().path + suffix, std::ios::binary | std::ios::in | std::ios::out);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    file.close();
+    std::filesystem::resize_file(params().path + suffix, bytes.size());
   }
   EXPECT_FALSE(caller.try_claim(claim_of("b")));
   EXPECT_EQ(caller.try_claim(claim_of("b")).error().code, errc::store_lost);

@@ -80,6 +80,24 @@ TEST_F(sqlite_wal_vfs_test, rolled_back_rows_are_not_in_the_database) {
   EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
 }
 
+TEST_F(sqlite_wal_vfs_test, what_was_rolled_back_is_never_written_over_anothers_commits) {
+  add(connection_, 5);
+  connection_.run("PRAGMA cache_size = 10; BEGIN");
+  add(connection_, 40);  // more than the cache: some frames are collected before the end
+  ASSERT_TRUE(connection_.roll_back());
+  auto other = plain();
+  add(other, 60);
+  const auto committed = digest(other);
+  EXPECT_EQ(count(connection_), 65);
+  add(connection_, 1);
+  connection_ = connection();
+  auto third = plain();
+  EXPECT_EQ(third.text("PRAGMA integrity_check"), "ok");
+  EXPECT_EQ(count(third), 66);
+  third.run("DELETE FROM rows WHERE id = 66");
+  EXPECT_EQ(digest(third), committed);
+}
+
 TEST_F(sqlite_wal_vfs_test, a_restarted_wal_is_readable_without_the_vfs) {
   auto other = plain();
   for (int round = 1; round <= 5; ++round) {
