@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import subprocess
 
 from chaos.disturbance import Disturbance
 from chaos.world import in_thread
@@ -89,6 +90,32 @@ async def backup_and_restore(world, how):
     await around(world, how, change)
 
 
+async def server_put_back(world, how):
+    """A database server from a copy of its files: what was written since is gone."""
+    accelerator = how.get("accelerator")
+    server = world.redis if accelerator else world.postgres or world.redis
+    kept = server.folder / "kept"
+    places = [server.folder / name for name in ("cluster", "appendonlydir")]
+    place = next(each for each in places if each.exists())
+    await in_thread(server.crash)
+    await in_thread(run, "cp", "-a", str(place), str(kept))
+    await in_thread(server.start)
+    await asyncio.sleep(how["seconds"])
+    if server.process is None:
+        return  # somebody else has just ended it
+    await in_thread(server.crash)
+    if not accelerator:
+        world.lost("a server from a copy")
+    await in_thread(shutil.rmtree, place)
+    kept.rename(place)
+    await asyncio.sleep(how["down"])
+    await in_thread(server.start)
+
+
+def run(*words):
+    subprocess.run(words, check=True)
+
+
 WHEN = {"running": (True, False), "killed": (True, False)}
 TABLE = [
     Disturbance("files-deleted", delete, {"which": tuple(PARTS), **WHEN}, ("sqlite",)),
@@ -97,6 +124,11 @@ TABLE = [
     Disturbance("files-put-back", put_back,
                 {"copied": ("all", "database"), "seconds": (0.5, 1.5), "by": ("move", "copy"),
                  "clean": (True, False), **WHEN}, ("sqlite",)),
+    Disturbance("server-put-back", server_put_back,
+                {"seconds": (0.5, 1.5, 2.5), "down": (0, 1)},
+                ("postgres", "pgbouncer", "redis", "tiered")),
+    Disturbance("accelerator-put-back", server_put_back,
+                {"seconds": (0.5, 1.5, 2.5), "down": (0, 1), "accelerator": (True,)}, ("tiered",)),
     Disturbance("backup-and-restore", backup_and_restore, {"seconds": (0.5, 1.5), **WHEN},
                 ("sqlite",)),
 ]
