@@ -1,0 +1,307 @@
+#include "checker.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace onceguard::sim {
+namespace {
+
+constexpr std::int64_t prompt = 400 * millisecond;  // a waiter is told of its twin's end within it
+constexpr std::int64_t stale_after = 7'000 * millisecond;
+
+bool is_success(std::int64_t value) noexcept {
+  const auto kind = static_cast<answer_kind>(value);
+  return kind == answer_kind::own || kind == answer_kind::replay || kind == answer_kind::gone;
+}
+
+struct completion {
+  token under = 0;
+  std::uint64_t body = 0;
+  std::int64_t until = 0;
+};
+
+/// All that is known of one key while its history is read.
+struct key_state {
+  // Of its present life, which ends with the retention of its answer, or with an operator's release.
+  std::optional<completion> completed;
+  std::size_t effects = 0;
+  std::uint64_t effect_body = 0;
+  std::uint32_t effect_print = 0;
+  bool answered = false;  ///< a client was told of a success
+  // Of the lease that was granted last.
+  token last = 0;
+  std::int64_t lease_end = 0;
+  bool unsettled = false;
+  bool may_have_run = false;
+  // Of its whole history.
+  bool doubt = false;
+  std::optional<token> known_done;  ///< a holder has the answer of this lease's work
+  bool dispatched = false;
+  std::map<std::uint64_t, std::uint32_t> print_of_body;
+  std::vector<std::uint64_t> completed_bodies;
+  std::int64_t last_complete_at = 0;
+  std::map<std::uint64_t, std::int64_t> open_requests;  ///< when they arrived
+  bool failed = false;
+};
+
+class reader {
+ public:
+  reader(const history& events, const check_terms& terms) : events_(events), terms_(terms) {
+    keys_.resize(terms.keys.size());
+  }
+
+  std::vector<violation> run() {
+    for (number_ = 0; number_ < events_.all().size(); ++number_) {
+      const auto& next = events_.all()[number_];
+      if (next.kind == event_kind::calm) calm_ = true;
+      if (next.key >= keys_.size() || !concerns_key(next.kind)) continue;
+      now_ = &next;
+      key_ = &keys_[next.key];
+      read();
+    }
+    at_end();
+    return std::move(found_);
+  }
+
+ private:
+  static bool concerns_key(event_kind kind) noexcept {
+    return kind <= event_kind::resolve;
+  }
+
+  void wrong(const std::string& what) {
+    if (key_->failed) return;
+    key_->failed = true;
+    found_.push_back({number_, what + ": key " + std::to_string(key_ - keys_.data())});
+  }
+
+  [[nodiscard]] const key_promise& promise() const {
+    return terms_.keys[static_cast<std::size_t>(key_ - keys_.data())];
+  }
+
+  void read() {
+    switch (now_->kind) {
+      case event_kind::request:
+        key_->open_requests[now_->what] = now_->at;
+        break;
+      case event_kind::answer:
+        return read_answer();
+      case event_kind::dispatch:
+        return read_dispatch();
+      case event_kind::effect:
+        return read_effect();
+      case event_kind::answered:
+        key_->known_done = now_->what;
+        break;
+      case event_kind::doubt:
+        key_->doubt = true;
+        break;
+      case event_kind::grant:
+      case event_kind::probe_grant:
+        return read_grant();
+      case event_kind::extend:
+        return read_extension();
+      case event_kind::complete:
+        return read_completion();
+      case event_kind::release:
+      case event_kind::fail:
+      case event_kind::abandon:
+        return read_end();
+      case event_kind::resolve:
+        return read_resolution();
+      default:
+        break;
+    }
+  }
+
+  void begin_life() {
+    key_->completed.reset();
+    key_->effects = 0;
+    key_->answered = false;
+    key_->doubt = false;
+    key_->known_done.reset();
+    key_->dispatched = false;
+    key_->unsettled = false;
+    key_->may_have_run = false;
+  }
+
+  void read_grant() {
+    auto& key = *key_;
+    if (now_->what == key.last && key.unsettled) return;  // the reply had been lost
+    if (now_->what <= key.last) wrong("a token came again");
+    if (key.completed) {
+      if (now_->at < key.completed->until) wrong("a lease was granted over an answer");
+      begin_life();
+    }
+    if (key.unsettled) {
+      if (now_->at < key.lease_end) wrong("two leases at a time");
+      const bool held = promise().rule == key_rule::hold;
+      if (held && key.may_have_run) wrong("it was taken over although it may have run");
+      if (promise().rule == key_rule::probe && key.may_have_run &&
+          now_->kind != event_kind::probe_grant) {
+        wrong("it was taken over without a question");
+      }
+    }
+    key.last = now_->what;
+    key.lease_end = now_->value;
+    key.unsettled = true;
+    const bool probes = now_->kind == event_kind::probe_grant;
+    key.may_have_run = probes || !promise().into_started;
+  }
+
+  void read_extension() {
+    if (now_->what != key_->last) return wrong("a superseded lease was renewed");
+    if (!key_->unsettled) return wrong("a lease was renewed that had ended");
+    key_->lease_end = now_->value;
+    if (now_->body == 1) key_->may_have_run = true;
+  }
+
+  void read_completion() {
+    auto& key = *key_;
+    if (key.completed && now_->at < key.completed->until) {
+      if (key.completed->under != now_->what) wrong("an answer was replaced");
+      return;  // the first one stays
+    }
+    if (now_->what < key.last) wrong("a superseded lease has completed");
+    if (key.completed) begin_life();
+    key.completed = completion{now_->what, now_->body, now_->value};
+    key.completed_bodies.push_back(now_->body);
+    key.last_complete_at = now_->at;
+    key.unsettled = false;
+  }
+
+  void read_end() {
+    auto& key = *key_;
+    if (now_->what != 0 && now_->what != key.last) return;  // nothing was changed
+    if (now_->kind == event_kind::abandon) {
+      key.lease_end = std::min(key.lease_end, now_->at);
+      if (!key.may_have_run) key.unsettled = false;
+      return;
+    }
+    // A release of what may have taken effect before leaves it unknown.
+    if (now_->kind == event_kind::release && promise().rule == key_rule::hold) {
+      key.unsettled = false;
+    } else {
+      key.lease_end = std::min(key.lease_end, now_->at);
+      key.may_have_run = false;
+    }
+  }
+
+  void read_resolution() {
+    auto& key = *key_;
+    if (calm_ && !terms_.crashed && !terms_.forgot) {
+      if (!key.dispatched && !key.doubt) wrong("it is unknown although it never left");
+      if (key.known_done == key.last) wrong("it is unknown although its answer was known");
+    }
+    if (now_->value != 0) {
+      if (!key.completed) {
+        key.completed = completion{key.last, now_->body, now_->value};
+        key.completed_bodies.push_back(now_->body);
+      }
+      key.unsettled = false;
+      return;
+    }
+    const auto effects = key.effects;
+    begin_life();
+    if (effects != 0 && calm_) wrong("an operator was let to release what took effect");
+  }
+
+  void read_dispatch() {
+    key_->dispatched = true;
+    if (now_->what < key_->last) wrong("a request left under a superseded lease");
+    if (key_->answered) wrong("a request left after an answer was returned");
+  }
+
+  void read_effect() {
+    auto& key = *key_;
+    key.print_of_body[now_->body] = now_->print;
+    if (key.completed && now_->at >= key.completed->until) begin_life();
+    ++key.effects;
+    key.effect_body = now_->body;
+    key.effect_print = now_->print;
+    if (key.answered) wrong("it took effect after an answer was returned");
+    const bool once = promise().rule != key_rule::rerun || (terms_.calm && !key.doubt);
+    if (key.effects > 1 && once && !terms_.forgot) wrong("it took effect twice");
+  }
+
+  void read_answer() {
+    auto& key = *key_;
+    key.open_requests.erase(now_->what);
+    const auto kind = static_cast<answer_kind>(now_->value);
+    if (is_success(now_->value)) return read_success(kind);
+    if (now_->what > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
+    if (!terms_.calm || key.doubt) return;
+    if (kind == answer_kind::unknown || kind == answer_kind::unavailable ||
+        kind == answer_kind::unrecorded || kind == answer_kind::superseded) {
+      wrong("nothing went wrong, and a client got no answer");
+    }
+  }
+
+  void read_success(answer_kind kind) {
+    auto& key = *key_;
+    if (now_->what > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
+    key.answered = true;
+    if (terms_.forgot) return;
+    const auto body = now_->body;
+    if (std::ranges::find(key.completed_bodies, body) == key.completed_bodies.end()) {
+      return wrong("a client got an answer that was not stored");
+    }
+    if (key.completed && key.completed->body != body) {
+      const auto age = now_->at - key.last_complete_at;
+      if (age > stale_after || kind == answer_kind::own) wrong("a client got another answer");
+      key.answered = false;  // it was told of the life before
+    }
+    if (const auto of = key.print_of_body.find(body);
+        of != key.print_of_body.end() && of->second != now_->print) {
+      wrong("a client got the answer of another request");
+    }
+    if (kind == answer_kind::replay && key.completed && !terms_.stepped &&
+        now_->at > key.completed->until + stale_after) {
+      wrong("an answer was replayed after its retention");
+    }
+  }
+
+  void at_end() {
+    number_ = events_.all().size();
+    for (auto& key : keys_) {
+      key_ = &key;
+      if (key.unsettled && key.lease_end > events_.all().back().at + 3'600'000 * millisecond) {
+        wrong("a lease has no end");
+      }
+    }
+    for (const auto& [number, last] : last_asked_) {
+      key_ = &keys_[number];
+      number_ = last.first;
+      const auto kind = last.second;
+      if (!is_success(static_cast<std::int64_t>(kind))) {
+        wrong("it is stuck: the last answer was " + std::to_string(static_cast<int>(kind)));
+      }
+    }
+    number_ = events_.all().size();
+    for (auto& key : keys_) {
+      key_ = &key;
+      for (const auto& [request, at] : key.open_requests) {
+        if (request > terms_.first_of_asked || terms_.calm) wrong("a client got no answer at all");
+      }
+    }
+  }
+
+  const history& events_;
+  const check_terms& terms_;
+  std::vector<key_state> keys_;
+  std::map<std::uint16_t, std::pair<std::size_t, answer_kind>> last_asked_;
+  std::vector<violation> found_;
+  const happening* now_ = nullptr;
+  key_state* key_ = nullptr;
+  std::size_t number_ = 0;
+  bool calm_ = false;
+};
+
+}  // namespace
+
+std::vector<violation> check(const history& events, const check_terms& terms) {
+  return reader(events, terms).run();
+}
+
+}  // namespace onceguard::sim

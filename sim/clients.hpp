@@ -1,0 +1,49 @@
+// The callers: they send a request until they know its outcome, and some ask again after that.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gateway.hpp"
+
+namespace onceguard::sim {
+
+class clients {
+ public:
+  clients(world& around, machine& place, std::vector<std::unique_ptr<gateway>>& gateways,
+          const scene& played)
+      : world_(around), place_(place), gateways_(gateways), scene_(played) {}
+
+  /// All that the scene has.
+  void begin();
+  /// A request of somebody new, of whom the checker expects that it ends well. Its number.
+  void ask(const scene_key& key, std::uint32_t print, std::size_t gateway, int tries);
+  /// Requests of ask() have numbers from here on.
+  static constexpr std::uint64_t first_of_asked = 1'000'000;
+
+ private:
+  struct caller {
+    const scene_key* key = nullptr;
+    std::uint32_t print = 0;
+    int tries = 0;
+    int asks_again = 0;
+    bool asked = false;
+    std::size_t next_gateway = 0;
+    std::uint64_t waits_for = 0;  ///< the number of its request; 0: for none
+  };
+  using caller_ptr = std::shared_ptr<caller>;
+
+  void send(const caller_ptr& who);
+  void got(const caller_ptr& who, std::uint64_t number, answer_kind kind);
+  void again(const caller_ptr& who, std::int64_t pause_ms);
+
+  world& world_;
+  machine& place_;
+  std::vector<std::unique_ptr<gateway>>& gateways_;
+  const scene& scene_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t asked_ = first_of_asked;
+};
+
+}  // namespace onceguard::sim

@@ -1,0 +1,145 @@
+#include "disturbance.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "history.hpp"
+#include "virtual_kernel.hpp"
+
+namespace onceguard::sim {
+namespace {
+
+constexpr std::array<std::string_view, disturbance_kinds> names{
+    "crash",       "stop",        "shutdown",  "partition",   "wall step",
+    "forget",      "operate",     "lose",      "repeat",      "delay",
+    "refuse call", "fail after",  "fail unknown", "late answer", "no answer",
+    "no effect",   "error after", "error before", "refuse work", "leave"};
+
+constexpr std::array<std::string_view, message_kinds> messages{
+    "requests to the store",    "replies of the store",   "requests to the upstream",
+    "replies of the upstream", "requests of the clients", "replies to the clients"};
+
+milliseconds length_of(disturbance_kind kind, number_stream& numbers,
+                       const disturbance_limits& limits) {
+  switch (kind) {
+    case disturbance_kind::crash:
+    case disturbance_kind::shutdown:
+      return milliseconds(numbers.between(5, 2'000));
+    case disturbance_kind::stop:
+      return milliseconds(numbers.between(20, 4'000));
+    case disturbance_kind::partition:
+      return milliseconds(numbers.between(50, 4'000));
+    case disturbance_kind::wall_step:
+      return milliseconds(numbers.between(-900'000, 900'000));
+    case disturbance_kind::repeat:
+      return milliseconds(numbers.between(1, 1'500));
+    case disturbance_kind::delay:
+      return milliseconds(numbers.between(1, 1'500));
+    case disturbance_kind::late_answer:
+      return milliseconds(numbers.between(50, limits.upstream_timeout.count() * 2));
+    default:
+      return milliseconds(numbers.between(1, 1'000));
+  }
+}
+
+/// Where and when it is, so that it meets something.
+disturbance make(disturbance_kind kind, number_stream& numbers, const disturbance_limits& limits) {
+  disturbance out;
+  out.kind = kind;
+  out.length = length_of(kind, numbers, limits);
+  const auto gateways = static_cast<std::int64_t>(limits.gateways);
+  const auto machines = static_cast<std::int64_t>(limits.machines);
+  switch (kind) {
+    case disturbance_kind::crash:
+    case disturbance_kind::stop:
+    case disturbance_kind::shutdown:
+      out.where = static_cast<std::size_t>(numbers.between(0, gateways - 1));
+      out.other = numbers.chance(20) ? 1 : 0;
+      out.at = static_cast<std::uint64_t>(
+          numbers.between(1, out.other == 1 ? limits.time.count() : 150));
+      break;
+    case disturbance_kind::partition:
+      out.where = static_cast<std::size_t>(numbers.between(0, gateways - 1));
+      out.other = static_cast<std::size_t>(numbers.between(gateways, machines - 1));
+      out.at = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
+      break;
+    case disturbance_kind::wall_step:
+      out.where = static_cast<std::size_t>(numbers.between(0, gateways));  // or the store
+      out.at = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
+      break;
+    case disturbance_kind::forget:
+    case disturbance_kind::operate:
+      out.at = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
+      break;
+    case disturbance_kind::lose:
+    case disturbance_kind::repeat:
+    case disturbance_kind::delay:
+      out.where = static_cast<std::size_t>(numbers.between(0, message_kinds - 1));
+      // The gateway's connections to the upstream repeat nothing.
+      if (kind == disturbance_kind::repeat &&
+          out.where == static_cast<std::size_t>(message_kind::work_request)) {
+        out.where = static_cast<std::size_t>(message_kind::store_request);
+      }
+      out.at = static_cast<std::uint64_t>(numbers.between(0, 40));
+      break;
+    case disturbance_kind::refuse_call:
+    case disturbance_kind::fail_after:
+    case disturbance_kind::fail_unknown:
+      out.at = static_cast<std::uint64_t>(numbers.between(0, 60));
+      break;
+    default:
+      out.at = static_cast<std::uint64_t>(numbers.between(0, 15));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of(disturbance_kind kind) noexcept {
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string text_of(const disturbance& what) {
+  std::string out(name_of(what.kind));
+  const auto number = std::to_string(what.at);
+  const auto place = std::to_string(what.where);
+  const auto length = std::to_string(what.length.count()) + " ms";
+  switch (what.kind) {
+    case disturbance_kind::crash:
+    case disturbance_kind::stop:
+    case disturbance_kind::shutdown:
+      return out + " machine " + place + (what.other == 1 ? " at " + number + " ms" :
+             " after its step " + number) + ", for " + length;
+    case disturbance_kind::partition:
+      return out + " of machines " + place + " and " + std::to_string(what.other) + " at " +
+             number + " ms, for " + length;
+    case disturbance_kind::wall_step:
+      return out + " of machine " + place + " at " + number + " ms, by " + length;
+    case disturbance_kind::forget:
+    case disturbance_kind::operate:
+      return out + " at " + number + " ms";
+    case disturbance_kind::lose:
+    case disturbance_kind::repeat:
+    case disturbance_kind::delay:
+      return out + " no. " + number + " of the " + std::string(messages[what.where]) +
+             (what.kind == disturbance_kind::lose ? "" : ", by " + length);
+    default:
+      return out + " no. " + number + ", " + length;
+  }
+}
+
+plan make_plan(number_stream& numbers, const disturbance_limits& limits) {
+  plan out;
+  // A run in ten has none, and few are the rule: what they cause is seen best alone.
+  if (numbers.chance(10)) return out;
+  const auto count = numbers.between(1, static_cast<std::int64_t>(limits.most));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto kind = static_cast<disturbance_kind>(
+        numbers.between(0, static_cast<std::int64_t>(disturbance_kinds) - 1));
+    if (kind == disturbance_kind::forget && !limits.forgets) continue;
+    out.push_back(make(kind, numbers, limits));
+  }
+  return out;
+}
+
+}  // namespace onceguard::sim

@@ -1,0 +1,65 @@
+#include "operator.hpp"
+
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "store/resolve.hpp"
+
+namespace onceguard::sim {
+
+namespace asio = boost::asio;
+
+person::person(world& around, machine& place, store_host& records, upstream& service,
+               const scene& played)
+    : world_(around),
+      place_(place),
+      upstream_(service),
+      scene_(played),
+      records_(around, place, records) {
+  world_.boot(place_);
+}
+
+person::~person() { world_.power_off(place_); }
+
+void person::settle_unknown() {
+  world_.on(place_, [this] {
+    for (const auto& key : scene_.keys) {
+      if (key.rule != key_rule::hold) continue;
+      asio::co_spawn(*place_.loop, settle(key), [](const std::exception_ptr& failure) {
+        if (failure) std::rethrow_exception(failure);
+      });
+    }
+  });
+  world_.after_on(place_, 0, [] {});  // its loop runs
+}
+
+asio::awaitable<void> person::settle(const scene_key& key) {
+  const resolve_times times{milliseconds(300), milliseconds(1'500)};
+  const auto found = co_await records_.find(key.id, times.timeout);
+  if (!found || !*found || (*found)->state != observed_state::unknown) co_return;
+  resolution request;
+  request.id = key.id;
+  request.token = (*found)->stored.token;
+  request.keep_completed = true;
+  request.retention = key.policy.retention;
+  // Nobody may say that it did not happen while it still may: the store refuses that. So what the
+  // ledger says is looked up after that time.
+  const auto over_for = -(*found)->lease_left;
+  if (over_for <= key.policy.upstream_timeout) co_return;
+  const auto known = upstream_.effect_of(key.number);
+  request.completed = known && known->under > last_completed(key.number);
+  if (request.completed) request.answer = make_answer(known->body);
+  const auto done = co_await resolve_surely(records_, *found, std::move(request), times);
+  if (done && done->forgets_answer) co_await outlast_caches();
+}
+
+token person::last_completed(std::uint16_t key) const {
+  token out = 0;
+  for (const auto& each : world_.events().all()) {
+    if (each.kind == event_kind::complete && each.key == key) out = std::max(out, each.what);
+  }
+  return out;
+}
+
+}  // namespace onceguard::sim

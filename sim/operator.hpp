@@ -1,0 +1,33 @@
+// A person who settles what is unknown: looks at the record, at the application's ledger, and says
+// what happened.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+
+#include "remote_store.hpp"
+#include "upstream.hpp"
+
+namespace onceguard::sim {
+
+class person {
+ public:
+  person(world& around, machine& place, store_host& records, upstream& service,
+         const scene& played);
+  ~person();
+  person(const person&) = delete;
+  person& operator=(const person&) = delete;
+
+  /// Of each key that is unknown now, and that nobody else will settle.
+  void settle_unknown();
+
+ private:
+  boost::asio::awaitable<void> settle(const scene_key& key);
+  [[nodiscard]] token last_completed(std::uint16_t key) const;
+
+  world& world_;
+  machine& place_;
+  upstream& upstream_;
+  const scene& scene_;
+  remote_store records_;
+};
+
+}  // namespace onceguard::sim

@@ -1,0 +1,37 @@
+// The store as a process of another machine has it: calls go over the network, and may fail before
+// their effect, after it, or without a word.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <onceguard/store.hpp>
+
+#include "store/store_overrides.hpp"
+#include "store_host.hpp"
+
+namespace onceguard::sim {
+
+class remote_store final : public store {
+ public:
+  remote_store(world& around, machine& place, store_host& host)
+      : world_(around), place_(place), host_(host) {}
+  ~remote_store() override { host_.forget_listener(this); }
+
+  ONCEGUARD_STORE_OVERRIDES;
+  void on_settled(settled_listener listener) override;
+
+ private:
+  /// `counted`: its faults are those of the plan; others have only those of the network.
+  template <class Result>
+  boost::asio::awaitable<Result> ask(std::function<boost::asio::awaitable<Result>(store&)> call,
+                                     std::function<Result(error)> failed, milliseconds timeout,
+                                     bool counted);
+
+  world& world_;
+  machine& place_;
+  store_host& host_;
+};
+
+}  // namespace onceguard::sim

@@ -1,0 +1,113 @@
+#include "scene.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace onceguard::sim {
+namespace {
+
+constexpr milliseconds upstream_timeout{1'500};
+
+subject_ptr make_subject(const digest& scope, const scene_key& key, std::uint32_t print) {
+  auto made = std::make_shared<subject>();
+  made->scope = scope;
+  made->scope_kind = "none";
+  made->key = "key-" + std::to_string(key.number);
+  made->method = "POST";
+  made->path = "/charges";
+  made->route = "/charges";
+  const std::string body = "amount=" + std::to_string(print);
+  fingerprint_input input;
+  input.method = made->method;
+  input.path = made->path;
+  input.body = body;
+  made->print = make_fingerprint(fingerprint_rule{}, input);
+  made->run_timeout = key.policy.upstream_timeout;
+  return made;
+}
+
+scene_key make_key(std::uint16_t number, number_stream& numbers) {
+  scene_key key;
+  key.number = number;
+  key.rule = static_cast<key_rule>(numbers.between(0, key_rules - 1));
+  if (numbers.chance(35)) key.rule = key_rule::hold;
+  auto& policy = key.policy;
+  policy.lease = milliseconds(numbers.between(1'000, 1'800));
+  policy.upstream_timeout = upstream_timeout;
+  policy.backoff = milliseconds(100);
+  policy.backoff_max = milliseconds(400);
+  policy.retention = milliseconds(600'000);
+  // Where an application keeps a ledger of its own by the key, it must not outlive the key.
+  const bool may_expire = key.rule == key_rule::hold || key.rule == key_rule::transactional;
+  if (may_expire && numbers.chance(20)) policy.retention = milliseconds(numbers.between(900, 3'000));
+  if (numbers.chance(50)) policy.on_busy = on_busy_rule::wait;
+  policy.wait = milliseconds(numbers.between(300, 3'000));
+  if (numbers.chance(20)) policy.outcome_status[503] = outcome_rule::fail;
+  switch (key.rule) {
+    case key_rule::probe:
+      policy.unknown = unknown_policy::probe;
+      break;
+    case key_rule::rerun:
+      policy.unknown = unknown_policy::rerun;
+      break;
+    case key_rule::transactional:
+      policy.effect = effect_rule::transactional;
+      break;
+    case key_rule::hold:
+      break;
+  }
+  key.into_started = key.rule != key_rule::transactional && numbers.chance(30);
+  const digest scope{};
+  for (std::uint32_t print = 0; print < scene_key::prints; ++print) {
+    key.about[print] = make_subject(scope, key, print);
+  }
+  key.id = make_record_id(scope, key.about[0]->key);
+  return key;
+}
+
+client_plan make_client(std::uint16_t key, number_stream& numbers) {
+  client_plan out;
+  out.key = key;
+  out.print = numbers.chance(12) ? 1 : 0;
+  out.begin = milliseconds(numbers.chance(60) ? numbers.between(5, 60) : numbers.between(5, 6'000));
+  out.tries = static_cast<int>(numbers.between(1, 6));
+  out.asks_again = static_cast<int>(numbers.between(0, 2));
+  return out;
+}
+
+}  // namespace
+
+scene::scene(std::uint64_t from) : seed(from) {
+  number_stream numbers(seed ^ 0x7363'656e'65);
+  gateways = static_cast<std::size_t>(numbers.between(1, 3));
+  engine.store_timeout = milliseconds(300);
+  engine.settle_wait = milliseconds(800);
+  engine.sweep_interval = milliseconds(1'000);
+  engine.loss_quiet = milliseconds(3'500);
+  engine.longest_retention = milliseconds(600'000);
+  engine.replay_cache = numbers.chance(70) ? std::size_t{1} << 16 : 0;
+  if (numbers.chance(30)) slow_work = milliseconds(numbers.between(300, 1'400));
+  const auto count = numbers.between(1, 3);
+  for (std::uint16_t number = 0; number < count; ++number) {
+    keys.push_back(make_key(number, numbers));
+    const auto callers = numbers.between(1, 4);
+    for (std::int64_t i = 0; i < callers; ++i) clients.push_back(make_client(number, numbers));
+  }
+  disturbance_limits limits;
+  limits.gateways = gateways;
+  limits.machines = gateways + 3;
+  limits.time = calm_at;
+  limits.upstream_timeout = upstream_timeout;
+  number_stream wrong(seed ^ 0x7772'6f6e'67);
+  disturbances = make_plan(wrong, limits);
+}
+
+milliseconds scene::settled_after() const {
+  milliseconds lease{0};
+  for (const auto& key : keys) lease = std::max(lease, lease_length(key.policy));
+  // The lease of who is gone, the work that is under way, and a settle that is repeated.
+  return lease + upstream_timeout + engine.settle_wait + milliseconds(2'500);
+}
+
+}  // namespace onceguard::sim

@@ -1,0 +1,58 @@
+// What the seed decides before the world begins: the keys and their rules, the machines, the
+// clients and their requests.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <onceguard/engine.hpp>
+#include <onceguard/policy.hpp>
+
+#include "disturbance.hpp"
+#include "store_host.hpp"
+#include "virtual_kernel.hpp"
+
+namespace onceguard::sim {
+
+/// What a key's route promises.
+enum class key_rule : std::uint8_t { hold, probe, rerun, transactional };
+inline constexpr std::size_t key_rules = 4;
+
+/// A key, and the requests that come with it: they differ in their prints.
+struct scene_key {
+  static constexpr std::size_t prints = 2;
+
+  std::uint16_t number = 0;
+  key_rule rule = key_rule::hold;
+  bool into_started = false;
+  route_policy policy;
+  record_id id{};
+  std::array<subject_ptr, prints> about;  ///< by print
+};
+
+struct client_plan {
+  std::uint16_t key = 0;
+  std::uint32_t print = 0;
+  milliseconds begin{0};
+  int tries = 4;
+  int asks_again = 0;  ///< after its success, to see whether the answer stays
+};
+
+struct scene {
+  explicit scene(std::uint64_t seed);
+
+  std::uint64_t seed;
+  std::size_t gateways = 2;
+  engine_params engine;
+  std::vector<scene_key> keys;
+  std::vector<client_plan> clients;
+  milliseconds slow_work{0};  ///< some work takes as long as this
+  plan disturbances;
+
+  /// Until then something may go wrong.
+  static constexpr milliseconds calm_at{9'000};
+  /// How long it may take until nothing is stuck any more.
+  [[nodiscard]] milliseconds settled_after() const;
+};
+
+}  // namespace onceguard::sim

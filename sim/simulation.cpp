@@ -1,0 +1,181 @@
+#include "simulation.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "clients.hpp"
+#include "operator.hpp"
+
+namespace onceguard::sim {
+namespace {
+
+/// What disturbs only the upstream or the clients.
+bool is_outside(const disturbance& what) noexcept {
+  return (what.kind >= disturbance_kind::late_answer && what.kind <= disturbance_kind::leave) ||
+         what.kind == disturbance_kind::wall_step ||
+         (what.kind >= disturbance_kind::lose && what.kind <= disturbance_kind::delay &&
+          what.where >= static_cast<std::size_t>(message_kind::client_request));
+}
+
+check_terms terms_of(const scene& played, const plan& disturbances) {
+  check_terms out;
+  for (const auto& key : played.keys) {
+    const bool waits = key.policy.on_busy == on_busy_rule::wait;
+    out.keys.push_back({key.rule, waits, key.into_started, key.policy.wait});
+  }
+  out.calm = std::ranges::all_of(disturbances, is_outside);
+  out.crashed = std::ranges::any_of(disturbances, [](const disturbance& each) {
+    return each.kind == disturbance_kind::crash || each.kind == disturbance_kind::shutdown;
+  });
+  out.stepped = std::ranges::any_of(disturbances, [&played](const disturbance& each) {
+    return each.kind == disturbance_kind::wall_step && each.where == played.gateways;
+  });
+  out.first_of_asked = clients::first_of_asked;
+  return out;
+}
+
+/// The world of a scene.
+class stage {
+ public:
+  stage(const scene& played, const plan& disturbances, history& events)
+      : scene_(played), world_(played.seed, disturbances, events) {
+    for (std::size_t i = 0; i < played.gateways; ++i) {
+      world_.add("gateway " + std::to_string(i));
+    }
+    auto& store_place = world_.add("store");
+    auto& upstream_place = world_.add("upstream");
+    auto& clients_place = world_.add("clients");
+    for (const auto& key : played.keys) names_.add(key.id, key.number);
+    store_ = std::make_unique<store_host>(world_, store_place, names_);
+    upstream_ = std::make_unique<upstream>(world_, upstream_place, *store_, played);
+    for (std::size_t i = 0; i < played.gateways; ++i) {
+      gateways_.push_back(std::make_unique<gateway>(world_, world_.machine_at(i), *store_,
+                                                    *upstream_, played));
+    }
+    clients_ = std::make_unique<clients>(world_, clients_place, gateways_, played);
+    operator_ = std::make_unique<person>(world_, clients_place, *store_, *upstream_, played);
+    world_.on_disturbance = [this](const disturbance& what) { disturb(what); };
+  }
+
+  ~stage() {
+    operator_.reset();
+    gateways_.clear();
+  }
+
+  std::uint64_t run() {
+    for (const auto& each : gateways_) each->start();
+    clients_->begin();
+    auto time = in(scene::calm_at);
+    world_.run_until(time);
+    world_.calm_down();
+    time += in(scene_.settled_after());
+    world_.run_until(time);
+    // Who is asked now answers at once, or says that a person has to act.
+    operator_->settle_unknown();
+    time += in(milliseconds(2'500));
+    world_.run_until(time);
+    for (const auto& key : scene_.keys) ask_everywhere(key);
+    time += in(milliseconds(6'000));
+    world_.run_until(time);
+    return world_.handlers();
+  }
+
+  [[nodiscard]] std::size_t unfinished() const {
+    std::size_t out = 0;
+    for (const auto& each : gateways_) out += each->unfinished();
+    return out;
+  }
+
+ private:
+  static nanoseconds in(milliseconds time) { return time.count() * millisecond; }
+
+  /// At each gateway in turn: what one has in memory must be what the other finds in the store.
+  void ask_everywhere(const scene_key& key) {
+    const auto print = print_that_ran(key);
+    for (std::size_t i = 0; i < gateways_.size(); ++i) {
+      world_.after(static_cast<nanoseconds>(i) * 300 * millisecond, [this, &key, print, i] {
+        clients_->ask(key, print, i, 4);
+      });
+    }
+  }
+
+  /// Of the request that took effect, or may have.
+  [[nodiscard]] std::uint32_t print_that_ran(const scene_key& key) {
+    if (const auto known = upstream_->effect_of(key.number)) return known->print;
+    std::uint32_t out = 0;
+    for (const auto& each : world_.events().all()) {
+      if (each.kind == event_kind::dispatch && each.key == key.number) out = each.print;
+    }
+    return out;
+  }
+
+  void disturb(const disturbance& what) {
+    switch (what.kind) {
+      case disturbance_kind::crash:
+      case disturbance_kind::shutdown: {
+        auto& its = *gateways_[what.where];
+        if (!its.up()) return;
+        if (what.kind == disturbance_kind::crash) return crash(its, what.length);
+        its.shut_down();
+        const auto incarnation = its.place().incarnation;
+        world_.after(400 * millisecond, [this, &its, incarnation, length = what.length] {
+          if (its.up() && its.place().incarnation == incarnation) crash(its, length);
+        });
+        return;
+      }
+      case disturbance_kind::operate:
+        return operator_->settle_unknown();
+      default:
+        return;
+    }
+  }
+
+  void crash(gateway& its, milliseconds length) {
+    its.crash();
+    world_.after(in(length), [&its] { its.start(); });
+  }
+
+  const scene& scene_;
+  world world_;
+  key_names names_;
+  std::unique_ptr<store_host> store_;
+  std::unique_ptr<upstream> upstream_;
+  std::vector<std::unique_ptr<gateway>> gateways_;
+  std::unique_ptr<clients> clients_;
+  std::unique_ptr<person> operator_;
+};
+
+}  // namespace
+
+simulated play(const scene& played, const plan& disturbances) {
+  simulated out;
+  std::size_t unfinished = 0;
+  {
+    stage set(played, disturbances, out.events);
+    out.handlers = set.run();
+    unfinished = set.unfinished();
+  }
+  out.violations = check(out.events, terms_of(played, disturbances));
+  if (unfinished != 0) {
+    out.violations.push_back({out.events.all().size(), "a gateway still has something to do"});
+  }
+  return out;
+}
+
+plan shrink(const scene& played) {
+  auto kept = played.disturbances;
+  for (bool smaller = true; smaller;) {
+    smaller = false;
+    for (std::size_t i = kept.size(); i-- > 0;) {
+      auto fewer = kept;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (play(played, fewer).violations.empty()) continue;
+      kept = std::move(fewer);
+      smaller = true;
+    }
+  }
+  return kept;
+}
+
+}  // namespace onceguard::sim

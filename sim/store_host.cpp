@@ -1,0 +1,161 @@
+#include "store_host.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "store/forwarding_store.hpp"
+#include "store/memory/memory_store.hpp"
+
+namespace onceguard::sim {
+namespace {
+
+using boost::asio::awaitable;
+
+std::int64_t length_of(milliseconds time) noexcept {
+  // Durations saturate: what is "for ever" must not wrap here.
+  return std::min<std::int64_t>(time.count(), 1'000'000'000'000) * millisecond;
+}
+
+std::uint64_t prefix_of(const record_id& id) {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < 8; ++i) out = out << 8 | id[i];
+  return out;
+}
+
+}  // namespace
+
+answer_ptr make_answer(std::uint64_t number) {
+  auto made = std::make_shared<answer>();
+  made->status = 200;
+  made->body = std::to_string(number);
+  return made;
+}
+
+std::uint64_t number_of(const answer_ptr& answer) {
+  std::uint64_t out = 0;
+  if (answer) {
+    std::from_chars(answer->body.data(), answer->body.data() + answer->body.size(), out);
+  }
+  return out;
+}
+
+/// The real store, which notes in the history what it granted and wrote.
+class store_host::noting_store final : public forwarding_store {
+ public:
+  noting_store(store_host& host, const key_names& keys) : host_(host), keys_(keys) {}
+
+  awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                milliseconds timeout) override {
+    auto replies = co_await real_.claim(batch, timeout);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (!replies[i] || replies[i]->kind != verdict_kind::run) continue;
+      const auto& got = replies[i]->lease;
+      note(got.probe ? event_kind::probe_grant : event_kind::grant, batch[i].id, got.token,
+           length_of(batch[i].lease), batch[i].maybe_repeated ? 1 : 0);
+    }
+    co_return replies;
+  }
+
+  awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                 milliseconds timeout) override {
+    auto replies = co_await real_.settle(batch, timeout);
+    std::vector<std::uint64_t> changed;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (!replies[i] || replies[i]->outcome == settle_outcome::stale) continue;
+      const auto kind = std::array{event_kind::complete, event_kind::fail, event_kind::release,
+                                   event_kind::abandon}[static_cast<std::size_t>(batch[i].kind)];
+      auto number = batch[i].token;
+      if (number == 0) {  // the claim id alone names the lease, if it has one
+        const auto found = co_await real_.find(batch[i].id, timeout);
+        if (!found || !*found || (*found)->stored.claim_id != batch[i].claim_id) continue;
+        number = (*found)->stored.token;
+      }
+      const bool kept = batch[i].kind == settle_kind::complete;
+      note(kind, batch[i].id, number, kept ? length_of(batch[i].retention) : 0,
+           number_of(batch[i].answer));
+      changed.push_back(prefix_of(batch[i].id));
+    }
+    if (!changed.empty()) host_.announce(changed);
+    co_return replies;
+  }
+
+  awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
+                                              milliseconds timeout) override {
+    auto replies = co_await real_.extend(batch, timeout);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (!replies[i] || !*replies[i]) continue;
+      note(event_kind::extend, batch[i].id, batch[i].token, length_of(batch[i].lease),
+           batch[i].dispatch ? 1 : 0);
+    }
+    co_return replies;
+  }
+
+  awaitable<result<resolve_decision>> resolve(resolution request, milliseconds timeout) override {
+    auto reply = co_await real_.resolve(request, timeout);
+    if (reply && reply->outcome == resolve_outcome::done) {
+      note(event_kind::resolve, request.id, request.token,
+           request.completed ? length_of(request.retention) : 0, number_of(request.answer));
+    }
+    co_return reply;
+  }
+
+ protected:
+  [[nodiscard]] result<store*> target() const override { return &real_; }
+
+ private:
+  void note(event_kind kind, const record_id& id, token number, std::int64_t length,
+            std::uint64_t body) {
+    const auto now = host_.world_.now();
+    host_.world_.events().add({.at = now,
+                               .kind = kind,
+                               .machine = static_cast<std::uint8_t>(host_.place_.index),
+                               .key = keys_.number_of(id),
+                               .what = number,
+                               .value = length == 0 ? 0 : now + length,
+                               .body = body});
+  }
+
+  store_host& host_;
+  const key_names& keys_;
+  mutable memory_store real_;
+};
+
+store_host::store_host(world& around, machine& place, const key_names& keys)
+    : world_(around), place_(place) {
+  world_.boot(place_);
+  world_.on(place_, [this, &keys] { records_ = std::make_unique<noting_store>(*this, keys); });
+  traits_ = records_->traits();
+}
+
+store_host::~store_host() { world_.power_off(place_); }
+
+void store_host::settle_in_transaction(settlement request, std::function<void(bool)> done) {
+  auto call = [request = std::move(request)](
+                  store& records) -> awaitable<std::vector<result<settled>>> {
+    std::vector<settlement> batch(1, request);
+    return records.settle(std::move(batch), milliseconds(0));
+  };
+  carry_out<std::vector<result<settled>>>(
+      std::move(call), [done = std::move(done)](std::vector<result<settled>> replies) {
+        done(replies[0] && replies[0]->outcome == settle_outcome::done);
+      });
+}
+
+void store_host::listen(const void* owner, machine& where, settled_listener listener) {
+  listeners_[owner] = {&where, std::move(listener)};
+}
+
+void store_host::forget_listener(const void* owner) { listeners_.erase(owner); }
+
+/// A hint, as stores give it: some processes do not get it.
+void store_host::announce(const std::vector<std::uint64_t>& settled) {
+  for (const auto& [owner, each] : listeners_) {
+    world_.send(place_, *each.where, message_kind::store_reply,
+                [this, owner = owner, settled] {
+                  const auto found = listeners_.find(owner);
+                  if (found != listeners_.end()) found->second.call(settled);
+                });
+  }
+}
+
+}  // namespace onceguard::sim

@@ -1,0 +1,79 @@
+// The machine that has the store: it carries out what arrives, and notes what it did.
+#pragma once
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+
+#include <onceguard/store.hpp>
+
+#include "world.hpp"
+
+namespace onceguard::sim {
+
+/// The numbers of records and answers in the history.
+class key_names {
+ public:
+  void add(const record_id& id, std::uint16_t number) { numbers_[id] = number; }
+  [[nodiscard]] std::uint16_t number_of(const record_id& id) const {
+    const auto found = numbers_.find(id);
+    return found == numbers_.end() ? std::uint16_t{0xffff} : found->second;
+  }
+
+ private:
+  std::map<record_id, std::uint16_t> numbers_;
+};
+
+/// An answer is known by its number, which is its body.
+[[nodiscard]] answer_ptr make_answer(std::uint64_t number);
+[[nodiscard]] std::uint64_t number_of(const answer_ptr& answer);
+
+class store_host {
+ public:
+  store_host(world& around, machine& place, const key_names& keys);
+  ~store_host();
+  store_host(const store_host&) = delete;
+  store_host& operator=(const store_host&) = delete;
+
+  [[nodiscard]] machine& place() noexcept { return place_; }
+  [[nodiscard]] const store_traits& traits() const noexcept { return traits_; }
+
+  /// Carries a call out; `done` gets its result on this machine.
+  template <class Result>
+  void carry_out(std::function<boost::asio::awaitable<Result>(store&)> call,
+                 std::function<void(Result)> done) {
+    boost::asio::co_spawn(*place_.loop, call(*records_),
+                          [done = std::move(done)](std::exception_ptr failure, Result result) {
+                            if (failure) std::rethrow_exception(failure);
+                            done(std::move(result));
+                          });
+  }
+  /// The settle of an application in its own transaction: true if the transaction commits.
+  void settle_in_transaction(settlement request, std::function<void(bool)> done);
+
+  /// Settings of a listener are those of a process, which may end.
+  void listen(const void* owner, machine& where, settled_listener listener);
+  void forget_listener(const void* owner);
+
+ private:
+  class noting_store;
+  struct listening {
+    machine* where;
+    settled_listener call;
+  };
+  void announce(const std::vector<std::uint64_t>& settled);
+
+  world& world_;
+  machine& place_;
+  store_traits traits_;
+  std::unique_ptr<store> records_;
+  std::map<const void*, listening> listeners_;
+};
+
+}  // namespace onceguard::sim

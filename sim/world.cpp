@@ -1,0 +1,232 @@
+#include "world.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace onceguard::sim {
+namespace {
+
+constexpr std::size_t flagged_by_time = 1;  // `other` of a crash: `at` is a time, not a step
+
+bool is_by_step(const disturbance& what) noexcept {
+  const bool of_machine = what.kind == disturbance_kind::crash ||
+                          what.kind == disturbance_kind::stop ||
+                          what.kind == disturbance_kind::shutdown;
+  return of_machine && what.other != flagged_by_time;
+}
+
+bool is_by_time(const disturbance& what) noexcept {
+  switch (what.kind) {
+    case disturbance_kind::partition:
+    case disturbance_kind::wall_step:
+    case disturbance_kind::forget:
+    case disturbance_kind::operate:
+      return true;
+    case disturbance_kind::crash:
+    case disturbance_kind::stop:
+    case disturbance_kind::shutdown:
+      return what.other == flagged_by_time;
+    default:
+      return false;
+  }
+}
+
+std::int64_t in_nanoseconds(milliseconds length) noexcept { return length.count() * millisecond; }
+
+}  // namespace
+
+world::world(std::uint64_t seed, const plan& disturbances, history& events)
+    : kernel_(seed ^ 0x6b65'726e'656c),
+      random_(seed ^ 0x776f'726c'64),
+      disturbances_(disturbances),
+      events_(events) {
+  // Neither 1970 nor the boot: the clocks differ, as real ones do.
+  nowhere_.wall_shift = 1'790'000'000'000 * millisecond;
+  kernel_.enter(nowhere_);
+  plan_timed_disturbances();
+}
+
+machine& world::add(std::string name) {
+  auto& added = *machines_.emplace_back(std::make_unique<machine>(std::move(name)));
+  added.index = machines_.size() - 1;
+  added.clock.boot_shift = random_.between(1'000, 100'000'000) * millisecond;
+  added.clock.wall_shift = nowhere_.wall_shift + random_.between(-2'000, 2'000) * millisecond;
+  return added;
+}
+
+void world::boot(machine& booted) {
+  on(booted, [&booted] { booted.loop = std::make_unique<boost::asio::io_context>(1); });
+  booted.up = true;
+}
+
+void world::power_off(machine& ended) {
+  ended.up = false;
+  ++ended.incarnation;
+  on(ended, [&ended] { ended.loop.reset(); });
+  ended.clock.timer_due = never;
+}
+
+void world::after(nanoseconds wait, std::function<void()> act) {
+  queue_.push({now() + wait, ++numbered_, nullptr, 0, std::move(act)});
+}
+
+void world::after_on(machine& where, nanoseconds wait, std::function<void()> act) {
+  queue_.push({now() + wait, ++numbered_, &where, where.incarnation, std::move(act)});
+}
+
+bool world::cut(const machine& a, const machine& b) const {
+  const auto found = cut_until_.find(std::minmax(&a, &b));
+  return found != cut_until_.end() && now() < found->second;
+}
+
+void world::send(machine& from, machine& to, message_kind kind, std::function<void()> arrive) {
+  const auto number = counted_[static_cast<std::size_t>(kind)]++;
+  auto wait = random_.between(200, 2'500) * (millisecond / 1'000);
+  bool lost = cut(from, to);
+  nanoseconds again = 0;
+  if (!calm_) {
+    for (const auto& each : disturbances_) {
+      if (each.where != static_cast<std::size_t>(kind) || each.at != number) continue;
+      if (each.kind == disturbance_kind::lose) lost = true;
+      if (each.kind == disturbance_kind::repeat) again = in_nanoseconds(each.length);
+      if (each.kind == disturbance_kind::delay) wait += in_nanoseconds(each.length);
+    }
+  }
+  events_.note(now(), to.index << 8 | static_cast<std::size_t>(kind), lost ? 0 : 1);
+  if (lost) return;
+  if (again != 0) deliver(to, wait + again, arrive);
+  deliver(to, wait, arrive);
+}
+
+void world::deliver(machine& to, nanoseconds wait, const std::function<void()>& arrive) {
+  after_on(to, wait, arrive);
+}
+
+const disturbance* world::next_of(disturbance_kind kind) {
+  // Calls of the store share one counter, and so do requests to the upstream.
+  auto first = kind;
+  if (kind > disturbance_kind::refuse_call && kind <= disturbance_kind::fail_unknown) {
+    first = disturbance_kind::refuse_call;
+  } else if (kind > disturbance_kind::late_answer && kind <= disturbance_kind::refuse_work) {
+    first = disturbance_kind::late_answer;
+  }
+  const auto number = counted_[message_kinds + static_cast<std::size_t>(first)]++;
+  if (calm_) return nullptr;
+  const auto last = first == disturbance_kind::refuse_call   ? disturbance_kind::fail_unknown
+                    : first == disturbance_kind::late_answer ? disturbance_kind::refuse_work
+                                                             : first;
+  for (const auto& each : disturbances_) {
+    if (each.kind >= first && each.kind <= last && each.at == number) return &each;
+  }
+  return nullptr;
+}
+
+void world::plan_timed_disturbances() {
+  for (const auto& each : disturbances_) {
+    if (!is_by_time(each)) continue;
+    after(static_cast<nanoseconds>(each.at) * millisecond, [this, &each] {
+      if (!calm_) begin(each);
+    });
+  }
+}
+
+void world::begin(const disturbance& what) {
+  switch (what.kind) {
+    case disturbance_kind::stop:
+      return stop_machine(machine_at(what.where), what.length);
+    case disturbance_kind::wall_step:
+      machine_at(what.where).clock.wall_shift += in_nanoseconds(what.length);
+      return;
+    case disturbance_kind::partition: {
+      const auto pair = std::minmax(&machine_at(what.where), &machine_at(what.other));
+      cut_until_[pair] = std::max(cut_until_[pair], now() + in_nanoseconds(what.length));
+      return;
+    }
+    default:
+      if (on_disturbance) on_disturbance(what);
+  }
+}
+
+void world::stop_machine(machine& where, milliseconds length) {
+  events_.add({.at = now(),
+               .kind = event_kind::stop,
+               .machine = static_cast<std::uint8_t>(where.index),
+               .value = length.count()});
+  where.stopped_until = std::max(where.stopped_until, now() + in_nanoseconds(length));
+}
+
+void world::disturb_at_step(machine& where) {
+  if (calm_) return;
+  for (const auto& each : disturbances_) {
+    if (each.where == where.index && each.at == where.steps && is_by_step(each)) begin(each);
+  }
+}
+
+void world::run_loop(machine& where, bool counted) {
+  if (where.loop == nullptr) return;
+  where.loop->restart();
+  while (where.up && where.stopped_until <= now()) {
+    kernel_.enter(where.clock);
+    const auto ran = where.loop->poll_one();
+    kernel_.enter(nowhere_);
+    if (ran == 0) return;
+    ++handlers_;
+    if (!counted) continue;
+    ++where.steps;
+    disturb_at_step(where);
+  }
+}
+
+nanoseconds world::due(const machine& where) const noexcept {
+  if (!where.up || where.loop == nullptr) return never;
+  // What a stop has interrupted goes on as soon as it is over.
+  if (where.stopped_until > now()) return where.stopped_until;
+  return where.clock.timer_due;
+}
+
+void world::run(event next) {
+  if (next.where == nullptr) return next.act();
+  auto& where = *next.where;
+  if (!where.up || where.incarnation != next.incarnation) return;
+  if (where.stopped_until > now()) {
+    next.at = where.stopped_until;
+    queue_.push(std::move(next));  // with its number: the order stays
+    return;
+  }
+  on(where, next.act);
+  run_loop(where, true);
+}
+
+void world::run_until(nanoseconds time) {
+  for (;;) {
+    machine* next = nullptr;
+    auto at = queue_.empty() ? never : queue_.top().at;
+    for (const auto& each : machines_) {
+      if (const auto its = due(*each); its < at) {
+        at = its;
+        next = each.get();
+      }
+    }
+    if (at > time) break;
+    kernel_.set_now(std::max(at, now()));
+    if (next != nullptr) {
+      run_loop(*next, false);
+      // A loop that had nothing to do waits for its next timer.
+      if (next->clock.timer_due <= now()) next->clock.timer_due = now() + millisecond / 10;
+      continue;
+    }
+    auto event = std::move(const_cast<world::event&>(queue_.top()));
+    queue_.pop();
+    run(std::move(event));
+  }
+  kernel_.set_now(time);
+}
+
+void world::calm_down() {
+  calm_ = true;
+  cut_until_.clear();
+  for (const auto& each : machines_) each->stopped_until = std::min(each->stopped_until, now());
+  events_.add({.at = now(), .kind = event_kind::calm});
+}
+
+}  // namespace onceguard::sim
