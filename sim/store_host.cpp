@@ -129,16 +129,19 @@ store_host::store_host(world& around, machine& place, const key_names& keys)
 
 store_host::~store_host() { world_.power_off(place_); }
 
+/// In another transaction than the one that has completed it, the effect would be a second one.
+awaitable<bool> store_host::commit(store& records, settlement request) {
+  const auto found = co_await records.find(request.id, milliseconds(0));
+  if (!found || !*found || (*found)->state == observed_state::completed) co_return false;
+  std::vector<settlement> batch(1, std::move(request));
+  const auto replies = co_await records.settle(std::move(batch), milliseconds(0));
+  co_return replies[0] && replies[0]->outcome == settle_outcome::done;
+}
+
 void store_host::settle_in_transaction(settlement request, std::function<void(bool)> done) {
-  auto call = [request = std::move(request)](
-                  store& records) -> awaitable<std::vector<result<settled>>> {
-    std::vector<settlement> batch(1, request);
-    return records.settle(std::move(batch), milliseconds(0));
-  };
-  carry_out<std::vector<result<settled>>>(
-      std::move(call), [done = std::move(done)](std::vector<result<settled>> replies) {
-        done(replies[0] && replies[0]->outcome == settle_outcome::done);
-      });
+  carry_out<bool>(
+      [request = std::move(request)](store& records) { return commit(records, request); },
+      std::move(done));
 }
 
 void store_host::listen(const void* owner, machine& where, settled_listener listener) {

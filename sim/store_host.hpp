@@ -67,6 +67,7 @@ class store_host {
     machine* where;
     settled_listener call;
   };
+  static boost::asio::awaitable<bool> commit(store& records, settlement request);
   void announce(const std::vector<std::uint64_t>& settled);
 
   world& world_;
