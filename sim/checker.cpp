@@ -159,10 +159,8 @@ class reader {
 
   void read_completion() {
     auto& key = *key_;
-    if (key.completed && now_->at < key.completed->until) {
-      if (key.completed->under != now_->what) wrong("an answer was replaced");
-      return;  // the first one stays
-    }
+    if (key.completed && key.completed->under == now_->what) return;  // the first one stays
+    if (key.completed && now_->at < key.completed->until) return wrong("an answer was replaced");
     if (now_->what < key.last) wrong("a superseded lease has completed");
     if (key.completed) begin_life();
     key.completed = completion{now_->what, now_->body, now_->value};

@@ -1,4 +1,5 @@
 // onceguard_sim: plays seeds until one fails, and shrinks it.
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cinttypes>
@@ -8,6 +9,8 @@
 #include <ctime>
 #include <malloc.h>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "simulation.hpp"
 
@@ -19,13 +22,14 @@ struct options {
   std::uint64_t first = 1;
   std::uint64_t seeds = 10'000;
   double hours = 0;
+  std::uint64_t jobs = 1;
   bool one = false;
   bool trace = false;
 };
 
 constexpr auto usage =
-    "onceguard_sim [--seeds N] [--first SEED] [--hours N]   plays so many seeds, or for so long\n"
-    "onceguard_sim --seed SEED [--trace]                    plays one seed; with its history\n";
+    "onceguard_sim [--seeds N] [--first SEED] [--hours N] [--jobs N]   so many seeds, or for so long\n"
+    "onceguard_sim --seed SEED [--trace]                               one seed; with its history\n";
 
 /// Of this process, whatever a simulation does to the clocks: none runs while it is asked.
 double seconds_now() {
@@ -52,6 +56,7 @@ bool read_options(int count, char** words, options& out) {
     bool right = false;
     if (name == "--seeds") right = read_number(value, out.seeds);
     if (name == "--first") right = read_number(value, out.first);
+    if (name == "--jobs") right = read_number(value, out.jobs) && out.jobs > 0;
     if (name == "--hours") right = read_number(value, out.hours) && out.hours > 0;
     if (name == "--seed") right = out.one = read_number(value, out.first);
     if (!right) return false;
@@ -90,31 +95,52 @@ int play_one(const options& given) {
   return 1;
 }
 
-int play_many(const options& given) {
+/// What the threads share that play seeds.
+struct shared_run {
+  explicit shared_run(const options& options) : given(options), next(options.first) {}
+  const options& given;
   const double begin = seconds_now();
-  const double end = begin + given.hours * 3'600;
-  std::uint64_t played = 0, handlers = 0;
-  double told = begin;
-  for (auto seed = given.first; given.hours > 0 || played < given.seeds; ++seed, ++played) {
-    const auto now = seconds_now();
-    if (given.hours > 0 && now >= end) break;
-    if (now - told > 60) {
-      told = now;
-      std::printf("%" PRIu64 " seeds, %.0f s\n", played, now - begin);
-      std::fflush(stdout);
-    }
+  std::atomic<std::uint64_t> next;
+  std::atomic<std::uint64_t> played{0};
+  std::atomic<std::uint64_t> handlers{0};
+  std::atomic<std::uint64_t> failed{0};  ///< a seed; 0: none
+};
+
+void play_on(shared_run& run) {
+  const double end = run.begin + run.given.hours * 3'600;
+  while (run.failed == 0 && (run.given.hours <= 0 || seconds_now() < end)) {
+    const auto seed = run.next++;
+    if (run.given.hours <= 0 && seed - run.given.first >= run.given.seeds) return;
     const scene next(seed);
     const auto shown = play(next, next.disturbances);
-    handlers += shown.handlers;
-    if (shown.violations.empty()) continue;
-    report(next, shown);
+    run.handlers += shown.handlers;
+    const auto count = ++run.played;
+    if (count % 100'000 == 0) {
+      std::printf("%" PRIu64 " seeds, %.0f s\n", count, seconds_now() - run.begin);
+      std::fflush(stdout);
+    }
+    if (!shown.violations.empty()) run.failed = seed;
+  }
+}
+
+int play_many(const options& given) {
+  shared_run run(given);
+  std::vector<std::thread> workers;
+  for (std::uint64_t i = 1; i < given.jobs; ++i) workers.emplace_back([&run] { play_on(run); });
+  play_on(run);
+  for (auto& each : workers) each.join();
+  if (run.failed != 0) {
+    const scene wrong(run.failed);
+    std::printf("after %" PRIu64 " seeds, ", run.played.load());
+    report(wrong, play(wrong, wrong.disturbances));
     return 1;
   }
-  const double seconds = seconds_now() - begin;
+  const double seconds = seconds_now() - run.begin;
+  const auto count = static_cast<double>(run.played);
   std::printf("%" PRIu64 " seeds from %" PRIu64 " on without a violation: %.1f s, %.0f us a seed, "
-              "%.2f us a step\n",
-              played, given.first, seconds, seconds * 1e6 / static_cast<double>(played),
-              seconds * 1e6 / static_cast<double>(handlers));
+              "%.0f steps each\n",
+              run.played.load(), given.first, seconds, seconds * 1e6 / count,
+              static_cast<double>(run.handlers) / count);
   return 0;
 }
 

@@ -42,7 +42,8 @@ std::function<std::vector<result<Item>>(error)> error_each(std::size_t count) {
 template <class Result>
 awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> call,
                                     std::function<Result(error)> failed, milliseconds timeout,
-                                    bool counted) {
+                                    call_kind kind) {
+  const bool counted = kind != call_kind::look;
   const auto* fault = counted ? world_.next_of(disturbance_kind::refuse_call) : nullptr;
   if (fault != nullptr && fault->kind == disturbance_kind::refuse_call) {
     co_return failed(unreachable(effect::none));
@@ -71,7 +72,7 @@ awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> cal
               [&host = host_, call, answer, failed, carried_out] {
                 if (!carried_out) return answer(failed(unreachable(effect::unknown)));
                 host.carry_out<Result>(call, answer);
-              });
+              }, kind == call_kind::claim);
   waiting->timer.expires_after(timeout);
   boost::system::error_code cancelled;
   auto quietly = asio::redirect_error(asio::use_awaitable, cancelled);
@@ -87,7 +88,7 @@ awaitable<std::vector<result<verdict>>> remote_store::claim(std::vector<onceguar
   const auto count = batch.size();
   return ask<std::vector<result<verdict>>>(
       [batch = std::move(batch), timeout](store& there) { return there.claim(batch, timeout); },
-      error_each<verdict>(count), timeout, true);
+      error_each<verdict>(count), timeout, call_kind::claim);
 }
 
 awaitable<std::vector<result<settled>>> remote_store::settle(std::vector<settlement> batch,
@@ -95,7 +96,7 @@ awaitable<std::vector<result<settled>>> remote_store::settle(std::vector<settlem
   const auto count = batch.size();
   return ask<std::vector<result<settled>>>(
       [batch = std::move(batch), timeout](store& there) { return there.settle(batch, timeout); },
-      error_each<settled>(count), timeout, true);
+      error_each<settled>(count), timeout, call_kind::act);
 }
 
 awaitable<std::vector<result<bool>>> remote_store::extend(std::vector<extension> batch,
@@ -103,7 +104,7 @@ awaitable<std::vector<result<bool>>> remote_store::extend(std::vector<extension>
   const auto count = batch.size();
   return ask<std::vector<result<bool>>>(
       [batch = std::move(batch), timeout](store& there) { return there.extend(batch, timeout); },
-      error_each<bool>(count), timeout, true);
+      error_each<bool>(count), timeout, call_kind::act);
 }
 
 awaitable<result<resolve_decision>> remote_store::resolve(resolution request,
@@ -112,14 +113,14 @@ awaitable<result<resolve_decision>> remote_store::resolve(resolution request,
       [request = std::move(request), timeout](store& there) {
         return there.resolve(request, timeout);
       },
-      one_error<result<resolve_decision>>(), timeout, true);
+      one_error<result<resolve_decision>>(), timeout, call_kind::act);
 }
 
 awaitable<result<std::optional<record_view>>> remote_store::find(record_id id,
                                                                  milliseconds timeout) {
   return ask<result<std::optional<record_view>>>(
       [id, timeout](store& there) { return there.find(id, timeout); },
-      one_error<result<std::optional<record_view>>>(), timeout, true);
+      one_error<result<std::optional<record_view>>>(), timeout, call_kind::act);
 }
 
 awaitable<result<list_page>> remote_store::list(list_filter filter, std::string cursor,
@@ -128,13 +129,13 @@ awaitable<result<list_page>> remote_store::list(list_filter filter, std::string 
       [filter = std::move(filter), cursor = std::move(cursor), limit, timeout](store& there) {
         return there.list(filter, cursor, limit, timeout);
       },
-      one_error<result<list_page>>(), timeout, false);
+      one_error<result<list_page>>(), timeout, call_kind::look);
 }
 
 awaitable<result<counts>> remote_store::count(std::string cursor, milliseconds timeout) {
   return ask<result<counts>>(
       [cursor = std::move(cursor), timeout](store& there) { return there.count(cursor, timeout); },
-      one_error<result<counts>>(), timeout, false);
+      one_error<result<counts>>(), timeout, call_kind::look);
 }
 
 awaitable<result<import_outcome>> remote_store::import_record(imported_record request,
@@ -143,19 +144,19 @@ awaitable<result<import_outcome>> remote_store::import_record(imported_record re
       [request = std::move(request), timeout](store& there) {
         return there.import_record(request, timeout);
       },
-      one_error<result<import_outcome>>(), timeout, true);
+      one_error<result<import_outcome>>(), timeout, call_kind::act);
 }
 
 awaitable<result<std::size_t>> remote_store::sweep(std::size_t limit, milliseconds timeout) {
   return ask<result<std::size_t>>(
       [limit, timeout](store& there) { return there.sweep(limit, timeout); },
-      one_error<result<std::size_t>>(), timeout, false);
+      one_error<result<std::size_t>>(), timeout, call_kind::look);
 }
 
 awaitable<result<onceguard::vitals>> remote_store::vitals(milliseconds timeout) {
   return ask<result<onceguard::vitals>>(
       [timeout](store& there) { return there.vitals(timeout); },
-      one_error<result<onceguard::vitals>>(), timeout, false);
+      one_error<result<onceguard::vitals>>(), timeout, call_kind::look);
 }
 
 void remote_store::on_settled(settled_listener listener) {

@@ -23,11 +23,13 @@ class remote_store final : public store {
   void on_settled(settled_listener listener) override;
 
  private:
-  /// `counted`: its faults are those of the plan; others have only those of the network.
+  /// What kind of call it is: the plan has faults of acts, others have those of the network. A
+  /// claim reaches no store twice, as its connection repeats nothing.
+  enum class call_kind : std::uint8_t { claim, act, look };
   template <class Result>
   boost::asio::awaitable<Result> ask(std::function<boost::asio::awaitable<Result>(store&)> call,
                                      std::function<Result(error)> failed, milliseconds timeout,
-                                     bool counted);
+                                     call_kind kind);
 
   world& world_;
   machine& place_;

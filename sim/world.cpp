@@ -79,7 +79,8 @@ bool world::cut(const machine& a, const machine& b) const {
   return found != cut_until_.end() && now() < found->second;
 }
 
-void world::send(machine& from, machine& to, message_kind kind, std::function<void()> arrive) {
+void world::send(machine& from, machine& to, message_kind kind, std::function<void()> arrive,
+                 bool once) {
   const auto number = counted_[static_cast<std::size_t>(kind)]++;
   auto wait = random_.between(200, 2'500) * (millisecond / 1'000);
   bool lost = cut(from, to);
@@ -94,7 +95,7 @@ void world::send(machine& from, machine& to, message_kind kind, std::function<vo
   }
   events_.note(now(), to.index << 8 | static_cast<std::size_t>(kind), lost ? 0 : 1);
   if (lost) return;
-  if (again != 0) deliver(to, wait + again, arrive);
+  if (again != 0 && !once) deliver(to, wait + again, arrive);
   deliver(to, wait, arrive);
 }
 

@@ -65,8 +65,9 @@ class world {
   /// The same on a machine, unless it has crashed meanwhile; while it is stopped, it waits.
   void after_on(machine& where, nanoseconds wait, std::function<void()> act);
   /// Calls `arrive` at the other machine when the message gets there: after some milliseconds, late,
-  /// twice, or never.
-  void send(machine& from, machine& to, message_kind kind, std::function<void()> arrive);
+  /// twice, or never. `once`: never twice.
+  void send(machine& from, machine& to, message_kind kind, std::function<void()> arrive,
+            bool once = false);
 
   /// What the owners of the machines do at a crash, and at whatever else is theirs.
   std::function<void(const disturbance&)> on_disturbance;

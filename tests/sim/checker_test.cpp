@@ -1,0 +1,174 @@
+// What the checker calls wrong: each rule by a history that breaks it, beside one that does not.
+#include "checker.hpp"
+
+#include <gtest/gtest.h>
+
+namespace onceguard::sim {
+namespace {
+
+class checker : public testing::Test {
+ protected:
+  void happens(event_kind kind, std::uint64_t what, std::int64_t value = 0,
+               std::uint64_t body = 0, std::uint32_t print = 0) {
+    events_.add({.at = now_ += millisecond,
+                 .kind = kind,
+                 .print = print,
+                 .what = what,
+                 .value = value,
+                 .body = body});
+  }
+  void answers(std::uint64_t request, answer_kind kind, std::uint64_t body = 0,
+               std::uint32_t print = 0) {
+    happens(event_kind::answer, request, static_cast<std::int64_t>(kind), body, print);
+  }
+  /// A request that runs and is stored.
+  void runs(token under, std::uint64_t body) {
+    happens(event_kind::grant, under, lease_end);
+    happens(event_kind::dispatch, under);
+    happens(event_kind::effect, under, 0, body);
+    happens(event_kind::answered, under, 0, body);
+    happens(event_kind::complete, under, kept_until, body);
+  }
+  /// What is wrong with the first key; empty: nothing.
+  std::string found() {
+    const auto all = check(events_, terms_);
+    return all.empty() ? "" : all.front().what.substr(0, all.front().what.find(':'));
+  }
+
+  static constexpr std::int64_t lease_end = 1'000 * millisecond;
+  static constexpr std::int64_t kept_until = 100'000 * millisecond;
+  std::int64_t now_ = 0;
+  history events_;
+  check_terms terms_{.keys = {key_promise{}}};
+};
+
+TEST_F(checker, a_run_and_its_replay_are_right) {
+  runs(1, 7);
+  answers(1, answer_kind::own, 7);
+  answers(2, answer_kind::replay, 7);
+  EXPECT_EQ(found(), "");
+}
+
+TEST_F(checker, an_effect_may_not_come_twice) {
+  happens(event_kind::grant, 1, lease_end);
+  happens(event_kind::effect, 1, 0, 7);
+  happens(event_kind::effect, 1, 0, 8);
+  EXPECT_EQ(found(), "it took effect twice");
+}
+
+TEST_F(checker, where_a_rerun_is_asked_for_it_may) {
+  terms_.keys[0].rule = key_rule::rerun;
+  happens(event_kind::effect, 1, 0, 7);
+  happens(event_kind::effect, 2, 0, 8);
+  EXPECT_EQ(found(), "");
+}
+
+TEST_F(checker, no_rerun_without_a_doubt) {
+  terms_.keys[0].rule = key_rule::rerun;
+  terms_.calm = true;
+  happens(event_kind::effect, 1, 0, 7);
+  happens(event_kind::effect, 2, 0, 8);
+  EXPECT_EQ(found(), "it took effect twice");
+}
+
+TEST_F(checker, an_answer_must_be_stored) {
+  happens(event_kind::grant, 1, lease_end);
+  happens(event_kind::effect, 1, 0, 7);
+  answers(1, answer_kind::own, 7);
+  EXPECT_EQ(found(), "a client got an answer that was not stored");
+}
+
+TEST_F(checker, all_get_the_first_answer) {
+  runs(1, 7);
+  answers(1, answer_kind::own, 7);
+  now_ = kept_until;
+  runs(2, 8);
+  answers(2, answer_kind::replay, 8);
+  EXPECT_EQ(found(), "");
+  answers(3, answer_kind::own, 7);
+  EXPECT_EQ(found(), "a client got another answer");
+}
+
+TEST_F(checker, another_request_never_gets_it) {
+  runs(1, 7);
+  answers(1, answer_kind::replay, 7, 1);
+  EXPECT_EQ(found(), "a client got the answer of another request");
+}
+
+TEST_F(checker, nothing_leaves_after_an_answer) {
+  runs(1, 7);
+  answers(1, answer_kind::own, 7);
+  happens(event_kind::dispatch, 1);
+  EXPECT_EQ(found(), "a request left after an answer was returned");
+}
+
+TEST_F(checker, one_lease_at_a_time) {
+  happens(event_kind::grant, 1, lease_end);
+  happens(event_kind::grant, 2, lease_end);
+  EXPECT_EQ(found(), "two leases at a time");
+}
+
+TEST_F(checker, a_lease_that_ran_out_may_not_be_taken_over_where_it_is_held) {
+  happens(event_kind::grant, 1, lease_end);
+  now_ = lease_end;
+  happens(event_kind::grant, 2, 2 * lease_end);
+  EXPECT_EQ(found(), "it was taken over although it may have run");
+}
+
+TEST_F(checker, a_lease_that_had_not_begun_may_be_taken_over) {
+  terms_.keys[0].into_started = true;
+  happens(event_kind::grant, 1, lease_end);
+  now_ = lease_end;
+  happens(event_kind::grant, 2, 2 * lease_end);
+  EXPECT_EQ(found(), "");
+}
+
+TEST_F(checker, tokens_only_grow) {
+  runs(5, 7);
+  now_ = kept_until;
+  happens(event_kind::grant, 5, kept_until + lease_end);
+  EXPECT_EQ(found(), "a token came again");
+}
+
+TEST_F(checker, an_answer_is_not_replaced) {
+  runs(1, 7);
+  happens(event_kind::complete, 2, kept_until, 8);
+  EXPECT_EQ(found(), "an answer was replaced");
+}
+
+TEST_F(checker, nothing_is_granted_over_an_answer_that_is_kept) {
+  runs(1, 7);
+  happens(event_kind::grant, 2, lease_end);
+  EXPECT_EQ(found(), "a lease was granted over an answer");
+}
+
+TEST_F(checker, a_superseded_holder_sends_nothing) {
+  terms_.keys[0].rule = key_rule::rerun;
+  happens(event_kind::grant, 1, lease_end);
+  now_ = lease_end;
+  happens(event_kind::grant, 2, 2 * lease_end);
+  happens(event_kind::dispatch, 1);
+  EXPECT_EQ(found(), "a request left under a superseded lease");
+}
+
+TEST_F(checker, who_asks_at_the_end_gets_an_answer) {
+  terms_.first_of_asked = 100;
+  answers(101, answer_kind::busy);
+  EXPECT_EQ(found(), "it is stuck");
+}
+
+TEST_F(checker, whose_request_came_gets_an_answer) {
+  terms_.calm = true;
+  happens(event_kind::request, 1);
+  EXPECT_EQ(found(), "a client got no answer at all");
+}
+
+TEST_F(checker, without_a_cause_nothing_is_unknown) {
+  terms_.calm = true;
+  happens(event_kind::grant, 1, lease_end);
+  answers(1, answer_kind::unknown);
+  EXPECT_EQ(found(), "nothing went wrong, and a client got no answer");
+}
+
+}  // namespace
+}  // namespace onceguard::sim
