@@ -8,6 +8,7 @@
 namespace onceguard::sim {
 namespace {
 
+constexpr std::int64_t clock_tick = millisecond;  // what a store's clock counts in
 constexpr std::int64_t prompt = 400 * millisecond;  // a waiter is told of its twin's end within it
 constexpr std::int64_t stale_after = 7'000 * millisecond;
 
@@ -131,11 +132,11 @@ class reader {
     if (now_->what == key.last && key.unsettled) return;  // the reply had been lost
     if (now_->what <= key.last) wrong("a token came again");
     if (key.completed) {
-      if (now_->at < key.completed->until) wrong("a lease was granted over an answer");
+      if (now_->at + clock_tick < key.completed->until) wrong("a lease was granted over an answer");
       begin_life();
     }
     if (key.unsettled) {
-      if (now_->at < key.lease_end) wrong("two leases at a time");
+      if (now_->at + clock_tick < key.lease_end) wrong("two leases at a time");
       const bool held = promise().rule == key_rule::hold;
       if (held && key.may_have_run) wrong("it was taken over although it may have run");
       if (promise().rule == key_rule::probe && key.may_have_run &&
@@ -160,7 +161,7 @@ class reader {
   void read_completion() {
     auto& key = *key_;
     if (key.completed && key.completed->under == now_->what) return;  // the first one stays
-    if (key.completed && now_->at < key.completed->until) return wrong("an answer was replaced");
+    if (key.completed && now_->at + clock_tick < key.completed->until) return wrong("an answer was replaced");
     if (now_->what < key.last) wrong("a superseded lease has completed");
     if (key.completed) begin_life();
     key.completed = completion{now_->what, now_->body, now_->value};

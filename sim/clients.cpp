@@ -68,6 +68,10 @@ void clients::send(const caller_ptr& who) {
 void clients::got(const caller_ptr& who, std::uint64_t number, answer_kind kind) {
   if (who->waits_for != number) return;
   who->waits_for = 0;
+  if (who->asked && kind == answer_kind::mismatch) {
+    who->print = 1 - who->print;  // the key is the other request's
+    return again(who, 20);
+  }
   if (!is_final(kind)) return again(who, world_.random().between(20, 600));
   if (who->asks_again-- <= 0) return;
   who->tries = std::max(who->tries, 2);

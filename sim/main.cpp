@@ -25,11 +25,12 @@ struct options {
   std::uint64_t jobs = 1;
   bool one = false;
   bool trace = false;
+  bool calm = false;  ///< without the seed's disturbances
 };
 
 constexpr auto usage =
     "onceguard_sim [--seeds N] [--first SEED] [--hours N] [--jobs N]   so many seeds, or for so long\n"
-    "onceguard_sim --seed SEED [--trace]                               one seed; with its history\n";
+    "onceguard_sim --seed SEED [--trace] [--calm]     one seed; with its history; undisturbed\n";
 
 /// Of this process, whatever a simulation does to the clocks: none runs while it is asked.
 double seconds_now() {
@@ -49,6 +50,10 @@ bool read_options(int count, char** words, options& out) {
     const std::string name = words[i];
     if (name == "--trace") {
       out.trace = true;
+      continue;
+    }
+    if (name == "--calm") {
+      out.calm = true;
       continue;
     }
     if (i + 1 == count) return false;
@@ -85,7 +90,8 @@ void report(const scene& played, const simulated& failed) {
 }
 
 int play_one(const options& given) {
-  const scene played(given.first);
+  scene played(given.first);
+  if (given.calm) played.disturbances.clear();
   const auto shown = play(played, played.disturbances);
   if (given.trace) print_history(shown.events);
   std::printf("seed %" PRIu64 ": %zu events, %" PRIu64 " handlers, digest %016" PRIx64 "\n",
