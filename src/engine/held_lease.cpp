@@ -52,18 +52,23 @@ bool held_lease::begin_sending() noexcept {
 }
 
 bool held_lease::may_go_on() const noexcept {
-  return !superseded_ && stage_ != stage::given_up &&
-         base::boot_now() - counted_from_.load() < length_;
+  return !superseded_ && !is_given_up() && base::boot_now() - counted_from_.load() < length_;
 }
 
 milliseconds held_lease::left() const noexcept {
-  if (superseded_ || stage_ == stage::given_up) return milliseconds(0);
+  if (is_lost()) return milliseconds(0);
   const auto end = counted_from_.load() + length_;
   const auto rest = std::chrono::floor<milliseconds>(end - base::boot_now());
   return std::max(rest, milliseconds(0));
 }
 
-bool held_lease::give_up() noexcept { return stage_.exchange(stage::given_up) != stage::sending; }
+bool held_lease::give_up() noexcept {
+  auto before = stage::nothing_sent;
+  if (stage_.compare_exchange_strong(before, stage::given_up)) return true;
+  before = stage::sending;
+  stage_.compare_exchange_strong(before, stage::broken_off);
+  return stage_ == stage::given_up;
+}
 
 void held_lease::keep_renewing() {
   if (renewed_by_ == renewal::by_timer) {
@@ -91,7 +96,7 @@ std::stop_token held_lease::stop_when_lost() {
 }
 
 void held_lease::expired() {
-  if (renewing_ || stage_ == stage::given_up) return;
+  if (renewing_ || is_given_up()) return;
   spawn_background(io_, "renew a lease", renew(shared_from_this()));
 }
 

@@ -55,11 +55,13 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   [[nodiscard]] bool may_go_on() const noexcept;
   /// How much of the lease is left, by the same clock.
   [[nodiscard]] milliseconds left() const noexcept;
-  /// From now on, nothing may be sent. Returns true if nothing was sent before.
+  /// From now on, nothing may be sent. Returns true if nothing was sent before; also when it is
+  /// called again.
   bool give_up() noexcept;
+  [[nodiscard]] bool is_given_up() const noexcept { return stage_.load() >= stage::given_up; }
   [[nodiscard]] bool superseded() const noexcept { return superseded_; }
   /// Superseded, or given up.
-  [[nodiscard]] bool is_lost() const noexcept { return superseded_ || stage_ == stage::given_up; }
+  [[nodiscard]] bool is_lost() const noexcept { return superseded_ || is_given_up(); }
 
   void keep_renewing();
   /// For leases that are renewed by rounds: renews the lease if it is time. Called on the thread of
@@ -91,7 +93,8 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   const renewal renewed_by_;
   std::atomic<time_point> counted_from_;
   std::atomic<time_point> next_try_{};  // by rounds
-  enum class stage : std::uint8_t { nothing_sent, sending, given_up };
+  /// `broken_off`: given up after something was sent.
+  enum class stage : std::uint8_t { nothing_sent, sending, given_up, broken_off };
   std::atomic<stage> stage_{stage::nothing_sent};
   std::atomic<bool> superseded_{false};
   std::atomic<bool> renewing_{false};

@@ -247,6 +247,15 @@ TEST_F(engine_over_faults, at_shutdown_held_leases_are_abandoned) {
   EXPECT_EQ(state(), observed_state::completed);  // its own holder knows better after all
 }
 
+TEST_F(engine_over_faults, a_second_shutdown_releases_nothing_that_was_sent) {
+  counted_work w;
+  begin(w);
+  end_held_leases();
+  end_held_leases();
+  EXPECT_EQ(state(), observed_state::unknown);
+  let_go();
+}
+
 TEST_F(engine_over_faults,
        at_shutdown_what_has_not_sent_anything_is_released_and_may_not_any_more) {
   counted_work w;
