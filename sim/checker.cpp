@@ -8,7 +8,7 @@
 namespace onceguard::sim {
 namespace {
 
-constexpr std::int64_t clock_tick = millisecond;  // what a store's clock counts in
+constexpr std::int64_t clock_tick = millisecond;    // what a store's clock counts in
 constexpr std::int64_t prompt = 400 * millisecond;  // a waiter is told of its twin's end within it
 constexpr std::int64_t stale_after = 7'000 * millisecond;
 
@@ -25,7 +25,8 @@ struct completion {
 
 /// All that is known of one key while its history is read.
 struct key_state {
-  // Of its present life, which ends with the retention of its answer, or with an operator's release.
+  // Of its present life, which ends with the retention of its answer, or with an operator's
+  // release.
   std::optional<completion> completed;
   std::size_t effects = 0;
   std::uint64_t effect_body = 0;
@@ -67,9 +68,7 @@ class reader {
   }
 
  private:
-  static bool concerns_key(event_kind kind) noexcept {
-    return kind <= event_kind::resolve;
-  }
+  static bool concerns_key(event_kind kind) noexcept { return kind <= event_kind::resolve; }
 
   void wrong(const std::string& what) {
     if (key_->failed) return;
@@ -161,7 +160,8 @@ class reader {
   void read_completion() {
     auto& key = *key_;
     if (key.completed && key.completed->under == now_->what) return;  // the first one stays
-    if (key.completed && now_->at + clock_tick < key.completed->until) return wrong("an answer was replaced");
+    if (key.completed && now_->at + clock_tick < key.completed->until)
+      return wrong("an answer was replaced");
     if (now_->what < key.last) wrong("a superseded lease has completed");
     if (key.completed) begin_life();
     key.completed = completion{now_->what, now_->body, now_->value};
@@ -226,8 +226,11 @@ class reader {
 
   void read_answer() {
     auto& key = *key_;
-    key.open_requests.erase(now_->what);
     const auto kind = static_cast<answer_kind>(now_->value);
+    if (const auto open = key.open_requests.find(now_->what); open != key.open_requests.end()) {
+      check_wait(kind, open->second);
+      key.open_requests.erase(open);
+    }
     if (is_success(now_->value)) return read_success(kind);
     if (now_->what > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
     if (!terms_.calm || key.doubt) return;
@@ -235,6 +238,14 @@ class reader {
         kind == answer_kind::unrecorded || kind == answer_kind::superseded) {
       wrong("nothing went wrong, and a client got no answer");
     }
+  }
+
+  /// Who waits for a running twin is told when it has ended.
+  void check_wait(answer_kind kind, std::int64_t arrived) {
+    if (!terms_.calm || !promise().waits || !key_->completed) return;
+    if (kind != answer_kind::replay && kind != answer_kind::busy) return;
+    const auto known = std::max(arrived, key_->last_complete_at);
+    if (now_->at - known > prompt) wrong("a client waited on although its twin had ended");
   }
 
   void read_success(answer_kind kind) {

@@ -38,9 +38,8 @@ void clients::ask(const scene_key& key, std::uint32_t print, std::size_t gateway
 void clients::send(const caller_ptr& who) {
   if (who->tries-- <= 0) return;
   const auto count = static_cast<std::int64_t>(gateways_.size());
-  const auto chosen =
-      who->asked ? who->next_gateway
-                 : static_cast<std::size_t>(world_.random().between(0, count - 1));
+  const auto chosen = who->asked ? who->next_gateway
+                                 : static_cast<std::size_t>(world_.random().between(0, count - 1));
   auto& to = *gateways_[chosen];
   client_request request;
   request.key = who->key;

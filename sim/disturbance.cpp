@@ -10,13 +10,13 @@ namespace onceguard::sim {
 namespace {
 
 constexpr std::array<std::string_view, disturbance_kinds> names{
-    "crash",       "stop",        "shutdown",  "partition",   "wall step",
-    "forget",      "operate",     "lose",      "repeat",      "delay",
+    "crash",       "stop",        "shutdown",     "partition",   "wall step",
+    "forget",      "operate",     "lose",         "repeat",      "delay",
     "refuse call", "fail after",  "fail unknown", "late answer", "no answer",
     "no effect",   "error after", "error before", "refuse work", "leave"};
 
 constexpr std::array<std::string_view, message_kinds> messages{
-    "requests to the store",    "replies of the store",   "requests to the upstream",
+    "requests to the store",   "replies of the store",    "requests to the upstream",
     "replies of the upstream", "requests of the clients", "replies to the clients"};
 
 milliseconds length_of(disturbance_kind kind, number_stream& numbers,
@@ -108,8 +108,9 @@ std::string text_of(const disturbance& what) {
     case disturbance_kind::crash:
     case disturbance_kind::stop:
     case disturbance_kind::shutdown:
-      return out + " machine " + place + (what.other == 1 ? " at " + number + " ms" :
-             " after its step " + number) + ", for " + length;
+      return out + " machine " + place +
+             (what.other == 1 ? " at " + number + " ms" : " after its step " + number) + ", for " +
+             length;
     case disturbance_kind::partition:
       return out + " of machines " + place + " and " + std::to_string(what.other) + " at " +
              number + " ms, for " + length;

@@ -16,7 +16,7 @@ namespace onceguard::sim {
 enum class message_kind : std::uint8_t {
   store_request,
   store_reply,
-  work_request,   ///< from a gateway to the upstream
+  work_request,  ///< from a gateway to the upstream
   work_reply,
   client_request,
   client_reply,
@@ -29,25 +29,25 @@ enum class disturbance_kind : std::uint8_t {
   stop,      ///< a signal stops it for `length`
   shutdown,  ///< it ends its leases and then crashes
   // At the time of `at` milliseconds.
-  partition,   ///< of `where` and `other` for `length`
-  wall_step,   ///< the wall clock of `where` steps by `length`
-  forget,      ///< the store loses its last second
-  operate,     ///< an operator settles what is unknown
+  partition,  ///< of `where` and `other` for `length`
+  wall_step,  ///< the wall clock of `where` steps by `length`
+  forget,     ///< the store loses its last second
+  operate,    ///< an operator settles what is unknown
   // The `at`-th message of kind `where`.
   lose,
   repeat,  ///< it arrives twice, the second time after `length`
   delay,   ///< by `length`
   // The `at`-th call of the store.
-  refuse_call,     ///< an error, and nothing was done
-  fail_after,      ///< done, and an error
-  fail_unknown,    ///< not done, and an error that does not say so
+  refuse_call,   ///< an error, and nothing was done
+  fail_after,    ///< done, and an error
+  fail_unknown,  ///< not done, and an error that does not say so
   // The `at`-th request to the upstream.
-  late_answer,       ///< after `length`
-  no_answer,         ///< the effect, and no answer
-  no_effect,         ///< neither effect nor answer
-  error_after,       ///< the effect, and status 500
-  error_before,      ///< no effect, and status 500
-  refuse_work,       ///< no effect, and status 503
+  late_answer,   ///< after `length`
+  no_answer,     ///< the effect, and no answer
+  no_effect,     ///< neither effect nor answer
+  error_after,   ///< the effect, and status 500
+  error_before,  ///< no effect, and status 500
+  refuse_work,   ///< no effect, and status 503
   // The `at`-th request of a client.
   leave,  ///< the client leaves after `length`
 };
@@ -70,7 +70,7 @@ using plan = std::vector<disturbance>;
 class number_stream;
 /// What may be disturbed, and how much.
 struct disturbance_limits {
-  std::size_t gateways = 3;   ///< machines from 0 on
+  std::size_t gateways = 3;  ///< machines from 0 on
   std::size_t machines = 5;
   milliseconds time{10'000};  ///< within which it begins
   std::size_t most = 12;

@@ -48,8 +48,8 @@ class gateway {
                                                                  lease_handle& lease);
   boost::asio::awaitable<std::optional<work_reply>> call_upstream(const client_request& request,
                                                                   const lease_handle& lease);
-  boost::asio::awaitable<settle_terms> do_work(const client_request& request,
-                                               lease_handle& lease, std::uint64_t& body);
+  boost::asio::awaitable<settle_terms> do_work(const client_request& request, lease_handle& lease,
+                                               std::uint64_t& body);
   void answer(const client_request& request, answer_kind kind, std::uint64_t body);
   void answer(const client_request& request, const outcome& got, std::uint64_t own);
   void note(event_kind kind, const client_request& request, std::uint64_t what,

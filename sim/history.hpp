@@ -39,9 +39,9 @@ inline constexpr std::size_t event_kinds = 21;
 
 /// `value` of an answer.
 enum class answer_kind : std::uint8_t {
-  own,          ///< of the work that ran for this request
-  replay,       ///< the stored one
-  gone,         ///< it took effect, and no answer is known
+  own,     ///< of the work that ran for this request
+  replay,  ///< the stored one
+  gone,    ///< it took effect, and no answer is known
   busy,
   backoff,
   mismatch,
@@ -49,7 +49,7 @@ enum class answer_kind : std::uint8_t {
   unavailable,  ///< nothing was done
   unrecorded,   ///< the work ran, and the store could not be told yet
   superseded,
-  refused,      ///< the upstream did nothing, and says so
+  refused,  ///< the upstream did nothing, and says so
 };
 
 struct happening {

@@ -29,7 +29,8 @@ struct options {
 };
 
 constexpr auto usage =
-    "onceguard_sim [--seeds N] [--first SEED] [--hours N] [--jobs N]   so many seeds, or for so long\n"
+    "onceguard_sim [--seeds N] [--first SEED] [--hours N] [--jobs N]   so many seeds, or for so "
+    "long\n"
     "onceguard_sim --seed SEED [--trace] [--calm]     one seed; with its history; undisturbed\n";
 
 /// Of this process, whatever a simulation does to the clocks: none runs while it is asked.
@@ -143,7 +144,8 @@ int play_many(const options& given) {
   }
   const double seconds = seconds_now() - run.begin;
   const auto count = static_cast<double>(run.played);
-  std::printf("%" PRIu64 " seeds from %" PRIu64 " on without a violation: %.1f s, %.0f us a seed, "
+  std::printf("%" PRIu64 " seeds from %" PRIu64
+              " on without a violation: %.1f s, %.0f us a seed, "
               "%.0f steps each\n",
               run.played.load(), given.first, seconds, seconds * 1e6 / count,
               static_cast<double>(run.handlers) / count);

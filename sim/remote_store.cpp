@@ -32,9 +32,7 @@ std::function<Result(error)> one_error() {
 
 template <class Item>
 std::function<std::vector<result<Item>>(error)> error_each(std::size_t count) {
-  return [count](const error& why) {
-    return std::vector<result<Item>>(count, result<Item>(why));
-  };
+  return [count](const error& why) { return std::vector<result<Item>>(count, result<Item>(why)); };
 }
 
 }  // namespace
@@ -68,11 +66,13 @@ awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> cal
     };
   }
   const bool carried_out = fault == nullptr || fault->kind == disturbance_kind::fail_after;
-  world_.send(place_, host_.place(), message_kind::store_request,
-              [&host = host_, call, answer, failed, carried_out] {
-                if (!carried_out) return answer(failed(unreachable(effect::unknown)));
-                host.carry_out<Result>(call, answer);
-              }, kind == call_kind::claim);
+  world_.send(
+      place_, host_.place(), message_kind::store_request,
+      [&host = host_, call, answer, failed, carried_out] {
+        if (!carried_out) return answer(failed(unreachable(effect::unknown)));
+        host.carry_out<Result>(call, answer);
+      },
+      kind == call_kind::claim);
   waiting->timer.expires_after(timeout);
   boost::system::error_code cancelled;
   auto quietly = asio::redirect_error(asio::use_awaitable, cancelled);
@@ -154,9 +154,9 @@ awaitable<result<std::size_t>> remote_store::sweep(std::size_t limit, millisecon
 }
 
 awaitable<result<onceguard::vitals>> remote_store::vitals(milliseconds timeout) {
-  return ask<result<onceguard::vitals>>(
-      [timeout](store& there) { return there.vitals(timeout); },
-      one_error<result<onceguard::vitals>>(), timeout, call_kind::look);
+  return ask<result<onceguard::vitals>>([timeout](store& there) { return there.vitals(timeout); },
+                                        one_error<result<onceguard::vitals>>(), timeout,
+                                        call_kind::look);
 }
 
 void remote_store::on_settled(settled_listener listener) {

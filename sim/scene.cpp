@@ -40,7 +40,8 @@ scene_key make_key(std::uint16_t number, number_stream& numbers) {
   policy.retention = milliseconds(600'000);
   // Where an application keeps a ledger of its own by the key, it must not outlive the key.
   const bool may_expire = key.rule == key_rule::hold || key.rule == key_rule::transactional;
-  if (may_expire && numbers.chance(20)) policy.retention = milliseconds(numbers.between(900, 3'000));
+  if (may_expire && numbers.chance(20))
+    policy.retention = milliseconds(numbers.between(900, 3'000));
   if (numbers.chance(50)) policy.on_busy = on_busy_rule::wait;
   policy.wait = milliseconds(numbers.between(300, 3'000));
   if (numbers.chance(20)) policy.outcome_status[503] = outcome_rule::fail;

@@ -50,8 +50,8 @@ class stage {
     store_ = std::make_unique<store_host>(world_, store_place, names_);
     upstream_ = std::make_unique<upstream>(world_, upstream_place, *store_, played);
     for (std::size_t i = 0; i < played.gateways; ++i) {
-      gateways_.push_back(std::make_unique<gateway>(world_, world_.machine_at(i), *store_,
-                                                    *upstream_, played));
+      gateways_.push_back(
+          std::make_unique<gateway>(world_, world_.machine_at(i), *store_, *upstream_, played));
     }
     clients_ = std::make_unique<clients>(world_, clients_place, gateways_, played);
     operator_ = std::make_unique<person>(world_, clients_place, *store_, *upstream_, played);
@@ -94,9 +94,8 @@ class stage {
   void ask_everywhere(const scene_key& key) {
     const auto print = print_that_ran(key);
     for (std::size_t i = 0; i < gateways_.size(); ++i) {
-      world_.after(static_cast<nanoseconds>(i) * 300 * millisecond, [this, &key, print, i] {
-        clients_->ask(key, print, i, 4);
-      });
+      world_.after(static_cast<nanoseconds>(i) * 300 * millisecond,
+                   [this, &key, print, i] { clients_->ask(key, print, i, 4); });
     }
   }
 

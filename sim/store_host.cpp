@@ -153,11 +153,10 @@ void store_host::forget_listener(const void* owner) { listeners_.erase(owner); }
 /// A hint, as stores give it: some processes do not get it.
 void store_host::announce(const std::vector<std::uint64_t>& settled) {
   for (const auto& [owner, each] : listeners_) {
-    world_.send(place_, *each.where, message_kind::store_reply,
-                [this, owner = owner, settled] {
-                  const auto found = listeners_.find(owner);
-                  if (found != listeners_.end()) found->second.call(settled);
-                });
+    world_.send(place_, *each.where, message_kind::store_reply, [this, owner = owner, settled] {
+      const auto found = listeners_.find(owner);
+      if (found != listeners_.end()) found->second.call(settled);
+    });
   }
 }
 

@@ -7,8 +7,8 @@ namespace onceguard::sim {
 namespace {
 
 bool answers_nothing(const disturbance* wrong) noexcept {
-  return wrong != nullptr && (wrong->kind == disturbance_kind::no_answer ||
-                              wrong->kind == disturbance_kind::no_effect);
+  return wrong != nullptr &&
+         (wrong->kind == disturbance_kind::no_answer || wrong->kind == disturbance_kind::no_effect);
 }
 
 bool has_effect(const disturbance* wrong) noexcept {
@@ -32,8 +32,7 @@ void upstream::receive(const work_request& request, std::function<void(work_repl
   const auto effect_at = std::min(takes * numbers.between(10, 95) / 100, most);
   if (answers_nothing(wrong)) reply = [](work_reply) {};
   auto late = [this, takes, effect_at, reply = std::move(reply)](work_reply made) {
-    world_.after_on(place_, (takes - effect_at) * millisecond,
-                    [reply, made] { reply(made); });
+    world_.after_on(place_, (takes - effect_at) * millisecond, [reply, made] { reply(made); });
   };
   world_.after_on(place_, effect_at * millisecond,
                   [this, request, wrong, late] { act(request, wrong, late); });

@@ -1,5 +1,5 @@
-// The service behind the gateways: it keeps a ledger of its effects, answers late, wrongly or not at
-// all, and, where it is asked for that, refuses earlier tokens.
+// The service behind the gateways: it keeps a ledger of its effects, answers late, wrongly or not
+// at all, and, where it is asked for that, refuses earlier tokens.
 #pragma once
 #include <cstdint>
 #include <functional>

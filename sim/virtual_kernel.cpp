@@ -165,9 +165,8 @@ int timerfd_settime(int timer, int flags, const itimerspec* next, itimerspec* be
   }
   const auto& time = next->it_value;
   // Asio says "at once" by an absolute time long ago.
-  const auto wait = (flags & TFD_TIMER_ABSTIME) != 0
-                        ? 0
-                        : time.tv_sec * onceguard::sim::second + time.tv_nsec;
+  const auto wait =
+      (flags & TFD_TIMER_ABSTIME) != 0 ? 0 : time.tv_sec * onceguard::sim::second + time.tv_nsec;
   kernel->set_timer(timer, wait);
   return 0;
 }

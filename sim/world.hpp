@@ -27,8 +27,8 @@ class machine {
 
   const std::string name;
   machine_clock clock;
-  unsigned incarnation = 0;     ///< grows with each crash
-  std::uint64_t steps = 0;      ///< handlers that its loop has run, over all incarnations
+  unsigned incarnation = 0;       ///< grows with each crash
+  std::uint64_t steps = 0;        ///< handlers that its loop has run, over all incarnations
   nanoseconds stopped_until = 0;  ///< like a process that was stopped by a signal
   bool up = true;
   std::size_t index = 0;
@@ -64,8 +64,8 @@ class world {
   void after(nanoseconds wait, std::function<void()> act);
   /// The same on a machine, unless it has crashed meanwhile; while it is stopped, it waits.
   void after_on(machine& where, nanoseconds wait, std::function<void()> act);
-  /// Calls `arrive` at the other machine when the message gets there: after some milliseconds, late,
-  /// twice, or never. `once`: never twice.
+  /// Calls `arrive` at the other machine when the message gets there: after some milliseconds,
+  /// late, twice, or never. `once`: never twice.
   void send(machine& from, machine& to, message_kind kind, std::function<void()> arrive,
             bool once = false);
 

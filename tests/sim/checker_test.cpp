@@ -8,8 +8,8 @@ namespace {
 
 class checker : public testing::Test {
  protected:
-  void happens(event_kind kind, std::uint64_t what, std::int64_t value = 0,
-               std::uint64_t body = 0, std::uint32_t print = 0) {
+  void happens(event_kind kind, std::uint64_t what, std::int64_t value = 0, std::uint64_t body = 0,
+               std::uint32_t print = 0) {
     events_.add({.at = now_ += millisecond,
                  .kind = kind,
                  .print = print,
@@ -47,6 +47,12 @@ TEST_F(checker, a_run_and_its_replay_are_right) {
   answers(1, answer_kind::own, 7);
   answers(2, answer_kind::replay, 7);
   EXPECT_EQ(found(), "");
+}
+
+TEST_F(checker, a_lease_that_ended_is_not_renewed) {
+  runs(1, 7);
+  happens(event_kind::extend, 1, 2 * lease_end);
+  EXPECT_EQ(found(), "a lease was renewed that had ended");
 }
 
 TEST_F(checker, an_effect_may_not_come_twice) {
@@ -161,6 +167,20 @@ TEST_F(checker, whose_request_came_gets_an_answer) {
   terms_.calm = true;
   happens(event_kind::request, 1);
   EXPECT_EQ(found(), "a client got no answer at all");
+}
+
+TEST_F(checker, who_waits_for_a_twin_is_told_of_its_end) {
+  terms_.calm = true;
+  terms_.keys[0].waits = true;
+  happens(event_kind::request, 1);
+  runs(1, 7);
+  now_ += 200 * millisecond;
+  answers(1, answer_kind::replay, 7);
+  EXPECT_EQ(found(), "");
+  happens(event_kind::request, 2);
+  now_ += 2'000 * millisecond;
+  answers(2, answer_kind::busy);
+  EXPECT_EQ(found(), "a client waited on although its twin had ended");
 }
 
 TEST_F(checker, without_a_cause_nothing_is_unknown) {
