@@ -78,8 +78,8 @@ function(onceguard_room name folder folders)
     if(${name}_cold)
       target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
       # One object for a room, or two: what its files share is compiled once. The way of requests is
-      # faster in smaller ones, in which gcc inlines more.
-      if(CMAKE_BUILD_TYPE STREQUAL "Release")
+      # faster in smaller ones, in which gcc inlines more; and a small one is sooner built again.
+      if(CMAKE_BUILD_TYPE STREQUAL "Release" OR ONCEGUARD_SANITIZE)
         set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 32)
       endif()
     endif()

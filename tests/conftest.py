@@ -7,10 +7,8 @@ import uuid
 
 import pytest
 
-from support.dynamodb import DynamoDB
 from support.gateway import Gateway
 from support.payments import PaymentServer
-from support.postgres import Postgres
 from support.redis import Redis
 from support.upstream import Upstream
 
@@ -87,6 +85,8 @@ def start_gateway(request, onceguard, tmp_path_factory):
 @pytest.fixture(scope="session")
 def postgres_server():
     """A PostgreSQL server for all tests of a run."""
+    # Here, as the import of psycopg takes as long as many a suite: few of them need it.
+    from support.postgres import Postgres
     running = Postgres()
     try:
         yield running.start()
@@ -120,6 +120,7 @@ def redis_server():
 @pytest.fixture(scope="session")
 def dynamodb_server(onceguard):
     """A stand-in for DynamoDB for all tests of a run."""
+    from support.dynamodb import DynamoDB
     running = DynamoDB(onceguard)
     try:
         yield running.start()

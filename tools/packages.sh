@@ -38,8 +38,16 @@ install_section() {
 }
 
 install_everything() {
+  install_debian
+  npm_everything
+}
+
+install_debian() {
   install_section build
   install_section test
+}
+
+npm_everything() {
   npm_packages tests
   npm_packages examples/express
   npm_packages examples/express-postgres
