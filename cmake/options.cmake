@@ -40,9 +40,10 @@ if(ONCEGUARD_SANITIZE)
     -fsanitize=${ONCEGUARD_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(onceguard_options INTERFACE -fsanitize=${ONCEGUARD_SANITIZE})
 endif()
-if(PROJECT_IS_TOP_LEVEL AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+if(ONCEGUARD_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # A program with a sanitizer and lines is some hundred megabytes: lld links it in a quarter of the
-  # time, where it is installed.
+  # time, where it is installed. (The stubs of lazy_libraries.cmake, which are for the others, need
+  # the order in which GNU's linker takes symbols.)
   include(CheckLinkerFlag)
   check_linker_flag(CXX -fuse-ld=lld ONCEGUARD_HAS_LLD)
   if(ONCEGUARD_HAS_LLD)

@@ -20,17 +20,20 @@ PATIENCE = 6  # A machine may be so much slower than the one on which a test was
 def wait_until(condition, timeout=10.0, what="the condition"):
     """Polls until `condition()` is true and returns what it returned.
 
-    `timeout` is in seconds, on a machine at rest.
+    `timeout` is in seconds, on a machine at rest. What takes long to tell, as it needs a process or
+    a connection, or long to come true, is asked less often: other suites have the processors then.
     """
     pause = threading.Event()
-    deadline = time.monotonic() + timeout * PATIENCE
+    begin = time.monotonic()
     while True:
+        asked = time.monotonic()
         value = condition()
         if value:
             return value
-        if time.monotonic() >= deadline:
+        now = time.monotonic()
+        if now >= begin + timeout * PATIENCE:
             raise AssertionError(f"{what} did not come true within {timeout} s (last: {value!r})")
-        pause.wait(0.01)
+        pause.wait(min(max(0.01, now - asked, (now - begin) / 50), 0.1))
 
 
 class Stopwatch:

@@ -48,7 +48,7 @@ std::string sibling(const std::string& name) {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
 }
 
-/// Waits for what takes long, and asks seldom: each question costs the database something.
+/// Waits for what takes long, and asks seldom: each question costs the database or a process.
 void wait_long(const std::string& description, const std::function<bool()>& condition) {
   const auto asked_seldom = [&, next = base::boot_now()]() mutable {
     if (base::boot_now() < next) return false;
@@ -278,7 +278,7 @@ TEST_P(inbox_crash, commands_run_at_most_once_and_what_is_missing_is_listed) {
       for (const auto& effect : effects) accounted.insert(effect.first);
       return accounted.size() >= count;
     };
-    wait_until("all messages", settled, 120s);
+    wait_long("all messages", settled);
   }
   effects = effects_in(folder_.file("effects"));
   const auto unknown = unknown_ones(config);
