@@ -136,7 +136,7 @@ class Page extends Component {
           {trouble && <p class="failure" role="alert">{trouble}</p>}
           {View
             ? <View key={`${name}/${argument}/${language()}`} argument={argument}
-                    acts={me.role === "operator"} conspicuous={views === VIEWS}
+                    me={me} acts={me.role === "operator"} conspicuous={views === VIEWS}
                     signedOut={this.signedOut} />
             : <p>{text("no_such_view")}</p>}
         </main>

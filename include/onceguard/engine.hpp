@@ -309,6 +309,8 @@ struct store_health {
   std::string why;              ///< what it failed with; empty: it did not
   milliseconds refuses_for{0};  ///< after a loss: for how long nothing new is claimed
   bool flagged = false;         ///< after a loss: new runs may repeat what the store forgot
+  std::int64_t swept_wall =
+      0;  ///< when this process swept last, in milliseconds since 1970; 0: not
 };
 
 /// Numbers of this moment. Reading them takes a few locks, each for a moment.

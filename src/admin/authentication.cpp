@@ -137,10 +137,12 @@ resources authentication::sign_in_resources(std::function<std::uint16_t()> port,
   resources out;
   out.push_back({"GET", path_of_sign_in, access::view,
                  [this, serves](const request& wanted) -> boost::asio::awaitable<response> {
-                   co_return json_response({{"role", role_of(wanted.sender.granted)},
-                                            {"name", wanted.sender.name},
-                                            {"signed_in", needs_token()},
-                                            {"serves", serves}});
+                   nlohmann::ordered_json body{{"role", role_of(wanted.sender.granted)},
+                                               {"name", wanted.sender.name},
+                                               {"signed_in", needs_token()},
+                                               {"serves", serves}};
+                   if (!params_.trace_url.empty()) body["trace_url"] = params_.trace_url;
+                   co_return json_response(body);
                  }});
   out.push_back({"POST", path_of_sign_in, access::open,
                  [this](const request& wanted) -> boost::asio::awaitable<response> {

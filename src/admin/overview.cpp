@@ -70,7 +70,7 @@ ordered_json process_of(const metric_sources& sources) {
 }
 
 ordered_json overview_of(const metric_sources& sources, const traffic_history& history,
-                         std::uint64_t after) {
+                         std::uint64_t after, bool longer) {
   const auto store = sources.engine.health();
   ordered_json out;
   out["at"] = time_text(base::system_clock().wall_ms());
@@ -88,6 +88,7 @@ ordered_json overview_of(const metric_sources& sources, const traffic_history& h
   }
   out["begun_at"] = time_text(history.begun_at_wall());
   out["interval_ms"] = std::chrono::milliseconds(traffic_history::interval).count();
+  out["longer_history"] = longer;
   out["history"] = ordered_json::array();
   for (const auto& sample : history.later_than(after)) {
     out["history"].push_back({{"number", sample.number},
@@ -116,16 +117,18 @@ ordered_json counted_json(const record_counter& counter) {
   return out;
 }
 
-resources overview_resources(const metric_sources& sources, const traffic_history& history) {
+resources overview_resources(const metric_sources& sources, const traffic_history& history,
+                             bool longer) {
   resources out;
-  out.push_back({"GET", "/api/overview", access::view,
-                 [sources, &history](const request& wanted) -> boost::asio::awaitable<response> {
-                   const auto text = wanted.parameter("after");
-                   const auto after =
-                       base::number_in<std::uint64_t>(text.empty() ? "0" : text, 0, UINT64_MAX);
-                   if (!after) co_return refusal(400, "after: the number of a sample was expected");
-                   co_return json_response(overview_of(sources, history, *after));
-                 }});
+  out.push_back(
+      {"GET", "/api/overview", access::view,
+       [sources, &history, longer](const request& wanted) -> boost::asio::awaitable<response> {
+         const auto text = wanted.parameter("after");
+         const auto after =
+             base::number_in<std::uint64_t>(text.empty() ? "0" : text, 0, UINT64_MAX);
+         if (!after) co_return refusal(400, "after: the number of a sample was expected");
+         co_return json_response(overview_of(sources, history, *after, longer));
+       }});
   return out;
 }
 

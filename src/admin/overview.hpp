@@ -11,7 +11,8 @@ namespace onceguard::admin {
 /// What the last count of the records found; an empty object: there was none.
 [[nodiscard]] nlohmann::ordered_json counted_json(const record_counter& counter);
 
+/// `longer`: GET /api/history has more.
 [[nodiscard]] resources overview_resources(const metric_sources& sources,
-                                           const traffic_history& history);
+                                           const traffic_history& history, bool longer);
 
 }  // namespace onceguard::admin

@@ -39,6 +39,7 @@ void recent_activity::finished(const http::request_report& report) noexcept {
   out.status = report.status;
   out.upstream_status = report.upstream_status;
   out.attempt = report.attempt;
+  out.renewals = report.renewals;
   out.total = report.total;
   out.claim = report.claim;
   out.upstream_time = report.upstream_time;

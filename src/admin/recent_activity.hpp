@@ -50,6 +50,7 @@ struct recent_request {
   unsigned status = 0;
   unsigned upstream_status = 0;
   std::uint64_t attempt = 0;
+  unsigned renewals = 0;
   std::chrono::microseconds total{0};
   std::chrono::microseconds claim{0};
   std::chrono::microseconds upstream_time{0};

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "admin/outcome_names.hpp"
 #include "admin/record_response.hpp"
 #include "base/clock.hpp"
 #include "base/hash.hpp"
@@ -65,13 +66,6 @@ struct recent_query {
 };
 
 error wrong(std::string detail) { return {errc::invalid_argument, std::move(detail)}; }
-
-bool is_outcome(std::string_view name) {
-  for (std::size_t i = 0; i < http::request_outcomes; ++i) {
-    if (http::name_of(static_cast<http::request_outcome>(i)) == name) return true;
-  }
-  return false;
-}
 
 result<void> read_number(std::string_view name, const std::string& value, recent_query& out) {
   if (name == "after") {
@@ -149,6 +143,7 @@ ordered_json request_json(const recent_request& one) {
   add_text(out, "key", one.key.view());
   if (one.record) out["record"] = base::to_hex(*one.record);
   if (one.attempt != 0) out["attempt"] = one.attempt;
+  if (one.renewals != 0) out["renewals"] = one.renewals;
   add_time(out, "total_us", one.total);
   add_time(out, "claim_us", one.claim);
   add_time(out, "upstream_begin_us", one.upstream_begin);

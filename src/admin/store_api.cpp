@@ -1,5 +1,6 @@
 #include "admin/store_api.hpp"
 
+#include <sys/stat.h>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -22,6 +23,18 @@ ordered_json health_json(const store_health& now) {
   if (!now.why.empty()) out["why"] = now.why;
   out["refuses_for_ms"] = now.refuses_for.count();
   out["forgot"] = now.flagged;
+  if (now.swept_wall != 0) out["swept_at"] = time_text(now.swept_wall);
+  return out;
+}
+
+/// The file, and when it was written last; no time: it is not there.
+ordered_json witness_json(const std::string& path) {
+  ordered_json out{{"path", path}};
+  struct stat seen {};
+  if (::stat(path.c_str(), &seen) == 0) {
+    out["written_at"] = time_text(static_cast<std::int64_t>(seen.st_mtim.tv_sec) * 1'000 +
+                                  seen.st_mtim.tv_nsec / 1'000'000);
+  }
   return out;
 }
 
@@ -57,6 +70,7 @@ boost::asio::awaitable<response> show_store(metric_sources sources, store_facts 
   } else {
     body["does_not_answer"] = answer.error().detail;
   }
+  if (!facts.witness.empty()) body["witness"] = witness_json(facts.witness);
   body["records"] = counted_json(sources.records);
   body["numbers"] = numbers_json(sources.engine);
   co_return json_response(body);

@@ -11,6 +11,7 @@ struct store_facts {
   std::string location;     ///< without a password
   std::string accelerator;  ///< the same; empty: there is none
   milliseconds timeout{2'000};
+  std::string witness{};  ///< the file by which a restarted process notices a loss; empty: none
 };
 
 /// GET /api/store, which asks the store once how it is.

@@ -1,5 +1,6 @@
 // The options of [gateway] and [log].
 #include "config/all_options.hpp"
+#include "config/monitoring_values.hpp"
 #include "config/table/option.hpp"
 #include "config/table/parsers.hpp"
 
@@ -71,6 +72,33 @@ const row<settings> gateway_table[]{
       .fallback = "true",
       .text = "Whether `admin` serves a web page at `/`."},
      assign<&settings::admin, &admin::admin_params::page>},
+    {{.name = "prometheus_url",
+      .flag = "prometheus-url",
+      .example = "http://prometheus.internal:9090",
+      .text = "A Prometheus that has the metrics of `admin`: `admin` asks it for what the page "
+              "shows beyond the last hour. Empty: the page shows the last hour.",
+      .may_be_empty = true,
+      .complaint = prometheus_url_complaint},
+     [](settings& s, const option_value& v) {
+       s.admin.prometheus.reset();
+       if (!text(v).empty()) s.admin.prometheus = *parse_web_url(text(v));
+     }},
+    {{.name = "prometheus_labels",
+      .flag = "prometheus-labels",
+      .example = "job=\"onceguard\",env=\"production\"",
+      .text = "Which series of `prometheus_url` are meant, as PromQL has it between braces; those "
+              "of several gateways are added up. Empty: all that there are.",
+      .may_be_empty = true,
+      .complaint = label_matchers_complaint},
+     assign<&settings::admin, &admin::admin_params::prometheus_labels>},
+    {{.name = "trace_url",
+      .flag = "trace-url",
+      .example = "https://jaeger.internal/trace/{trace_id}",
+      .text = "Where a person looks at a trace: the page links to it, with the trace's id in the "
+              "place of `{trace_id}`. Empty: no links.",
+      .may_be_empty = true,
+      .complaint = trace_url_complaint},
+     assign<&settings::admin, &admin::admin_params::trace_url>},
     {{.name = "metrics_records_interval",
       .flag = "metrics-records-interval",
       .kind = value_kind::duration,

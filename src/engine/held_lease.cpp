@@ -108,6 +108,7 @@ asio::awaitable<result<bool>> held_lease::extend(bool dispatch) {
     if (*replies[0]) {
       // The store counts from when it carries the call out, which is later: this clock ends first.
       counted_from_ = before;
+      if (!dispatch) ++renewals_;
     } else {
       superseded_ = true;
     }

@@ -63,6 +63,9 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   /// Superseded, or given up.
   [[nodiscard]] bool is_lost() const noexcept { return superseded_ || is_given_up(); }
 
+  /// How often it was renewed.
+  [[nodiscard]] unsigned renewals() const noexcept { return renewals_; }
+
   void keep_renewing();
   /// For leases that are renewed by rounds: renews the lease if it is time. Called on the thread of
   /// its io_context.
@@ -97,6 +100,7 @@ class held_lease : public base::deadline, public std::enable_shared_from_this<he
   enum class stage : std::uint8_t { nothing_sent, sending, given_up, broken_off };
   std::atomic<stage> stage_{stage::nothing_sent};
   std::atomic<bool> superseded_{false};
+  std::atomic<unsigned> renewals_{0};
   std::atomic<bool> renewing_{false};
   std::atomic<bool> stopped_{false};
   [[nodiscard]] onceguard::lease copied() {

@@ -107,6 +107,7 @@ store_health store_monitor::health() const {
   auto out = outage_.health();
   out.refuses_for = loss_.refuses_for(base::boot_now());
   out.flagged = loss_.maybe_repeated(base::boot_now());
+  out.swept_wall = swept_wall_;
   return out;
 }
 
@@ -150,6 +151,7 @@ asio::awaitable<void> store_monitor::keep_sweeping() {
       }
       gone = *swept;
       counters_.swept.fetch_add(gone, std::memory_order_relaxed);
+      swept_wall_ = base::system_clock().wall_ms();
     }
   }
 }

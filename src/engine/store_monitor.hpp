@@ -64,6 +64,7 @@ class store_monitor {
   std::mutex mutex_;
   std::shared_ptr<shared_poll> polling_;  // under the mutex; null: no poll is under way
   std::atomic<bool> known_{false};
+  std::atomic<std::int64_t> swept_wall_{0};
   std::atomic<bool> stopping_{false};
 };
 

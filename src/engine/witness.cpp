@@ -47,9 +47,12 @@ std::string text_of(const testimony& testimony) {
 
 }  // namespace
 
-witness::witness(const std::string& directory)
-    : directory_(directory), path_(directory.empty() ? "" : directory + "/store.witness") {
+witness::witness(const std::string& directory) : directory_(directory), path_(path_in(directory)) {
   if (kept()) thread_ = std::thread([this] { run(); });
+}
+
+std::string witness::path_in(const std::string& directory) {
+  return directory.empty() ? std::string() : directory + "/store.witness";
 }
 
 witness::~witness() {

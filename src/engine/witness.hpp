@@ -30,6 +30,9 @@ class witness {
   witness(const witness&) = delete;
   witness& operator=(const witness&) = delete;
 
+  /// The file in a directory; empty: in none.
+  [[nodiscard]] static std::string path_in(const std::string& directory);
+
   [[nodiscard]] bool kept() const noexcept { return !path_.empty(); }
   /// None: there is no file, or the file is unreadable.
   [[nodiscard]] std::optional<testimony> read() const;

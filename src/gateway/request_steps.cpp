@@ -5,6 +5,7 @@
 
 #include "base/field.hpp"
 #include "base/log.hpp"
+#include "engine/held_lease.hpp"
 #include "gateway/client_watch.hpp"
 #include "gateway/observed_request.hpp"
 #include "gateway/probe.hpp"
@@ -349,6 +350,7 @@ asio::awaitable<void> served_request::run_unguarded() {
 asio::awaitable<void> served_request::settle() {
   const auto settled_as = terms_.kind;
   const auto unknown_why = terms_.why;
+  report_.renewals = lease_->held().renewals();
   const auto begun = report_.begin_step(&http::request_report::settle_begin);
   outcome_ = co_await lease_->settle(std::move(terms_));
   lease_.reset();

@@ -68,6 +68,7 @@ struct request_report {
   const digest* scope = nullptr;
   std::string_view key{};     ///< the idempotency key; empty: none. No log has it
   std::uint64_t attempt = 0;  ///< with every lease of the record one more; 0: no lease
+  unsigned renewals = 0;      ///< of its lease
 
   // 0: that step was not taken.
   std::chrono::microseconds total{0};

@@ -273,7 +273,10 @@ TEST_F(engine_over_faults, a_sweep_that_failed_is_not_the_last) {
   make();
   store.fail(store_call::sweep, store_fault::before, 1);
   tested->start(io);
+  EXPECT_EQ(tested->health().swept_wall, 0);
   until([&] { return store.made(store_call::sweep) >= 2; });
+  until([&] { return tested->health().swept_wall != 0; });
+  EXPECT_LT(std::abs(tested->health().swept_wall - base::system_clock().wall_ms()), 60'000);
 }
 
 TEST_F(engine_over_faults, a_sweep_goes_on_until_nothing_is_left) {

@@ -39,6 +39,18 @@ TEST_F(lease_test, a_renewal_lets_it_go_on) {
   EXPECT_TRUE(held->may_go_on());
 }
 
+TEST_F(lease_test, its_renewals_are_counted_and_its_dispatch_is_none) {
+  const auto held = granted(minute, milliseconds(0));
+  EXPECT_TRUE(*run(io, held->dispatch()));
+  EXPECT_EQ(held->renewals(), 0);
+  EXPECT_TRUE(*run(io, held->renew_now()));
+  EXPECT_TRUE(*run(io, held->renew_now()));
+  EXPECT_EQ(held->renewals(), 2);
+  store.fail(store_call::extend, store_fault::before, 1);
+  EXPECT_FALSE(run(io, held->renew_now()));
+  EXPECT_EQ(held->renewals(), 2);
+}
+
 TEST_F(lease_test, once_superseded_nothing_goes_on) {
   const auto held = granted(minute, milliseconds(0));
   resolution freed;

@@ -8,7 +8,8 @@ import { chromium } from "playwright-core";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Runs `work` with a page of the browser, and looks at what the page did meanwhile. */
-export async function withPage({ url, options = {}, gone = false, clock = false }, work) {
+export async function withPage({ url, options = {}, gone = false, answers = null, clock = false },
+  work) {
   const browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
@@ -27,7 +28,8 @@ export async function withPage({ url, options = {}, gone = false, clock = false 
     page.on("console", (message) => {
       // 401 and 409 are answers that the page shows to its reader.
       const known = /status of 4\d\d/.test(message.text())
-        || (gone && /ERR_CONNECTION|status of 503/.test(message.text()));
+        || (gone && /ERR_CONNECTION|status of 503/.test(message.text()))
+        || answers?.test(message.text());
       if (message.type() === "error" && !known) faults.push(message.text());
     });
     page.setDefaultTimeout(60_000);
@@ -50,6 +52,13 @@ export async function signIn(page, token) {
 export async function visit(page, name) {
   await page.getByRole("navigation").getByRole("link", { name }).click();
   await page.getByRole("heading", { name, level: 1 }).waitFor();
+}
+
+/** Nothing is wider than the window. */
+export async function assertFits(page, what) {
+  const [inner, whole] = await page.evaluate(() => [document.documentElement.clientWidth,
+    document.documentElement.scrollWidth]);
+  assert.ok(whole <= inner, `${what}: ${whole} wide, of ${inner}`);
 }
 
 /** What axe finds in the page as it is now. Its script runs as the developer tools' do. */

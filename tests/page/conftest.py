@@ -16,7 +16,13 @@ HOSTILE_ID = '"><img src=x onerror=owned=1>'
 
 
 @pytest.fixture
-def begin_page(start_gateway, own_upstream, tmp_path):
+def page_store():
+    """The table `store` of the gateways: SQLite, if a suite has no other."""
+    return {}
+
+
+@pytest.fixture
+def begin_page(start_gateway, own_upstream, tmp_path, page_store):
     """Starts a gateway with the page; what a scenario is given. `tokens`: somebody signs in."""
     listeners = []
 
@@ -32,7 +38,8 @@ def begin_page(start_gateway, own_upstream, tmp_path):
             table["admin_token_file"] = str(path)
             admin.token = "operator-token-0001"
             facts |= {"operator": "operator-token-0001", "viewer": "viewer-token-00002"}
-        whole = {**config, "gateway": {**table, **config.get("gateway", {})}}
+        whole = {"store": page_store, **config,
+                 "gateway": {**table, **config.get("gateway", {})}}
         gateway = start_gateway(own_upstream, whole, started=False)
         gateway.start()
         return gateway, admin, facts
@@ -79,9 +86,10 @@ def begin_consumer(onceguard, own_upstream, tmp_path):
 
 @pytest.fixture
 def act_out():
-    """Acts a scenario out in a browser; fails where it does."""
+    """Acts a scenario out in a browser; what it prints. Fails where it does."""
     def run(name, facts):
         done = subprocess.run(["node", HERE / "scenarios.mjs", name], input=json.dumps(facts),
                               capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
     return run

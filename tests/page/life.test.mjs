@@ -23,6 +23,17 @@ test("the steps of an attempt stand in the place of what the record says of it",
   assert.equal(life[2].value, 201);
 });
 
+test("that a lease was renewed, and the trace of each request, stand there", () => {
+  const trace = (i) => `${i}`.padStart(32, "0");
+  const life = lifeOf(record(), [{ ...ran, renewals: 3, trace: trace(1) },
+    { outcome: "replayed", at: at(3), trace: trace(2) },
+    { outcome: "replayed", at: at(4), trace: trace(3) }], [], []);
+  assert.equal(life.find((one) => one.kind === "renewed").value, 3);
+  assert.equal(life.find((one) => one.kind === "attempt").trace, trace(1));
+  assert.equal(life.find((one) => one.kind === "outcome").trace, trace(3));
+  assert.ok(!names(lifeOf(record(), [ran], [], [])).includes("renewed"));
+});
+
 test("the steps of an earlier attempt leave the record's", () => {
   const life = lifeOf(record({ attempt: 2 }), [{ ...ran, at: at(-5) }], [], []);
   assert.ok(names(life).includes("claimed") && names(life).includes("settled"));

@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 
 import { acting } from "./acting.mjs";
-import { signIn, violations, visit, withPage } from "./browser.mjs";
+import { assertFits, signIn, violations, visit, withPage } from "./browser.mjs";
 import { longScenarios } from "./left_open.mjs";
+import { monitoringScenarios } from "./monitoring_scenarios.mjs";
+import { recordScenarios } from "./record_scenarios.mjs";
 import { workScenarios } from "./work_scenarios.mjs";
 import { workerScenarios } from "./worker_scenarios.mjs";
 
@@ -14,6 +16,8 @@ const scenarios = {
   ...workerScenarios,
   ...workScenarios,
   ...longScenarios,
+  ...monitoringScenarios,
+  ...recordScenarios,
 
   /** Every view in both themes and on a small screen: axe finds nothing, nothing is cut off. */
   async every_view(facts) {
@@ -21,12 +25,11 @@ const scenarios = {
     const small = { viewport: { width: 360, height: 740 } };
     const wide = { viewport: { width: 3840, height: 2160 } };
     for (const [name, options] of Object.entries({ light: {}, dark, small, wide })) {
+      if (facts.looks && !facts.looks.includes(name)) continue;
       await withPage({ url: facts.url, options }, async (page) => {
         const look = async (view) => {
           assert.deepEqual(await violations(page), [], `${view}, ${name}`);
-          const [inner, whole] = await page.evaluate(() => [innerWidth,
-            document.documentElement.scrollWidth]);
-          assert.ok(whole <= inner, `${view}, ${name}: ${whole} wide, of ${inner}`);
+          await assertFits(page, `${view}, ${name}`);
           if (facts.folder) {
             await page.screenshot({ path: `${facts.folder}/${view}-${name}.png`, fullPage: true });
           }
@@ -88,6 +91,13 @@ const scenarios = {
         `/api/records/${record}/release`, { method: "POST", body: '{"reason":"x"}',
           headers: { "Content-Type": "application/json" } })).status, facts.records[0]);
       assert.equal(refused, 403);
+      for (const view of ["Overview", "Needs attention", "Search", "Routes", "Store", "Audit"]) {
+        await visit(page, view);
+        await page.locator("main .waiting").waitFor({ state: "detached" });
+        const acts = page.getByRole("button", { name: /^(It took|It did not|Forget it|Drain)/ });
+        assert.equal(await acts.count(), 0, view);
+        assert.equal(await page.locator("main .failure").count(), 0, view);
+      }
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByLabel("Token").waitFor();
       await page.context().addCookies([cookie]); // a copy that somebody kept
@@ -229,61 +239,6 @@ const scenarios = {
         }
       }
       await page.getByText("Nothing needs you.").waitFor();
-    });
-  },
-
-  /** One key: how often it was asked for, what was refused, what ran, and the same as commands. */
-  async timeline(facts) {
-    await withPage(facts, async (page) => {
-      await signIn(page, facts.viewer);
-      await visit(page, "Search");
-      await page.getByRole("link", { name: facts.completed }).click();
-      const moments = page.locator(".timeline li");
-      await page.getByText("17 repeats got the stored answer").waitFor();
-      const said = (await moments.allTextContents()).join("\n");
-      const order = ["attempt 1 begins", "sent to the service", "the service answered 201",
-        "recorded: completed", "17 repeats got the stored answer",
-        "refused: the same key with another content", "a repeat got the stored answer"];
-      let from = 0;
-      for (const one of order) {
-        const found = said.indexOf(one, from);
-        assert.ok(found >= from, `${one} is not behind the others in: ${said}`);
-        from = found + 1;
-      }
-      await page.getByText("is forgotten").waitFor();
-      const record = page.url().split("/").pop();
-      const commands = (await page.locator("pre").allTextContents()).join("\n");
-      assert.ok(commands.includes(`onceguard keys show ${record}`), commands);
-      assert.ok(commands.includes(`/api/records/${record}`), commands);
-      await visit(page, "Search");
-      await page.getByRole("link", { name: facts.unknown[0] }).click();
-      await page.getByText("recorded: outcome unknown: the status says nothing").waitFor();
-      assert.deepEqual(await violations(page), []);
-    });
-  },
-
-  /** Keys that are markup, long, or turn the direction are shown as what they are. */
-  async hostile(facts) {
-    await withPage(facts, async (page) => {
-      await signIn(page, facts.operator);
-      await visit(page, "Search");
-      for (const key of facts.keys) {
-        await page.getByLabel("Key", { exact: true }).fill(key);
-        const link = page.getByRole("table").getByRole("link");
-        await link.first().waitFor();
-        await assert.doesNotReject(page.waitForFunction((wanted) => {
-          const links = document.querySelectorAll("table a");
-          return links.length === 1 && links[0].textContent === wanted;
-        }, key));
-        await link.click();
-        await page.getByRole("heading", { level: 2 }).waitFor();
-        assert.equal(await page.getByRole("heading", { level: 2 }).textContent(), key);
-        const [inner, whole] = await page.evaluate(() => [innerWidth,
-          document.documentElement.scrollWidth]);
-        assert.ok(whole <= inner, `${key.slice(0, 20)}: ${whole} wide, of ${inner}`);
-        await visit(page, "Search");
-      }
-      assert.equal(await page.evaluate(() => globalThis.owned), undefined);
     });
   },
 

@@ -9,6 +9,7 @@ import { number } from "../shared/forms.js";
 import { RecordTable } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
+import { shown } from "../shared/writing.js";
 
 const MOST = 1000; // records that are read; of more, that there are more
 
@@ -200,7 +201,7 @@ export class Attention extends Reading {
 function Keys({ keys }) {
   return (
     <span>
-      {keys.slice(0, 20).map((key) => <span key={key}><bdi>{key}</bdi> </span>)}
+      {keys.slice(0, 20).map((key) => <span key={key}><bdi>{shown(key)}</bdi> </span>)}
       {keys.length > 20 && text("more", keys.length - 20)}
     </span>
   );

@@ -5,6 +5,7 @@ import { call, query } from "../shared/api.js";
 import { Listing } from "../shared/listing.jsx";
 import { Time } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
+import { shown } from "../shared/writing.js";
 
 const COLUMNS = ["when", "who", "action", "key", "reason_given", "result"];
 
@@ -66,7 +67,7 @@ function Lines({ entries }) {
               <td><Time at={one.at} /></td>
               <td><bdi>{one.who}</bdi> ({one.means})</td>
               <td>{action(one)}{one.about && <bdi> {one.about}</bdi>}</td>
-              <td><bdi class="key">{one.key || one.record}</bdi></td>
+              <td><bdi class="key">{one.key ? shown(one.key) : one.record}</bdi></td>
               <td><bdi>{one.why}</bdi></td>
               <td>{text(`stage_${one.stage}`)}</td>
             </tr>

@@ -1,17 +1,19 @@
-// A chart of the last hour: areas one on the other, or lines.
+// A chart of a length of time: areas one on the other, or lines.
 import { h } from "preact";
 
 import { span } from "../shared/forms.js";
 
-// Samples of 10 s: 5 minutes, a quarter of an hour, an hour. A chart grows as it fills.
+// Of the last hour, samples of 10 s: 5 minutes, a quarter of an hour, an hour. A chart grows as it
+// fills.
 const WIDTHS = [30, 90, 360];
 const HEIGHT = 80;
 
 /**
  * @param {{title: string, series: {name: string, kind: string, values: number[]}[],
- *          stacked: boolean, form: (value: number) => string}} props
+ *          stacked: boolean, form: (value: number) => string, interval: number}} props `interval`:
+ *          milliseconds of a sample
  */
-export function Chart({ title, series, stacked, form }) {
+export function Chart({ title, series, stacked, form, interval }) {
   const count = series[0]?.values.length ?? 0;
   const width = WIDTHS.find((one) => count <= one) ?? count;
   const sums = new Array(count).fill(0);
@@ -29,7 +31,7 @@ export function Chart({ title, series, stacked, form }) {
   return (
     <figure class="chart">
       <figcaption>
-        {title} <small>{span(width * 10_000)}</small>
+        {title} <small>{span(width * interval)}</small>
         <ul>
           {series.map(({ name, kind, values }) => (
             <li key={name}>

@@ -1,23 +1,25 @@
-// How the process and its store are, and what the requests of the last hour got.
+// How the process and its store are, and what the requests got: in the last hour, or, where a
+// Prometheus keeps more, in days.
 import { h } from "preact";
 
 import { Drain } from "../shared/drain.jsx";
 import { call } from "../shared/api.js";
-import { bytes, duration, number } from "../shared/forms.js";
+import { bytes, number } from "../shared/forms.js";
 import { Counted } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
-import { Chart } from "./chart.jsx";
+import { Charts } from "./charts.jsx";
+import { LongerHistory } from "./longer_history.jsx";
 
 const SAMPLES = 360;
-// In the order in which they lie on one another.
-const OUTCOMES = ["ran", "replayed", "waited", "busy", "mismatch", "backoff", "unknown",
-  "not_kept", "refused", "store_failed", "unguarded", "observed"];
+const SPANS = ["1h", "6h", "1d", "7d", "30d"];
 
 export class Overview extends Reading {
   interval = 2000;
 
   history = [];
+
+  state = { ...this.state, span: SPANS[0] };
 
   async load() {
     const after = this.history.at(-1)?.number ?? 0;
@@ -32,7 +34,7 @@ export class Overview extends Reading {
     return read;
   }
 
-  render({ acts }, { value }) {
+  render({ acts }, { value, span }) {
     if (!value) return this.notice();
     const total = Object.values(value.totals).reduce((sum, one) => sum + one, 0);
     const replays = (value.totals.replayed ?? 0) + (value.totals.waited ?? 0);
@@ -48,32 +50,20 @@ export class Overview extends Reading {
           <Figure name="waiters" value={number(value.process.waiters)} />
           <Figure name="buffered" value={bytes(value.process.buffered_bytes)} />
         </dl>
-        {this.charts(value.interval_ms / 1000)}
+        {value.longer_history && (
+          <label class="span">
+            {text("span")}{" "}
+            <select value={span} onChange={(event) => this.setState({ span: event.target.value })}>
+              {SPANS.map((one) => <option key={one} value={one}>{text(`span_${one}`)}</option>)}
+            </select>
+          </label>
+        )}
+        {span === SPANS[0]
+          ? <Charts history={this.history} interval={value.interval_ms} label={text("last_hour")} />
+          : <LongerHistory key={span} span={span} signedOut={this.props.signedOut} />}
         <Counted records={value.records} />
         {acts && <Drain signedOut={this.props.signedOut} />}
       </div>
-    );
-  }
-
-  charts(seconds) {
-    const seen = OUTCOMES.filter((name) => this.history.some((one) => one.outcomes[name]));
-    const rates = (seen.length ? seen : ["ran"]).map((name) => ({
-      name: text(`outcome_${name}`),
-      kind: `outcome-${name}`,
-      values: this.history.map((one) => (one.outcomes[name] ?? 0) / seconds),
-    }));
-    const steps = (step) => [["median", 0], ["p99", 1]].map(([name, i]) => ({
-      name: text(name),
-      kind: name,
-      values: this.history.map((one) => one.times_us[step]?.[i] ?? 0),
-    }));
-    return (
-      <section aria-label={text("last_hour")}>
-        <Chart title={text("requests_per_second")} series={rates} stacked form={number} />
-        {["request", "claim", "settle"].map((step) => (
-          <Chart key={step} title={text(`time_${step}`)} series={steps(step)} form={duration} />
-        ))}
-      </section>
     );
   }
 }

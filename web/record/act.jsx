@@ -1,7 +1,7 @@
 // Changes records: what is done, why, and what it may lead to, before it is done.
 import { Component, h } from "preact";
 
-import { Scope } from "../shared/parts.jsx";
+import { keyName, Scope } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
 import { sendAll } from "./acting.js";
 
@@ -95,7 +95,7 @@ function Chosen({ records }) {
     <ul class="chosen" tabIndex={0} aria-label={text("records")}>
       {records.map((one) => (
         <li key={one.record}>
-          <bdi>{one.key ?? `(${text("unreadable_key")})`}</bdi>{" "}
+          <bdi>{keyName(one)}</bdi>{" "}
           <Scope record={one} />
           {one.attempt && `, ${text("attempt")} ${one.attempt}`}
         </li>
@@ -133,7 +133,7 @@ function Results({ results, dry }) {
       <ul>
         {results.map(({ record, outcome, detail }) => (
           <li key={record.record}>
-            <bdi>{record.key ?? `(${text("unreadable_key")})`}</bdi>{" "}
+            <bdi>{keyName(record)}</bdi>{" "}
             <Scope record={record} />: <b>{text(`result_${outcome}`)}</b>
             {detail && ` ${detail}`}
           </li>

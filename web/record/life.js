@@ -7,11 +7,12 @@ const REPEATS = new Set(["replayed", "waited", "busy", "mismatch", "backoff", "u
 /**
  * @typedef {object} Moment
  * @property {number} at milliseconds since 1970
- * @property {string} kind how it is said: "record", "attempt", "dispatched", "answered", "settled",
- *   "outcome", "audit" or "event"
+ * @property {string} kind how it is said: "record", "attempt", "dispatched", "answered", "renewed",
+ *   "settled", "outcome", "audit" or "event"
  * @property {string} name
  * @property {any} [value]
  * @property {string} [note]
+ * @property {string} [trace] the id of the request's trace
  * @property {number} [count] how many follow each other
  * @property {number} [last] the time of the last of them
  */
@@ -25,7 +26,7 @@ function stepsOf(request) {
   const end = Date.parse(request.at);
   const begin = end - (request.total_us ?? 0) / 1000;
   const out = [{ at: begin, kind: "attempt", name: "attempt", value: request.attempt,
-    note: noteOf(request.client, request.trace && `trace ${request.trace}`) }];
+    note: request.client, trace: request.trace }];
   if (request.upstream_begin_us !== undefined) {
     const sent = begin + request.upstream_begin_us / 1000;
     out.push({ at: sent, kind: "dispatched", name: "dispatched" });
@@ -33,6 +34,9 @@ function stepsOf(request) {
       out.push({ at: sent + (request.upstream_us ?? 0) / 1000, kind: "answered", name: "answered",
         value: request.upstream_status });
     }
+  }
+  if (request.renewals) {
+    out.push({ at: end, kind: "renewed", name: "renewed", value: request.renewals });
   }
   if (request.settled) {
     out.push({ at: end, kind: "settled", name: request.settled, value: request.why });
@@ -53,7 +57,8 @@ export function lifeOf(record, requests, events, audit) {
   for (const one of ran) all.push(...stepsOf(one));
   for (const one of requests) {
     if (one.outcome === "ran") continue;
-    all.push({ at: Date.parse(one.at), kind: "outcome", name: one.outcome, note: one.client });
+    all.push({ at: Date.parse(one.at), kind: "outcome", name: one.outcome, note: one.client,
+      trace: one.trace });
   }
   for (const one of events) {
     all.push({ at: Date.parse(one.at), kind: "event", name: one.event,
@@ -78,6 +83,7 @@ function together(all) {
       before.count += 1;
       before.last = one.at;
       if (before.note !== one.note) before.note = undefined;
+      before.trace = one.trace; // of the last: its time stands there, too
     } else {
       out.push({ ...one, count: 1, last: one.at });
     }

@@ -2,11 +2,12 @@
 import { h } from "preact";
 
 import { call } from "../shared/api.js";
-import { bytes, quoted, span } from "../shared/forms.js";
-import { State } from "../shared/parts.jsx";
+import { bytes, span } from "../shared/forms.js";
+import { keyName, State } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 import { Act } from "./act.jsx";
+import { Commands } from "./commands.jsx";
 import { readLife, Timeline } from "./timeline.jsx";
 
 export class RecordView extends Reading {
@@ -42,12 +43,12 @@ export class RecordView extends Reading {
     this.read();
   };
 
-  render({ acts }, { value, act, answer }) {
+  render({ acts, me }, { value, act, answer }) {
     if (!value) return this.notice();
     return (
       <article>
         {this.notice()}
-        <h2 class="key"><bdi>{value.key ?? text("unreadable_key")}</bdi></h2>
+        <h2 class="key"><bdi>{keyName(value)}</bdi></h2>
         <p><State record={value} /></p>
         {value.state === "unreadable" ? <p>{value.why}</p> : <Facts record={value} />}
         {acts && (
@@ -62,7 +63,7 @@ export class RecordView extends Reading {
         )}
         {act && <Act kind={act.kind} records={act.records} close={this.close} done={this.done}
                      signedOut={this.props.signedOut} />}
-        {value.timeline && <Timeline record={value} />}
+        {value.timeline && <Timeline record={value} traceUrl={me.trace_url} />}
         {value.state === "completed" && value.status !== undefined && (
           <section>
             <h3>{text("answer")}</h3>
@@ -72,7 +73,7 @@ export class RecordView extends Reading {
               : <button type="button" onClick={() => this.showAnswer()}>{text("show")}</button>}
           </section>
         )}
-        <Commands record={value} />
+        <Commands record={value} acts={acts} signedIn={me.signed_in} />
       </article>
     );
   }
@@ -113,18 +114,5 @@ function Answer({ answer }) {
       </dl>
       <pre tabIndex={0}><bdi>{answer.body ?? answer.body_base64 ?? ""}</bdi></pre>
     </div>
-  );
-}
-
-function Commands({ record }) {
-  const commands = [
-    `onceguard keys show ${quoted(record.record)} --admin ${quoted(location.host)}`,
-    `curl ${quoted(`${location.origin}/api/records/${record.record}`)}`,
-  ];
-  return (
-    <section>
-      <h3>{text("commands")}</h3>
-      {commands.map((one) => <pre key={one} tabIndex={0}>{one}</pre>)}
-    </section>
   );
 }

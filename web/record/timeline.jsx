@@ -48,7 +48,18 @@ function words({ kind, name, value, count, at }) {
   return count === 1 ? said : `${said}, ${text("event_many", count, clock(at))}`;
 }
 
-export function Timeline({ record }) {
+/** Where people look at the trace, if the configuration says where. */
+function Trace({ id, url }) {
+  const known = /^[0-9a-f]{32}$/.test(id);
+  if (!known || !/^https?:\/\//.test(url ?? "")) return <span>trace {id}</span>;
+  return (
+    <a href={url.replace("{trace_id}", () => id)} target="_blank" rel="noopener noreferrer">
+      {text("trace")} {id.slice(0, 8)}
+    </a>
+  );
+}
+
+export function Timeline({ record, traceUrl }) {
   return (
     <section>
       <h3>{text("timeline")}</h3>
@@ -57,7 +68,12 @@ export function Timeline({ record }) {
           <li key={`${one.at} ${one.kind} ${one.name}`}
               class={`${one.kind} ${one.at > Date.now() ? "ahead" : ""}`}>
             <Time at={new Date(one.last).toISOString()} /> <bdi>{words(one)}</bdi>
-            {one.note && <small><bdi>{one.note}</bdi></small>}
+            {(one.note || one.trace) && (
+              <small>
+                <bdi>{one.note}</bdi>{one.note && one.trace && " · "}
+                {one.trace && <Trace id={one.trace} url={traceUrl} />}
+              </small>
+            )}
           </li>
         ))}
       </ol>

@@ -32,8 +32,3 @@ export function bytes(size) {
   for (; size >= 1024 && power < units.length - 1; power += 1) size /= 1024;
   return `${number(size)} ${units[power]}`;
 }
-
-/** For a POSIX shell. */
-export function quoted(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}

@@ -3,6 +3,7 @@ import { h } from "preact";
 
 import { number, span } from "./forms.js";
 import { locale, text } from "./texts.js";
+import { shown } from "./writing.js";
 
 /** A moment in the reader's zone, in UTC on hover. */
 export function Time({ at, ago }) {
@@ -24,11 +25,16 @@ export function State({ record }) {
   );
 }
 
-/** A key as it is: direction and line breaks of its own stay within it. */
+/** The key in words, also where markup is not possible. */
+export function keyName({ key }) {
+  return key === undefined || key === null ? `(${text("unreadable_key")})` : shown(key);
+}
+
+/** A key as it is: the direction of its letters stays within it. */
 export function Key({ record }) {
   return (
     <a class="key" href={`#/record/${record.record}`}>
-      <bdi>{record.key ?? `(${text("unreadable_key")})`}</bdi>
+      <bdi>{keyName(record)}</bdi>
     </a>
   );
 }
@@ -68,7 +74,7 @@ export function RecordTable({ records, chosen, choose, mayChoose = () => true, l
                 <td>
                   {mayChoose(record) && (
                     <input type="checkbox"
-                           aria-label={`${text("choose")} ${record.key} ${scopeName(record)}`}
+                           aria-label={`${text("choose")} ${keyName(record)} ${scopeName(record)}`}
                            checked={chosen.has(record.record)}
                            onChange={() => choose(record)} />
                   )}

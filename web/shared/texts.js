@@ -1,6 +1,9 @@
 // The texts of the page, in the language that its reader chose.
 
+import { MONITORING } from "./monitoring_texts.js";
 import { TABLE } from "./text_table.js";
+
+const TEXTS = { ...TABLE, ...MONITORING };
 
 const LANGUAGES = ["en", "de"];
 let chosen = read() ?? (navigator.language.startsWith("de") ? "de" : "en");
@@ -35,7 +38,7 @@ export function setLanguage(wanted) {
 
 /** @param {string} name of the table; an unknown one is shown as it is @param {...any} values */
 export function text(name, ...values) {
-  let found = TABLE[name]?.[LANGUAGES.indexOf(chosen)] ?? name;
+  let found = TEXTS[name]?.[LANGUAGES.indexOf(chosen)] ?? name;
   for (const value of values) found = found.replace("{}", () => String(value));
   return found;
 }

@@ -2,7 +2,7 @@
 import { h } from "preact";
 
 import { call } from "../shared/api.js";
-import { duration, number, span } from "../shared/forms.js";
+import { bytes, duration, number, span } from "../shared/forms.js";
 import { Counted, Time } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
@@ -18,12 +18,17 @@ export class Store extends Reading {
 
   render(_, { value }) {
     if (!value) return this.notice();
+    const size = value.numbers.find((one) => one.name === "onceguard_store_size_bytes");
     const facts = [
       ["location", value.location],
       ["accelerator", value.accelerator],
       ["answers_in", value.answers_in_us !== undefined && duration(value.answers_in_us)],
       ["traits", TRAITS.filter((name) => value[name]).map((name) => text(`trait_${name}`))
         .join(", ") || text("none")],
+      ["size", size && bytes(size.value)],
+      ["last_sweep", value.health.swept_at
+        ? <Time at={value.health.swept_at} ago /> : text("not_swept")],
+      ["witness", value.witness ? <Witness file={value.witness} /> : text("no_witness")],
     ];
     return (
       <div>
@@ -39,6 +44,16 @@ export class Store extends Reading {
       </div>
     );
   }
+}
+
+/** By this file, a process that is started anew notices that the store lost its memory. */
+function Witness({ file }) {
+  return (
+    <span>
+      {file.path}{" "}
+      {file.written_at ? <Time at={file.written_at} ago /> : text("witness_not_there")}
+    </span>
+  );
 }
 
 function Health({ store: { kind, health, does_not_answer: fault } }) {

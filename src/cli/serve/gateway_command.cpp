@@ -19,6 +19,7 @@
 #include "admin/control_api.hpp"
 #include "admin/drain_api.hpp"
 #include "admin/health.hpp"
+#include "admin/longer_history.hpp"
 #include "admin/metrics.hpp"
 #include "admin/overview.hpp"
 #include "admin/program.hpp"
@@ -49,6 +50,7 @@
 #include "config/stores.hpp"
 #include "config/table/parsers.hpp"
 #include "engine/background.hpp"
+#include "engine/witness.hpp"
 #include "gateway/server.hpp"
 #include "http/access_log.hpp"
 #include "process/passed_sockets.hpp"
@@ -91,6 +93,7 @@ class admin_listener {
       : records_(server.engine().records(), settings.admin.records_interval,
                  settings.store.timeout),
         history_(requests),
+        kept_(settings.admin),
         server_(settings.admin) {
     const admin::build_labels build{std::string(version), sqlite::library_version(),
                                     server.engine().records().traits().name};
@@ -100,11 +103,13 @@ class admin_listener {
     const admin::metric_sources sources{requests, records_,          server.engine(),
                                         program,  server.observed(), build};
     server_.add(admin::metric_resources(sources));
-    server_.add(admin::overview_resources(sources, history_));
+    server_.add(admin::overview_resources(sources, history_, kept_.known()));
+    server_.add(admin::history_resources(kept_));
     server_.add(admin::recent_resources(recent));
-    server_.add(
-        admin::store_resources(sources, {without_passwords(settings.store.url),
-                                         without_passwords(settings.accelerator.url), timeout}));
+    server_.add(admin::store_resources(
+        sources,
+        {without_passwords(settings.store.url), without_passwords(settings.accelerator.url),
+         timeout, witness::path_in(settings.gateway.state_dir)}));
     spawn_background(server_.io(), "keep the history of the last hour", history_.run());
     if (settings.admin.page) server_.add_page("gateway");
     server_.add(admin::control_resources(program, server.observed()));
@@ -130,6 +135,7 @@ class admin_listener {
  private:
   admin::record_counter records_;
   admin::traffic_history history_;
+  admin::longer_history kept_;
   admin::server server_;
 };
 

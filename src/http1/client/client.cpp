@@ -10,7 +10,6 @@ namespace {
 
 using tls::moment;
 
-constexpr std::size_t answer_size_max = 64u << 20;
 constexpr std::size_t read_size = 16u << 10;
 /// Servers close idle connections after seconds: one that was idle for less is not yet at its end.
 constexpr milliseconds idle_max{1'000};
@@ -24,6 +23,8 @@ error no_answer(const error& why, effect known) {
 
 class client::connection {
  public:
+  explicit connection(std::size_t answer_size_max) : answer_size_max_(answer_size_max) {}
+
   tls::tcp_socket socket;
   moment last_use{};
 
@@ -112,7 +113,8 @@ class client::connection {
         return {};
       case progress::body:
         head_.body += reader_.body();
-        if (head_.body.size() > answer_size_max) return error(errc::conflict, "a long answer came");
+        if (head_.body.size() > answer_size_max_)
+          return error(errc::conflict, "a long answer came");
         return {};
       case progress::end:
         // Nobody asked for another protocol: what follows is none of HTTP, and no answer.
@@ -130,6 +132,7 @@ class client::connection {
     return error(errc::conflict, "no HTTP answer came");
   }
 
+  const std::size_t answer_size_max_;
   reader reader_{reader::kind::answer, limits{}};
   std::string_view rest_;  ///< of the request: what was not sent yet
   answer head_;            ///< as far as it came
@@ -138,8 +141,8 @@ class client::connection {
   bool keep_ = false;
 };
 
-client::client(base::server_address address, tls::client_files files)
-    : address_(std::move(address)), files_(std::move(files)) {}
+client::client(base::server_address address, tls::client_files files, std::size_t answer_size_max)
+    : address_(std::move(address)), files_(std::move(files)), answer_size_max_(answer_size_max) {}
 
 client::~client() = default;
 
@@ -174,7 +177,7 @@ void client::forget_context() {
 }
 
 result<client::connection_ptr> client::connect(moment until) {
-  auto out = std::make_unique<connection>();
+  auto out = std::make_unique<connection>(answer_size_max_);
   if (address_.is_socket()) {
     if (auto done = out->socket.connect_local(address_.socket_path, until); !done)
       return done.error();

@@ -25,8 +25,12 @@ struct answer {
 /// Of one server. Thread-safe: each request has a connection of its own while it runs.
 class client {
  public:
-  /// The files are read when a connection is made; a context is kept until a handshake fails.
-  explicit client(base::server_address address, tls::client_files files = {});
+  static constexpr std::size_t answer_size_usual = 64u << 20;
+
+  /// The files are read when a connection is made; a context is kept until a handshake fails. An
+  /// answer whose body is longer than `answer_size_max` can't be read.
+  explicit client(base::server_address address, tls::client_files files = {},
+                  std::size_t answer_size_max = answer_size_usual);
   client(const client&) = delete;
   client& operator=(const client&) = delete;
   ~client();
@@ -53,6 +57,7 @@ class client {
 
   const base::server_address address_;
   const tls::client_files files_;
+  const std::size_t answer_size_max_;
   std::mutex mutex_;
   std::vector<connection_ptr> kept_;  ///< the last used at the end
   tls::context context_;

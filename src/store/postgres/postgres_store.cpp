@@ -230,7 +230,8 @@ awaitable<result<std::size_t>> postgres_store::sweep(std::size_t limit, millisec
     out.int4(static_cast<std::int64_t>(std::min(limit, most))).boolean(here.expiry_paused());
     return out;
   };
-  auto read = [](const rows& rows, dispatcher&) {
+  auto read = [this](const rows& rows, dispatcher&) {
+    size_ = rows.integer(0, 1);
     return static_cast<std::size_t>(rows.integer(0, 0));
   };
   co_return co_await ask<std::size_t>(pool_.queue(), sweep_some, encode, read, timeout);
@@ -287,6 +288,11 @@ std::vector<store_number> postgres_store::numbers() const {
   auto out = pool_.queue()->numbers();
   out.push_back({"onceguard_store_round_trips_total", "Round trips to the database.",
                  static_cast<double>(pool_.trips())});
+  if (const auto size = size_.load(); size >= 0) {
+    out.push_back({"onceguard_store_size_bytes",
+                   "Its tables with their indexes, as the last sweep found them.",
+                   static_cast<double>(size), false});
+  }
   return out;
 }
 

@@ -1,5 +1,7 @@
 // The shared store: a PostgreSQL database with the schema `onceguard`.
 #pragma once
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -56,6 +58,7 @@ class postgres_store final : public store, public epoch_metadata {
   boost::asio::awaitable<result<onceguard::vitals>> read_vitals(milliseconds timeout);
 
   connection_pool pool_;
+  std::atomic<std::int64_t> size_{-1};  ///< of its tables in bytes, at the last sweep; -1: none was
   std::mutex stopping_;
 };
 

@@ -1,6 +1,7 @@
 #include "store/sqlite/sqlite_store.hpp"
 
 #include <filesystem>
+#include <sys/stat.h>
 
 #include <sqlite3.h>
 
@@ -115,6 +116,19 @@ awaitable<result<onceguard::vitals>> sqlite_store::vitals(milliseconds timeout) 
   auto reply = co_await ask_reader<onceguard::vitals>(reader_.queue(), ask, timeout);
   if (reply) writer_.memory().poll_ended(begun);
   co_return reply;
+}
+
+std::vector<store_number> sqlite_store::numbers() const {
+  auto out = writer_.queue()->numbers();
+  double size = 0;
+  for (const char* suffix : {"", "-wal"}) {
+    struct stat seen {};
+    if (::stat((params_->path + suffix).c_str(), &seen) == 0) {
+      size += static_cast<double>(seen.st_size);
+    }
+  }
+  out.push_back({"onceguard_store_size_bytes", "Its file with the write-ahead log.", size, false});
+  return out;
 }
 
 awaitable<result<void>> sqlite_store::check_writes(milliseconds timeout) {

@@ -35,9 +35,7 @@ class sqlite_store final : public store {
 
   ONCEGUARD_STORE_OVERRIDES;
   boost::asio::awaitable<result<void>> check_writes(milliseconds timeout) override;
-  [[nodiscard]] std::vector<store_number> numbers() const override {
-    return writer_.queue()->numbers();
-  }
+  [[nodiscard]] std::vector<store_number> numbers() const override;
 
  private:
   sqlite_store(std::unique_ptr<const sqlite_params> params, std::unique_ptr<session> opened);

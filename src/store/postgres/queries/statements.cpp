@@ -255,7 +255,12 @@ const statement count_piece{
     " ELSE onceguard.observed(r.state, r.deadline_at, k.now) END AS state FROM " NOW_AND_PAGES
     " LEFT JOIN onceguard.records r ON " IN_PIECE("r") ") s GROUP BY s.state, s.pages"};
 
-const statement sweep_some{"sweep_some", "SELECT onceguard.sweep($1, $2)"};
+// With the size of all tables: once a minute, and cheap then.
+const statement sweep_some{
+    "sweep_some",
+    "SELECT onceguard.sweep($1, $2), (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)"
+    " FROM pg_class c WHERE c.relnamespace = 'onceguard'::regnamespace AND c.relkind = "
+    "'r')::bigint"};
 const statement poll_vitals{"poll_vitals", "SELECT * FROM onceguard.vitals($1, $2, $3, $4)"};
 const statement poll_epoch{"poll_epoch", "SELECT * FROM onceguard.accelerator_epoch($1)"};
 const statement note_state{"note_state", "SELECT onceguard.note_accelerator($1, $2, $3, $4)"};
