@@ -37,11 +37,11 @@ longer_history::longer_history(const admin_params& params)
 longer_history::~longer_history() = default;
 
 void longer_history::run(const std::stop_token& stop) {
-  const auto wanted = [this] { return std::ranges::find(places_, true, &place::wanted); };
+  const auto wanted = [this] { return std::ranges::find(slots_, true, &slot::wanted); };
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return wanted() != places_.end(); })) {
+  while (changed_.wait(lock, stop, [&] { return wanted() != slots_.end(); })) {
     auto& next = *wanted();
-    const auto& span = history_spans[static_cast<std::size_t>(&next - places_.data())];
+    const auto& span = history_spans[static_cast<std::size_t>(&next - slots_.data())];
     lock.unlock();
     auto read = ask(span);
     lock.lock();
@@ -65,8 +65,8 @@ longer_history::answer longer_history::ask(const history_span& span) {
   }
   auto history = read_history(came->body, span, now);
   if (!history) {
-    const auto said = "status " + std::to_string(came->status) + ", " + history.error().detail;
-    return {failed(502, said), failure_until()};
+    const auto detail = "status " + std::to_string(came->status) + ", " + history.error().detail;
+    return {failed(502, detail), failure_until()};
   }
   ordered_json out;
   out["source"] = "prometheus";
@@ -82,7 +82,7 @@ response longer_history::failed(std::uint16_t status, std::string_view why) cons
 
 std::optional<response> longer_history::find(std::size_t span) {
   const std::lock_guard lock(mutex_);
-  auto& here = places_.at(span);
+  auto& here = slots_.at(span);
   if (here.latest && base::boot_now() < here.latest->until) return here.latest->given;
   here.wanted = true;
   changed_.notify_one();

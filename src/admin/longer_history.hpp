@@ -41,7 +41,7 @@ class longer_history {
     response given;
     base::boot_clock::time_point until;  ///< so long it serves
   };
-  struct place {
+  struct slot {
     bool wanted = false;  ///< and not being asked yet
     std::optional<answer> latest;
   };
@@ -58,7 +58,7 @@ class longer_history {
   std::optional<http1::client> client_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::array<place, history_spans.size()> places_;  // under the mutex
+  std::array<slot, history_spans.size()> slots_;  // under the mutex
   std::jthread thread_;
 };
 

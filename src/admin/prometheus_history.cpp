@@ -23,7 +23,7 @@ namespace {
 constexpr std::chrono::seconds rate_window_min{300};
 constexpr std::string_view steps[]{"request", "claim", "settle"};
 constexpr std::string_view shares[]{"0.5", "0.99"};  // in the order of `times_us`
-// The label by which the parts of the answer are told apart: "0.5 claim", "outcome".
+// The label by which the parts of the answer differ: "0.5 claim", "outcome".
 constexpr std::string_view part_label = "onceguard_part";
 
 std::size_t samples_of(const history_span& span) {
@@ -76,9 +76,9 @@ class history_reader {
         begin_(end_wall_s - static_cast<std::int64_t>(samples_of(span) - 1) * step_),
         samples_(samples_of(span)) {
     for (std::size_t i = 0; i < samples_.size(); ++i) {
-      const auto at = (begin_ + static_cast<std::int64_t>(i) * step_) * 1'000;
+      const auto time = (begin_ + static_cast<std::int64_t>(i) * step_) * 1'000;
       samples_[i] = {{"number", i + 1},
-                     {"at", time_text(at)},
+                     {"at", time_text(time)},
                      {"outcomes", ordered_json::object()},
                      {"times_us", ordered_json::object()}};
     }
@@ -117,11 +117,12 @@ class history_reader {
   void each(const json& values, const Use& use) {
     for (const auto& one : values) {
       if (!one.is_array() || one.size() != 2 || !one[0].is_number()) continue;
-      const auto at =
+      const auto index =
           (one[0].get<double>() - static_cast<double>(begin_)) / static_cast<double>(step_);
       const auto number = number_of(one[1]);
-      if (!number || !(at > -0.5) || at >= static_cast<double>(samples_.size()) - 0.5) continue;
-      use(samples_[static_cast<std::size_t>(std::llround(at))], *number);
+      if (!number || !(index > -0.5) || index >= static_cast<double>(samples_.size()) - 0.5)
+        continue;
+      use(samples_[static_cast<std::size_t>(std::llround(index))], *number);
     }
   }
 

@@ -15,10 +15,10 @@ bool is_of_name(char c) {
 
 /// Takes `NAME OPERATOR "VALUE"` off the beginning of the text. False: it begins with another.
 bool take_matcher(std::string_view& text) {
-  std::size_t at = 0;
-  while (at < text.size() && is_of_name(text[at])) ++at;
-  if (at == 0 || base::is_digit(text.front())) return false;
-  text.remove_prefix(at);
+  std::size_t length = 0;
+  while (length < text.size() && is_of_name(text[length])) ++length;
+  if (length == 0 || base::is_digit(text.front())) return false;
+  text.remove_prefix(length);
   constexpr std::string_view operators[]{"=~", "!~", "!=", "="};
   const auto* const found = std::ranges::find_if(
       operators, [&text](std::string_view each) { return text.starts_with(each); });
@@ -59,15 +59,15 @@ std::string label_matchers_complaint(std::string_view value) {
 }
 
 std::string trace_url_complaint(std::string_view value) {
-  constexpr std::string_view place = "{trace_id}";
-  const auto at = value.find(place);
+  constexpr std::string_view wanted = "{trace_id}";
+  const auto found = value.find(wanted);
   const bool plain = std::ranges::all_of(
       value, [](char c) { return c > 0x20 && c < 0x7f && c != '"' && c != '\\'; });
   const auto parts = base::split_url(value);
   const bool web = parts.scheme == "http" || parts.scheme == "https";
   const auto host = parts.authority.value_or("");
   const bool known = !host.empty() && host.find_first_of("@{}") == host.npos;
-  const bool once = at != value.npos && value.find(place, at + 1) == value.npos;
+  const bool once = found != value.npos && value.find(wanted, found + 1) == value.npos;
   if (plain && web && known && once) return {};
   return "expected \"https://HOST/…\" with {trace_id} once behind the host, got " + quoted(value);
 }

@@ -94,7 +94,7 @@ def test_the_commands_of_a_key_work_in_a_shell(strange, act_out, onceguard, tmp_
             assert done.returncode == 0, done
     record, = admin.records("state=released")
     assert record["key"] == KEYS[1]
-    entry = admin.get("/api/audit?limit=1").json()["entries"][0]
+    entry = admin.get(f"/api/audit?record={record['record']}&limit=1").json()["entries"][0]
     assert (entry["who"], entry["why"]) == ("alice", "it's \"not\" at the bank")
 
 
