@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WHAT = ("gateway", "memory", "sqlite", "cost", "sizes", "watched", "redis", "postgres",
         "postgres-soak", "postgres-large", "attention", "page", "library", "inbox", "patterns",
-        "tls", "exec", "clients")
+        "tls", "exec", "clients", "sealed")
 BINARY = os.environ.get("ONCEGUARD_BIN", os.path.join(ROOT, "build/release/onceguard"))
 SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
 
@@ -361,6 +361,11 @@ def main():
             import encrypted
             encrypted.measure_encrypted(servers, wanted.rounds, wanted.seconds, wrk, free_port,
                                         BINARY)
+        if "sealed" in wanted.what:
+            import sealed
+            sealed.bench_sealed(servers, wanted.rounds, wanted.seconds, wrk, cpu_seconds,
+                                free_port, BINARY, lambda port, size: UPSTREAM.format(
+                                    port=port, pad="x" * size))
         if "redis" in wanted.what:
             bench_redis(wanted, servers)
         if "attention" in wanted.what:

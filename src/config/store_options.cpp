@@ -2,6 +2,7 @@
 #include "config/all_options.hpp"
 #include "config/stores.hpp"
 #include "config/table/option.hpp"
+#include "store/sealed/key_ring.hpp"
 
 namespace onceguard::config {
 
@@ -14,6 +15,11 @@ std::string accelerator_complaint(std::string_view url) {
 }
 
 std::string store_complaint(std::string_view url) { return known_stores().url_fault(url); }
+
+std::string key_ring_complaint(std::string_view path) {
+  const auto ring = sealed::key_ring::read(std::string(path));
+  return ring ? std::string() : ring.error().detail;
+}
 
 constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};
 constexpr std::array<std::string_view, 2> accelerator_replays_words{"fresh", "always"};
@@ -71,6 +77,16 @@ const row<settings> store_table[]{
        s.store.timeout = duration(v);
        s.gateway.store_timeout = duration(v);
      }},
+    {{.name = "encryption_keys_file",
+      .flag = "encryption-keys-file",
+      .example = "/etc/onceguard/record-keys",
+      .text = "The keys with which the kept answers are encrypted in the store (AES-256-GCM), a "
+              "line each: `ID KEY`, the key as 64 hex digits or as base64. The first one "
+              "encrypts, all of them decrypt. The file is read again when it changes. Empty: "
+              "answers are kept in the clear.",
+      .may_be_empty = true,
+      .complaint = key_ring_complaint},
+     assign<&settings::store, &store_params::encryption_keys_file>},
     {{.name = "sweep",
       .flag = "store-sweep",
       .kind = value_kind::duration,

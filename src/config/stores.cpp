@@ -2,6 +2,7 @@
 
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/redis_store.hpp"
+#include "store/sealed/sealed_store.hpp"
 #include "store/tiered/tiered_store.hpp"
 
 namespace onceguard::config {
@@ -38,7 +39,7 @@ result<std::unique_ptr<store>> open_tiered(const settings& settings) {
   auto opened =
       tiered::tiered_store::open(std::move(*truth), epochs, accelerator_of(settings), params);
   if (!opened) return opened.error();
-  return std::unique_ptr<store>(std::move(*opened));
+  return sealed::sealed_store::over(std::move(*opened), settings.store.encryption_keys_file);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/library_fault.hpp"
 #include "base/url.hpp"
+#include "store/sealed/sealed_store.hpp"
 
 namespace onceguard {
 namespace {
@@ -69,7 +70,9 @@ result<std::unique_ptr<store>> store_registry::open(const store_params& params) 
   }
   auto bounded = params;
   bounded.timeout = std::min(params.timeout, longest_timeout);
-  return kind_of(params.url)->open(bounded);
+  auto opened = kind_of(params.url)->open(bounded);
+  if (!opened || params.answers_as_stored) return opened;
+  return sealed::sealed_store::over(std::move(*opened), params.encryption_keys_file);
 }
 
 }  // namespace onceguard

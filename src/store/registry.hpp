@@ -19,6 +19,9 @@ struct store_params {
   std::string url = "sqlite:onceguard.db";
   milliseconds timeout{2'000};  ///< also bounds the opening
   std::size_t connections = 4;  ///< where the store has connections
+  /// The keys that answers are encrypted with (see sealed::key_ring); empty: they are kept in the
+  /// clear.
+  std::string encryption_keys_file{};
   const base::clock* clock = &base::system_clock();
   /// For operators: the records may also be those of `execute`, among the tables of an application.
   /// They are looked at and changed there, and no claim is granted.
@@ -26,6 +29,8 @@ struct store_params {
   /// For a process that opens the store for a moment: what may wait, such as the end of a short
   /// log, is left to the next one.
   bool for_a_moment = false;
+  /// Encrypted answers are given and taken as they are stored, without the keys.
+  bool answers_as_stored = false;
 };
 
 /// What a store is, as far as that is known without opening it. All texts and pointers are
@@ -104,6 +109,7 @@ class store_registry {
   [[nodiscard]] std::string accelerator_fault(std::string_view url) const;
   /// The URLs of stores that `fits`, for people: "A", "B" or "C".
   [[nodiscard]] std::string examples(bool (*fits)(const store_kind&)) const;
+  /// Its answers are sealed and opened (see sealed::sealed_store).
   [[nodiscard]] result<std::unique_ptr<store>> open(const store_params& params) const;
 
  private:

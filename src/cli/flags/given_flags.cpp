@@ -133,7 +133,7 @@ given_flags_ptr add_all_flags(const command& command) {
 
 given_flags_ptr add_store_flags(const command& command, const std::vector<std::string_view>& also) {
   return add_flags(command, [&](const option& o) {
-    return o.flag == "store" || o.flag == "store-timeout" ||
+    return o.flag == "store" || o.flag == "store-timeout" || o.flag == "encryption-keys-file" ||
            std::find(also.begin(), also.end(), o.flag) != also.end();
   });
 }

@@ -254,10 +254,12 @@ awaitable<int> export_records(store& records, const export_request& request,
 }
 
 int run_keys_export(const given_flags& given, const export_request& request) {
-  const auto settings = load_settings(given, false);
+  auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   const auto* kind = config::known_stores().kind_of(settings->store.url);
   const auto lag = kind != nullptr ? kind->generation_lag : milliseconds(0);
+  // What is encrypted stays so in the file.
+  settings->store.answers_as_stored = true;
   return with_store(*settings, [&](store& records) {
     return export_records(records, request, settings->store.timeout, lag);
   });

@@ -1,11 +1,13 @@
 // The store engines on which the contract suites run, and what a suite needs to know of each
 // engine.
 #pragma once
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <sys/stat.h>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/commands/keyspace.hpp"
 #include "store/redis/redis_store.hpp"
+#include "store/sealed/sealed_store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/tiered/tiered_store.hpp"
@@ -49,7 +52,7 @@ class store_delegate {
   explicit store_delegate(std::int64_t both_clocks) : clock(both_clocks) {}
 };
 
-class memory_delegate final : public store_delegate {
+class memory_delegate : public store_delegate {
  public:
   [[nodiscard]] std::unique_ptr<store> open() override {
     return std::make_unique<memory_store>(clock);
@@ -57,7 +60,7 @@ class memory_delegate final : public store_delegate {
   [[nodiscard]] bool remembers() const override { return false; }
 };
 
-class sqlite_delegate final : public store_delegate {
+class sqlite_delegate : public store_delegate {
  public:
   [[nodiscard]] std::unique_ptr<store> open() override {
     sqlite::sqlite_params params;
@@ -83,7 +86,7 @@ class sqlite_delegate final : public store_delegate {
 
 /// PostgreSQL. The database's clock is a row that follows the test's clock; leases and retention
 /// both run by the database's clock.
-class postgres_delegate final : public store_delegate {
+class postgres_delegate : public store_delegate {
  public:
   /// `pooled`: the store reaches the database through PgBouncer.
   explicit postgres_delegate(bool pooled = false)
@@ -221,7 +224,7 @@ class dynamodb_delegate final : public store_delegate {
 };
 
 /// PostgreSQL with Redis as its accelerator, both with the test's clock.
-class tiered_delegate final : public store_delegate {
+class tiered_delegate : public store_delegate {
  public:
   /// `wavering`: the store trusts its accelerator at some times and distrusts it at others.
   explicit tiered_delegate(bool wavering = false)
@@ -296,6 +299,25 @@ class redis_fleet_delegate final : public store_delegate {
   }
 };
 
+/// A store whose answers are encrypted.
+template <class Kept>
+class sealed_delegate final : public Kept {
+ public:
+  sealed_delegate() {
+    const auto path = folder_.file("keys");
+    std::ofstream(path) << "k1 " << std::string(64, 'a') << "\n";
+    ::chmod(path.c_str(), 0600);
+  }
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    auto opened = sealed::sealed_store::over(Kept::open(), folder_.file("keys"));
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+
+ private:
+  temporary_folder folder_;
+};
+
 struct engine_under_test {
   const char* name;
   std::function<std::unique_ptr<store_delegate>()> make;
@@ -329,6 +351,13 @@ inline const engine_under_test engines[] = {
      false, false, true},
     {"redis_cluster", [] { return std::make_unique<redis_fleet_delegate<redis_cluster>>(); }, false,
      false, true},
+    {"memory_sealed", [] { return std::make_unique<sealed_delegate<memory_delegate>>(); }},
+    {"sqlite_sealed", [] { return std::make_unique<sealed_delegate<sqlite_delegate>>(); }, true,
+     true, false, true},
+    {"postgres_sealed", [] { return std::make_unique<sealed_delegate<postgres_delegate>>(); },
+     false, true, true, true},
+    {"tiered_sealed", [] { return std::make_unique<sealed_delegate<tiered_delegate>>(); }, false,
+     true, true},
 };
 
 inline std::vector<engine_under_test> engines_that(bool engine_under_test::*can) {

@@ -1,0 +1,37 @@
+// An answer encrypted with AES-256-GCM. docs/encryption.md describes the bytes.
+#pragma once
+#include <string>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+#include "store/sealed/key_ring.hpp"
+
+namespace onceguard::sealed {
+
+/// What a sealed answer is bound to, besides its format and its status: it opens in no other
+/// record. The id stands for scope and key.
+struct binding {
+  record_id id{};
+  onceguard::token token = 0;  ///< of the lease that was settled; 0: an operator gave the answer
+};
+
+/// Whether the answer is one that seal() made. Its status stays legible. What marks it can't be a
+/// header of HTTP.
+[[nodiscard]] bool is_sealed(const answer& kept) noexcept;
+
+/// No initial vector is ever used twice. errc::overloaded: OpenSSL has no memory.
+[[nodiscard]] result<answer_ptr> seal(const answer& plain, const binding& bound,
+                                      const ring_key& key);
+
+struct opened_answer {
+  answer_ptr plain;
+  onceguard::token token = 0;  ///< it was bound to
+};
+
+/// errc::record_unreadable: its key is not in the ring (null: there is no ring), it was changed, or
+/// it is that of another record.
+[[nodiscard]] result<opened_answer> open(const answer& kept, const record_id& id,
+                                         const key_ring* ring);
+
+}  // namespace onceguard::sealed

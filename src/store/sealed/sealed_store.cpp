@@ -1,0 +1,199 @@
+#include "store/sealed/sealed_store.hpp"
+
+#include <utility>
+
+#include "store/record_errors.hpp"
+#include "store/sealed/sealed_answer.hpp"
+
+namespace onceguard::sealed {
+namespace {
+
+using boost::asio::awaitable;
+
+bool needs_opening(const answer_ptr& kept) { return kept && is_sealed(*kept); }
+
+/// Replaces a sealed answer by the plain one.
+result<void> open_if_sealed(answer_ptr& kept, const record_id& id, const key_ring* ring) {
+  if (!needs_opening(kept)) return {};
+  auto opened = open(*kept, id, ring);
+  if (!opened) return opened.error();
+  kept = std::move(opened->plain);
+  return {};
+}
+
+/// The record knows the lease that completed it: an answer of an earlier lease is none of its own.
+result<void> open_record(record_view& seen, const key_ring* ring) {
+  auto& kept = seen.stored.answer;
+  if (!needs_opening(kept)) return {};
+  auto opened = open(*kept, seen.id, ring);
+  if (!opened) return opened.error();
+  if (opened->token != seen.stored.token && opened->token != 0) {
+    return unreadable("its answer is that of the token " + std::to_string(opened->token));
+  }
+  kept = std::move(opened->plain);
+  seen.body_size = kept->body.size();
+  return {};
+}
+
+/// For a list, which may leave answers out.
+void open_or_leave_out(record_view& seen, const key_ring* ring) {
+  auto& kept = seen.stored.answer;
+  if (!needs_opening(kept) || open_record(seen, ring)) return;
+  auto head = std::make_shared<answer>();
+  head->status = kept->status;
+  kept = std::move(head);
+}
+
+/// What the holder of the lease must know of the record's answer.
+void open_settled(result<settled>& reply, const record_id& id, const answer_ptr& sent,
+                  const key_ring* ring) {
+  if (!reply || !reply->answer) return;
+  if (needs_opening(reply->answer) && !open_if_sealed(reply->answer, id, ring)) {
+    // The operation took effect, and its answer can't be read: as one that was not kept.
+    reply->answer = nullptr;
+    reply->kept = answer_kept::none;
+    return;
+  }
+  // Sealed once more, the same answer is other bytes.
+  const bool same = reply->outcome == settle_outcome::done && sent && *sent == *reply->answer;
+  if (same) {
+    reply->answer = nullptr;
+    reply->kept = answer_kept::none;
+  }
+}
+
+}  // namespace
+
+result<std::unique_ptr<store>> sealed_store::over(std::unique_ptr<store> kept,
+                                                  const std::string& keys_file) {
+  std::unique_ptr<ring_file> keys;
+  if (!keys_file.empty()) {
+    keys = std::make_unique<ring_file>(keys_file);
+    if (const auto read = keys->read(); !read) {
+      return error(errc::invalid_argument, "encryption keys: " + read.error().detail);
+    }
+  }
+  return std::unique_ptr<store>(new sealed_store(std::move(kept), std::move(keys)));
+}
+
+awaitable<std::vector<result<verdict>>> sealed_store::claim(std::vector<onceguard::claim> batch,
+                                                            milliseconds timeout) {
+  std::vector<record_id> ids;
+  ids.reserve(batch.size());
+  for (const auto& each : batch) ids.push_back(each.id);
+  auto replies = co_await kept_->claim(std::move(batch), timeout);
+  key_ring_ptr keys;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!replies[i] || !needs_opening(replies[i]->answer)) continue;
+    if (!keys) keys = ring();
+    const auto opened = open_if_sealed(replies[i]->answer, ids[i], keys.get());
+    if (!opened) replies[i] = opened.error();
+  }
+  co_return replies;
+}
+
+awaitable<std::vector<result<settled>>> sealed_store::settle(std::vector<settlement> batch,
+                                                             milliseconds timeout) {
+  std::vector<std::pair<record_id, answer_ptr>> sent;
+  sent.reserve(batch.size());
+  for (const auto& each : batch) sent.emplace_back(each.id, each.answer);
+  const auto keys = ring();
+  std::vector<result<settled>> replies;
+  if (keys) {
+    replies = co_await settle_sealed(std::move(batch), keys, timeout);
+  } else {
+    replies = co_await kept_->settle(std::move(batch), timeout);
+  }
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    open_settled(replies[i], sent[i].first, sent[i].second, keys.get());
+  }
+  co_return replies;
+}
+
+awaitable<std::vector<result<settled>>> sealed_store::settle_sealed(std::vector<settlement> batch,
+                                                                    key_ring_ptr keys,
+                                                                    milliseconds timeout) {
+  std::vector<std::optional<error>> refused(batch.size());
+  std::vector<settlement> sealed_ones;
+  sealed_ones.reserve(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (batch[i].answer) {
+      auto made = seal(*batch[i].answer, {batch[i].id, batch[i].token}, keys->active());
+      if (!made) {
+        refused[i] = made.error();
+        continue;
+      }
+      batch[i].answer = std::move(*made);
+    }
+    sealed_ones.push_back(std::move(batch[i]));
+  }
+  auto replies = co_await kept_->settle(std::move(sealed_ones), timeout);
+  std::vector<result<settled>> out;
+  out.reserve(refused.size());
+  auto next = replies.begin();
+  for (auto& each : refused) {
+    if (each) {
+      out.emplace_back(std::move(*each));
+    } else {
+      out.push_back(std::move(*next++));
+    }
+  }
+  co_return out;
+}
+
+awaitable<result<resolve_decision>> sealed_store::resolve(resolution request,
+                                                          milliseconds timeout) {
+  const auto keys = ring();
+  if (keys && request.answer) {
+    auto made = seal(*request.answer, {request.id, request.token}, keys->active());
+    if (!made) co_return made.error();
+    request.answer = std::move(*made);
+  }
+  co_return co_await kept_->resolve(std::move(request), timeout);
+}
+
+/// A record in the clear is sealed as it comes in; what is sealed stays as it is. A record that is
+/// there already must look the same when it is imported once more.
+awaitable<result<import_outcome>> sealed_store::import_record(imported_record request,
+                                                              milliseconds timeout) {
+  const auto keys = ring();
+  auto& kept = request.stored.answer;
+  if (keys && kept && !is_sealed(*kept)) {
+    const auto there = co_await kept_->find(request.id, timeout);
+    if (!there) co_return there.error();
+    auto former = *there ? (*there)->stored.answer : nullptr;
+    auto plain = former;
+    const bool same = former && open_if_sealed(plain, request.id, keys.get()) && *plain == *kept;
+    if (same) {
+      kept = std::move(former);
+    } else {
+      auto made = seal(*kept, {request.id, request.stored.token}, keys->active());
+      if (!made) co_return made.error();
+      kept = std::move(*made);
+    }
+  }
+  co_return co_await kept_->import_record(std::move(request), timeout);
+}
+
+awaitable<result<std::optional<record_view>>> sealed_store::find(record_id id,
+                                                                 milliseconds timeout) {
+  auto found = co_await kept_->find(id, timeout);
+  if (found && *found) {
+    const auto keys = ring();
+    const auto opened = open_record(**found, keys.get());
+    if (!opened) co_return opened.error();
+  }
+  co_return found;
+}
+
+awaitable<result<list_page>> sealed_store::list(list_filter filter, std::string cursor,
+                                                std::size_t limit, milliseconds timeout) {
+  auto page = co_await kept_->list(std::move(filter), std::move(cursor), limit, timeout);
+  if (page) {
+    const auto keys = ring();
+    for (auto& seen : page->records) open_or_leave_out(seen, keys.get());
+  }
+  co_return page;
+}
+
+}  // namespace onceguard::sealed
