@@ -16,6 +16,8 @@
 #include "base/clock.hpp"
 #include "cli/messages/letter_acts.hpp"
 #include "cli/serve/letter_request.hpp"
+#include "engine/background.hpp"
+#include "store/staleness.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {
@@ -33,6 +35,8 @@ constexpr milliseconds quiet{1'000};
 /// Another look within that time gets the same: each costs a delivery at some brokers.
 constexpr std::chrono::seconds listing_age_max{5};
 constexpr milliseconds in_doubt_max{30'000};
+constexpr milliseconds hold_pause{200};
+constexpr milliseconds none{0};
 
 /// The tables with this subscriber: each queue of dead letters once.
 std::vector<const consume::consume_params*> tables_of(const config::settings& settings,
@@ -169,8 +173,8 @@ class letter_acts {
   awaitable<void> change(const consume::consume_params& params, consume::message_handler& handler,
                          consume::dead_letter_box& box, const known_letter& one) {
     letter_desk desk{params, box, log_, author_,
-                     [this](const record_view& before, resolution change) {
-                       return free(before, std::move(change));
+                     [this, &box](const record_view& before, resolution change) {
+                       return free(box, before, std::move(change));
                      }};
     letter_end end;
     if (retries_) {
@@ -184,7 +188,8 @@ class letter_acts {
     add(letter_name(one.letter), end.done ? "done" : "failed", text);
   }
 
-  awaitable<std::string> free(record_view before, resolution change) {
+  awaitable<std::string> free(consume::dead_letter_box& box, record_view before,
+                              resolution change) {
     resolve_times times;
     times.timeout = settings_.store.timeout;
     times.in_doubt_max = in_doubt_max;
@@ -193,6 +198,12 @@ class letter_acts {
     const auto end =
         co_await resolve_audited(records_.records(), seen, std::move(change), audit, times);
     if (end.resolved && end.resolved->outcome == resolve_outcome::done && !end.unwritten) {
+      // This process, too, may still give the forgotten answer from memory.
+      const auto until = base::boot_now() + (end.resolved->forgets_answer ? stale_after : none);
+      while (base::boot_now() < until) {
+        co_await sleep_for(hold_pause);
+        box.hold();
+      }
       co_return std::string();
     }
     std::string why = "its key was not freed: ";
