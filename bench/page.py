@@ -78,6 +78,7 @@ def measure(name, store, folder, options, fill):
     slow = []
     with contextlib.closing(Port()) as admin:
         with attention.gateway(options.binary, store, folder, "--audit-log", "audit.log",
+                               "--store-timeout", "20s",
                                "--admin", f"127.0.0.1:{admin.number}") as port:
             load = attention.Requests(port)
             connection = attention.http.client.HTTPConnection("127.0.0.1", port, timeout=60)

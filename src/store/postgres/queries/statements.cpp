@@ -36,9 +36,10 @@
 #define IN_PIECE(row)                                       \
   row ".ctid >= format('(%s,0)', $1::bigint)::tid AND " row \
       ".ctid < format('(%s,0)', $2::bigint)::tid"
+// OFFSET 0: the clock is read once, not for each row.
 #define NOW_AND_PAGES                                                        \
   "(SELECT onceguard.now_ms() AS now, pg_relation_size('onceguard.records')" \
-  " / current_setting('block_size')::bigint AS pages) k"
+  " / current_setting('block_size')::bigint AS pages OFFSET 0) k"
 
 // What the index by key has of a record: the key behind its length (indexed_key), which stands
 // behind the scope's kind and its length. Functions of PostgreSQL alone: who inserts a record needs
@@ -200,8 +201,8 @@ const statement list_piece{
     " AND ($9::bytea IS NULL OR substr(b.subject, 3, 32) = $9)"
     " AND ($10::bigint IS NULL OR k.now - coalesce(b.claimed_at, b.token / 1000) >= $10)"
     " AND ($11::bigint IS NULL OR k.now - coalesce(b.claimed_at, b.token / 1000) < $11)"
-    " AND (SELECT coalesce(bool_and(position(t.part IN b.subject) > 0), true)"
-    " FROM unnest($8::bytea[]) AS t(part)) OR NOT onceguard.readable(b))"
+    " AND ($8::bytea[] = '{}' OR (SELECT bool_and(position(t.part IN b.subject) > 0)"
+    " FROM unnest($8) AS t(part))) OR NOT onceguard.readable(b))"
     " ORDER BY first, b.digest LIMIT $5::integer) r ON true"};
 
 // $1 behind which note, $2 how many notes are examined, $3 how many rows, $4 whether expiry is
