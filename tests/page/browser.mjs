@@ -54,11 +54,15 @@ export async function visit(page, name) {
   await page.getByRole("heading", { name, level: 1 }).waitFor();
 }
 
-/** Nothing is wider than the window. */
+/** Nothing is wider than the window, and no key is squeezed. */
 export async function assertFits(page, what) {
   const [inner, whole] = await page.evaluate(() => [document.documentElement.clientWidth,
     document.documentElement.scrollWidth]);
   assert.ok(whole <= inner, `${what}: ${whole} wide, of ${inner}`);
+  const narrow = await page.evaluate(() => [...document.querySelectorAll("td .key")]
+    .filter((one) => one.textContent.length > 5 && one.offsetWidth < 50)
+    .map((one) => one.textContent));
+  assert.deepEqual(narrow, [], `${what}: keys of a letter a line`);
 }
 
 /** What axe finds in the page as it is now. Its script runs as the developer tools' do. */

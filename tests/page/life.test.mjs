@@ -67,4 +67,7 @@ test("events that name the record stand there", () => {
   const lost = { at: at(1), event: "lease-lost", fields: { why: "late" } };
   const life = lifeOf(record(), [], [lost], []);
   assert.equal(life.find((one) => one.kind === "event").note, "late");
+  // What the audit log has stands there once.
+  const audited = { at: at(1), event: "audit", fields: { why: "x" } };
+  assert.ok(!lifeOf(record(), [], [audited], []).some((one) => one.kind === "event"));
 });

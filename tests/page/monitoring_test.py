@@ -23,7 +23,7 @@ def test_what_the_store_says_of_itself(begin_page, act_out, page_store, tmp_path
     folder.mkdir()
     _, admin, facts = begin_page(gateway={"state_dir": str(folder)})
     wait_until(lambda: "written_at" in admin.get("/api/store").json()["witness"], 30, "a witness")
-    said = {"Witness": rf"{folder}/store\.witness \d+ s ago", "Last sweep": "not yet"}
+    said = {"Witness": rf"{folder}/store\.witness, written \d+ s ago", "Last sweep": "not yet"}
     if not page_store:  # PostgreSQL says it with the first sweep, after a minute
         said["Size"] = r"\d+ KiB"
     act_out("store_facts", {**facts, "facts": said})

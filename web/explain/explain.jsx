@@ -74,7 +74,7 @@ function Reply({ reply }) {
         ))}
         {current && (
           <div>
-            <dt>{text("record")}</dt>
+            <dt>{text("its_record")}</dt>
             <dd><a href={`#/record/${current.record}`}><State record={current} /></a></dd>
           </div>
         )}

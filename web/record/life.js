@@ -61,6 +61,7 @@ export function lifeOf(record, requests, events, audit) {
       trace: one.trace });
   }
   for (const one of events) {
+    if (one.event === "audit") continue; // without a file the log has what `audit` has
     all.push({ at: Date.parse(one.at), kind: "event", name: one.event,
       note: noteOf(one.fields.why, one.fields.reason) });
   }

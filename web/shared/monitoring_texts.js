@@ -22,5 +22,6 @@ export const MONITORING = {
   witness: ["Witness", "Zeuge"],
   no_witness: ["none (state_dir): a process that starts anew does not notice a loss of memory",
     "keiner (state_dir): ein neu begonnener Prozess bemerkt einen Gedächtnisverlust nicht"],
+  written: ["written", "geschrieben"],
   witness_not_there: ["is not there yet", "ist noch nicht da"],
 };

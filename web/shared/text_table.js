@@ -266,7 +266,7 @@ export const TABLE = {
   why: ["Why", "Warum"],
   problem: ["Answer", "Antwort"],
   upstream: ["Upstream", "Dienst"],
-  record: ["Record", "Eintrag"],
+  its_record: ["Record", "Eintrag"],
   observes_alone: ["the route observes, and guards nothing", "die Route beobachtet nur"],
   verdict_run: ["It would run.", "Sie liefe."],
   verdict_probe: ["The service would be asked whether it took effect.",

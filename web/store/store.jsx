@@ -50,8 +50,8 @@ export class Store extends Reading {
 function Witness({ file }) {
   return (
     <span>
-      {file.path}{" "}
-      {file.written_at ? <Time at={file.written_at} ago /> : text("witness_not_there")}
+      {file.path}, {text(file.written_at ? "written" : "witness_not_there")}{" "}
+      {file.written_at && <Time at={file.written_at} ago />}
     </span>
   );
 }
