@@ -130,6 +130,7 @@ ALLOWED = {
         "examples/": "the ledger is the shop's",
         "tests/examples/": "the ledger is the shop's",
         "tests/execute/": "the ledger is the shop's",
+        "tests/chaos/": "the ledger is the service's",
         "tests/gateway/fingerprint_test.py": "the nonce is a member of a body",
     },
     "comment": {},

@@ -76,7 +76,7 @@ def drawn(given, reference):
             run += 1
 
 
-def told(result):
+def report_of(result):
     """What a run came to, as lines; of a fault the first of what was complained of."""
     bad = "  ".join(sorted(result.kinds)) or "well"
     yield (f"run {result.plan.run} ({result.seconds:.0f} s, {result.effects} effects, "
@@ -94,7 +94,7 @@ def examined(program, plan, kinds):
         return shrunk(program, plan, kinds) if confirmed(program, plan, kinds) else None
 
 
-def told_of_fault(plan, least):
+def report_of_fault(plan, least):
     if least is None:
         return f"run {plan.run}: not seen again in two of three repeats"
     name = BUILD / f"chaos-{plan.seed}-{plan.run}.json"
@@ -119,14 +119,14 @@ def all_runs(given):
             for each in ready & running:
                 result = each.result()
                 done += 1
-                print("\n".join(told(result)), flush=True)
+                print("\n".join(report_of(result)), flush=True)
                 if result.complaints:
                     examining[pool.submit(examined, given.program, result.plan,
                                           result.kinds)] = result.plan
             running -= ready
             for each in ready & set(examining):
                 found += each.result() is not None
-                print(told_of_fault(examining.pop(each), each.result()), flush=True)
+                print(report_of_fault(examining.pop(each), each.result()), flush=True)
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Clients of `onceguard serve`: a function behind the Python client, whose work asks the service."""
+"""Clients of `onceguard serve`: a function behind the Python client; its work asks the service."""
 
 import asyncio
 import json

@@ -35,11 +35,11 @@ def of_key(world, client, effects):
         silent = undeclared(world, effects[allowed:])
         if silent:
             yield f"doubled: {key} took effect {len(effects)} times, {allowed} allowed: {effects}"
-    told = {EFFECT.match(answer.body)[1].decode() for answer in client.answers
+    answered = {EFFECT.match(answer.body)[1].decode() for answer in client.answers
             if EFFECT.match(answer.body)}
     known = {effect["effect"] for effect in effects}
-    if told - known:
-        yield f"made-up: {key} was told {told - known}, and the ledger has {known}"
+    if answered - known:
+        yield f"made-up: {key} was told of {answered - known}, and the ledger has {known}"
     for answer in client.answers:
         match = EFFECT.match(answer.body)
         if match and match[2].decode() != key:

@@ -12,8 +12,8 @@ class Pipe:
     """`way`: pass, stall, drip, cut (after `after` bytes of a connection), or twice (what comes on
     a connection is sent on a second one, too, whose answer nobody reads)."""
 
-    def __init__(self, to):
-        self.to = to
+    def __init__(self, target):
+        self.target = target
         self.port = Port()
         self.address = ("127.0.0.1", self.port.number)
         self.way, self.after = "pass", 0
@@ -46,11 +46,11 @@ class Pipe:
         ends = [writer]
         try:
             await self.flowing.wait()
-            back, onward = await asyncio.open_connection(*self.to)
+            back, onward = await asyncio.open_connection(*self.target)
             sinks = [onward]
             ends.append(onward)
             if self.way == "twice":
-                ignored, second = await asyncio.open_connection(*self.to)
+                ignored, second = await asyncio.open_connection(*self.target)
                 sinks.append(second)
                 ends.append(second)
                 ignoring = asyncio.create_task(swallow(ignored))

@@ -133,14 +133,14 @@ class World:
             address = (await self._proxy("front", self.plan.front, address)).address
         self.first_door = address
 
-    async def _pipe(self, name, to):
-        self.pipes[name] = await Pipe(to).start()
+    async def _pipe(self, name, target):
+        self.pipes[name] = await Pipe(target).start()
         return self.pipes[name]
 
-    async def _proxy(self, place, kind, to):
+    async def _proxy(self, place, kind, target):
         folder = self.folder / f"{place}-{kind}"
         folder.mkdir()
-        proxy = self.proxies[place] = await in_thread(lambda: PROXIES[kind](folder, to[1]))
+        proxy = self.proxies[place] = await in_thread(lambda: PROXIES[kind](folder, target[1]))
         proxy.address = ("127.0.0.1", proxy.port.number)
         return proxy
 

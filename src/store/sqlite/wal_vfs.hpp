@@ -4,11 +4,12 @@
 // a frame would cost more than the copying.
 //
 // It changes no guarantee. Collected bytes are written before anything that could show the
-// difference: before a flush of the log, before a read of them, before a change of the size, and before the
-// close. With synchronous=FULL, SQLite flushes the log before a commit counts and before other
-// connections see it. Frames that are lost with the process were never committed, and a late write
-// that fails also fails the flush, and so the commit. The bytes of a transaction that is rolled back
-// are dropped: once its lock is gone, another process writes its own frames in their place.
+// difference: before a flush of the log, before a read of them, before a change of the size, and
+// before the close. With synchronous=FULL, SQLite flushes the log before a commit counts and before
+// other connections see it. Frames that are lost with the process were never committed, and a late
+// write that fails also fails the flush, and so the commit. The bytes of a transaction that is
+// rolled back are dropped: once its lock is gone, another process writes its own frames in their
+// place.
 #pragma once
 #include <string>
 

@@ -13,16 +13,16 @@ async def kill_gateway(world, how):
         async with world.life(gateway):
             world.look_after(gateway)
             if gateway.process is not None:
-                await end(world, gateway, how["by"])
+                await end(world, gateway, how)
             await asyncio.sleep(how["down"])
             await in_thread(gateway.start)
         await asyncio.sleep(0.5)
 
 
-async def end(world, gateway, by):
+async def end(world, gateway, how):
     if world.plan.store == "memory":
         world.acts["*"] += 1  # it forgets everything, as it says
-    if by == "SIGKILL":
+    if how["by"] == "SIGKILL":
         await in_thread(gateway.kill)
         return
     code = await in_thread(gateway.stop, 60)

@@ -4,11 +4,11 @@ import asyncio
 import json
 import re
 import signal
-import time
 
 from chaos.disturbance import Disturbance
 from chaos.world import in_thread
 from support.upgrading import Descendant
+from support.waiting import wait_until
 
 HANDED = re.compile(r'"event":"handed-over","pid":(\d+)')
 
@@ -56,17 +56,20 @@ def hand_over(world, gateway):
     """The successor is the gateway from then on; without one, the former stays, and says why."""
     former = gateway.process
     before = len(HANDED.findall(gateway.log()))
+
+    def over():
+        return len(HANDED.findall(gateway.log())) > before or former.poll() is not None
+
     former.send_signal(signal.SIGUSR2)
-    for _ in range(300):
-        handed = HANDED.findall(gateway.log())
-        if len(handed) > before:
-            gateway.process = Descendant(int(handed[-1]))
-            world.formers.append(former)
-            return
-        if former.poll() is not None:
-            return
-        time.sleep(0.1)
-    world.note("the upgrade came to nothing")
+    try:
+        wait_until(over, timeout=5, what="the upgrade")
+    except AssertionError:
+        world.note("the upgrade came to nothing")
+        return
+    handed = HANDED.findall(gateway.log())
+    if len(handed) > before:
+        gateway.process = Descendant(int(handed[-1]))
+        world.formers.append(former)
 
 
 TABLE = [

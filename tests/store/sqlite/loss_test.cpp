@@ -1,9 +1,10 @@
 // A file that is deleted, replaced or restored from a copy under an open SQLite store.
 #include <fstream>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <iterator>
 #include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "store/contract/acts.hpp"
 #include "store/sqlite/sqlite_store.hpp"
