@@ -207,9 +207,9 @@ class World:
     def gateway(self, number):
         return self.gateways[number % len(self.gateways)]
 
-    def life(self, gateway):
-        """Whoever ends or replaces a gateway does so alone."""
-        return self._lives.setdefault(id(gateway), asyncio.Lock())
+    def life(self, process):
+        """Whoever ends or replaces a gateway or server does so alone."""
+        return self._lives.setdefault(id(process), asyncio.Lock())
 
     @contextlib.asynccontextmanager
     async def all_lives(self):

@@ -59,7 +59,7 @@ async def put_back(world, how):
     copies = []
     for path in paths(world, how["copied"]):
         with contextlib.suppress(FileNotFoundError):
-            shutil.copy(path, f"{path}.copy")
+            shutil.copy(path, world.folder / f"copy-of-{path.name}")
             copies.append(path)
     await asyncio.sleep(how["seconds"])
 
@@ -67,10 +67,12 @@ async def put_back(world, how):
         world.lost(f"restored: {how['copied']}")
         for path in paths(world, "all"):
             if path in copies:
-                if how["by"] == "move":
-                    os.replace(f"{path}.copy", path)
-                else:
-                    shutil.copy(f"{path}.copy", path)
+                copy = world.folder / f"copy-of-{path.name}"
+                with contextlib.suppress(OSError):  # no room, or no volume for both
+                    if how["by"] == "move":
+                        os.replace(copy, path)
+                    else:
+                        shutil.copy(copy, path)
             elif how["clean"]:
                 path.unlink(missing_ok=True)
     await around(world, how, change)
@@ -94,22 +96,22 @@ async def server_put_back(world, how):
     """A database server from a copy of its files: what was written since is gone."""
     accelerator = how.get("accelerator")
     server = world.redis if accelerator else world.postgres or world.redis
-    kept = server.folder / "kept"
     places = [server.folder / name for name in ("cluster", "appendonlydir")]
-    place = next(each for each in places if each.exists())
-    await in_thread(server.crash)
-    await in_thread(run, "cp", "-a", str(place), str(kept))
-    await in_thread(server.start)
+    async with world.life(server):
+        place = next(each for each in places if each.exists())
+        kept = server.folder / f"kept-{id(how)}"
+        await in_thread(server.crash)
+        await in_thread(run, "cp", "-a", str(place), str(kept))
+        await in_thread(server.start)
     await asyncio.sleep(how["seconds"])
-    if server.process is None:
-        return  # somebody else has just ended it
-    await in_thread(server.crash)
-    if not accelerator:
-        world.lost("a server from a copy")
-    await in_thread(shutil.rmtree, place)
-    kept.rename(place)
-    await asyncio.sleep(how["down"])
-    await in_thread(server.start)
+    async with world.life(server):
+        await in_thread(server.crash)
+        if not accelerator:
+            world.lost("a server from a copy")
+        await in_thread(shutil.rmtree, place)
+        kept.rename(place)
+        await asyncio.sleep(how["down"])
+        await in_thread(server.start)
 
 
 def run(*words):

@@ -32,37 +32,37 @@ async def end(world, gateway, how):
 
 async def kill_service(world, how):
     for _ in range(how["times"]):
-        await in_thread(world.ledger.kill)
-        await asyncio.sleep(how["down"])
-        await in_thread(world.ledger.start)
+        async with world.life(world.ledger):
+            await in_thread(world.ledger.kill)
+            await asyncio.sleep(how["down"])
+            await in_thread(world.ledger.start)
         await asyncio.sleep(0.5)
 
 
 async def kill_store(world, how):
-    server = world.postgres or world.redis
-    await restart(server, how)
+    await restart(world, world.postgres or world.redis, how)
 
 
 async def kill_accelerator(world, how):
-    await restart(world.redis, how)
+    await restart(world, world.redis, how)
 
 
-async def restart(server, how):
+async def restart(world, server, how):
     for _ in range(how["times"]):
-        if server.process is None:
-            return
-        server.process.send_signal(signal.SIGCONT)  # it may sleep
-        await in_thread(server.crash if how["by"] == "SIGKILL" else server.stop)
-        await asyncio.sleep(how["down"])
-        await in_thread(server.start)
+        async with world.life(server):
+            server.process.send_signal(signal.SIGCONT)  # it may sleep
+            await in_thread(server.crash if how["by"] == "SIGKILL" else server.stop)
+            await asyncio.sleep(how["down"])
+            await in_thread(server.start)
         await asyncio.sleep(0.3)
 
 
 async def kill_bouncer(world, how):
     for _ in range(how["times"]):
-        await in_thread(world.bouncer.kill)
-        await asyncio.sleep(how["down"])
-        await in_thread(world.bouncer.start)
+        async with world.life(world.bouncer):
+            await in_thread(world.bouncer.kill)
+            await asyncio.sleep(how["down"])
+            await in_thread(world.bouncer.start)
         await asyncio.sleep(0.3)
 
 
