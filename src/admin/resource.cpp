@@ -4,48 +4,44 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/form.hpp"
+#include "base/url.hpp"
 #include "http1/message.hpp"
 
 namespace onceguard::admin {
 namespace {
 
-int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+/// Whether the segments fit the pattern. `found` becomes the one that stands for the parameter.
+bool fits_resource(std::string_view pattern, const std::vector<std::string>& segments,
+                   std::string& found) {
+  std::string_view parameter;
+  for (const auto& segment : segments) {
+    if (!pattern.starts_with('/')) return false;
+    pattern.remove_prefix(1);
+    const auto wanted = pattern.substr(0, pattern.find('/'));
+    pattern.remove_prefix(wanted.size());
+    const bool free = wanted.starts_with('{');
+    if (free ? segment.empty() : segment != wanted) return false;
+    if (free) parameter = segment;
+  }
+  if (!pattern.empty()) return false;
+  found = parameter;
+  return true;
 }
 
-/// Decodes %XX, and in a query "+" for a space. None: not well formed.
-std::optional<std::string> decoded_target_part(std::string_view text, bool query) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += query && text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    if (text.size() - i < 3) return std::nullopt;
-    const int high = hex_value(text[i + 1]);
-    const int low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
+/// What stands between the slashes, each decoded by itself: a name may hold an escaped slash. None:
+/// an escape is malformed.
+std::optional<std::vector<std::string>> decoded_segments(std::string_view path) {
+  std::vector<std::string> out;
+  while (!path.empty()) {
+    path.remove_prefix(1);  // the slash
+    const auto segment = path.substr(0, path.find('/'));
+    auto decoded = base::percent_decoded(segment);
+    if (!decoded) return std::nullopt;
+    out.push_back(*std::move(decoded));
+    path.remove_prefix(segment.size());
   }
   return out;
-}
-
-/// Whether the path fits the pattern. `segment` becomes what stands for the parameter.
-bool fits_resource(std::string_view pattern, std::string_view path, std::string& segment) {
-  const auto open = pattern.find('{');
-  if (open == pattern.npos) return path == pattern;
-  const auto before = pattern.substr(0, open);
-  const auto after = pattern.substr(pattern.find('}') + 1);
-  if (path.size() <= before.size() + after.size()) return false;
-  if (!path.starts_with(before) || !path.ends_with(after)) return false;
-  const auto middle = path.substr(before.size(), path.size() - before.size() - after.size());
-  if (middle.find('/') != middle.npos) return false;
-  segment = middle;
-  return true;
 }
 
 }  // namespace
@@ -78,23 +74,16 @@ response refusal(std::uint16_t status, std::string_view detail,
 bool read_target(std::string_view target, request& out) {
   if (!target.starts_with('/')) return false;
   const auto question = target.find('?');
-  auto path = decoded_target_part(target.substr(0, question), false);
-  if (!path) return false;
-  out.path = *std::move(path);
+  const auto path = target.substr(0, question);
+  auto decoded = base::percent_decoded(path);
+  auto segments = decoded_segments(path);
+  if (!decoded || !segments) return false;
+  out.path = *std::move(decoded);
+  out.segments = *std::move(segments);
   if (question == target.npos) return true;
-  auto rest = target.substr(question + 1);
-  while (!rest.empty()) {
-    const auto end = rest.find('&');
-    const auto pair = rest.substr(0, end);
-    rest = end == rest.npos ? std::string_view{} : rest.substr(end + 1);
-    if (pair.empty()) continue;
-    const auto equals = pair.find('=');
-    auto name = decoded_target_part(pair.substr(0, equals), true);
-    auto value = decoded_target_part(
-        equals == pair.npos ? std::string_view{} : pair.substr(equals + 1), true);
-    if (!name || !value) return false;
-    out.query.emplace_back(*std::move(name), *std::move(value));
-  }
+  auto query = base::parse_form(target.substr(question + 1));
+  if (!query) return false;
+  out.query = *std::move(query);
   return true;
 }
 
@@ -102,7 +91,7 @@ match find_resource(const resources& all, request& request) {
   match out;
   const auto method = request.method == "HEAD" ? std::string_view("GET") : request.method;
   for (const auto& one : all) {
-    if (!fits_resource(one.pattern, request.path, request.segment)) continue;
+    if (!fits_resource(one.pattern, request.segments, request.segment)) continue;
     if (one.method == method) {
       out.found = &one;
       return out;

@@ -27,7 +27,8 @@ struct caller {
 
 struct request {
   std::string_view method;
-  std::string path;                                        ///< without the query
+  std::string path;                                        ///< decoded, without the query
+  std::vector<std::string> segments;                       ///< of the path, each decoded by itself
   std::vector<std::pair<std::string, std::string>> query;  ///< decoded, in their order
   std::string body;
   caller sender;

@@ -56,7 +56,7 @@ class resolve_api_test : public ::testing::Test {
     body["wait"] = false;
     admin::request sent;
     sent.method = "POST";
-    sent.path = "/api/records/" + path;
+    EXPECT_TRUE(admin::read_target("/api/records/" + path, sent));
     sent.body = body.dump();
     const auto found = admin::find_resource(acts, sent);
     const auto answer = run(found.found->handle(sent));

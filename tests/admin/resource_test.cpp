@@ -1,5 +1,7 @@
 #include "admin/resource.hpp"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace onceguard::admin {
@@ -30,33 +32,60 @@ TEST(resource_test, a_target_that_is_not_well_formed_is_refused) {
   }
 }
 
+/// What a client asks for.
+request asked(std::string_view method, std::string_view target) {
+  request out;
+  out.method = method;
+  EXPECT_TRUE(read_target(target, out)) << target;
+  return out;
+}
+
 TEST(resource_test, a_segment_stands_for_the_parameter) {
   const auto all = some();
-  request read;
-  read.method = "POST";
-  read.path = "/records/17/release";
+  auto read = asked("POST", "/records/17/release");
   EXPECT_EQ(find_resource(all, read).found, &all[2]);
   EXPECT_EQ(read.segment, "17");
 }
 
+TEST(resource_test, a_name_may_hold_what_is_escaped) {
+  const auto all = some();
+  for (const auto& [target, name] : {std::pair("/records/bill%2Fing/release", "bill/ing"),
+                                     std::pair("/records/%2f/release", "/"),
+                                     std::pair("/records/a%2Frelease/release", "a/release"),
+                                     std::pair("/records/50%25%3F%23%20%2B+/release", "50%?# ++"),
+                                     std::pair("/records/%7Ba%7D/release?b=%2F", "{a}"),
+                                     std::pair("/%72ecords/%C3%A9/release", "\xc3\xa9")}) {
+    auto read = asked("POST", target);
+    EXPECT_EQ(find_resource(all, read).found, &all[2]) << target;
+    EXPECT_EQ(read.segment, name);
+  }
+}
+
+TEST(resource_test, an_escaped_slash_divides_nothing) {
+  const auto all = some();
+  for (const auto* target : {"/records%2F17/release", "/records/17%2Frelease"}) {
+    auto read = asked("POST", target);
+    EXPECT_EQ(find_resource(all, read).found, nullptr) << target;
+  }
+}
+
 TEST(resource_test, a_parameter_is_one_segment_and_not_empty) {
   const auto all = some();
-  for (const auto* path : {"/records/", "/records/a/b", "/records//release"}) {
-    request read;
-    read.method = "POST";
-    read.path = path;
-    EXPECT_EQ(find_resource(all, read).found, nullptr) << path;
+  for (const auto* target : {"/records/", "/records/a/b", "/records//release",
+                             "/records/a/release/", "//records/a/release", "/records/a"}) {
+    auto read = asked("POST", target);
+    EXPECT_EQ(find_resource(all, read).found, nullptr) << target;
   }
 }
 
 TEST(resource_test, another_method_differs_from_another_path) {
   const auto all = some();
-  request read;
-  read.method = "DELETE";
-  read.path = "/records";
+  auto read = asked("DELETE", "/records");
   EXPECT_EQ(find_resource(all, read).allowed, "GET, HEAD");
-  read.path = "/nothing";
-  EXPECT_EQ(find_resource(all, read).allowed, "");
+  for (const auto* target : {"/nothing", "/", "/records/17/", "/record"}) {
+    read = asked("DELETE", target);
+    EXPECT_EQ(find_resource(all, read).allowed, "") << target;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from support.admin import Admin
 from support.consumer import Consumer, Stream, outcomes, settled
 from support.toml import toml_text
 from support.waiting import wait_until
@@ -102,3 +103,29 @@ def test_a_queue_that_is_missing_holds_up_no_other(onceguard, tmp_path, stream, 
         assert consumer.stop() == 0
     finally:
         consumer.stop(signal.SIGKILL)
+
+
+@pytest.fixture
+def watched(onceguard, tmp_path, stream, own_upstream):
+    """A consumer whose name has a slash, without an audit log of its own; and its listener."""
+    admin = Admin()
+    consumer = Consumer(onceguard, tmp_path, [
+        table_of(stream, to=own_upstream.url, subscriber="bill/ing")],
+        gateway={"admin": admin.text})
+    consumer.start()
+    yield consumer, admin
+    consumer.stop(signal.SIGKILL)
+    admin.close()
+
+
+def test_a_name_with_a_slash_is_paused(watched):
+    _, admin = watched
+    (worker,) = admin.get("/api/workers").json()["workers"]
+    assert worker["name"] == "bill/ing" and not worker["paused"]
+    for path, status in (("bill/ing", 404), ("bill%252Fing", 404), ("bill%2Fing%2Fpause", 404),
+                         ("bill%2Fing", 200)):
+        answer = admin.post(f"/api/workers/{path}/pause", {"reason": "the bank is down"})
+        assert answer.status == status, (path, answer.body)
+    assert admin.get("/api/workers").json()["workers"][0]["paused"]
+    assert admin.post("/api/workers/bill%2fing/resume", {"reason": "it is back"}).status == 200
+    assert not admin.get("/api/workers").json()["workers"][0]["paused"]
