@@ -118,6 +118,11 @@ def watched(onceguard, tmp_path, stream, own_upstream):
     admin.close()
 
 
+def acts_of(admin):
+    return [(one["action"], one["stage"], one["key"])
+            for one in admin.get("/api/audit").json()["entries"]]
+
+
 def test_a_name_with_a_slash_is_paused(watched):
     _, admin = watched
     (worker,) = admin.get("/api/workers").json()["workers"]
@@ -129,3 +134,20 @@ def test_a_name_with_a_slash_is_paused(watched):
     assert admin.get("/api/workers").json()["workers"][0]["paused"]
     assert admin.post("/api/workers/bill%2fing/resume", {"reason": "it is back"}).status == 200
     assert not admin.get("/api/workers").json()["workers"][0]["paused"]
+
+
+def test_what_an_operator_did_outlives_a_reload(watched):
+    consumer, admin = watched
+    path = "/api/workers/bill%2Fing"
+    assert admin.post(f"{path}/pause", {"reason": "the bank is down"}).status == 200
+    done = acts_of(admin)
+    assert sorted(done) == [("pause", "done", "bill/ing"), ("pause", "intended", "bill/ing")]
+    for number in (1, 2):
+        consumer.process.send_signal(signal.SIGHUP)
+        wait_until(lambda count=number + 1: len(consumer.events("admin-listening")) == count, 30,
+                   "the listener of the next round")
+        assert acts_of(admin) == done
+        assert admin.get("/api/workers").json()["workers"][0]["paused"]
+    assert admin.post(f"{path}/resume", {"reason": "it is back"}).status == 200
+    assert len(acts_of(admin)) == 4
+    assert consumer.stop() == 0

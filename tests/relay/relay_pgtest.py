@@ -292,3 +292,19 @@ def test_signals_of_a_relay(shop, relay, own_upstream):
     running.process.send_signal(signal.SIGQUIT)
     assert running.process.wait(60) == 0
     assert running.events("draining")[0]["by"] == "SIGQUIT"
+
+
+def test_what_an_operator_did_to_a_relay_outlives_a_reload(relay):
+    admin = Admin()
+    try:
+        running = relay("http://127.0.0.1:9", gateway={"admin": admin.text}, name="or/ders")
+        done = admin.post("/api/workers/or%2Fders/pause", {"reason": "the bank is down"})
+        assert done.status == 200, done.body
+        before = admin.get("/api/audit").json()["entries"]
+        assert [one["key"] for one in before] == ["or/ders", "or/ders"]
+        running.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(running.events("admin-listening")) == 2, 30, "the next round")
+        assert admin.get("/api/audit").json()["entries"] == before
+        assert admin.get("/api/workers").json()["workers"][0]["paused"]
+    finally:
+        admin.close()

@@ -30,17 +30,17 @@ guard_params params_of(const config::settings& settings) {
 /// All subscribers of the configuration, until one fails or a stop is requested.
 class consumers {
  public:
-  consumers(const config::settings& settings, guard& records, worker_pauses& pauses,
+  consumers(const config::settings& settings, guard& records, worker_acts& acts,
             std::stop_source stop)
       : settings_(settings),
         records_(records),
-        pauses_(pauses),
+        acts_(acts),
         stop_(std::move(stop)),
         counters_(settings.consumers.size()) {}
 
   /// Blocks. Returns the exit code.
   int run() {
-    worker_crew crew{{}, [this] { return state(); }, pauses_};
+    worker_crew crew{{}, [this] { return state(); }, acts_};
     letter_service letters(settings_, records_);
     crew.page = "consumers";
     crew.more = [&](const admin::audit_source& audit) { return resources_of(letters, audit); };
@@ -138,7 +138,7 @@ class consumers {
 
   const config::settings& settings_;
   guard& records_;
-  worker_pauses& pauses_;
+  worker_acts& acts_;
   std::stop_source stop_;
   std::vector<consume::consume_counters> counters_;
 };
@@ -151,9 +151,9 @@ int consume_until(const config::settings& settings, rounds& all, const std::stop
   }
   if (!records->has_value()) return exit_ok;
   auto& kept = **records;
-  worker_pauses pauses;
+  worker_acts acts(settings);
   const auto round = [&](const config::settings& now, const std::stop_source& end) {
-    return consumers(now, kept, pauses, end).run();
+    return consumers(now, kept, acts, end).run();
   };
   return all.run(round, stop.get_token());
 }

@@ -15,15 +15,15 @@ namespace {
 /// All relays of the configuration, until one can't begin or a stop is requested.
 class relays {
  public:
-  relays(const config::settings& settings, worker_pauses& pauses, std::stop_source stop)
+  relays(const config::settings& settings, worker_acts& acts, std::stop_source stop)
       : settings_(settings),
-        pauses_(pauses),
+        acts_(acts),
         stop_(std::move(stop)),
         counters_(settings.relays.size()) {}
 
   /// Blocks. Returns the exit code.
   int run() {
-    worker_crew crew{{}, [this] { return state(); }, pauses_};
+    worker_crew crew{{}, [this] { return state(); }, acts_};
     for (const auto& one : settings_.relays) crew.names.push_back(one.name);
     return run_workers(settings_, stop_, crew, [this](std::size_t which, std::stop_token stop) {
       return relay_from(which, std::move(stop));
@@ -79,7 +79,7 @@ class relays {
   }
 
   const config::settings& settings_;
-  worker_pauses& pauses_;
+  worker_acts& acts_;
   std::stop_source stop_;
   std::vector<relay::relay_counters> counters_;
 };
@@ -93,9 +93,9 @@ int run_relays(const given_flags& given) {
     return exit_configuration;
   }
   const auto has_work = [](const config::settings& now) { return !now.relays.empty(); };
-  worker_pauses pauses;
-  const auto round = [&pauses](const config::settings& now, const std::stop_source& end) {
-    return relays(now, pauses, end).run();
+  worker_acts acts(settings);
+  const auto round = [&acts](const config::settings& now, const std::stop_source& end) {
+    return relays(now, acts, end).run();
   };
   return run_until_stopped(given, *read, has_work, [&](rounds& all, const std::stop_source& stop) {
     return all.run(round, stop.get_token());

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "admin/audit_api.hpp"
 #include "admin/drain_api.hpp"
 #include "admin/server.hpp"
 #include "admin/worker_api.hpp"
@@ -95,22 +94,26 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
   return code;
 }
 
-namespace {
-
-/// What it serves, before it listens.
-void fill_listener(admin::server& listener, const config::settings& settings,
-                   const worker_crew& crew) {
-  listener.add(admin::worker_resources(crew.state));
-  const auto log = std::make_shared<std::unique_ptr<audit_log>>();
+worker_acts::worker_acts(const config::settings& settings) {
   // Opened by the first act, on the listener's thread: the work needs none.
-  const admin::audit_source audit = [log, path = settings.gateway.audit_log]() -> audit_log* {
+  const auto log = std::make_shared<std::unique_ptr<audit_log>>();
+  audit = [log, path = settings.gateway.audit_log]() -> audit_log* {
     if (*log == nullptr) {
       if (auto opened = audit_log::open(path)) *log = *std::move(opened);
     }
     return log->get();
   };
+}
+
+namespace {
+
+/// What it serves, before it listens.
+void fill_listener(admin::server& listener, const config::settings& settings,
+                   const worker_crew& crew) {
+  auto& [pauses, audit] = crew.acts;
+  listener.add(admin::worker_resources(crew.state));
   listener.add(admin::audit_resources(audit));
-  listener.add(admin::worker_act_resources({crew.names, crew.state, crew.pauses, audit}));
+  listener.add(admin::worker_act_resources({crew.names, crew.state, pauses, audit}));
   // The one way in which the process ends in order: the manager is told, and the log.
   listener.add(
       admin::drain_resources(audit, [](const std::string&) { ::kill(::getpid(), SIGTERM); }));
@@ -135,8 +138,8 @@ int run_workers(const config::settings& settings, std::stop_source stop, const w
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < crew.names.size(); ++i) {
     threads.emplace_back([&, i] {
-      const int code = crew.pauses.run(crew.names[i], stop.get_token(),
-                                       [&](std::stop_token part) { return work(i, part); });
+      const int code = crew.acts.pauses.run(crew.names[i], stop.get_token(),
+                                            [&](std::stop_token part) { return work(i, part); });
       if (code == exit_ok) return;
       out = code;
       stop.request_stop();

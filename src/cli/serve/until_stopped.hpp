@@ -53,11 +53,19 @@ class rounds {
     const given_flags& given, const config::loaded& read, rounds::fits has_work,
     const std::function<int(rounds&, const std::stop_source&)>& work);
 
+/// What operators do to the workers of a process. It outlives a reload, and the listener with it.
+struct worker_acts {
+  explicit worker_acts(const config::settings& settings);
+
+  worker_pauses pauses;
+  admin::audit_source audit;
+};
+
 /// What the workers of a process are, and who may pause them.
 struct worker_crew {
   std::vector<std::string> names;  ///< one for each table of the configuration
   std::function<admin::worker_state()> state;
-  worker_pauses& pauses;
+  worker_acts& acts;
   /// What else the listener serves, with where acts are written; empty: nothing.
   std::function<admin::resources(const admin::audit_source&)> more = {};
   /// Called before the listener ends.
