@@ -17,7 +17,7 @@ std::string problem_base_complaint(std::string_view value) {
   for (const char c : value) plain = plain && c > 0x20 && c < 0x7f && c != '"' && c != '\\';
   if (scheme && plain) return {};
   return "expected the beginning of a URI such as \"https://docs.example.com/problems/\", got " +
-         quoted(value);
+         quoted_url(value);
 }
 
 std::string path_complaint(std::string_view value) {

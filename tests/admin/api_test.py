@@ -252,12 +252,32 @@ def test_a_count_refuses_the_cursor_of_another_store(running):
     assert admin.get("/api/counts?cursor=6e6f6e65").status == 400
 
 
-def test_the_query_of_a_probe_is_not_shown(begin_admin):
+def test_the_query_where_the_application_is_asked_is_not_shown(begin_admin):
     _, admin = begin_admin({"defaults": {
-        "unknown": "probe", "probe": "http://127.0.0.1:1/{scope}/{key}?token=secret"}})
+        "unknown": "probe", "probe": "http://127.0.0.1:1/{scope}/{key}?token=T0KEN",
+        "replay_check": "/check?token=T0KEN"}})
     whole = admin.get("/api/config")
-    assert b"secret" not in whole.body
+    routes = admin.get("/api/routes")
+    assert b"T0KEN" not in whole.body + routes.body
     assert whole.json()["route"][0]["probe"] == '"http://127.0.0.1:1/{scope}/{key}…"'
+    assert whole.json()["route"][0]["replay_check"] == '"/check…"'
+    shown = {one["option"]: one["value"] for one in routes.json()["routes"][0]["policy"]}
+    assert shown["replay_check"] == '"/check…"'
+
+
+def test_a_refused_reload_repeats_no_secret(begin_admin):
+    gateway, admin = begin_admin()
+    gateway.write_config({**gateway.config, "defaults": {
+        "unknown": "probe", "probe": "http://u:T0KEN@127.0.0.1:1/{scope}/{key}?token=T0KEN",
+        "replay_check": "check?token=T0KEN"}})
+    answer = admin.post("/api/reload")
+    assert answer.status == 422
+    wait_until(lambda: gateway.logged("reload-refused"), what="the refusal")
+    recent = admin.get("/api/recent")
+    said = [answer.body.decode(), recent.body.decode(), json.dumps(gateway.logged("configuration"))]
+    for text in said:
+        assert "http://***@127.0.0.1:1/{scope}/{key}?***" in text and "check?***" in text, text
+        assert "T0KEN" not in text
 
 
 def test_a_drain_ends_the_process(running):

@@ -340,7 +340,7 @@ const refusal routing[] = {
      "c.toml:1:1: [[upstream]] tls_…: /nowhere: can't be read: No such file or directory\n"},
     {"upstream_with_query", "[[upstream]]\nname = \"a\"\nurl = \"http://a/?b\"\n",
      "c.toml:3:7: [[upstream]] url: expected a URL such as \"http://127.0.0.1:9000\" without a "
-     "query, got \"http://a/?b\"\n"},
+     "query, got \"http://a/?***\"\n"},
     {"upstream_option", "[[upstream]]\nname = \"a\"\nurll = \"http://a\"\n",
      "c.toml:3:1: [[upstream]] unknown option \"urll\"; did you mean \"url\"?\n"},
     {"route_path", "[[route]]\npath = \"/a/../b\"\n",

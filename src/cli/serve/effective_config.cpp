@@ -28,12 +28,12 @@ bool may_hold_secret(std::string_view name) {
 }
 
 /// What may hold a password is not shown: of the URL of a store, what stands behind the scheme; of
-/// a probe, the query.
+/// where else the application is asked, the query.
 std::string without_secret(std::string_view option, const std::string& text) {
   std::string_view shown = text;
   if (may_hold_secret(option)) {
     shown = base::before_authority(text);
-  } else if (option == "probe") {
+  } else if (option == "probe" || option == "replay_check") {
     shown = shown.substr(0, shown.find('?'));
   }
   return shown.size() == text.size() ? text : std::string(shown) + "…\"";
@@ -86,7 +86,7 @@ std::string effective_config(const config::settings& settings) {
   for (const auto& [name, options] : settings.policy_options) {
     ordered_json entry;
     entry["name"] = quoted_setting(name);
-    for (const auto& [option, value] : options) entry[option] = value;
+    for (const auto& [option, value] : options) entry[option] = without_secret(option, value);
     out["policy"].push_back(std::move(entry));
   }
   return json_line(out);

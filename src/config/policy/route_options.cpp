@@ -22,7 +22,7 @@ std::string public_url_complaint(std::string_view value) {
   }
   return "expected a URL such as \"https://shop.example.com/hooks/twilio\" without user, password, "
          "query and fragment, got " +
-         quoted(base::before_authority(value));
+         quoted_url(base::before_authority(value));
 }
 
 const row<route_draft> route_table[]{

@@ -1,6 +1,7 @@
 #include "config/table/option.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/ascii.hpp"
 #include "base/field.hpp"
@@ -29,6 +30,13 @@ class complaints {
 
 std::string got(std::string_view text) { return ", got " + quoted(text); }
 
+/// A complaint about the text by a parser of another room, which quotes it whole.
+std::string without_secrets(std::string complaint, std::string_view text) {
+  const auto whole = base::quoted(text);
+  const auto found = complaint.find(whole);
+  return found == complaint.npos ? complaint : complaint.replace(found, whole.size(), quoted(text));
+}
+
 /// Parses texts that mean a number: durations, sizes, statuses and whole numbers.
 result<std::int64_t> number_of(const option& spec, std::string_view text) {
   if (spec.kind == value_kind::duration) {
@@ -45,7 +53,7 @@ std::optional<option_value> read_number(const option& spec, std::string_view tex
                                         const origin& origin, complaints& complain) {
   if (text.empty() && spec.may_be_empty) return option_value(std::int64_t{0});
   const auto number = number_of(spec, text);
-  if (!number) return complain(origin, number.error().detail);
+  if (!number) return complain(origin, without_secrets(number.error().detail, text));
   if (*number < spec.min || *number > spec.max) {
     return complain(origin, "expected " + expectation(spec) + got(text));
   }
@@ -61,7 +69,9 @@ std::optional<option_value> read_word(const option& spec, std::string_view text,
   }
   const bool empty = text.empty() && spec.may_be_empty;
   if (spec.complaint != nullptr && !empty) {
-    if (auto value = spec.complaint(text); !value.empty()) return complain(origin, value);
+    if (auto value = spec.complaint(text); !value.empty()) {
+      return complain(origin, without_secrets(std::move(value), text));
+    }
   }
   if (spec.kind == value_kind::text) {
     if (text.empty() && !spec.may_be_empty) return complain(origin, "must not be empty");
@@ -82,7 +92,7 @@ bool add_item(const option& spec, std::string_view text, const origin& origin,
               std::vector<std::string>& items, complaints& complain) {
   if (spec.complaint != nullptr) {
     if (auto value = spec.complaint(text); !value.empty()) {
-      complain(origin, value);
+      complain(origin, without_secrets(std::move(value), text));
       return false;
     }
   }

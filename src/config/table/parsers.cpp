@@ -85,16 +85,6 @@ std::string_view path_fault(std::string_view path) {
   return {};
 }
 
-/// Without its user and password, which an error is no place for: it is logged and copied. They may
-/// hold "@" where it should be escaped, and stand where no scheme does.
-std::string quoted_url(std::string_view text) {
-  const auto end = text.rfind('@');
-  if (end == std::string_view::npos) return quoted(text);
-  const auto scheme = text.find("://");
-  const auto begin = scheme < end ? scheme + 3 : 0;
-  return quoted(std::string(text.substr(0, begin)) + "***" + std::string(text.substr(end)));
-}
-
 }  // namespace
 
 result<base::http_url> parse_http_url(std::string_view text) {
@@ -113,7 +103,7 @@ result<std::string> parse_route_host(std::string_view text) {
   const auto found = base::parse_authority(text, 0);
   if (!found || text.ends_with(']') != text.starts_with('[') ||
       (!text.starts_with('[') && text.find(':') != std::string_view::npos)) {
-    return value_refusal("expected a host name or address without a port, got " + quoted(text));
+    return value_refusal("expected a host name or address without a port, got " + quoted_url(text));
   }
   std::string host(text);
   std::transform(host.begin(), host.end(), host.begin(), base::ascii_lower);
@@ -215,7 +205,7 @@ result<std::string> parse_method(std::string_view text) {
 result<base::endpoint> parse_endpoint(std::string_view text) {
   auto parsed = base::parse_endpoint(text);
   if (parsed) return parsed;
-  return error(errc::invalid_argument, parsed.error().detail + ", got " + quoted(text));
+  return error(errc::invalid_argument, parsed.error().detail + ", got " + quoted_url(text));
 }
 
 result<std::string> parse_network(std::string_view text) {

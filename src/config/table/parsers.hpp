@@ -13,13 +13,13 @@
 
 #include "base/address.hpp"
 #include "base/value_text.hpp"
+#include "config/table/quoted.hpp"
 
 namespace onceguard::config {
 
 using base::duration_text;
 using base::parse_duration;
 using base::parse_size;
-using base::quoted;
 using base::size_text;
 
 /// "http://host[:port][/path]" in printable ASCII, without user or fragment.
