@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::seconds serves_for{15};
 // Prometheus may be away: not each caller waits for it anew.
 constexpr std::chrono::seconds failure_serves_for{3};
-constexpr milliseconds poll_pause{20};
+constexpr milliseconds answer_pause{20};
 // Each span may be asked before this one.
 constexpr std::chrono::seconds patience = longer_history::timeout * history_spans.size();
 
@@ -94,7 +94,7 @@ boost::asio::awaitable<response> longer_history::read(const history_span& span) 
   const auto until = base::boot_now() + patience;
   auto found = find(number);
   while (!found && base::boot_now() < until) {
-    co_await sleep_for(poll_pause);
+    co_await sleep_for(answer_pause);
     found = find(number);
   }
   if (found) co_return *std::move(found);

@@ -30,11 +30,11 @@ std::size_t samples_of(const history_span& span) {
   return static_cast<std::size_t>(span.length / span.step);
 }
 
-std::string query_of(std::string_view labels, const history_span& span) {
+std::string query_of(std::string_view matchers, const history_span& span) {
   const auto window = std::max(span.step, rate_window_min).count();
   const auto rate = [&](std::string_view metric) {
     std::string out = "rate(onceguard_";
-    out.append(metric).append("{").append(labels).append("}[");
+    out.append(metric).append("{").append(matchers).append("}[");
     return out + std::to_string(window) + "s])";
   };
   const auto part = [](const std::string& vector, std::string_view name) {
@@ -133,14 +133,14 @@ class history_reader {
 
 }  // namespace
 
-std::string history_target(std::string_view base_path, std::string_view labels,
+std::string history_target(std::string_view base_path, std::string_view matchers,
                            const history_span& span, std::int64_t end_wall_s,
                            std::chrono::seconds timeout) {
   while (base_path.ends_with('/')) base_path.remove_suffix(1);
   const auto begin =
       end_wall_s - static_cast<std::int64_t>(samples_of(span) - 1) * span.step.count();
   std::string out(base_path);
-  out += "/api/v1/query_range?query=" + base::percent_encoded(query_of(labels, span));
+  out += "/api/v1/query_range?query=" + base::percent_encoded(query_of(matchers, span));
   out += "&start=" + std::to_string(begin) + "&end=" + std::to_string(end_wall_s);
   out += "&step=" + std::to_string(span.step.count());
   return out + "&timeout=" + std::to_string(timeout.count()) + "s";

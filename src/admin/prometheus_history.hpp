@@ -26,9 +26,9 @@ inline constexpr std::array<history_span, 4> history_spans{
      {"7d", std::chrono::hours(7 * 24), std::chrono::minutes(28)},
      {"30d", std::chrono::hours(30 * 24), std::chrono::hours(2)}}};
 
-/// The path of its API with the query of all that the page draws, in one. `labels`: matchers of
+/// The path of its API with the query of all that the page draws, in one. `matchers`: those of
 /// PromQL, or empty.
-[[nodiscard]] std::string history_target(std::string_view base_path, std::string_view labels,
+[[nodiscard]] std::string history_target(std::string_view base_path, std::string_view matchers,
                                          const history_span& span, std::int64_t end_wall_s,
                                          std::chrono::seconds timeout);
 
