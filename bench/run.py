@@ -318,6 +318,13 @@ def bench_redis(wanted, servers):
                       os.path.dirname(BINARY))
 
 
+def bench_page(wanted, servers):
+    import attention  # finds what the tests share
+    import page
+    page.bench_pages(servers, wanted.rounds, wanted.seconds, wrk, cpu_seconds, free_port)
+    page.bench_calls(attention.arguments(["--binary", BINARY]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", default=["gateway", "memory"], metavar="WHAT",
@@ -372,10 +379,7 @@ def main():
             import attention
             attention.bench_attention(attention.arguments(["--binary", BINARY]))
         if "page" in wanted.what:
-            import attention  # finds what the tests share
-            import page
-            page.bench_pages(servers, wanted.rounds, wanted.seconds, wrk, cpu_seconds, free_port)
-            page.bench_calls(attention.arguments(["--binary", BINARY]))
+            bench_page(wanted, servers)
         if "exec" in wanted.what:
             import commands
             commands.measure_commands(BINARY, wanted.rounds)

@@ -131,7 +131,8 @@ def test_the_host_that_is_given_counts_and_not_that_of_the_url(explained, fresh_
     """As curl sends it: one Host."""
     gateway, admin, explain = explained
     key = fresh_key()
-    headers = [["Host", "shop.test"], ["Idempotency-Key", key], ["Content-Type", "application/json"]]
+    headers = [["Host", "shop.test"], ["Idempotency-Key", key],
+               ["Content-Type", "application/json"]]
     assert gateway.post(key=key, body=BODY.encode()).status == 201
     said = explain(headers=headers, url="http://127.0.0.1:8080/charges")
     assert (said["verdict"], said["same_request"]) == ("replay", True)

@@ -33,7 +33,7 @@ export const WORK_TEXTS = {
   action_drop: ["dropped", "weggenommen"],
 
   several_scopes: ["this key exists under {} scopes: name the scope, or choose the record.",
-    "diesen Schlüssel gibt es in {} Bereichen: nennen Sie den Bereich oder wählen Sie den Eintrag."],
+    "diesen Schlüssel gibt es in {} Bereichen: nennen Sie ihn, oder wählen Sie den Eintrag."],
   clusters: ["Refused again and again", "Immer wieder abgelehnt"],
   find_out_clusters: ["A key came with another content than at first, several times; or one caller "
     + "was refused so with many keys. Look what the client makes its keys of, and what changes in "
@@ -70,8 +70,8 @@ export const WORK_TEXTS = {
   letter_free: ["No record, or released", "Kein Eintrag, oder freigegeben"],
   letter_keyless: ["Without an id", "Ohne Kennung"],
   letter_unreadable: ["Their record is unreadable", "Ihr Eintrag ist unlesbar"],
-  find_letter_unknown: ["Find out where the effect would be whether it happened. It did: complete the "
-    + "record, and drop the message. It did not: send it again.",
+  find_letter_unknown: ["Find out where the effect would be whether it happened. It did: complete "
+    + "the record, and drop the message. It did not: send it again.",
   "Sehen Sie dort nach, wo die Wirkung wäre. Es geschah: den Eintrag abschließen, die Nachricht "
     + "wegnehmen. Es geschah nicht: noch einmal senden."],
   find_letter_dead: ["See the reason, mend its cause, and send them again.",
@@ -80,8 +80,10 @@ export const WORK_TEXTS = {
     "Nehmen Sie sie weg, oder senden Sie sie noch einmal: dann läuft nichts."],
   find_letter_reused: ["Let the sender send them with ids of their own, and drop these.",
     "Der Absender soll sie mit eigenen Kennungen senden; nehmen Sie diese weg."],
-  find_letter_running: ["Look again when the lease is over.", "Sehen Sie nach der Lease wieder nach."],
-  find_letter_waiting: ["Look again after the back-off.", "Sehen Sie nach der Wartezeit wieder nach."],
+  find_letter_running: ["Look again when the lease is over.",
+    "Sehen Sie nach der Lease wieder nach."],
+  find_letter_waiting: ["Look again after the back-off.",
+    "Sehen Sie nach der Wartezeit wieder nach."],
   find_letter_free: ["Sent again, they run.", "Noch einmal gesendet, laufen sie."],
   find_letter_keyless: ["Let the sender send them with an id, and drop these.",
     "Der Absender soll sie mit Kennung senden; nehmen Sie diese weg."],
@@ -89,14 +91,14 @@ export const WORK_TEXTS = {
     "Beenden Sie erst den Eintrag über seine Nummer."],
   act_retry: ["Send again", "Noch einmal senden"],
   act_drop: ["Drop", "Wegnehmen"],
-  danger_retry: ["It will run again: its key is freed, and the message is handed over now. If it did "
-    + "take effect, it takes effect twice.",
+  danger_retry: ["It will run again: its key is freed, and the message is handed over now. If it "
+    + "did take effect, it takes effect twice.",
   "Sie läuft noch einmal: ihr Schlüssel wird frei, und sie wird jetzt übergeben. Wenn sie doch "
     + "wirkte, wirkt sie zweimal."],
   danger_drop: ["The message and its payload are gone for good. Its record stays.",
     "Die Nachricht und ihr Inhalt sind für immer weg. Ihr Eintrag bleibt."],
   outbox_dead: ["{} rows are dead, and are not sent any more.",
     "{} Zeilen sind tot und werden nicht mehr gesendet."],
-  find_outbox_dead: ["Read in the table why (failures, reason), mend it, and make them alive there.",
-    "Lesen Sie in der Tabelle den Grund (failures, reason), beheben Sie ihn, beleben Sie sie dort."],
+  find_outbox_dead: ["Read in the table why (failures, reason), mend it, and revive them there.",
+    "Lesen Sie in der Tabelle den Grund (failures, reason), beheben Sie ihn, beleben Sie sie."],
 };

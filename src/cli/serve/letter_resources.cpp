@@ -272,7 +272,7 @@ awaitable<admin::response> letter_service::list(const admin::request& wanted) {
   const auto name = wanted.segment;
   if (tables_of(settings_, name).empty()) co_return admin::refusal(404, "There is no such worker.");
   const auto known = listings_.find(name);
-  if (known != listings_.end() && base::boot_now() - known->second.at < listing_age_max) {
+  if (known != listings_.end() && base::boot_now() - known->second.read_time < listing_age_max) {
     co_return admin::response{.body = known->second.body};
   }
   if (!begin()) co_return busy();

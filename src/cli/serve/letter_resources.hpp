@@ -37,7 +37,7 @@ class letter_service {
  private:
   struct kept_listing {
     std::string body;
-    base::boot_clock::time_point at{};
+    base::boot_clock::time_point read_time{};
   };
 
   boost::asio::awaitable<admin::response> list(const admin::request& wanted);

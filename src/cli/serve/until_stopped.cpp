@@ -114,7 +114,7 @@ void fill_listener(admin::server& listener, const config::settings& settings,
   listener.add(admin::worker_resources(crew.state));
   listener.add(admin::audit_resources(audit));
   listener.add(admin::worker_act_resources({crew.names, crew.state, pauses, audit}));
-  // The one way in which the process ends in order: the manager is told, and the log.
+  // The one way in which the process ends in order: the service manager knows, and the log.
   listener.add(
       admin::drain_resources(audit, [](const std::string&) { ::kill(::getpid(), SIGTERM); }));
   if (crew.more) listener.add(crew.more(audit));
