@@ -242,7 +242,7 @@ class reader {
 
   /// Who waits for a running twin is told when it has ended.
   void check_wait(answer_kind kind, std::int64_t arrived) {
-    if (!terms_.calm || !promise().waits || !key_->completed) return;
+    if (!terms_.calm || key_->doubt || !promise().waits || !key_->completed) return;
     if (kind != answer_kind::replay && kind != answer_kind::busy) return;
     const auto known = std::max(arrived, key_->last_complete_at);
     if (now_->at - known > prompt) wrong("a client waited on although its twin had ended");
