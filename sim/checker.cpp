@@ -9,12 +9,12 @@ namespace onceguard::sim {
 namespace {
 
 constexpr std::int64_t clock_tick = millisecond;    // what a store's clock counts in
-constexpr std::int64_t prompt = 400 * millisecond;  // a waiter is told of its twin's end within it
+constexpr std::int64_t prompt = 400 * millisecond;  // a waiter hears of its twin's end within it
 constexpr std::int64_t stale_after = 7'000 * millisecond;
 
 bool is_success(std::int64_t value) noexcept {
   const auto kind = static_cast<answer_kind>(value);
-  return kind == answer_kind::own || kind == answer_kind::replay || kind == answer_kind::gone;
+  return kind == answer_kind::ran || kind == answer_kind::replay || kind == answer_kind::gone;
 }
 
 struct completion {
@@ -31,14 +31,14 @@ struct key_state {
   std::size_t effects = 0;
   std::uint64_t effect_body = 0;
   std::uint32_t effect_print = 0;
-  bool answered = false;  ///< a client was told of a success
+  bool answered = false;  ///< a client got a success
   // Of the lease that was granted last.
   token last = 0;
   std::int64_t lease_end = 0;
   bool unsettled = false;
   bool may_have_run = false;
   // Of its whole history.
-  bool doubt = false;
+  bool in_doubt = false;
   std::optional<token> known_done;  ///< a holder has the answer of this lease's work
   bool dispatched = false;
   std::map<std::uint64_t, std::uint32_t> print_of_body;
@@ -70,10 +70,10 @@ class reader {
  private:
   static bool concerns_key(event_kind kind) noexcept { return kind <= event_kind::resolve; }
 
-  void wrong(const std::string& what) {
+  void wrong(const std::string& fault) {
     if (key_->failed) return;
     key_->failed = true;
-    found_.push_back({number_, what + ": key " + std::to_string(key_ - keys_.data())});
+    found_.push_back({number_, fault + ": key " + std::to_string(key_ - keys_.data())});
   }
 
   [[nodiscard]] const key_promise& promise() const {
@@ -83,7 +83,7 @@ class reader {
   void read() {
     switch (now_->kind) {
       case event_kind::request:
-        key_->open_requests[now_->what] = now_->at;
+        key_->open_requests[now_->number] = now_->time;
         break;
       case event_kind::answer:
         return read_answer();
@@ -92,10 +92,10 @@ class reader {
       case event_kind::effect:
         return read_effect();
       case event_kind::answered:
-        key_->known_done = now_->what;
+        key_->known_done = now_->number;
         break;
-      case event_kind::doubt:
-        key_->doubt = true;
+      case event_kind::in_doubt:
+        key_->in_doubt = true;
         break;
       case event_kind::grant:
       case event_kind::probe_grant:
@@ -119,7 +119,7 @@ class reader {
     key_->completed.reset();
     key_->effects = 0;
     key_->answered = false;
-    key_->doubt = false;
+    key_->in_doubt = false;
     key_->known_done.reset();
     key_->dispatched = false;
     key_->unsettled = false;
@@ -128,14 +128,15 @@ class reader {
 
   void read_grant() {
     auto& key = *key_;
-    if (now_->what == key.last && key.unsettled) return;  // the reply had been lost
-    if (now_->what <= key.last) wrong("a token came again");
+    if (now_->number == key.last && key.unsettled) return;  // the reply had been lost
+    if (now_->number <= key.last) wrong("a token came again");
     if (key.completed) {
-      if (now_->at + clock_tick < key.completed->until) wrong("a lease was granted over an answer");
+      if (now_->time + clock_tick < key.completed->until)
+        wrong("a lease was granted over an answer");
       begin_life();
     }
     if (key.unsettled) {
-      if (now_->at + clock_tick < key.lease_end) wrong("two leases at a time");
+      if (now_->time + clock_tick < key.lease_end) wrong("two leases at a time");
       const bool held = promise().rule == key_rule::hold;
       if (held && key.may_have_run) wrong("it was taken over although it may have run");
       if (promise().rule == key_rule::probe && key.may_have_run &&
@@ -143,7 +144,7 @@ class reader {
         wrong("it was taken over without a question");
       }
     }
-    key.last = now_->what;
+    key.last = now_->number;
     key.lease_end = now_->value;
     key.unsettled = true;
     const bool probes = now_->kind == event_kind::probe_grant;
@@ -151,7 +152,7 @@ class reader {
   }
 
   void read_extension() {
-    if (now_->what != key_->last) return wrong("a superseded lease was renewed");
+    if (now_->number != key_->last) return wrong("a superseded lease was renewed");
     if (!key_->unsettled) return wrong("a lease was renewed that had ended");
     key_->lease_end = now_->value;
     if (now_->body == 1) key_->may_have_run = true;
@@ -159,22 +160,22 @@ class reader {
 
   void read_completion() {
     auto& key = *key_;
-    if (key.completed && key.completed->under == now_->what) return;  // the first one stays
-    if (key.completed && now_->at + clock_tick < key.completed->until)
+    if (key.completed && key.completed->under == now_->number) return;  // the first one stays
+    if (key.completed && now_->time + clock_tick < key.completed->until)
       return wrong("an answer was replaced");
-    if (now_->what < key.last) wrong("a superseded lease has completed");
+    if (now_->number < key.last) wrong("a superseded lease has completed");
     if (key.completed) begin_life();
-    key.completed = completion{now_->what, now_->body, now_->value};
+    key.completed = completion{now_->number, now_->body, now_->value};
     key.completed_bodies.push_back(now_->body);
-    key.last_complete_at = now_->at;
+    key.last_complete_at = now_->time;
     key.unsettled = false;
   }
 
   void read_end() {
     auto& key = *key_;
-    if (now_->what != 0 && now_->what != key.last) return;  // nothing was changed
+    if (now_->number != 0 && now_->number != key.last) return;  // nothing was changed
     if (now_->kind == event_kind::abandon) {
-      key.lease_end = std::min(key.lease_end, now_->at);
+      key.lease_end = std::min(key.lease_end, now_->time);
       if (!key.may_have_run) key.unsettled = false;
       return;
     }
@@ -182,7 +183,7 @@ class reader {
     if (now_->kind == event_kind::release && promise().rule == key_rule::hold) {
       key.unsettled = false;
     } else {
-      key.lease_end = std::min(key.lease_end, now_->at);
+      key.lease_end = std::min(key.lease_end, now_->time);
       key.may_have_run = false;
     }
   }
@@ -190,7 +191,7 @@ class reader {
   void read_resolution() {
     auto& key = *key_;
     if (calm_ && !terms_.crashed && !terms_.forgot) {
-      if (!key.dispatched && !key.doubt) wrong("it is unknown although it never left");
+      if (!key.dispatched && !key.in_doubt) wrong("it is unknown although it never left");
       if (key.known_done == key.last) wrong("it is unknown although its answer was known");
     }
     if (now_->value != 0) {
@@ -208,18 +209,18 @@ class reader {
 
   void read_dispatch() {
     key_->dispatched = true;
-    if (now_->what < key_->last) wrong("a request left under a superseded lease");
+    if (now_->number < key_->last) wrong("a request left under a superseded lease");
     if (key_->answered) wrong("a request left after an answer was returned");
   }
 
   void read_effect() {
     auto& key = *key_;
     key.print_of_body[now_->body] = now_->print;
-    if (key.completed && now_->at >= key.completed->until) begin_life();
+    if (key.completed && now_->time >= key.completed->until) begin_life();
     ++key.effects;
     key.effect_body = now_->body;
     key.effect_print = now_->print;
-    const bool once = promise().rule != key_rule::rerun || (terms_.calm && !key.doubt);
+    const bool once = promise().rule != key_rule::rerun || (terms_.calm && !key.in_doubt);
     // Where a rerun is asked for, the first attempt may end after the second.
     if (key.answered && once) wrong("it took effect after an answer was returned");
     if (key.effects > 1 && once && !terms_.forgot) wrong("it took effect twice");
@@ -228,30 +229,30 @@ class reader {
   void read_answer() {
     auto& key = *key_;
     const auto kind = static_cast<answer_kind>(now_->value);
-    if (const auto open = key.open_requests.find(now_->what); open != key.open_requests.end()) {
+    if (const auto open = key.open_requests.find(now_->number); open != key.open_requests.end()) {
       check_wait(kind, open->second);
       key.open_requests.erase(open);
     }
     if (is_success(now_->value)) return read_success(kind);
-    if (now_->what > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
-    if (!terms_.calm || key.doubt) return;
+    if (now_->number > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
+    if (!terms_.calm || key.in_doubt) return;
     if (kind == answer_kind::unknown || kind == answer_kind::unavailable ||
         kind == answer_kind::unrecorded || kind == answer_kind::superseded) {
       wrong("nothing went wrong, and a client got no answer");
     }
   }
 
-  /// Who waits for a running twin is told when it has ended.
+  /// Who waits for a running twin hears when it has ended.
   void check_wait(answer_kind kind, std::int64_t arrived) {
-    if (!terms_.calm || key_->doubt || !promise().waits || !key_->completed) return;
+    if (!terms_.calm || key_->in_doubt || !promise().waits || !key_->completed) return;
     if (kind != answer_kind::replay && kind != answer_kind::busy) return;
     const auto known = std::max(arrived, key_->last_complete_at);
-    if (now_->at - known > prompt) wrong("a client waited on although its twin had ended");
+    if (now_->time - known > prompt) wrong("a client waited on although its twin had ended");
   }
 
   void read_success(answer_kind kind) {
     auto& key = *key_;
-    if (now_->what > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
+    if (now_->number > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
     key.answered = true;
     if (terms_.forgot) return;
     const auto body = now_->body;
@@ -259,16 +260,16 @@ class reader {
       return wrong("a client got an answer that was not stored");
     }
     if (key.completed && key.completed->body != body) {
-      const auto age = now_->at - key.last_complete_at;
-      if (age > stale_after || kind == answer_kind::own) wrong("a client got another answer");
-      key.answered = false;  // it was told of the life before
+      const auto age = now_->time - key.last_complete_at;
+      if (age > stale_after || kind == answer_kind::ran) wrong("a client got another answer");
+      key.answered = false;  // it got that of the life before
     }
-    if (const auto of = key.print_of_body.find(body);
-        of != key.print_of_body.end() && of->second != now_->print) {
+    if (const auto asker = key.print_of_body.find(body);
+        asker != key.print_of_body.end() && asker->second != now_->print) {
       wrong("a client got the answer of another request");
     }
     if (kind == answer_kind::replay && key.completed && !terms_.stepped &&
-        now_->at > key.completed->until + stale_after) {
+        now_->time > key.completed->until + stale_after) {
       wrong("an answer was replayed after its retention");
     }
   }
@@ -277,7 +278,7 @@ class reader {
     number_ = events_.all().size();
     for (auto& key : keys_) {
       key_ = &key;
-      if (key.unsettled && key.lease_end > events_.all().back().at + 3'600'000 * millisecond) {
+      if (key.unsettled && key.lease_end > events_.all().back().time + 3'600'000 * millisecond) {
         wrong("a lease has no end");
       }
     }
@@ -292,7 +293,7 @@ class reader {
     number_ = events_.all().size();
     for (auto& key : keys_) {
       key_ = &key;
-      for (const auto& [request, at] : key.open_requests) {
+      for (const auto& [request, arrived] : key.open_requests) {
         if (request > terms_.first_of_asked || terms_.calm) wrong("a client got no answer at all");
       }
     }

@@ -31,7 +31,7 @@ struct check_terms {
 
 struct violation {
   std::size_t event = 0;  ///< where in the history; its size: at the end
-  std::string what;
+  std::string fault;
 };
 
 /// The first violation of each key, in their order.

@@ -11,9 +11,9 @@ namespace onceguard::sim {
 
 class clients {
  public:
-  clients(world& around, machine& place, std::vector<std::unique_ptr<gateway>>& gateways,
+  clients(world& around, machine& node, std::vector<std::unique_ptr<gateway>>& gateways,
           const scene& played)
-      : world_(around), place_(place), gateways_(gateways), scene_(played) {}
+      : world_(around), node_(node), gateways_(gateways), scene_(played) {}
 
   /// All that the scene has.
   void begin();
@@ -28,22 +28,22 @@ class clients {
     std::uint32_t print = 0;
     int tries = 0;
     int asks_again = 0;
-    bool asked = false;
+    bool certain = false;
     std::size_t next_gateway = 0;
     std::uint64_t waits_for = 0;  ///< the number of its request; 0: for none
   };
   using caller_ptr = std::shared_ptr<caller>;
 
-  void send(const caller_ptr& who);
-  void got(const caller_ptr& who, std::uint64_t number, answer_kind kind);
-  void again(const caller_ptr& who, std::int64_t pause_ms);
+  void send(const caller_ptr& sender);
+  void got(const caller_ptr& sender, std::uint64_t number, answer_kind kind);
+  void again(const caller_ptr& sender, std::int64_t pause_ms);
 
   world& world_;
-  machine& place_;
+  machine& node_;
   std::vector<std::unique_ptr<gateway>>& gateways_;
   const scene& scene_;
   std::uint64_t sent_ = 0;
-  std::uint64_t asked_ = first_of_asked;
+  std::uint64_t probes_ = first_of_asked;
 };
 
 }  // namespace onceguard::sim

@@ -55,21 +55,21 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::shutdown:
       out.where = static_cast<std::size_t>(numbers.between(0, gateways - 1));
       out.other = numbers.chance(20) ? 1 : 0;
-      out.at = static_cast<std::uint64_t>(
+      out.moment = static_cast<std::uint64_t>(
           numbers.between(1, out.other == 1 ? limits.time.count() : 150));
       break;
     case disturbance_kind::partition:
       out.where = static_cast<std::size_t>(numbers.between(0, gateways - 1));
       out.other = static_cast<std::size_t>(numbers.between(gateways, machines - 1));
-      out.at = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
       break;
     case disturbance_kind::wall_step:
       out.where = static_cast<std::size_t>(numbers.between(0, gateways));  // or the store
-      out.at = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
       break;
     case disturbance_kind::forget:
     case disturbance_kind::operate:
-      out.at = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
+      out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
       break;
     case disturbance_kind::lose:
     case disturbance_kind::repeat:
@@ -80,15 +80,15 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
           out.where == static_cast<std::size_t>(message_kind::work_request)) {
         out.where = static_cast<std::size_t>(message_kind::store_request);
       }
-      out.at = static_cast<std::uint64_t>(numbers.between(0, 40));
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, 40));
       break;
     case disturbance_kind::refuse_call:
     case disturbance_kind::fail_after:
     case disturbance_kind::fail_unknown:
-      out.at = static_cast<std::uint64_t>(numbers.between(0, 60));
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, 60));
       break;
     default:
-      out.at = static_cast<std::uint64_t>(numbers.between(0, 15));
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, 15));
   }
   return out;
 }
@@ -99,31 +99,31 @@ std::string_view name_of(disturbance_kind kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string text_of(const disturbance& what) {
-  std::string out(name_of(what.kind));
-  const auto number = std::to_string(what.at);
-  const auto place = std::to_string(what.where);
-  const auto length = std::to_string(what.length.count()) + " ms";
-  switch (what.kind) {
+std::string text_of(const disturbance& each) {
+  std::string out(name_of(each.kind));
+  const auto number = std::to_string(each.moment);
+  const auto where = std::to_string(each.where);
+  const auto length = std::to_string(each.length.count()) + " ms";
+  switch (each.kind) {
     case disturbance_kind::crash:
     case disturbance_kind::stop:
     case disturbance_kind::shutdown:
-      return out + " machine " + place +
-             (what.other == 1 ? " at " + number + " ms" : " after its step " + number) + ", for " +
+      return out + " machine " + where +
+             (each.other == 1 ? " at " + number + " ms" : " after its step " + number) + ", for " +
              length;
     case disturbance_kind::partition:
-      return out + " of machines " + place + " and " + std::to_string(what.other) + " at " +
+      return out + " of machines " + where + " and " + std::to_string(each.other) + " at " +
              number + " ms, for " + length;
     case disturbance_kind::wall_step:
-      return out + " of machine " + place + " at " + number + " ms, by " + length;
+      return out + " of machine " + where + " at " + number + " ms, by " + length;
     case disturbance_kind::forget:
     case disturbance_kind::operate:
       return out + " at " + number + " ms";
     case disturbance_kind::lose:
     case disturbance_kind::repeat:
     case disturbance_kind::delay:
-      return out + " no. " + number + " of the " + std::string(messages[what.where]) +
-             (what.kind == disturbance_kind::lose ? "" : ", by " + length);
+      return out + " no. " + number + " of the " + std::string(messages[each.where]) +
+             (each.kind == disturbance_kind::lose ? "" : ", by " + length);
     default:
       return out + " no. " + number + ", " + length;
   }

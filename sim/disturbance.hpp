@@ -24,38 +24,38 @@ enum class message_kind : std::uint8_t {
 inline constexpr std::size_t message_kinds = 6;
 
 enum class disturbance_kind : std::uint8_t {
-  // At the `at`-th handler of machine `where`.
+  // At handler no. `moment` of machine `where`.
   crash,     ///< it comes back after `length`
   stop,      ///< a signal stops it for `length`
   shutdown,  ///< it ends its leases and then crashes
-  // At the time of `at` milliseconds.
+  // At the time of `moment` milliseconds.
   partition,  ///< of `where` and `other` for `length`
   wall_step,  ///< the wall clock of `where` steps by `length`
   forget,     ///< the store loses its last second
   operate,    ///< an operator settles what is unknown
-  // The `at`-th message of kind `where`.
+  // Message no. `moment` of kind `where`.
   lose,
   repeat,  ///< it arrives twice, the second time after `length`
   delay,   ///< by `length`
-  // The `at`-th call of the store.
+  // Call no. `moment` of the store.
   refuse_call,   ///< an error, and nothing was done
   fail_after,    ///< done, and an error
   fail_unknown,  ///< not done, and an error that does not say so
-  // The `at`-th request to the upstream.
+  // Request no. `moment` to the upstream.
   late_answer,   ///< after `length`
   no_answer,     ///< the effect, and no answer
   no_effect,     ///< neither effect nor answer
   error_after,   ///< the effect, and status 500
   error_before,  ///< no effect, and status 500
   refuse_work,   ///< no effect, and status 503
-  // The `at`-th request of a client.
+  // Request no. `moment` of a client.
   leave,  ///< the client leaves after `length`
 };
 inline constexpr std::size_t disturbance_kinds = 20;
 
 struct disturbance {
   disturbance_kind kind{};
-  std::uint64_t at = 0;
+  std::uint64_t moment = 0;
   std::size_t where = 0;
   std::size_t other = 0;
   milliseconds length{0};
@@ -65,7 +65,7 @@ using plan = std::vector<disturbance>;
 
 [[nodiscard]] std::string_view name_of(disturbance_kind kind) noexcept;
 /// One line, for people.
-[[nodiscard]] std::string text_of(const disturbance& what);
+[[nodiscard]] std::string text_of(const disturbance& each);
 
 class number_stream;
 /// What may be disturbed, and how much.

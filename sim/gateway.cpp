@@ -59,7 +59,7 @@ operation operation_of(const client_request& request, byte_reservation& room) {
 answer_kind kind_of(const outcome& got) {
   switch (got.kind) {
     case outcome_kind::ran:
-      return got.settled_as == settle_kind::complete  ? answer_kind::own
+      return got.settled_as == settle_kind::complete  ? answer_kind::ran
              : got.settled_as == settle_kind::abandon ? answer_kind::unknown
                                                       : answer_kind::refused;
     case outcome_kind::replay:
@@ -95,48 +95,48 @@ settle_terms unknown_because(unknown_reason why) {
 }  // namespace
 
 struct gateway::process {
-  process(world& around, machine& place, store_host& host, const scene& played)
-      : records(around, place, host), engine(records, played.engine, budget) {}
+  process(world& around, machine& node, store_host& host, const scene& played)
+      : records(around, node, host), engine(records, played.engine, budget) {}
 
   remote_store records;
   byte_budget budget{memory};
   onceguard::engine engine;
 };
 
-gateway::gateway(world& around, machine& place, store_host& records, upstream& service,
+gateway::gateway(world& around, machine& node, store_host& records, upstream& service,
                  const scene& played)
-    : world_(around), place_(place), store_(records), upstream_(service), scene_(played) {}
+    : world_(around), node_(node), store_(records), upstream_(service), scene_(played) {}
 
 gateway::~gateway() {
   if (process_) crash();
 }
 
 void gateway::start() {
-  world_.boot(place_);
-  world_.on(place_, [this] {
-    process_ = std::make_unique<process>(world_, place_, store_, scene_);
-    process_->engine.start(*place_.loop);
+  world_.boot(node_);
+  world_.on(node_, [this] {
+    process_ = std::make_unique<process>(world_, node_, store_, scene_);
+    process_->engine.start(*node_.loop);
   });
-  world_.events().add({.at = world_.now(),
+  world_.events().add({.time = world_.now(),
                        .kind = event_kind::restart,
-                       .machine = static_cast<std::uint8_t>(place_.index)});
+                       .machine = static_cast<std::uint8_t>(node_.index)});
 }
 
 void gateway::crash() {
-  world_.events().add({.at = world_.now(),
+  world_.events().add({.time = world_.now(),
                        .kind = event_kind::crash,
-                       .machine = static_cast<std::uint8_t>(place_.index)});
-  world_.on(place_, [this] { process_->engine.stop(); });
-  world_.power_off(place_);
-  world_.on(place_, [this] { process_.reset(); });
+                       .machine = static_cast<std::uint8_t>(node_.index)});
+  world_.on(node_, [this] { process_->engine.stop(); });
+  world_.power_off(node_);
+  world_.on(node_, [this] { process_.reset(); });
 }
 
 void gateway::shut_down() {
-  world_.on(place_, [this] {
+  world_.on(node_, [this] {
     auto end = [](onceguard::engine& ending) -> awaitable<void> {
       co_await ending.end_held_leases();
     };
-    asio::co_spawn(*place_.loop, end(process_->engine), [](const std::exception_ptr& failure) {
+    asio::co_spawn(*node_.loop, end(process_->engine), [](const std::exception_ptr& failure) {
       if (failure) std::rethrow_exception(failure);
     });
   });
@@ -148,14 +148,14 @@ std::size_t gateway::unfinished() const {
   return process_->engine.pending() + gauges.leases + gauges.waiters;
 }
 
-void gateway::note(event_kind kind, const client_request& request, std::uint64_t what,
+void gateway::note(event_kind kind, const client_request& request, std::uint64_t number,
                    std::int64_t value, std::uint64_t body) {
-  world_.events().add({.at = world_.now(),
+  world_.events().add({.time = world_.now(),
                        .kind = kind,
-                       .machine = static_cast<std::uint8_t>(place_.index),
+                       .machine = static_cast<std::uint8_t>(node_.index),
                        .key = request.key->number,
                        .print = request.print,
-                       .what = what,
+                       .number = number,
                        .value = value,
                        .body = body});
 }
@@ -165,14 +165,14 @@ void gateway::answer(const client_request& request, answer_kind kind, std::uint6
   request.reply(kind);
 }
 
-void gateway::answer(const client_request& request, const outcome& got, std::uint64_t own) {
+void gateway::answer(const client_request& request, const outcome& got, std::uint64_t body) {
   const auto kind = kind_of(got);
-  answer(request, kind, kind == answer_kind::own ? own : number_of(got.answer));
+  answer(request, kind, kind == answer_kind::ran ? body : number_of(got.answer));
 }
 
 void gateway::serve(const client_request& request) {
   note(event_kind::request, request, request.number);
-  asio::co_spawn(*place_.loop, handle(request), [](const std::exception_ptr& failure) {
+  asio::co_spawn(*node_.loop, handle(request), [](const std::exception_ptr& failure) {
     if (failure) std::rethrow_exception(failure);
   });
 }
@@ -185,7 +185,7 @@ awaitable<void> gateway::handle(client_request request) {
     co_return answer(request, found->answer ? answer_kind::replay : answer_kind::gone,
                      number_of(found->answer));
   }
-  auto got = co_await engine.claim(*place_.loop, std::move(op));
+  auto got = co_await engine.claim(*node_.loop, std::move(op));
   if (!got.lease) co_return answer(request, got.outcome, 0);
   if (got.lease->must_probe()) {
     auto ended = co_await ask_application(request, *got.lease);
@@ -211,10 +211,10 @@ awaitable<std::optional<outcome>> gateway::ask_application(const client_request&
     const std::weak_ptr<mailbox<effect_report>> receiver = box;
     auto ask = [this, receiver, key = request.key, fence = lease.lease().token] {
       const auto found = upstream_.probe(*key, fence);
-      world_.send(upstream_.place(), place_, message_kind::work_reply,
+      world_.send(upstream_.node(), node_, message_kind::work_reply,
                   [receiver, found] { mailbox<effect_report>::put(receiver, found); });
     };
-    world_.send(place_, upstream_.place(), message_kind::work_request, std::move(ask));
+    world_.send(node_, upstream_.node(), message_kind::work_request, std::move(ask));
     co_await box->wait(request.key->policy.upstream_timeout);
     if (box->content) report = std::move(*box->content);
   }
@@ -235,17 +235,17 @@ awaitable<settle_terms> gateway::do_work(const client_request& request, lease_ha
   if (!lease.may_go_on()) {
     // Half a request stays half.
     if (upload == 0) co_return terms;
-    note(event_kind::doubt, request, lease.lease().token);
+    note(event_kind::in_doubt, request, lease.lease().token);
     co_return unknown_because(unknown_reason::holder_gone);
   }
   const auto got = co_await call_upstream(request, lease);
   const auto& policy = request.key->policy;
   if (!got) {
-    note(event_kind::doubt, request, lease.lease().token);
+    note(event_kind::in_doubt, request, lease.lease().token);
     co_return unknown_because(unknown_reason::upstream_timeout);
   }
   const auto rule = outcome_of(policy, got->status);
-  if (rule == outcome_rule::unknown) note(event_kind::doubt, request, lease.lease().token);
+  if (rule == outcome_rule::unknown) note(event_kind::in_doubt, request, lease.lease().token);
   if (rule == outcome_rule::complete) {
     note(event_kind::answered, request, lease.lease().token, 0, got->body);
     body = got->body;
@@ -274,11 +274,11 @@ awaitable<std::optional<work_reply>> gateway::call_upstream(const client_request
   const std::weak_ptr<mailbox<work_reply>> receiver = box;
   auto arrive = [this, receiver, work] {
     upstream_.receive(work, [this, receiver](work_reply reply) {
-      world_.send(upstream_.place(), place_, message_kind::work_reply,
+      world_.send(upstream_.node(), node_, message_kind::work_reply,
                   [receiver, reply] { mailbox<work_reply>::put(receiver, reply); });
     });
   };
-  world_.send(place_, upstream_.place(), message_kind::work_request, std::move(arrive));
+  world_.send(node_, upstream_.node(), message_kind::work_request, std::move(arrive));
   co_await box->wait(request.key->policy.upstream_timeout);
   co_return box->content;
 }

@@ -23,13 +23,13 @@ struct client_request {
 
 class gateway {
  public:
-  gateway(world& around, machine& place, store_host& records, upstream& service,
+  gateway(world& around, machine& node, store_host& records, upstream& service,
           const scene& played);
   ~gateway();
   gateway(const gateway&) = delete;
   gateway& operator=(const gateway&) = delete;
 
-  [[nodiscard]] machine& place() noexcept { return place_; }
+  [[nodiscard]] machine& node() noexcept { return node_; }
   /// Also after a crash.
   void start();
   void crash();
@@ -51,12 +51,12 @@ class gateway {
   boost::asio::awaitable<settle_terms> do_work(const client_request& request, lease_handle& lease,
                                                std::uint64_t& body);
   void answer(const client_request& request, answer_kind kind, std::uint64_t body);
-  void answer(const client_request& request, const outcome& got, std::uint64_t own);
-  void note(event_kind kind, const client_request& request, std::uint64_t what,
+  void answer(const client_request& request, const outcome& got, std::uint64_t body);
+  void note(event_kind kind, const client_request& request, std::uint64_t number,
             std::int64_t value = 0, std::uint64_t body = 0);
 
   world& world_;
-  machine& place_;
+  machine& node_;
   store_host& store_;
   upstream& upstream_;
   const scene& scene_;

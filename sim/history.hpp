@@ -9,15 +9,15 @@
 namespace onceguard::sim {
 
 enum class event_kind : std::uint8_t {
-  // What a client sees. `what`: the number of its request; `value`: see answer_kind.
+  // What a client sees. `number`: that of its request; `value`: see answer_kind.
   request,  ///< arrives at a gateway
-  answer,   ///< `value` is the kind, `body` the number of the stored or own answer
+  answer,   ///< `value` is the kind, `body` the number of the answer
   // What the work does.
-  dispatch,  ///< the last byte of a request leaves for the upstream; `what` is the token
+  dispatch,  ///< the last byte of a request leaves for the upstream; `number` is the token
   effect,    ///< `body` numbers the answer that it has
   answered,  ///< the holder has the answer of its request to the upstream
-  doubt,     ///< the upstream gave an answer that does not say whether there was an effect, or none
-  // What the store did, in its own order. `what` is the token.
+  in_doubt,  ///< the upstream gave an answer that does not say whether there was an effect, or none
+  // What the store did, in its own order. `number` is the token.
   grant,        ///< `value`: the end of the lease
   probe_grant,  ///< the same, of a lease to ask
   extend,       ///< `value`: the new end of the lease
@@ -39,7 +39,7 @@ inline constexpr std::size_t event_kinds = 21;
 
 /// `value` of an answer.
 enum class answer_kind : std::uint8_t {
-  own,     ///< of the work that ran for this request
+  ran,     ///< of the work that ran for this request
   replay,  ///< the stored one
   gone,    ///< it took effect, and no answer is known
   busy,
@@ -47,18 +47,18 @@ enum class answer_kind : std::uint8_t {
   mismatch,
   unknown,
   unavailable,  ///< nothing was done
-  unrecorded,   ///< the work ran, and the store could not be told yet
+  unrecorded,   ///< the work ran, and the store does not know it yet
   superseded,
   refused,  ///< the upstream did nothing, and says so
 };
 
 struct happening {
-  std::int64_t at = 0;  ///< nanoseconds
+  std::int64_t time = 0;  ///< nanoseconds
   event_kind kind{};
   std::uint8_t machine = 0;
   std::uint16_t key = 0;
   std::uint32_t print = 0;  ///< which of the key's requests: they differ in what they ask for
-  std::uint64_t what = 0;
+  std::uint64_t number = 0;
   std::int64_t value = 0;
   std::uint64_t body = 0;
 };
@@ -70,7 +70,7 @@ class history {
   /// Of all that happened: two histories with one digest are the same, byte for byte.
   [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
   /// Notes what tells only whether two runs are the same.
-  void note(std::int64_t at, std::uint64_t machine, std::uint64_t what) noexcept;
+  void note(std::int64_t time, std::uint64_t machine, std::uint64_t word) noexcept;
 
  private:
   std::vector<happening> all_;
@@ -79,6 +79,6 @@ class history {
 
 [[nodiscard]] std::string_view name_of(event_kind kind) noexcept;
 /// One line, for people and for files.
-[[nodiscard]] std::string text_of(const happening& what);
+[[nodiscard]] std::string text_of(const happening& event);
 
 }  // namespace onceguard::sim

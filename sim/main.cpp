@@ -77,7 +77,7 @@ void print_history(const history& events) {
 void report(const scene& played, const simulated& failed) {
   std::printf("seed %" PRIu64 " fails:\n", played.seed);
   for (const auto& each : failed.violations) {
-    std::printf("  %s\n", each.what.c_str());
+    std::printf("  %s\n", each.fault.c_str());
     if (each.event < failed.events.all().size()) {
       std::printf("    at %s\n", text_of(failed.events.all()[each.event]).c_str());
     }
@@ -86,7 +86,8 @@ void report(const scene& played, const simulated& failed) {
   std::printf("what has to go wrong for that, of %zu disturbances:\n", played.disturbances.size());
   for (const auto& each : fewest) std::printf("  %s\n", text_of(each).c_str());
   std::printf("with these alone:\n");
-  for (const auto& each : play(played, fewest).violations) std::printf("  %s\n", each.what.c_str());
+  for (const auto& each : play(played, fewest).violations)
+    std::printf("  %s\n", each.fault.c_str());
   std::printf("to see it again: ./dev simulate --seed %" PRIu64 " --trace\n", played.seed);
 }
 

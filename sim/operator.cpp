@@ -10,28 +10,28 @@ namespace onceguard::sim {
 
 namespace asio = boost::asio;
 
-person::person(world& around, machine& place, store_host& records, upstream& service,
+person::person(world& around, machine& node, store_host& records, upstream& service,
                const scene& played)
     : world_(around),
-      place_(place),
+      node_(node),
       upstream_(service),
       scene_(played),
-      records_(around, place, records) {
-  world_.boot(place_);
+      records_(around, node, records) {
+  world_.boot(node_);
 }
 
-person::~person() { world_.power_off(place_); }
+person::~person() { world_.power_off(node_); }
 
 void person::settle_unknown() {
-  world_.on(place_, [this] {
+  world_.on(node_, [this] {
     for (const auto& key : scene_.keys) {
       if (key.rule != key_rule::hold) continue;
-      asio::co_spawn(*place_.loop, settle(key), [](const std::exception_ptr& failure) {
+      asio::co_spawn(*node_.loop, settle(key), [](const std::exception_ptr& failure) {
         if (failure) std::rethrow_exception(failure);
       });
     }
   });
-  world_.after_on(place_, 0, [] {});  // its loop runs
+  world_.after_on(node_, 0, [] {});  // its loop runs
 }
 
 asio::awaitable<void> person::settle(const scene_key& key) {
@@ -44,7 +44,7 @@ asio::awaitable<void> person::settle(const scene_key& key) {
   request.keep_completed = true;
   request.retention = key.policy.retention;
   // Nobody may say that it did not happen while it still may: the store refuses that. So what the
-  // ledger says is looked up after that time.
+  // upstream says is looked up after that time.
   const auto over_for = -(*found)->lease_left;
   if (over_for <= key.policy.upstream_timeout) co_return;
   const auto known = upstream_.effect_of(key.number);
@@ -57,7 +57,7 @@ asio::awaitable<void> person::settle(const scene_key& key) {
 token person::last_completed(std::uint16_t key) const {
   token out = 0;
   for (const auto& each : world_.events().all()) {
-    if (each.kind == event_kind::complete && each.key == key) out = std::max(out, each.what);
+    if (each.kind == event_kind::complete && each.key == key) out = std::max(out, each.number);
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// A person who settles what is unknown: looks at the record, at the application's ledger, and says
-// what happened.
+// A person who settles what is unknown: looks at the record, at the application's upstream, and
+// says what happened.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 
@@ -10,8 +10,7 @@ namespace onceguard::sim {
 
 class person {
  public:
-  person(world& around, machine& place, store_host& records, upstream& service,
-         const scene& played);
+  person(world& around, machine& node, store_host& records, upstream& service, const scene& played);
   ~person();
   person(const person&) = delete;
   person& operator=(const person&) = delete;
@@ -24,7 +23,7 @@ class person {
   [[nodiscard]] token last_completed(std::uint16_t key) const;
 
   world& world_;
-  machine& place_;
+  machine& node_;
   upstream& upstream_;
   const scene& scene_;
   remote_store records_;

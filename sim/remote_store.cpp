@@ -41,7 +41,7 @@ template <class Result>
 awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> call,
                                     std::function<Result(error)> failed, milliseconds timeout,
                                     call_kind kind) {
-  const bool counted = kind != call_kind::look;
+  const bool counted = kind != call_kind::read;
   const auto* fault = counted ? world_.next_of(disturbance_kind::refuse_call) : nullptr;
   if (fault != nullptr && fault->kind == disturbance_kind::refuse_call) {
     co_return failed(unreachable(effect::none));
@@ -50,9 +50,9 @@ awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> cal
   const auto waiting = std::make_shared<pending_call<Result>>(executor);
   // The process that waits may end before the reply is there.
   const std::weak_ptr<pending_call<Result>> receiver = waiting;
-  std::function<void(Result)> answer = [&around = world_, &place = place_, &host = host_,
+  std::function<void(Result)> answer = [&around = world_, &node = node_, &host = host_,
                                         receiver](Result reply) {
-    around.send(host.place(), place, message_kind::store_reply, [receiver, reply] {
+    around.send(host.node(), node, message_kind::store_reply, [receiver, reply] {
       const auto found = receiver.lock();
       if (!found || found->reply) return;  // it came before, on another way
       found->reply.emplace(reply);
@@ -67,7 +67,7 @@ awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> cal
   }
   const bool carried_out = fault == nullptr || fault->kind == disturbance_kind::fail_after;
   world_.send(
-      place_, host_.place(), message_kind::store_request,
+      node_, host_.node(), message_kind::store_request,
       [&host = host_, call, answer, failed, carried_out] {
         if (!carried_out) return answer(failed(unreachable(effect::unknown)));
         host.carry_out<Result>(call, answer);
@@ -129,13 +129,13 @@ awaitable<result<list_page>> remote_store::list(list_filter filter, std::string 
       [filter = std::move(filter), cursor = std::move(cursor), limit, timeout](store& there) {
         return there.list(filter, cursor, limit, timeout);
       },
-      one_error<result<list_page>>(), timeout, call_kind::look);
+      one_error<result<list_page>>(), timeout, call_kind::read);
 }
 
 awaitable<result<counts>> remote_store::count(std::string cursor, milliseconds timeout) {
   return ask<result<counts>>(
       [cursor = std::move(cursor), timeout](store& there) { return there.count(cursor, timeout); },
-      one_error<result<counts>>(), timeout, call_kind::look);
+      one_error<result<counts>>(), timeout, call_kind::read);
 }
 
 awaitable<result<import_outcome>> remote_store::import_record(imported_record request,
@@ -150,18 +150,18 @@ awaitable<result<import_outcome>> remote_store::import_record(imported_record re
 awaitable<result<std::size_t>> remote_store::sweep(std::size_t limit, milliseconds timeout) {
   return ask<result<std::size_t>>(
       [limit, timeout](store& there) { return there.sweep(limit, timeout); },
-      one_error<result<std::size_t>>(), timeout, call_kind::look);
+      one_error<result<std::size_t>>(), timeout, call_kind::read);
 }
 
 awaitable<result<onceguard::vitals>> remote_store::vitals(milliseconds timeout) {
   return ask<result<onceguard::vitals>>([timeout](store& there) { return there.vitals(timeout); },
                                         one_error<result<onceguard::vitals>>(), timeout,
-                                        call_kind::look);
+                                        call_kind::read);
 }
 
 void remote_store::on_settled(settled_listener listener) {
   host_.forget_listener(this);
-  if (listener) host_.listen(this, place_, std::move(listener));
+  if (listener) host_.listen(this, node_, std::move(listener));
 }
 
 void remote_store::stop() {}

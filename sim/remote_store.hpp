@@ -15,8 +15,8 @@ namespace onceguard::sim {
 
 class remote_store final : public store {
  public:
-  remote_store(world& around, machine& place, store_host& host)
-      : world_(around), place_(place), host_(host) {}
+  remote_store(world& around, machine& node, store_host& host)
+      : world_(around), node_(node), host_(host) {}
   ~remote_store() override { host_.forget_listener(this); }
 
   ONCEGUARD_STORE_OVERRIDES;
@@ -25,14 +25,14 @@ class remote_store final : public store {
  private:
   /// What kind of call it is: the plan has faults of acts, others have those of the network. A
   /// claim reaches no store twice, as its connection repeats nothing.
-  enum class call_kind : std::uint8_t { claim, act, look };
+  enum class call_kind : std::uint8_t { claim, act, read };
   template <class Result>
   boost::asio::awaitable<Result> ask(std::function<boost::asio::awaitable<Result>(store&)> call,
                                      std::function<Result(error)> failed, milliseconds timeout,
                                      call_kind kind);
 
   world& world_;
-  machine& place_;
+  machine& node_;
   store_host& host_;
 };
 

@@ -38,7 +38,7 @@ scene_key make_key(std::uint16_t number, number_stream& numbers) {
   policy.backoff = milliseconds(100);
   policy.backoff_max = milliseconds(400);
   policy.retention = milliseconds(600'000);
-  // Where an application keeps a ledger of its own by the key, it must not outlive the key.
+  // Where an application keeps a list of effects by the key, it must not outlive the key.
   const bool may_expire = key.rule == key_rule::hold || key.rule == key_rule::transactional;
   if (may_expire && numbers.chance(20))
     policy.retention = milliseconds(numbers.between(900, 3'000));
@@ -79,7 +79,7 @@ client_plan make_client(std::uint16_t key, number_stream& numbers) {
 
 }  // namespace
 
-scene::scene(std::uint64_t from) : seed(from) {
+scene::scene(std::uint64_t number) : seed(number) {
   number_stream numbers(seed ^ 0x7363'656e'65);
   gateways = static_cast<std::size_t>(numbers.between(1, 3));
   engine.store_timeout = milliseconds(300);

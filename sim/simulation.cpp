@@ -11,11 +11,11 @@ namespace onceguard::sim {
 namespace {
 
 /// What disturbs only the upstream or the clients.
-bool is_outside(const disturbance& what) noexcept {
-  return (what.kind >= disturbance_kind::late_answer && what.kind <= disturbance_kind::leave) ||
-         what.kind == disturbance_kind::wall_step ||
-         (what.kind >= disturbance_kind::lose && what.kind <= disturbance_kind::delay &&
-          what.where >= static_cast<std::size_t>(message_kind::client_request));
+bool is_outside(const disturbance& each) noexcept {
+  return (each.kind >= disturbance_kind::late_answer && each.kind <= disturbance_kind::leave) ||
+         each.kind == disturbance_kind::wall_step ||
+         (each.kind >= disturbance_kind::lose && each.kind <= disturbance_kind::delay &&
+          each.where >= static_cast<std::size_t>(message_kind::client_request));
 }
 
 check_terms terms_of(const scene& played, const plan& disturbances) {
@@ -43,19 +43,19 @@ class stage {
     for (std::size_t i = 0; i < played.gateways; ++i) {
       world_.add("gateway " + std::to_string(i));
     }
-    auto& store_place = world_.add("store");
-    auto& upstream_place = world_.add("upstream");
-    auto& clients_place = world_.add("clients");
+    auto& store_node = world_.add("store");
+    auto& upstream_node = world_.add("upstream");
+    auto& clients_node = world_.add("clients");
     for (const auto& key : played.keys) names_.add(key.id, key.number);
-    store_ = std::make_unique<store_host>(world_, store_place, names_);
-    upstream_ = std::make_unique<upstream>(world_, upstream_place, *store_, played);
+    store_ = std::make_unique<store_host>(world_, store_node, names_);
+    upstream_ = std::make_unique<upstream>(world_, upstream_node, *store_, played);
     for (std::size_t i = 0; i < played.gateways; ++i) {
       gateways_.push_back(
           std::make_unique<gateway>(world_, world_.machine_at(i), *store_, *upstream_, played));
     }
-    clients_ = std::make_unique<clients>(world_, clients_place, gateways_, played);
-    operator_ = std::make_unique<person>(world_, clients_place, *store_, *upstream_, played);
-    world_.on_disturbance = [this](const disturbance& what) { disturb(what); };
+    clients_ = std::make_unique<clients>(world_, clients_node, gateways_, played);
+    operator_ = std::make_unique<person>(world_, clients_node, *store_, *upstream_, played);
+    world_.on_disturbance = [this](const disturbance& each) { disturb(each); };
   }
 
   ~stage() {
@@ -109,17 +109,17 @@ class stage {
     return out;
   }
 
-  void disturb(const disturbance& what) {
-    switch (what.kind) {
+  void disturb(const disturbance& each) {
+    switch (each.kind) {
       case disturbance_kind::crash:
       case disturbance_kind::shutdown: {
-        auto& its = *gateways_[what.where];
+        auto& its = *gateways_[each.where];
         if (!its.up()) return;
-        if (what.kind == disturbance_kind::crash) return crash(its, what.length);
+        if (each.kind == disturbance_kind::crash) return crash(its, each.length);
         its.shut_down();
-        const auto incarnation = its.place().incarnation;
-        world_.after(400 * millisecond, [this, &its, incarnation, length = what.length] {
-          if (its.up() && its.place().incarnation == incarnation) crash(its, length);
+        const auto incarnation = its.node().incarnation;
+        world_.after(400 * millisecond, [this, &its, incarnation, length = each.length] {
+          if (its.up() && its.node().incarnation == incarnation) crash(its, length);
         });
         return;
       }

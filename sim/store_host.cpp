@@ -106,11 +106,11 @@ class store_host::noting_store final : public forwarding_store {
   void note(event_kind kind, const record_id& id, token number, std::int64_t length,
             std::uint64_t body) {
     const auto now = host_.world_.now();
-    host_.world_.events().add({.at = now,
+    host_.world_.events().add({.time = now,
                                .kind = kind,
-                               .machine = static_cast<std::uint8_t>(host_.place_.index),
+                               .machine = static_cast<std::uint8_t>(host_.node_.index),
                                .key = keys_.number_of(id),
-                               .what = number,
+                               .number = number,
                                .value = length == 0 ? 0 : now + length,
                                .body = body});
   }
@@ -120,14 +120,14 @@ class store_host::noting_store final : public forwarding_store {
   mutable memory_store real_;
 };
 
-store_host::store_host(world& around, machine& place, const key_names& keys)
-    : world_(around), place_(place) {
-  world_.boot(place_);
-  world_.on(place_, [this, &keys] { records_ = std::make_unique<noting_store>(*this, keys); });
+store_host::store_host(world& around, machine& node, const key_names& keys)
+    : world_(around), node_(node) {
+  world_.boot(node_);
+  world_.on(node_, [this, &keys] { records_ = std::make_unique<noting_store>(*this, keys); });
   traits_ = records_->traits();
 }
 
-store_host::~store_host() { world_.power_off(place_); }
+store_host::~store_host() { world_.power_off(node_); }
 
 /// In another transaction than the one that has completed it, the effect would be a second one.
 awaitable<bool> store_host::commit(store& records, settlement request) {
@@ -153,7 +153,7 @@ void store_host::forget_listener(const void* owner) { listeners_.erase(owner); }
 /// A hint, as stores give it: some processes do not get it.
 void store_host::announce(const std::vector<std::uint64_t>& settled) {
   for (const auto& [owner, each] : listeners_) {
-    world_.send(place_, *each.where, message_kind::store_reply, [this, owner = owner, settled] {
+    world_.send(node_, *each.where, message_kind::store_reply, [this, owner = owner, settled] {
       const auto found = listeners_.find(owner);
       if (found != listeners_.end()) found->second.call(settled);
     });

@@ -36,19 +36,19 @@ class key_names {
 
 class store_host {
  public:
-  store_host(world& around, machine& place, const key_names& keys);
+  store_host(world& around, machine& node, const key_names& keys);
   ~store_host();
   store_host(const store_host&) = delete;
   store_host& operator=(const store_host&) = delete;
 
-  [[nodiscard]] machine& place() noexcept { return place_; }
+  [[nodiscard]] machine& node() noexcept { return node_; }
   [[nodiscard]] const store_traits& traits() const noexcept { return traits_; }
 
   /// Carries a call out; `done` gets its result on this machine.
   template <class Result>
   void carry_out(std::function<boost::asio::awaitable<Result>(store&)> call,
                  std::function<void(Result)> done) {
-    boost::asio::co_spawn(*place_.loop, call(*records_),
+    boost::asio::co_spawn(*node_.loop, call(*records_),
                           [done = std::move(done)](std::exception_ptr failure, Result result) {
                             if (failure) std::rethrow_exception(failure);
                             done(std::move(result));
@@ -71,7 +71,7 @@ class store_host {
   void announce(const std::vector<std::uint64_t>& settled);
 
   world& world_;
-  machine& place_;
+  machine& node_;
   store_traits traits_;
   std::unique_ptr<store> records_;
   std::map<const void*, listening> listeners_;

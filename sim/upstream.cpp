@@ -24,7 +24,7 @@ void upstream::receive(const work_request& request, std::function<void(work_repl
   auto takes = numbers.between(1, 25);
   if (scene_.slow_work.count() != 0 && numbers.chance(60)) takes = scene_.slow_work.count();
   if (wrong != nullptr && wrong->kind == disturbance_kind::late_answer) {
-    // Nothing takes effect later than the gateway is told that the work may take.
+    // Nothing takes effect later than the work may take by the gateway's settings.
     const auto most = request.key->policy.upstream_timeout.count() * 9 / 10;
     takes = std::min(wrong->length.count(), numbers.chance(50) ? most : wrong->length.count());
   }
@@ -32,9 +32,9 @@ void upstream::receive(const work_request& request, std::function<void(work_repl
   const auto effect_at = std::min(takes * numbers.between(10, 95) / 100, most);
   if (answers_nothing(wrong)) reply = [](work_reply) {};
   auto late = [this, takes, effect_at, reply = std::move(reply)](work_reply made) {
-    world_.after_on(place_, (takes - effect_at) * millisecond, [reply, made] { reply(made); });
+    world_.after_on(node_, (takes - effect_at) * millisecond, [reply, made] { reply(made); });
   };
-  world_.after_on(place_, effect_at * millisecond,
+  world_.after_on(node_, effect_at * millisecond,
                   [this, request, wrong, late] { act(request, wrong, late); });
 }
 
@@ -69,23 +69,23 @@ void upstream::act_in_transaction(const work_request& request,
                  settle = std::move(settle)]() mutable {
     auto committed = [this, request, body, reply](bool done) {
       if (done) take_effect(request, body);
-      world_.send(store_.place(), place_, message_kind::store_reply, [reply, done, body] {
+      world_.send(store_.node(), node_, message_kind::store_reply, [reply, done, body] {
         reply(done ? work_reply{200, body} : work_reply{500, 0});
       });
     };
     store_.settle_in_transaction(settle, std::move(committed));
   };
-  world_.send(place_, store_.place(), message_kind::store_request, std::move(commit));
+  world_.send(node_, store_.node(), message_kind::store_request, std::move(commit));
 }
 
 void upstream::take_effect(const work_request& request, std::uint64_t body) {
-  ledger_[request.key->number] = {body, request.print, request.under.token};
-  world_.events().add({.at = world_.now(),
+  effects_[request.key->number] = {body, request.print, request.under.token};
+  world_.events().add({.time = world_.now(),
                        .kind = event_kind::effect,
-                       .machine = static_cast<std::uint8_t>(place_.index),
+                       .machine = static_cast<std::uint8_t>(node_.index),
                        .key = request.key->number,
                        .print = request.print,
-                       .what = request.under.token,
+                       .number = request.under.token,
                        .body = body});
 }
 
@@ -99,9 +99,9 @@ effect_report upstream::probe(const scene_key& key, token fence) {
   return out;
 }
 
-std::optional<upstream::ledger_entry> upstream::effect_of(std::uint16_t key) const {
-  const auto found = ledger_.find(key);
-  if (found == ledger_.end()) return std::nullopt;
+std::optional<upstream::known_effect> upstream::effect_of(std::uint16_t key) const {
+  const auto found = effects_.find(key);
+  if (found == effects_.end()) return std::nullopt;
   return found->second;
 }
 

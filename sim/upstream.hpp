@@ -1,4 +1,4 @@
-// The service behind the gateways: it keeps a ledger of its effects, answers late, wrongly or not
+// The service behind the gateways: it keeps a list of its effects, answers late, wrongly or not
 // at all, and, where it is asked for that, refuses earlier tokens.
 #pragma once
 #include <cstdint>
@@ -26,21 +26,21 @@ struct work_reply {
 
 class upstream {
  public:
-  upstream(world& around, machine& place, store_host& records, const scene& played)
-      : world_(around), place_(place), store_(records), scene_(played) {}
+  upstream(world& around, machine& node, store_host& records, const scene& played)
+      : world_(around), node_(node), store_(records), scene_(played) {}
 
-  [[nodiscard]] machine& place() noexcept { return place_; }
+  [[nodiscard]] machine& node() noexcept { return node_; }
   /// A request has arrived; `reply` is called here, if ever.
   void receive(const work_request& request, std::function<void(work_reply)> reply);
   /// Whether the key took effect; earlier tokens are refused from now on.
   [[nodiscard]] effect_report probe(const scene_key& key, token fence);
-  struct ledger_entry {
+  struct known_effect {
     std::uint64_t body = 0;
     std::uint32_t print = 0;
     token under = 0;
   };
   /// The last effect of a key, for a person who looks; none: there is none.
-  [[nodiscard]] std::optional<ledger_entry> effect_of(std::uint16_t key) const;
+  [[nodiscard]] std::optional<known_effect> effect_of(std::uint16_t key) const;
 
  private:
   void act(const work_request& request, const disturbance* wrong,
@@ -49,10 +49,10 @@ class upstream {
   void take_effect(const work_request& request, std::uint64_t body);
 
   world& world_;
-  machine& place_;
+  machine& node_;
   store_host& store_;
   const scene& scene_;
-  std::map<std::uint16_t, ledger_entry> ledger_;
+  std::map<std::uint16_t, known_effect> effects_;
   std::map<std::uint16_t, token> fences_;
   std::uint64_t answers_ = 0;
 };

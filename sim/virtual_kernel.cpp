@@ -84,10 +84,10 @@ void virtual_kernel::set_timer(int descriptor, nanoseconds from_now) noexcept {
 }
 
 bool virtual_kernel::expired(int poller, std::uint64_t& data) noexcept {
-  const auto& looked = at(poller);
-  if (looked.watched < 0 || looked.machine->timer_due > now_) return false;
-  looked.machine->timer_due = never;  // Asio sets the next time
-  data = looked.data;
+  const auto& polled = at(poller);
+  if (polled.watched < 0 || polled.machine->timer_due > now_) return false;
+  polled.machine->timer_due = never;  // Asio sets the next time
+  data = polled.data;
   return true;
 }
 

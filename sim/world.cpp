@@ -6,17 +6,17 @@
 namespace onceguard::sim {
 namespace {
 
-constexpr std::size_t flagged_by_time = 1;  // `other` of a crash: `at` is a time, not a step
+constexpr std::size_t flagged_by_time = 1;  // `other` of a crash: `moment` is a time, not a step
 
-bool is_by_step(const disturbance& what) noexcept {
-  const bool of_machine = what.kind == disturbance_kind::crash ||
-                          what.kind == disturbance_kind::stop ||
-                          what.kind == disturbance_kind::shutdown;
-  return of_machine && what.other != flagged_by_time;
+bool is_by_step(const disturbance& each) noexcept {
+  const bool of_machine = each.kind == disturbance_kind::crash ||
+                          each.kind == disturbance_kind::stop ||
+                          each.kind == disturbance_kind::shutdown;
+  return of_machine && each.other != flagged_by_time;
 }
 
-bool is_by_time(const disturbance& what) noexcept {
-  switch (what.kind) {
+bool is_by_time(const disturbance& each) noexcept {
+  switch (each.kind) {
     case disturbance_kind::partition:
     case disturbance_kind::wall_step:
     case disturbance_kind::forget:
@@ -25,7 +25,7 @@ bool is_by_time(const disturbance& what) noexcept {
     case disturbance_kind::crash:
     case disturbance_kind::stop:
     case disturbance_kind::shutdown:
-      return what.other == flagged_by_time;
+      return each.other == flagged_by_time;
     default:
       return false;
   }
@@ -79,28 +79,28 @@ bool world::cut(const machine& a, const machine& b) const {
   return found != cut_until_.end() && now() < found->second;
 }
 
-void world::send(machine& from, machine& to, message_kind kind, std::function<void()> arrive,
-                 bool once) {
+void world::send(machine& sender, machine& receiver, message_kind kind,
+                 std::function<void()> arrive, bool once) {
   const auto number = counted_[static_cast<std::size_t>(kind)]++;
   auto wait = random_.between(200, 2'500) * (millisecond / 1'000);
-  bool lost = cut(from, to);
+  bool lost = cut(sender, receiver);
   nanoseconds again = 0;
   if (!calm_) {
     for (const auto& each : disturbances_) {
-      if (each.where != static_cast<std::size_t>(kind) || each.at != number) continue;
+      if (each.where != static_cast<std::size_t>(kind) || each.moment != number) continue;
       if (each.kind == disturbance_kind::lose) lost = true;
       if (each.kind == disturbance_kind::repeat) again = in_nanoseconds(each.length);
       if (each.kind == disturbance_kind::delay) wait += in_nanoseconds(each.length);
     }
   }
-  events_.note(now(), to.index << 8 | static_cast<std::size_t>(kind), lost ? 0 : 1);
+  events_.note(now(), receiver.index << 8 | static_cast<std::size_t>(kind), lost ? 0 : 1);
   if (lost) return;
-  if (again != 0 && !once) deliver(to, wait + again, arrive);
-  deliver(to, wait, arrive);
+  if (again != 0 && !once) deliver(receiver, wait + again, arrive);
+  deliver(receiver, wait, arrive);
 }
 
-void world::deliver(machine& to, nanoseconds wait, const std::function<void()>& arrive) {
-  after_on(to, wait, arrive);
+void world::deliver(machine& receiver, nanoseconds wait, const std::function<void()>& arrive) {
+  after_on(receiver, wait, arrive);
 }
 
 const disturbance* world::next_of(disturbance_kind kind) {
@@ -117,7 +117,7 @@ const disturbance* world::next_of(disturbance_kind kind) {
                     : first == disturbance_kind::late_answer ? disturbance_kind::refuse_work
                                                              : first;
   for (const auto& each : disturbances_) {
-    if (each.kind >= first && each.kind <= last && each.at == number) return &each;
+    if (each.kind >= first && each.kind <= last && each.moment == number) return &each;
   }
   return nullptr;
 }
@@ -125,31 +125,31 @@ const disturbance* world::next_of(disturbance_kind kind) {
 void world::plan_timed_disturbances() {
   for (const auto& each : disturbances_) {
     if (!is_by_time(each)) continue;
-    after(static_cast<nanoseconds>(each.at) * millisecond, [this, &each] {
+    after(static_cast<nanoseconds>(each.moment) * millisecond, [this, &each] {
       if (!calm_) begin(each);
     });
   }
 }
 
-void world::begin(const disturbance& what) {
-  switch (what.kind) {
+void world::begin(const disturbance& each) {
+  switch (each.kind) {
     case disturbance_kind::stop:
-      return stop_machine(machine_at(what.where), what.length);
+      return stop_machine(machine_at(each.where), each.length);
     case disturbance_kind::wall_step:
-      machine_at(what.where).clock.wall_shift += in_nanoseconds(what.length);
+      machine_at(each.where).clock.wall_shift += in_nanoseconds(each.length);
       return;
     case disturbance_kind::partition: {
-      const auto pair = std::minmax(&machine_at(what.where), &machine_at(what.other));
-      cut_until_[pair] = std::max(cut_until_[pair], now() + in_nanoseconds(what.length));
+      const auto pair = std::minmax(&machine_at(each.where), &machine_at(each.other));
+      cut_until_[pair] = std::max(cut_until_[pair], now() + in_nanoseconds(each.length));
       return;
     }
     default:
-      if (on_disturbance) on_disturbance(what);
+      if (on_disturbance) on_disturbance(each);
   }
 }
 
 void world::stop_machine(machine& where, milliseconds length) {
-  events_.add({.at = now(),
+  events_.add({.time = now(),
                .kind = event_kind::stop,
                .machine = static_cast<std::uint8_t>(where.index),
                .value = length.count()});
@@ -159,7 +159,7 @@ void world::stop_machine(machine& where, milliseconds length) {
 void world::disturb_at_step(machine& where) {
   if (calm_) return;
   for (const auto& each : disturbances_) {
-    if (each.where == where.index && each.at == where.steps && is_by_step(each)) begin(each);
+    if (each.where == where.index && each.moment == where.steps && is_by_step(each)) begin(each);
   }
 }
 
@@ -190,7 +190,7 @@ void world::run(event next) {
   auto& where = *next.where;
   if (!where.up || where.incarnation != next.incarnation) return;
   if (where.stopped_until > now()) {
-    next.at = where.stopped_until;
+    next.time = where.stopped_until;
     queue_.push(std::move(next));  // with its number: the order stays
     return;
   }
@@ -201,15 +201,15 @@ void world::run(event next) {
 void world::run_until(nanoseconds time) {
   for (;;) {
     machine* next = nullptr;
-    auto at = queue_.empty() ? never : queue_.top().at;
+    auto due_next = queue_.empty() ? never : queue_.top().time;
     for (const auto& each : machines_) {
-      if (const auto its = due(*each); its < at) {
-        at = its;
+      if (const auto its = due(*each); its < due_next) {
+        due_next = its;
         next = each.get();
       }
     }
-    if (at > time) break;
-    kernel_.set_now(std::max(at, now()));
+    if (due_next > time) break;
+    kernel_.set_now(std::max(due_next, now()));
     if (next != nullptr) {
       run_loop(*next, false);
       // A loop that had nothing to do waits for its next timer.
@@ -227,7 +227,7 @@ void world::calm_down() {
   calm_ = true;
   cut_until_.clear();
   for (const auto& each : machines_) each->stopped_until = std::min(each->stopped_until, now());
-  events_.add({.at = now(), .kind = event_kind::calm});
+  events_.add({.time = now(), .kind = event_kind::calm});
 }
 
 }  // namespace onceguard::sim

@@ -20,7 +20,7 @@
 
 namespace onceguard::sim {
 
-/// A machine's place in the world. Its event loop exists while it is up.
+/// A machine of the world. Its event loop exists while it is up.
 class machine {
  public:
   explicit machine(std::string called) : name(std::move(called)) {}
@@ -66,7 +66,7 @@ class world {
   void after_on(machine& where, nanoseconds wait, std::function<void()> act);
   /// Calls `arrive` at the other machine when the message gets there: after some milliseconds,
   /// late, twice, or never. `once`: never twice.
-  void send(machine& from, machine& to, message_kind kind, std::function<void()> arrive,
+  void send(machine& sender, machine& receiver, message_kind kind, std::function<void()> arrive,
             bool once = false);
 
   /// What the owners of the machines do at a crash, and at whatever else is theirs.
@@ -83,7 +83,7 @@ class world {
 
  private:
   struct event {
-    nanoseconds at;
+    nanoseconds time;
     std::uint64_t number;  // of two at one time, the first comes first
     machine* where;        // null: no machine's
     unsigned incarnation;
@@ -91,7 +91,7 @@ class world {
   };
   struct later {
     bool operator()(const event& a, const event& b) const noexcept {
-      return a.at != b.at ? a.at > b.at : a.number > b.number;
+      return a.time != b.time ? a.time > b.time : a.number > b.number;
     }
   };
 
@@ -101,9 +101,9 @@ class world {
   [[nodiscard]] nanoseconds due(const machine& where) const noexcept;
   void disturb_at_step(machine& where);
   void plan_timed_disturbances();
-  void begin(const disturbance& what);
+  void begin(const disturbance& each);
   void stop_machine(machine& where, milliseconds length);
-  void deliver(machine& to, nanoseconds wait, const std::function<void()>& arrive);
+  void deliver(machine& receiver, nanoseconds wait, const std::function<void()>& arrive);
 
   virtual_kernel kernel_;
   machine_clock nowhere_;

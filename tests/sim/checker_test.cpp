@@ -8,12 +8,12 @@ namespace {
 
 class checker : public testing::Test {
  protected:
-  void happens(event_kind kind, std::uint64_t what, std::int64_t value = 0, std::uint64_t body = 0,
-               std::uint32_t print = 0) {
-    events_.add({.at = now_ += millisecond,
+  void happens(event_kind kind, std::uint64_t number, std::int64_t value = 0,
+               std::uint64_t body = 0, std::uint32_t print = 0) {
+    events_.add({.time = now_ += millisecond,
                  .kind = kind,
                  .print = print,
-                 .what = what,
+                 .number = number,
                  .value = value,
                  .body = body});
   }
@@ -32,7 +32,7 @@ class checker : public testing::Test {
   /// What is wrong with the first key; empty: nothing.
   std::string found() {
     const auto all = check(events_, terms_);
-    return all.empty() ? "" : all.front().what.substr(0, all.front().what.find(':'));
+    return all.empty() ? "" : all.front().fault.substr(0, all.front().fault.find(':'));
   }
 
   static constexpr std::int64_t lease_end = 1'000 * millisecond;
@@ -44,7 +44,7 @@ class checker : public testing::Test {
 
 TEST_F(checker, a_run_and_its_replay_are_right) {
   runs(1, 7);
-  answers(1, answer_kind::own, 7);
+  answers(1, answer_kind::ran, 7);
   answers(2, answer_kind::replay, 7);
   EXPECT_EQ(found(), "");
 }
@@ -80,18 +80,18 @@ TEST_F(checker, no_rerun_without_a_doubt) {
 TEST_F(checker, an_answer_must_be_stored) {
   happens(event_kind::grant, 1, lease_end);
   happens(event_kind::effect, 1, 0, 7);
-  answers(1, answer_kind::own, 7);
+  answers(1, answer_kind::ran, 7);
   EXPECT_EQ(found(), "a client got an answer that was not stored");
 }
 
 TEST_F(checker, all_get_the_first_answer) {
   runs(1, 7);
-  answers(1, answer_kind::own, 7);
+  answers(1, answer_kind::ran, 7);
   now_ = kept_until;
   runs(2, 8);
   answers(2, answer_kind::replay, 8);
   EXPECT_EQ(found(), "");
-  answers(3, answer_kind::own, 7);
+  answers(3, answer_kind::ran, 7);
   EXPECT_EQ(found(), "a client got another answer");
 }
 
@@ -103,7 +103,7 @@ TEST_F(checker, another_request_never_gets_it) {
 
 TEST_F(checker, nothing_leaves_after_an_answer) {
   runs(1, 7);
-  answers(1, answer_kind::own, 7);
+  answers(1, answer_kind::ran, 7);
   happens(event_kind::dispatch, 1);
   EXPECT_EQ(found(), "a request left after an answer was returned");
 }
@@ -169,7 +169,7 @@ TEST_F(checker, whose_request_came_gets_an_answer) {
   EXPECT_EQ(found(), "a client got no answer at all");
 }
 
-TEST_F(checker, who_waits_for_a_twin_is_told_of_its_end) {
+TEST_F(checker, who_waits_for_a_twin_hears_of_its_end) {
   terms_.calm = true;
   terms_.keys[0].waits = true;
   happens(event_kind::request, 1);

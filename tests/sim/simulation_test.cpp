@@ -53,7 +53,7 @@ TEST(simulation, seeds_pass) {
     const scene played(seed);
     const auto shown = play(played, played.disturbances);
     for (const auto& each : shown.violations) {
-      ADD_FAILURE() << each.what << "; ./dev simulate --seed " << seed << " --trace";
+      ADD_FAILURE() << each.fault << "; ./dev simulate --seed " << seed << " --trace";
     }
   }
 }
