@@ -30,7 +30,7 @@ void clients::ask(const scene_key& key, std::uint32_t print, std::size_t gateway
   sender->key = &key;
   sender->print = print;
   sender->tries = tries;
-  sender->certain = true;
+  sender->is_probe = true;
   sender->next_gateway = gateway;
   send(sender);
 }
@@ -38,14 +38,14 @@ void clients::ask(const scene_key& key, std::uint32_t print, std::size_t gateway
 void clients::send(const caller_ptr& sender) {
   if (sender->tries-- <= 0) return;
   const auto count = static_cast<std::int64_t>(gateways_.size());
-  const auto chosen = sender->certain
+  const auto chosen = sender->is_probe
                           ? sender->next_gateway
                           : static_cast<std::size_t>(world_.random().between(0, count - 1));
   auto& target = *gateways_[chosen];
   client_request request;
   request.key = sender->key;
   request.print = sender->print;
-  request.number = sender->certain ? ++probes_ : ++sent_;
+  request.number = sender->is_probe ? ++probes_ : ++sent_;
   request.left = std::make_shared<std::stop_source>();
   const auto number = request.number;
   sender->waits_for = number;
@@ -68,7 +68,7 @@ void clients::send(const caller_ptr& sender) {
 void clients::got(const caller_ptr& sender, std::uint64_t number, answer_kind kind) {
   if (sender->waits_for != number) return;
   sender->waits_for = 0;
-  if (sender->certain && kind == answer_kind::mismatch) {
+  if (sender->is_probe && kind == answer_kind::mismatch) {
     sender->print = 1 - sender->print;  // the key is the other request's
     return again(sender, 20);
   }

@@ -28,7 +28,7 @@ class clients {
     std::uint32_t print = 0;
     int tries = 0;
     int asks_again = 0;
-    bool certain = false;
+    bool is_probe = false;  ///< of ask()
     std::size_t next_gateway = 0;
     std::uint64_t waits_for = 0;  ///< the number of its request; 0: for none
   };

@@ -111,7 +111,8 @@ struct shared_run {
   std::atomic<std::uint64_t> next;
   std::atomic<std::uint64_t> played{0};
   std::atomic<std::uint64_t> handlers{0};
-  std::atomic<std::uint64_t> failed{0};  ///< a seed; 0: none
+  std::atomic<std::uint64_t> digests{0};  ///< of all histories, in any order
+  std::atomic<std::uint64_t> failed{0};   ///< a seed; 0: none
 };
 
 void play_on(shared_run& run) {
@@ -122,6 +123,7 @@ void play_on(shared_run& run) {
     const scene next(seed);
     const auto shown = play(next, next.disturbances);
     run.handlers += shown.handlers;
+    run.digests ^= shown.events.digest();
     const auto count = ++run.played;
     if (count % 100'000 == 0) {
       std::printf("%" PRIu64 " seeds, %.0f s\n", count, seconds_now() - run.begin);
@@ -147,9 +149,9 @@ int play_many(const options& given) {
   const auto count = static_cast<double>(run.played);
   std::printf("%" PRIu64 " seeds from %" PRIu64
               " on without a violation: %.1f s, %.0f us a seed, "
-              "%.0f steps each\n",
+              "%.0f steps each, digest %016" PRIx64 "\n",
               run.played.load(), given.first, seconds, seconds * 1e6 / count,
-              static_cast<double>(run.handlers) / count);
+              static_cast<double>(run.handlers) / count, run.digests.load());
   return 0;
 }
 

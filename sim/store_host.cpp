@@ -145,18 +145,21 @@ void store_host::settle_in_transaction(settlement request, std::function<void(bo
 }
 
 void store_host::listen(const void* owner, machine& where, settled_listener listener) {
-  listeners_[owner] = {&where, std::move(listener)};
+  listeners_.push_back({owner, ++listened_, &where, std::move(listener)});
 }
 
-void store_host::forget_listener(const void* owner) { listeners_.erase(owner); }
+void store_host::forget_listener(const void* owner) {
+  std::erase_if(listeners_, [owner](const listening& each) { return each.owner == owner; });
+}
 
 /// A hint, as stores give it: some processes do not get it.
 void store_host::announce(const std::vector<std::uint64_t>& settled) {
-  for (const auto& [owner, each] : listeners_) {
-    world_.send(node_, *each.where, message_kind::store_reply, [this, owner = owner, settled] {
-      const auto found = listeners_.find(owner);
-      if (found != listeners_.end()) found->second.call(settled);
-    });
+  for (const auto& each : listeners_) {
+    world_.send(node_, *each.where, message_kind::store_reply,
+                [this, number = each.number, settled] {
+                  const auto found = std::ranges::find(listeners_, number, &listening::number);
+                  if (found != listeners_.end()) found->call(settled);
+                });
   }
 }
 

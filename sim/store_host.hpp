@@ -64,6 +64,8 @@ class store_host {
  private:
   class noting_store;
   struct listening {
+    const void* owner;
+    std::uint64_t number;
     machine* where;
     settled_listener call;
   };
@@ -74,7 +76,9 @@ class store_host {
   machine& node_;
   store_traits traits_;
   std::unique_ptr<store> records_;
-  std::map<const void*, listening> listeners_;
+  std::vector<listening>
+      listeners_;  // in the order of their arrival: by address, runs would differ
+  std::uint64_t listened_ = 0;
 };
 
 }  // namespace onceguard::sim

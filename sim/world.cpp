@@ -31,6 +31,11 @@ bool is_by_time(const disturbance& each) noexcept {
   }
 }
 
+/// By values: std::minmax of two addresses gives references to them, which end with the statement.
+std::pair<std::size_t, std::size_t> between(const machine& a, const machine& b) noexcept {
+  return {std::min(a.index, b.index), std::max(a.index, b.index)};
+}
+
 std::int64_t in_nanoseconds(milliseconds length) noexcept { return length.count() * millisecond; }
 
 }  // namespace
@@ -75,7 +80,7 @@ void world::after_on(machine& where, nanoseconds wait, std::function<void()> act
 }
 
 bool world::cut(const machine& a, const machine& b) const {
-  const auto found = cut_until_.find(std::minmax(&a, &b));
+  const auto found = cut_until_.find(between(a, b));
   return found != cut_until_.end() && now() < found->second;
 }
 
@@ -139,8 +144,8 @@ void world::begin(const disturbance& each) {
       machine_at(each.where).clock.wall_shift += in_nanoseconds(each.length);
       return;
     case disturbance_kind::partition: {
-      const auto pair = std::minmax(&machine_at(each.where), &machine_at(each.other));
-      cut_until_[pair] = std::max(cut_until_[pair], now() + in_nanoseconds(each.length));
+      auto& until = cut_until_[between(machine_at(each.where), machine_at(each.other))];
+      until = std::max(until, now() + in_nanoseconds(each.length));
       return;
     }
     default:

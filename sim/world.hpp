@@ -115,7 +115,7 @@ class world {
   std::uint64_t numbered_ = 0;
   std::uint64_t handlers_ = 0;
   std::array<std::uint64_t, message_kinds + disturbance_kinds> counted_{};
-  std::map<std::pair<const machine*, const machine*>, nanoseconds> cut_until_;
+  std::map<std::pair<std::size_t, std::size_t>, nanoseconds> cut_until_;  // by their indexes
   bool calm_ = false;
 };
 

@@ -48,7 +48,7 @@ TEST(simulation, the_clocks_of_the_process_are_its_own_again) {
 }
 
 TEST(simulation, seeds_pass) {
-  const auto count = scaled(20'000);
+  const auto count = scaled(ONCEGUARD_SIM_SEEDS);
   for (std::uint64_t seed = 1; seed <= count; ++seed) {
     const scene played(seed);
     const auto shown = play(played, played.disturbances);
