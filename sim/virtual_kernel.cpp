@@ -59,7 +59,7 @@ int virtual_kernel::open_descriptor() {
   const auto index = free - descriptors_.begin();
   if (free == descriptors_.end()) descriptors_.emplace_back();
   auto& made = descriptors_[static_cast<std::size_t>(index)];
-  made = descriptor{};
+  made = open_file{};
   made.used = true;
   made.machine = machine_;
   return first_ + static_cast<int>(index);

@@ -75,14 +75,14 @@ class virtual_kernel {
 
  private:
   static constexpr int first_ = 1 << 24;
-  struct descriptor {
+  struct open_file {
     bool used = false;
     bool timer = false;
     machine_clock* machine = nullptr;
     int watched = -1;  // of a poller: its timer
     std::uint64_t data = 0;
   };
-  [[nodiscard]] descriptor& at(int number) noexcept {
+  [[nodiscard]] open_file& at(int number) noexcept {
     return descriptors_[static_cast<std::size_t>(number - first_)];
   }
 
@@ -90,7 +90,7 @@ class virtual_kernel {
   machine_clock outside_;  // of what belongs to no machine
   machine_clock* machine_ = &outside_;
   number_stream random_;
-  std::vector<descriptor> descriptors_;
+  std::vector<open_file> descriptors_;
 };
 
 }  // namespace onceguard::sim

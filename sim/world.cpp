@@ -221,9 +221,9 @@ void world::run_until(nanoseconds time) {
       if (next->clock.timer_due <= now()) next->clock.timer_due = now() + millisecond / 10;
       continue;
     }
-    auto event = std::move(const_cast<world::event&>(queue_.top()));
+    auto first = std::move(const_cast<event&>(queue_.top()));
     queue_.pop();
-    run(std::move(event));
+    run(std::move(first));
   }
   kernel_.set_now(time);
 }
