@@ -55,7 +55,7 @@ void virtual_kernel::fill(unsigned char* out, std::size_t size) noexcept {
 
 int virtual_kernel::open_descriptor() {
   const auto free = std::find_if(descriptors_.begin(), descriptors_.end(),
-                                 [](const descriptor& each) { return !each.used; });
+                                 [](const open_file& each) { return !each.used; });
   const auto index = free - descriptors_.begin();
   if (free == descriptors_.end()) descriptors_.emplace_back();
   auto& made = descriptors_[static_cast<std::size_t>(index)];

@@ -70,7 +70,7 @@ constexpr std::string_view consumed =
 constexpr std::string_view relay =
     "[[relay]]\nname = \"a\"\noutbox = \"postgresql://h/d?outbox=o\"\nto = ";
 
-const wrong_value all[] = {
+const wrong_value wrong_urls[] = {
     {"[defaults]\nprobe = ", with_all},
     {"[defaults]\nprobe = ", with_query},
     {"[defaults]\nprobe = ", without_scheme},
@@ -107,7 +107,7 @@ const wrong_value all[] = {
     {relay, "http://u:SECRET@host/a?token=SECRET"},
 };
 
-INSTANTIATE_TEST_SUITE_P(every_option, refused_values, ::testing::ValuesIn(all));
+INSTANTIATE_TEST_SUITE_P(every_option, refused_values, ::testing::ValuesIn(wrong_urls));
 
 }  // namespace
 }  // namespace onceguard::config
