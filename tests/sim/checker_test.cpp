@@ -95,6 +95,18 @@ TEST_F(checker, all_get_the_first_answer) {
   EXPECT_EQ(found(), "a client got another answer");
 }
 
+TEST_F(checker, a_holder_that_was_stopped_answers_after_the_retention) {
+  happens(event_kind::request, 1);
+  runs(1, 7);
+  now_ = kept_until;
+  runs(2, 8);
+  answers(1, answer_kind::ran, 7);
+  EXPECT_EQ(found(), "");
+  happens(event_kind::request, 2);
+  answers(2, answer_kind::ran, 7);
+  EXPECT_EQ(found(), "a client got another answer");
+}
+
 TEST_F(checker, another_request_never_gets_it) {
   runs(1, 7);
   answers(1, answer_kind::replay, 7, 1);
