@@ -127,7 +127,7 @@ def programs():
     """A folder of tests is a program, which is named after the folder."""
     text = (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")
     return {folder.replace("/", "_") + "_tests"
-            for folder in re.findall(r"^onceguard_room_tests\(([\w/]+)", text, re.MULTILINE)}
+            for folder in re.findall(r"^ *onceguard_room_tests\(([\w/]+)", text, re.MULTILINE)}
 
 
 def read_all():
