@@ -90,10 +90,10 @@ scene::scene(std::uint64_t number) : seed(number) {
   engine.replay_cache = numbers.chance(70) ? std::size_t{1} << 16 : 0;
   if (numbers.chance(30)) slow_work = milliseconds(numbers.between(300, 1'400));
   const auto count = numbers.between(1, 3);
-  for (std::uint16_t number = 0; number < count; ++number) {
-    keys.push_back(make_key(number, numbers));
+  for (std::uint16_t which = 0; which < count; ++which) {
+    keys.push_back(make_key(which, numbers));
     const auto callers = numbers.between(1, 4);
-    for (std::int64_t i = 0; i < callers; ++i) clients.push_back(make_client(number, numbers));
+    for (std::int64_t i = 0; i < callers; ++i) clients.push_back(make_client(which, numbers));
   }
   disturbance_limits limits;
   limits.gateways = gateways;

@@ -25,7 +25,9 @@ json at(double time, const char* value) { return json::array({time, value}); }
 json only(const json& one) { return json::array({one}); }
 json part(const char* name) { return json::object({{"onceguard_part", name}}); }
 
-ordered_json read(const std::string& body) { return read_history(body, hours, last_second).value(); }
+ordered_json read(const std::string& body) {
+  return read_history(body, hours, last_second).value();
+}
 std::string refusal_of(const std::string& body) {
   const auto out = read_history(body, hours, last_second);
   return out ? "" : out.error().detail;
@@ -53,12 +55,13 @@ TEST(prometheus_history, a_span_has_a_sample_for_each_step_up_to_its_end) {
 }
 
 TEST(prometheus_history, the_query_has_the_labels_and_a_window_of_several_scrapes) {
-  const auto target = history_target("/p", R"(job="a b")", hours, last_second, std::chrono::seconds(5));
+  const auto target =
+      history_target("/p", R"(job="a b")", hours, last_second, std::chrono::seconds(5));
   EXPECT_TRUE(target.starts_with("/p/api/v1/")) << target;
   const auto query = base::percent_decoded(target).value();
   EXPECT_NE(query.find(R"(rate(onceguard_requests_total{job="a b"}[300s]))"), query.npos) << query;
-  const auto days =
-      base::percent_decoded(history_target("", "", history_spans[2], last_second, std::chrono::seconds(5)));
+  const auto days = base::percent_decoded(
+      history_target("", "", history_spans[2], last_second, std::chrono::seconds(5)));
   EXPECT_NE(days.value().find("[1680s]"), std::string::npos);
 }
 
@@ -79,10 +82,11 @@ TEST(prometheus_history, times_are_in_microseconds_the_median_first) {
 
 TEST(prometheus_history, what_is_no_number_or_of_another_time_is_left_out) {
   for (const char* value : {"NaN", "+Inf", "-Inf", "-1", "", "1x", "0"}) {
-    EXPECT_TRUE(read(answer(outcome_ran, only(at(last_second, value))))[359]["outcomes"].empty()) << value;
+    EXPECT_TRUE(read(answer(outcome_ran, only(at(last_second, value))))[359]["outcomes"].empty())
+        << value;
   }
-  const auto elsewhere =
-      json::array({at(last_second + 60, "1"), at(last_second - 360 * 60, "1"), at(1e300, "1"), at(-1e300, "1")});
+  const auto elsewhere = json::array({at(last_second + 60, "1"), at(last_second - 360 * 60, "1"),
+                                      at(1e300, "1"), at(-1e300, "1")});
   const auto malformed = json::parse(R"(["x", [1700000000], ["x", "1"], [1700000000, 1],
                                          [null, "1"], {"0": 1700000000, "1": "1"}])");
   for (const auto& values : {elsewhere, malformed, json("x"), json(nullptr)}) {
