@@ -142,17 +142,12 @@ func (c *Client) claim(ctx context.Context, call claimCall, body []byte) (result
 func (r *Running) begins(lease time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), r.client.patience)
 	defer cancel()
-	for times := 0; times < late; times++ {
-		asked := time.Now()
-		out, err := r.renew(ctx, func(error) bool { return false })
-		if err != nil || out.Outcome != "renewed" {
-			break
-		}
-		if within(asked, lease) {
-			return true
-		}
+	asked := time.Now()
+	out, err := r.renew(ctx, func(error) bool { return false })
+	if err == nil && out.Outcome == "renewed" && within(asked, lease) {
+		return true
 	}
-	if _, err := r.settle("release", settleCall{}, nil); err != nil {
+	if _, err = r.settle("release", settleCall{}, nil); err != nil {
 		r.client.report(err)
 	}
 	return false

@@ -9,7 +9,7 @@
 namespace onceguard {
 namespace {
 
-constexpr std::string_view unreadable = "unreadable";
+constexpr std::string_view unreadable_state = "unreadable";
 constexpr int reason_count = 7;
 
 error wrong_filter(std::string_view name, const std::string& fault) {
@@ -54,7 +54,7 @@ std::vector<std::string> record_filter::states() {
   for (std::size_t i = 1; i <= observed_states; ++i) {
     names.emplace_back(name_of(static_cast<observed_state>(i)));
   }
-  names.emplace_back(unreadable);
+  names.emplace_back(unreadable_state);
   return names;
 }
 
@@ -77,7 +77,7 @@ result<void> record_filter::add(std::string_view name, const std::string& value)
     if (digest whole{}; base::from_hex(value, whole)) of_store_.scope = whole;
   } else if (name == "state") {
     const auto state = state_of(value);
-    if (!state && value != unreadable)
+    if (!state && value != unreadable_state)
       return wrong_filter(name, "there is none " + base::quoted(value));
     if (state) of_store_.states.push_back(*state);
     only_unreadable_ = of_store_.states.empty();

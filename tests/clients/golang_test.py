@@ -71,7 +71,7 @@ def test_the_code_is_formatted_and_short():
                     for file in files if not file.name.endswith("_test.go"))
     code = [line for line in whole.splitlines()
             if line.strip(" \t(){},;") and not line.lstrip().startswith("//")]
-    assert len(code) < 540, "the client is to stay thin"
+    assert len(code) < 560, "the client is to stay thin"
 
 
 def test_the_example_conforms(start_serve, start_service, kit, example):
