@@ -114,6 +114,8 @@ func (c *Client) persist(ctx context.Context, on *line, path string, object any,
 	}
 }
 
+const notInTime = `{"type":"urn:onceguard:problem:overloaded","title":"No capacity at the moment","status":503,"detail":"The lease ended before the work could begin. Nothing was run.","retryable":true}`
+
 // late is how often a process may stand still for longer than its lease, one time after the other.
 const late = 3
 
@@ -135,7 +137,7 @@ func (c *Client) claim(ctx context.Context, call claimCall, body []byte) (result
 			return got, running, err
 		}
 	}
-	return result{}, nil, errors.New("the lease ended before the work could begin")
+	return result{}, nil, &refusedError{http.StatusServiceUnavailable, "1", []byte(notInTime)} // not for open: the service is there
 }
 
 // begins renews the lease, and gives the operation back where that does not come to pass in time.

@@ -39,7 +39,8 @@ longer_history::~longer_history() = default;
 void longer_history::run(const std::stop_token& stop) {
   const auto wanted = [this] { return std::ranges::find(slots_, true, &slot::wanted); };
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return wanted() != slots_.end(); })) {
+  while (changed_.wait(lock, stop, [&] { return wanted() != slots_.end(); }) &&
+         !stop.stop_requested()) {
     auto& next = *wanted();
     const auto& span = history_spans[static_cast<std::size_t>(&next - slots_.data())];
     lock.unlock();

@@ -7,14 +7,14 @@ const AT_ONCE = 4; // calls
  * A key a line; behind a tab, which no key has, where its scope begins.
  * @param {string} list
  * @param {string} scope of the lines that name none; empty: not known
- * @returns {Map<string, string>} the scope of each key
+ * @returns {{key: string, scope: string}[]}
  */
 export function readLines(list, scope) {
   const lines = list.split("\n").map((line) => line.trim()).filter(Boolean);
-  return new Map(lines.map((line) => {
+  return [...new Set(lines)].map((line) => {
     const [key, own = ""] = line.split("\t");
-    return [key.trim(), own.trim().toLowerCase() || scope];
-  }));
+    return { key: key.trim(), scope: own.trim().toLowerCase() || scope };
+  });
 }
 
 /** All records of a key, in any scope and state, but those that count as absent. */
@@ -32,34 +32,39 @@ async function recordsOf(key, signal) {
 /**
  * The records that need a person and whose keys stand in a list. A key that several callers have,
  * whatever became of theirs, is of none of them until a person says of which.
- * @param {Map<string, string>} wanted as readLines() gives them
+ * @param {{key: string, scope: string}[]} wanted as readLines() gives them
  * @param {AsyncIterable<object>} pages of the records that need a person
  * @param {AbortSignal} signal
  */
 export async function choiceOf(wanted, pages, signal) {
-  const found = new Map([...wanted.keys()].map((key) => [key, []]));
+  const found = wanted.map((line) => ({ ...line, records: [] }));
+  const linesOf = new Map();
+  for (const line of found) linesOf.set(line.key, [...(linesOf.get(line.key) ?? []), line]);
   for await (const page of pages) {
     for (const one of page.records) {
-      if (one.scope.startsWith(wanted.get(one.key) ?? "?")) {
-        found.get(one.key).push({ ...one, attention: true });
+      for (const { scope, records } of linesOf.get(one.key) ?? []) {
+        if (one.scope.startsWith(scope)) records.push({ ...one, attention: true });
       }
     }
   }
   const several = [];
-  const open = [...found].filter(([, records]) => records.length);
-  const look = async ([key, records]) => {
-    const all = (await recordsOf(key, signal)).filter((one) => one.scope.startsWith(wanted.get(key))
+  const open = found.filter(({ records }) => records.length);
+  const look = async (line) => {
+    const { key, scope, records } = line;
+    const all = (await recordsOf(key, signal)).filter((one) => one.scope.startsWith(scope)
       && !records.some((other) => other.record === one.record));
-    if (records.length + all.length > 1) several.push({ key, records: [...records, ...all] });
+    if (records.length + all.length > 1) {
+      several.push({ line, key, records: [...records, ...all] });
+    }
   };
   for (let i = 0; i < open.length; i += AT_ONCE) {
     await Promise.all(open.slice(i, i + AT_ONCE).map(look));
   }
-  const ambiguous = new Set(several.map((one) => one.key));
-  const single = open.filter(([key]) => !ambiguous.has(key)).flatMap(([, records]) => records);
+  const ambiguous = new Set(several.map(({ line }) => line));
+  const single = open.filter((line) => !ambiguous.has(line)).flatMap(({ records }) => records);
   return {
     chosen: new Map(single.map((one) => [one.record, one])),
     several,
-    missing: [...found].filter(([, records]) => !records.length).map(([key]) => key),
+    missing: found.filter(({ records }) => !records.length).map(({ key }) => key),
   };
 }

@@ -1,12 +1,18 @@
 'use strict';
 const { randomUUID } = require('node:crypto');
 const adapters = require('./adapters.js');
-const { Refused, Unreachable, ending } = require('./errors.js');
+const { Refused, ending, problem } = require('./errors.js');
 const { Service } = require('./service.js');
 const { LATE, Operation, clocks, inTime, isAway, persistently } = require('./operation.js');
 
 const POLICY_WAIT = 10_000; // what `wait` of a policy is unless it is set
 const SUCCESSION = 1000; // ms in which new connections find the successor of a process that drains
+
+const NOT_IN_TIME = 'The lease ended before the work could begin. Nothing was run.';
+const LATE_AGAIN = {
+  verdict: 'overloaded', kind: 'overloaded', detail: NOT_IN_TIME, retryable: true,
+  retry_after_ms: 1000, reply: problem('store-unreachable', NOT_IN_TIME),
+};
 
 /** A client of one `onceguard serve`. */
 class Client {
@@ -32,7 +38,7 @@ class Client {
       const { operation, lease_ms: lease } = answer;
       if (lease === undefined || inTime(asked, lease) || await operation.begins()) return answer;
     }
-    throw new Unreachable(new Error('the lease ended before the work could begin'), false);
+    return LATE_AGAIN; // not for `open`: the service is there
   }
 
   async #ask(message, body, wait) {

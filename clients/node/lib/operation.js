@@ -94,8 +94,9 @@ class Operation {
     for (let times = 0; times < LATE; times++) {
       const asked = clocks();
       const renewed = await this.#surely('renew', {}, {}).catch((error) => {
-        if (isAway(error)) throw error;
-        return {}; // the service knows it no more
+        if (!isAway(error)) return {}; // the service knows it no more
+        this.settle('release').catch(() => {}); // nothing began; nobody waits for it
+        throw error;
       });
       if (renewed.outcome !== 'renewed') {
         this.#leave();

@@ -147,7 +147,8 @@ class Calls:
             if not claim.run or claim.run.observed or await self.holds(io, claim.run, asked):
                 return claim
             message["claim"] = secrets.token_hex(16)
-        raise ServiceAway("The lease ended before the work could begin.")
+        # Not for `open`: the service is there.
+        raise Overloaded("The lease ended before the work could begin. Nothing was run.")
 
     async def holds(self, io: Any, run: Run, asked: "tuple[float, float]") -> bool:
         """Whether the work may begin. This process may have stood still since it asked, for longer
@@ -160,6 +161,9 @@ class Calls:
                 renewed = await self.make_settle(io, run, "renew", {}, b"")
             except BadCall:  # the service does not know the operation any more
                 return False
+            except OnceguardError:  # nothing began
+                await self.settle_after_all(io, run, "release", {}, b"")
+                raise
             if renewed.outcome != "renewed":
                 self.watch.remove(run)
                 io.give_back(run.stream)

@@ -117,13 +117,14 @@ awaitable<std::string> list_letters(const config::settings& settings, guard& rec
 class letter_acts {
  public:
   letter_acts(const config::settings& settings, guard& records, letter_request wanted,
-              audit_author author, audit_log& log, bool retries)
+              audit_author author, audit_log& log, bool retries, std::function<bool()> stopped)
       : settings_(settings),
         records_(records),
         wanted_(std::move(wanted)),
         author_(std::move(author)),
         log_(log),
-        retries_(retries) {}
+        retries_(retries),
+        stopped_(std::move(stopped)) {}
 
   awaitable<std::string> run(std::string name) {
     auto faults = ordered_json::array();
@@ -155,6 +156,10 @@ class letter_acts {
       const auto seen = std::ranges::find(wanted_.messages, name, &seen_letter::message);
       if (seen == wanted_.messages.end()) continue;
       found_.insert(name);
+      if (stopped_()) {
+        add(name, "failed", "not tried: this process ends or reads its configuration again");
+        continue;
+      }
       const bool same = seen->state == name_of(one.state) && seen->token == token_of(one);
       if (!same) {
         add(name, "changed", {});
@@ -206,6 +211,10 @@ class letter_acts {
       }
       co_return std::string();
     }
+    if (end.resolved && end.resolved->outcome == resolve_outcome::done) {
+      co_return "its key is free, and the audit log lacks the end: " + end.unwritten->detail +
+          "; the message stays";
+    }
     std::string why = "its key was not freed: ";
     if (end.resolved) {
       why += outcome_text(end.resolved);
@@ -234,6 +243,7 @@ class letter_acts {
   const audit_author author_;
   audit_log& log_;
   const bool retries_;
+  const std::function<bool()> stopped_;
   std::set<std::string> found_;
   ordered_json results_ = ordered_json::array();
 };
@@ -251,6 +261,11 @@ bool letter_service::begin() {
   if (busy_ || closed_) return false;
   busy_ = true;
   return true;
+}
+
+bool letter_service::is_closed() {
+  const std::lock_guard lock(mutex_);
+  return closed_;
 }
 
 void letter_service::end() {
@@ -295,8 +310,9 @@ awaitable<admin::response> letter_service::act(const admin::request& wanted, boo
   if (log == nullptr) co_return admin::refusal(503, "The audit log can't be opened.");
   if (!begin()) co_return busy();
   audit_author author{wanted.sender.name, "admin", request->reason};
-  const auto acts = std::make_shared<letter_acts>(settings_, records_, *std::move(request),
-                                                  std::move(author), *log, retries);
+  const auto acts =
+      std::make_shared<letter_acts>(settings_, records_, *std::move(request), std::move(author),
+                                    *log, retries, [this] { return is_closed(); });
   auto work = [this, acts, name]() -> awaitable<std::string> {
     const std::shared_ptr<void> ending(nullptr, [this](void*) { end(); });
     co_return co_await acts->run(name);

@@ -31,7 +31,7 @@ class letter_service {
   /// GET /api/workers/{worker}/messages, and POST …/messages/retry and …/messages/drop. It must be
   /// closed before the listener ends.
   [[nodiscard]] admin::resources make_resources(admin::audit_source audit);
-  /// What is under way is finished; nothing more is begun.
+  /// The message that is being sent again is finished; nothing more is begun.
   void close();
 
  private:
@@ -44,6 +44,7 @@ class letter_service {
   boost::asio::awaitable<admin::response> act(const admin::request& wanted, bool retries,
                                               const admin::audit_source& audit);
   [[nodiscard]] bool begin();
+  [[nodiscard]] bool is_closed();
   void end();
 
   const config::settings& settings_;

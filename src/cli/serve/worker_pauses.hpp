@@ -28,7 +28,7 @@ class worker_pauses final : public admin::worker_pauses {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::set<std::string> paused_;
-  std::map<std::string, std::stop_source> running_;
+  std::multimap<std::string, std::stop_source> running_;  // several may share a name
 };
 
 }  // namespace onceguard::cli
