@@ -1,0 +1,41 @@
+// Workers that share a subscriber: a pause is for all of them.
+#include "cli/serve/worker_pauses.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "support/waiting.hpp"
+
+namespace onceguard::cli {
+namespace {
+
+using onceguard::testing::wait_until;
+
+TEST(worker_pauses, are_for_all_workers_of_the_name) {
+  worker_pauses pauses;
+  std::atomic<int> working = 0;
+  std::stop_source end;
+  const auto work = [&working](const std::stop_token& stop) {
+    ++working;
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any never;
+    never.wait(lock, stop, [] { return false; });
+    --working;
+    return 0;
+  };
+  const auto run = [&] { pauses.run("bills", end.get_token(), work); };
+  std::jthread first(run);
+  std::jthread second(run);
+  wait_until("both workers", [&] { return working == 2; });
+  pauses.pause("bills");
+  wait_until("the pause", [&] { return working == 0; });
+  pauses.resume("bills");
+  wait_until("both once more", [&] { return working == 2; });
+  end.request_stop();
+}
+
+}  // namespace
+}  // namespace onceguard::cli
