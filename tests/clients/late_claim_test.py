@@ -5,9 +5,8 @@ import contextlib
 
 import pytest
 
-from clients import node_programs
+from clients.examples import example_of
 from clients.golang_test import built, go_path  # noqa: F401
-from clients.python_examples import ENVIRONMENT, SERVERS
 from clients.serving import answered, final
 from support.tcp_gate import TcpGate
 from support.waiting import wait_until
@@ -26,13 +25,7 @@ def gate(start_serve):
 @pytest.fixture(params=["express-5", "fastapi", "flask", "nethttp"])
 def start(request, start_service, tmp_path):
     """Starts a service beside the decision service at a URL."""
-    name = request.param
-    if name in SERVERS:
-        command, usual = SERVERS[name], ENVIRONMENT
-    elif name in node_programs.EXAMPLES:
-        command, usual = node_programs.example(name, tmp_path), {}
-    else:
-        command, usual = [request.getfixturevalue("built")[name]], {}
+    command, usual = example_of(request.param, request, tmp_path)
     return lambda url: start_service(command, url, usual)
 
 

@@ -5,9 +5,8 @@ import contextlib
 
 import pytest
 
-from clients import node_programs
+from clients.examples import example_of
 from clients.golang_test import built, go_path  # noqa: F401
-from clients.python_examples import ENVIRONMENT, SERVERS
 from support.client import ask
 from support.redis import Redis
 from support.waiting import wait_until
@@ -19,13 +18,7 @@ EXAMPLES = ["express-5", "fastify", "http", "nest", "fastapi", "flask", "nethttp
 @pytest.fixture(params=EXAMPLES)
 def start(request, start_service, tmp_path):
     """Starts a service beside a decision service: start(serve)."""
-    name = request.param
-    if name in SERVERS:
-        command, usual = SERVERS[name], ENVIRONMENT
-    elif name in node_programs.EXAMPLES:
-        command, usual = node_programs.example(name, tmp_path), {}
-    else:
-        command, usual = [request.getfixturevalue("built")[name]], {}
+    command, usual = example_of(request.param, request, tmp_path)
     return lambda serve: start_service(command, serve, usual)
 
 
