@@ -6,9 +6,8 @@ import signal
 
 import pytest
 
-from clients import node_programs
+from clients.examples import example_of
 from clients.golang_test import built, go_path  # noqa: F401
-from clients.python_examples import ENVIRONMENT, SERVERS
 from clients.serving import amid_kills
 from support.postgres import Postgres
 from support.redis import Redis
@@ -78,11 +77,7 @@ def store(request):
 @pytest.fixture(params=["express-5", "fastapi", "nethttp"])
 def example(request, tmp_path):
     """The command that starts a service, and its environment."""
-    if request.param in SERVERS:
-        return SERVERS[request.param], ENVIRONMENT
-    if request.param in node_programs.EXAMPLES:
-        return node_programs.example(request.param, tmp_path), {}
-    return [request.getfixturevalue("built")[request.param]], {}
+    return example_of(request.param, request, tmp_path)
 
 
 def test_nothing_is_doubled_and_first_answers_stay(store, example, start_serve, start_service,
