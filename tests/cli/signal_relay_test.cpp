@@ -46,14 +46,14 @@ void send_from_elsewhere(int signal) {
 /// In a process of its own, with one thread: a thread that another test has left, and that blocks
 /// no signal, would be ended by this one, and the whole program with it. Begun anew and not forked:
 /// ThreadSanitizer lets no child of a process with several threads start one.
-template <class Body>
-void alone(Body body) {
+template <class Body, class End = ::testing::ExitedWithCode>
+void alone(Body body, End end = ::testing::ExitedWithCode(0)) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [&body] {
     body();
     std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
   };
-  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(), end, "");
 }
 
 TEST(signals_of_exec, reach_a_command_that_runs) {
@@ -91,6 +91,28 @@ TEST(signals_of_exec, reach_the_next_attempt_no_second_time) {
     relay.send_to(nullptr);
     relay.send_to(&command);
     EXPECT_EQ(command.taken(), std::vector{SIGTERM});
+  });
+}
+
+/// A key of the command's terminal ends the command, whose end may be seen before the signal is.
+TEST(signals_of_exec, end_exec_as_well_when_the_command_that_a_key_ended_is_gone_before) {
+  alone(
+      [] {
+        noted_signals command;
+        signal_relay relay;
+        relay.send_to(&command);
+        relay.send_to(nullptr);
+        ::kill(::getpid(), SIGINT);
+        relay.end_by_signal(128 + SIGINT);
+      },
+      ::testing::KilledBySignal(SIGINT));
+}
+
+TEST(signals_of_exec, leave_the_exit_code_of_a_command_that_a_key_did_not_end) {
+  alone([] {
+    signal_relay relay;
+    ::kill(::getpid(), SIGINT);
+    relay.end_by_signal(3);
   });
 }
 

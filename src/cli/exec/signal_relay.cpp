@@ -36,7 +36,10 @@ signal_relay::signal_relay() {
   thread_ = std::jthread([this] { take(); });
 }
 
-signal_relay::~signal_relay() {
+signal_relay::~signal_relay() { end_thread(); }
+
+void signal_relay::end_thread() {
+  if (!thread_.joinable()) return;
   ::pthread_kill(thread_.native_handle(), end_of_thread);
   thread_.join();
 }
@@ -71,8 +74,9 @@ void signal_relay::pass_on(const siginfo_t& taken) {
   const std::lock_guard lock(mutex_);
   const int signal = taken.si_signo;
   const bool for_others = taken.si_code == SI_USER && taken.si_pid == ::getpid();
-  // Also one that comes while the command is being started: send_to() hands it on.
-  if (taken.si_code == SI_KERNEL || (for_others && command_ != nullptr)) typed_ = signal;
+  // Also while no command runs: one that is being started gets the signal by send_to(), and one
+  // that a key has ended may be gone before the thread takes the signal.
+  if (taken.si_code == SI_KERNEL || for_others) typed_ = signal;
   if (for_others) return;  // the command has it from its own terminal
   if (is_repeated(taken)) return;
   if (command_ != nullptr) {
@@ -104,6 +108,11 @@ void signal_relay::stop_here() const {
 }
 
 void signal_relay::end_by_signal(int code) {
+  end_thread();
+  // What came before, and the thread had not taken yet.
+  constexpr timespec at_once{};
+  siginfo_t taken{};
+  while (::sigtimedwait(&taken_, &taken, &at_once) > 0) pass_on(taken);
   // A script ends with a command that its terminal has ended, but not with an exit code of 130.
   if (stopped_by_ == 0 && typed_ != 0 && code == 128 + typed_) stopped_by_ = typed_;
   if (stopped_by_ == 0) return;

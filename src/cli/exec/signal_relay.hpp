@@ -29,11 +29,12 @@ class signal_relay {
   void send_to(running_command* command);
   /// Ends the process by the signal that requested the stop, or that was typed and ended the
   /// command (whose exit code is given), as if nothing had taken the signal. Returns where none
-  /// did.
+  /// did. From then on no signal is taken.
   void end_by_signal(int code);
 
  private:
   void take();
+  void end_thread();
   void pass_on(const siginfo_t& taken);
   [[nodiscard]] bool is_repeated(const siginfo_t& taken);
   /// As if nothing had taken the terminal's stop.

@@ -200,6 +200,8 @@ std::optional<request> act::decide_on_held(token token, const claim_id& claim_id
   seen.found = std::move(held->written);
   seen.stored = std::move(held->stored);
   seen.now = context_.time.now();
+  // Without a record nothing may be written, and then nothing would show that another stands there.
+  if (seen.former() == nullptr) return read_again();
   return decide_on(seen);
 }
 

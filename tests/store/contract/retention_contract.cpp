@@ -36,6 +36,21 @@ TEST_P(retention_contract, retention_runs_from_the_settle_and_a_later_claim_is_a
   EXPECT_GT(next.token, held.token);
 }
 
+TEST_P(retention_contract, a_stale_settle_says_what_stands_where_its_record_was) {
+  auto request = claim_of("k");
+  request.unknown_retention = day;
+  const auto held = caller_.leased(request);
+  advance(day + 2 * lease_length);
+  auto given_back = settle_of(request, held, settle_kind::release);
+  given_back.token = 0;
+  EXPECT_EQ(caller_.settle(given_back).outcome, settle_outcome::done);
+  auto late = settle_of(request, held);
+  late.by_application = true;
+  const auto reply = caller_.settle(late);
+  EXPECT_EQ(reply.outcome, settle_outcome::stale);
+  EXPECT_EQ(reply.state, observed_state::released);
+}
+
 TEST_P(retention_contract, the_largest_retention_is_for_ever) {
   const auto request = claim_of("k");
   auto change = settle_of(request, caller_.leased(request));
