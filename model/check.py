@@ -55,6 +55,7 @@ QUICK = [
     Run("hold-mismatch", "gateway.pml", f"{HOLD} -DMISMATCH {TWO}"),
     Run("hold-operator-sweep", "gateway.pml", f"{HOLD} -DOPERATOR -DSWEEP {TWO}"),
     Run("hold-flush", "gateway.pml", f"{HOLD} -DFLUSH {TWO} -DTROUBLES=0"),
+    Run("service", "gateway.pml", f"{HOLD} {TWO} -DSERVICE -DOPERATOR -DCRASHES=0"),
     Run("probe-fence", "gateway.pml", f"{PROBE} {TWO} -DCRASHES=1 -DTROUBLES=0"),
     Run("hold-live", "gateway.pml", f"{HOLD} {TWO} -DLIVENESS {FEW}", liveness=True),
     Run("operator-live", "gateway.pml", f"{HOLD} {TWO} -DOPERATOR -DLIVENESS {FEW}",
@@ -78,11 +79,14 @@ CONTROLS = [
         "nothing_is_blocked", liveness=True),
     Run("no-comparison", "gateway.pml",
         f"{HOLD} {TWO} -DSTARTED -DMISMATCH -DNO_COMPARISON {FEW}", "a_mismatch_never_runs"),
+    Run("late-work", "gateway.pml", f"{HOLD} {TWO} -DSERVICE -DOPERATOR -DLATE_WORK",
+        "at_most_once"),
     Run("released-by-force", "gateway.pml", f"{HOLD} {TWO} -DOPERATOR -DFORCED", "at_most_once"),
 ]
 
 LARGE = [
     Run("hold-large", "gateway.pml", f"{HOLD} -DTROUBLES=2"),
+    Run("service-large", "gateway.pml", f"{HOLD} {TWO} -DSERVICE -DOPERATOR"),
 ]
 
 

@@ -8,6 +8,8 @@
  * -DOPERATOR  a person looks and resolves      -DFENCE  the upstream refuses earlier tokens
  * -DSWEEP     retentions end, and are swept    -DFLUSH  acts are in memory until a flush
  * -DMISMATCH  the client of the last gateway uses the key for another operation
+ * -DSERVICE   who repeats and works are clients of the decision service, whose processes end apart from
+ *             theirs (docs/protocol.md): a claim in doubt is sent again, and what it gets is used
  */
 #ifndef GATEWAYS
 #define GATEWAYS 3
@@ -68,6 +70,11 @@ byte stray_settle_id;
 #define OPERATION(me) 0
 #endif
 
+#ifdef SERVICE
+byte services = 1;        /* how often the service's processes end; others take their calls */
+bit unrenewed[GATEWAYS];  /* nobody renews the lease: the connection of its claim is gone */
+#endif
+
 /* The durable state behind `r`. With -DFLUSH a write is in memory first, and a restart forgets what no
  * flush has saved: the calls that waited for it are in doubt. */
 #ifdef FLUSH
@@ -117,6 +124,9 @@ inline next_claim(me) {
     :: else -> break
     od;
     has_lease[me] = 0; late[me] = 0
+#ifdef SERVICE
+    ; unrenewed[me] = 0
+#endif
   }
 }
 
@@ -248,11 +258,16 @@ inline probe(me) {
 
 /* work_at_upstream.cpp: just before the first byte the holder looks at its own clock. Then it waits until
  * the answer is there, or its time is up. A holder that slept renews when it wakes. */
+#ifdef LATE_WORK /* a control: a client that stood still since its claim does not look at its clocks */
+#define MAY_BEGIN(me) true
+#else
+#define MAY_BEGIN(me) !late[me]
+#endif
 inline send_and_wait(me) {
   if
   :: atomic { late[me] -> kind = K_release } /* a zombie: nothing was sent */
   :: CRASH(me)
-  :: atomic { !late[me] ->
+  :: atomic { MAY_BEGIN(me) ->
 #if POLICY != U_rerun
        HOLDS(no_dispatch_after_an_answer, first_answer == 0);
 #endif
@@ -275,6 +290,22 @@ inline send_and_wait(me) {
   fi
 }
 
+#ifdef SERVICE
+/* A client that got its lease late renews before the work, and claims anew where that is refused. */
+inline renew_before_the_work(me) {
+  if
+  :: atomic { late[me] ->
+       store_extend(K_renew, token, claim_id[me]); outcome = result; result = 0; CALL(me);
+       if
+       :: outcome == O_stale -> verdict = 0
+       :: else -> late[me] = 0; unrenewed[me] = 0
+       fi;
+       outcome = 0 }
+  :: else
+  fi
+}
+#endif
+
 inline forget() { verdict = 0; token = 0; kind = 0; outcome = 0 }
 
 /* A client that repeats until it has an answer, and the gateway that it comes to. */
@@ -296,7 +327,9 @@ again:
   :: atomic { !served[me] ->
        try_claim(me); take_verdict(me);
        if
+#ifndef SERVICE
        :: verdict == 0 -> verdict = V_refused; kind = K_withdraw
+#endif
        :: verdict == V_run
        :: else -> verdict = 0
        fi };
@@ -313,6 +346,13 @@ again:
 #if POLICY == U_probe
         if
         :: r.state == S_probing && r.token == token -> probe(me)
+        :: else
+        fi;
+#endif
+#if defined(SERVICE) && !defined(LATE_WORK)
+        renew_before_the_work(me);
+        if
+        :: verdict == 0 -> atomic { next_claim(me); forget(); goto again }
         :: else
         fi;
 #endif
@@ -399,6 +439,11 @@ end:
        :: i < GATEWAYS && !(has_lease[i] && claim_id[i] == r.claim) -> i++
        :: i < GATEWAYS && has_lease[i] && claim_id[i] == r.claim && sleeps > 0 ->
           sleeps--; late[i] = 1; r.over = 1; break
+#ifdef SERVICE
+       /* Before its work a client sees by its clocks how long it took; amid the work it does not look. */
+       :: i < GATEWAYS && has_lease[i] && claim_id[i] == r.claim && unrenewed[i] ->
+          late[i] = (waits_for[i] == 0 -> 1 : late[i]); r.over = 1; break
+#endif
        :: i == GATEWAYS -> r.over = 1; break
        :: else -> break /* who lives and is awake renews in time */
        od;
@@ -460,6 +505,19 @@ end:
 }
 #endif
 
+#ifdef SERVICE
+proctype service() {
+  byte i;
+end:
+  do
+  :: atomic { services > 0 ->
+       services--;
+       for (i : 0 .. GATEWAYS - 1) { unrenewed[i] = has_lease[i] }
+       i = 0 }
+  od
+}
+#endif
+
 #ifdef SWEEP
 /* Retention is over, and the sweep comes by. Of a completed record its clients are done by then, or what
  * comes is a new operation. */
@@ -487,6 +545,9 @@ init {
     run upstream(); run clock(); run network();
 #ifdef FLUSH
     run disk_and_power();
+#endif
+#ifdef SERVICE
+    run service();
 #endif
 #ifdef OPERATOR
     run operator();
