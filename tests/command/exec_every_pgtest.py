@@ -69,4 +69,7 @@ def test_one_machine_runs_in_each_period(exec_on, postgres_server, clock_library
         assert gap > 0.9 * PERIOD - (one.started - one.fired), runs
         # None is left out: the next machine fires a third of a period later.
         assert gap < 1.45 * PERIOD + (other.started - other.due), runs
-    assert abs(len(runs) - periods) <= 1 + periods // 10
+    # One that began late may be followed by the next machine in place of its own next call.
+    late = sum(run.started - run.due > 0.1 * PERIOD for run in runs)
+    assert len(runs) <= periods + 1 + periods // 10
+    assert len(runs) >= periods - 1 - periods // 10 - late

@@ -37,21 +37,27 @@ def test_a_stopped_exec_has_no_command_beside_the_next_attempt(exec_, key, how):
     assert order == sorted(order) and order.count("2") == 10, order
 
 
-@pytest.mark.parametrize("tree", ["trap '' TERM; (exec -a of-KEY sleep 300) & wait",
-                                  "setsid bash -c 'trap \"\" TERM; exec -a of-KEY sleep 300' & "
-                                  "wait",
-                                  "(exec -a of-KEY sleep 300) & kill -STOP $$"])
-def test_the_guardian_of_a_stopped_exec_kills_all_when_the_lease_is_over(exec_, key, tree):
-    process = exec_.begin(key, "bash", "-c", tree.replace("KEY", key),
-                          options=["--lease", "1s", "--grace", "300s"])
-    wait_until(lambda: processes_with(f"of-{key}"), what="the sleeper")
-    process.send_signal(signal.SIGSTOP)
-    stands_still(process.pid)
-    wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")
-    assert not processes_with(f"of-{key}")
-    process.send_signal(signal.SIGCONT)
-    done = exec_.end(process)
-    assert done.code >= 120 and b"lease" in done.err
+def test_the_guardian_of_a_stopped_exec_kills_all_when_the_lease_is_over(exec_, key):
+    """The lease is so long that the guardian is ahead of its end by as much as it ever is."""
+    trees = ["trap '' TERM; (exec -a of-KEY sleep 300) & wait",
+             "setsid bash -c 'trap \"\" TERM; exec -a of-KEY sleep 300' & wait",
+             "(exec -a of-KEY sleep 300) & kill -STOP $$"]
+    held = {}
+    for number, tree in enumerate(trees):
+        name = f"{key}-{number}"
+        held[name] = exec_.begin(name, "bash", "-c", tree.replace("KEY", name),
+                                 options=["--lease", "5s", "--grace", "300s"])
+    for name, process in held.items():
+        wait_until(lambda name=name: processes_with(f"of-{name}"), what="the sleeper")
+        process.send_signal(signal.SIGSTOP)
+        stands_still(process.pid)
+    for name in held:
+        wait_until(lambda name=name: exec_.state(name) == "unknown", what="the end of the lease")
+        assert not processes_with(f"of-{name}")
+    for process in held.values():
+        process.send_signal(signal.SIGCONT)
+        done = exec_.end(process)
+        assert done.code >= 120 and b"lease" in done.err
 
 
 def test_a_renewed_lease_ends_nothing(exec_, key):
@@ -108,7 +114,7 @@ def test_a_signal_at_any_moment_of_the_start_ends_it(exec_, key):
         process = exec_.begin(f"{key}-{moment}", "sleep", "300")
         pause(moment / 1000)
         process.terminate()
-        assert exec_.end(process, within=20).code in (128 + 15, -15), moment
+        assert exec_.end(process).code in (128 + 15, -15), moment
 
 
 def test_a_signal_ends_a_probe_that_runs(exec_, key):
@@ -117,7 +123,7 @@ def test_a_signal_ends_a_probe_that_runs(exec_, key):
         "--on-unknown", "probe", "--probe", f"bash -c 'exec -a of-{key} sleep 300'"])
     wait_until(lambda: processes_with(f"of-{key}"), what="the probe")
     process.terminate()
-    assert exec_.end(process, within=20).code == -15
+    assert exec_.end(process).code == -15
     none_left(f"of-{key}")
     assert exec_.runs(key) == 1 and exec_.state(key) == "unknown"
 
@@ -126,5 +132,5 @@ def test_a_stopped_command_sees_the_end_of_its_time(exec_, key):
     """SIGTERM alone would wait until somebody makes the command go on."""
     script = ("trap 'echo ended; exit 1' TERM; echo begun; kill -STOP $$; "
               "while :; do sleep 0.05; done")
-    done = exec_.shell(key, script, options=["--timeout", "1s", "--grace", "15s"])
+    done = exec_.shell(key, script, options=["--timeout", "3s", "--grace", "15s"])
     assert (done.code, done.out) == (1, b"begun\nended\n") and b"timeout" in done.err

@@ -17,7 +17,7 @@ def sleeper(exec_, key, *command, **how):
 def test_a_timeout_ends_a_command_whose_output_nobody_reads(exec_, key):
     process = sleeper(exec_, key, "bash", "-c",
                       FLOOD + f"(exec -a of-{key} sleep 300); echo late >>effect",
-                      options=["--timeout", "1s"])
+                      options=["--timeout", "3s"])
     wait_until(lambda: exec_.state(key) == "unknown", what="the end by the timeout")
     none_left(f"of-{key}")
     assert process.poll() is None  # what was written waits for its reader

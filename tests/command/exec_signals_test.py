@@ -192,15 +192,17 @@ def test_output_held_open_by_a_daemon_holds_up_nothing(exec_, key):
 @pytest.mark.parametrize("run_on", [False, True])
 def test_a_lost_lease_ends_the_command(exec_, key, run_on):
     """The operator frees the key of a command that runs."""
-    options = ["--lease", "1s", "--grace", "5s"] + (["--run-on"] if run_on else [])
-    script = "trap 'echo ended; exit 1' TERM; while [ ! -e go ]; do sleep 0.05; done; echo whole"
+    # Its trap has what is left of the lease, as another attempt runs then.
+    options = ["--lease", "4s", "--grace", "5s"] + (["--run-on"] if run_on else [])
+    script = ("trap 'echo ended; exit 1' TERM; touch ready; "
+              "while [ ! -e go ]; do sleep 0.05; done; echo whole")
     process = exec_.begin_shell(key, script, options=options)
-    exec_.ran(1, key)
+    wait_until((exec_.folder / "ready").exists, what="the trap")
     assert exec_.ask("keys", "release", key, "--force").returncode == 0
     other = exec_.begin_shell(key, script)
     exec_.ran(2, key)
     if run_on:
-        pause(1.5)
+        pause(2)
         assert process.poll() is None
         (exec_.folder / "go").touch()
     done = exec_.end(process)

@@ -90,7 +90,7 @@ def test_an_idle_connection_ends_before_one_that_began_a_request(start_gateway, 
         idle.send_request("GET", "/")
         assert_first(idle.read())
         begun.send(HEADS["a head"])
-        assert begun.silent_for(0.1)
+        assert begun.silent_for(0.5)
         gateway.signal(signal.SIGTERM)
         assert idle.closed_within(10)
         assert begun.silent_for(0.1)

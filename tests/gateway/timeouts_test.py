@@ -10,16 +10,16 @@ from support.gateway import DEFAULT_BODY
 from support.waiting import Stopwatch, wait_until
 
 CONFIG = {
-    "gateway": {"header_timeout": "500ms", "body_timeout": "500ms", "idle_timeout": "1s",
-                "write_timeout": "1s", "min_client_rate": "0"},
-    "route": [{"path": "/fast", "upstream_timeout": "700ms"},
+    "gateway": {"header_timeout": "500ms", "body_timeout": "1500ms", "idle_timeout": "2s",
+                "write_timeout": "2s", "min_client_rate": "0"},
+    "route": [{"path": "/fast", "upstream_timeout": "1500ms"},
               {"path": "/large", "max_answer_body": "16MiB"}],
 }
 
 
 def test_a_slow_head(gateway):
+    clock = Stopwatch()
     with gateway.connect() as connection:
-        clock = Stopwatch()
         connection.reader.expect("GET")
         connection.send(b"GET / HTTP/1.1\r\nHo")
         assert connection.closed_within(5)
@@ -86,18 +86,18 @@ def test_a_body_that_drips_in_time_is_fine(gateway, key):
         connection.send(request_bytes("POST", "/charges", fields_for(key)
                                       + [("Content-Length", "8")]))
         for _ in range(8):
-            assert connection.silent_for(0.1)
+            assert connection.silent_for(0.25)
             connection.send(b"x")
         assert_first(connection.read())
 
 
 def test_an_idle_connection(gateway):
     with gateway.connect() as connection:
+        clock = Stopwatch()
         connection.send_request("GET", "/")
         assert connection.read().status == 201
-        clock = Stopwatch()
         assert connection.closed_within(5)
-        assert 0.7 < clock.seconds < 4
+        assert 1.7 < clock.seconds < 6
 
 
 def test_a_connection_that_says_nothing(gateway):
@@ -109,7 +109,7 @@ def test_an_upstream_that_does_not_answer_in_time(gateway, upstream, key):
     clock = Stopwatch()
     answer = gateway.post("/fast", key=key, plan={"gate": "never"})
     assert_problem(answer, 504, "upstream-timeout", True)
-    assert 0.5 < clock.seconds < 4
+    assert 1.3 < clock.seconds < 6
     assert_problem(gateway.post("/fast", key=key), 409, "outcome-unknown", False)
     assert upstream.runs(key) == 1
     assert gateway.state(key) == "unknown"
@@ -134,7 +134,7 @@ def test_an_upload_may_take_longer_than_the_upstreams_timeout(gateway, key, guar
         fields = fields_for(key if guarded else None) + [("Content-Length", "8")]
         connection.send(request_bytes("POST", f"/fast/{key}", fields))
         for _ in range(8):
-            assert connection.silent_for(0.2)
+            assert connection.silent_for(0.25)
             connection.send(b"x")
         assert_first(connection.read())
 
@@ -182,12 +182,12 @@ def test_a_tunnel_without_traffic(gateway, upstream, key):
         connection.send_request("GET", f"/{key}", fields + fields_for(None, {"upgrade": True}))
         assert connection.read().status == 101
         for _ in range(4):  # traffic in either direction keeps it
-            assert connection.silent_for(0.5)
+            assert connection.silent_for(0.6)
+            clock = Stopwatch()
             connection.send(b"x")
             assert connection.read_raw(6) == b"echo:x"
-        clock = Stopwatch()
         assert connection.closed_within(5)
-        assert 0.7 < clock.seconds < 4
+        assert 1.7 < clock.seconds < 6
     upstream.arrived(1, path=f"/{key}", closed=True)
 
 
@@ -213,7 +213,7 @@ def test_a_client_that_reads_slowly_and_steadily_gets_all_of_it(gateway, key):
             taken += len(piece)
             threading.Event().wait(0.02)
         assert taken >= size
-        assert clock.seconds > 2, "it read too fast to show anything"
+        assert clock.seconds > 3, "it read too fast to show anything"
 
 
 def test_interim_answers_do_not_extend_the_upstreams_time(start_gateway, scripted):
@@ -223,7 +223,7 @@ def test_interim_answers_do_not_extend_the_upstreams_time(start_gateway, scripte
     gateway = start_gateway(endless.url, {"defaults": {"upstream_timeout": "700ms"}})
     for method, body in (("GET", None), ("POST", b"x" * 200_000)):
         with gateway.connect() as connection:
-            connection.send_request(method, "/", [], body)
             clock = Stopwatch()
+            connection.send_request(method, "/", [], body)
             assert_problem(connection.read(), 504, "upstream-timeout", True)
             assert 0.5 < clock.seconds < 10
