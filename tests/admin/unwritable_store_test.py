@@ -60,11 +60,11 @@ def own_redis():
 def begin(request, begin_admin):
     """A gateway with its admin listener, and what makes its store refuse writes."""
     if request.param == "sqlite":
-        gateway, admin = begin_admin({"store": {"timeout": "500ms"}})
+        gateway, admin = begin_admin({"store": {"timeout": "1s"}})
         return gateway, admin, lambda: Locked(gateway)
     server = request.getfixturevalue("own_redis")
     url = f"redis://127.0.0.1:{server.port.number}"
-    gateway, admin = begin_admin({"store": {"url": url, "timeout": "500ms"}})
+    gateway, admin = begin_admin({"store": {"url": url, "timeout": "1s"}})
     return gateway, admin, lambda: Full(server, url)
 
 

@@ -19,7 +19,7 @@ def test_what_was_never_sent_is_busy_and_then_free(request, start_gateway, own_u
     with contextlib.closing(TcpGate(server.port.number)) as gate:
         gateway = start_gateway(own_upstream, {
             "store": {"url": url.replace(f":{server.port.number}", f":{gate.port}"),
-                      "timeout": "500ms"},
+                      "timeout": "1s"},
             "defaults": {"lease": "1s"}})
         assert_first(gateway.post(key=f"{key}-before"))
         gate.hold_behind(key.encode())
@@ -35,7 +35,7 @@ def test_what_was_never_sent_is_busy_and_then_free(request, start_gateway, own_u
 
         assert not ask()
         gate.lost()
-        pause(2.5)
+        pause(3.5)
         gate.pass_on()
         first = wait_until(ask, timeout=30, what="the release of the claim")
         assert_replay_of(gateway.post(key=key), first)

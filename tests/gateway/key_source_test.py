@@ -219,7 +219,7 @@ def test_what_the_fingerprint_leaves_out_makes_no_difference(gateway, upstream, 
 
 def test_the_window_ends(start_gateway, own_upstream, key):
     gateway = start_gateway(own_upstream, {"defaults": {
-        "key": ["content"], "retention": "1s", "lease": "1s"}})
+        "key": ["content"], "retention": "2s", "lease": "1s"}})
     first = assert_first(gateway.post(f"/{key}"))
     assert_replay_of(gateway.post(f"/{key}"), first)
     wait_until(lambda: not gateway.post(f"/{key}").replayed, what="the end of the window")

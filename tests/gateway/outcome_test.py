@@ -13,7 +13,7 @@ CONFIG = {
                                      "201": "unknown", "4xx": "fail", "409": "release"},
          "backoff": "60s"},
         {"path": "/status", "answer": "status"},
-        {"path": "/short", "retention": "1s"},
+        {"path": "/short", "retention": "2s"},
         {"path": "/mesh-released", "outcome": {"503": "release"}},
         {"path": "/mesh-class", "outcome": {"5xx": "release"}},
         {"path": "/mesh-other", "outcome": {"500": "release"}},
@@ -114,7 +114,7 @@ def test_failed_runs_again_after_a_doubling_back_off(gateway, upstream, key):
         waits.append(int(refused.get("Retry-After")))
         wait_until(lambda: gateway.post("/backoff", key=key, plan=failing).status == 500,
                    what="another attempt")
-        assert clock.seconds < waits[-1] + 1
+        assert clock.seconds < waits[-1] + 3
         assert len(upstream.requests(key)) == attempt
     assert waits == [1, 2, 2]
     times = [r["at"] for r in upstream.requests(key)]
@@ -146,12 +146,12 @@ def test_the_status_alone_can_be_kept(gateway, upstream, key):
 
 
 def test_after_its_retention_a_key_is_new(gateway, upstream, key):
-    first = assert_first(gateway.post("/short", key=key))
     clock = Stopwatch()
+    first = assert_first(gateway.post("/short", key=key))
     assert_replay_of(gateway.post("/short", key=key), first)
     second = wait_until(lambda: next((a for a in [gateway.post("/short", key=key)]
                                       if not a.replayed), None))
-    assert clock.seconds >= 0.9
+    assert clock.seconds >= 1.9
     assert_first(second)
     assert second.body != first.body
     runs = upstream.requests(key)

@@ -11,14 +11,16 @@ from support.decisions import as_request, parts, stays
 from support.waiting import wait_until
 
 SHORT = ("--lease", "1s")
+# A busy machine may renew a little late.
+RENEWED, LONGER = ("--lease", "3s"), 5
 
 
 def test_a_lease_is_renewed_while_its_connection_lives(start_service):
-    service = start_service(options=SHORT)
+    service = start_service(options=RENEWED)
     holder, wanted = service.connect(), parts()
     begun = holder.claim(**wanted)
     other = service.connect()
-    assert stays(lambda: other.claim(**wanted)["verdict"] == "busy", 2.5)
+    assert stays(lambda: other.claim(**wanted)["verdict"] == "busy", LONGER)
     assert holder.complete(begun["operation"])["outcome"] == "settled"
 
 
@@ -42,19 +44,19 @@ def test_it_is_renewed_for_as_long_as_the_work_may_take_and_no_longer(start_serv
 
 
 def test_a_client_may_renew_by_itself(start_service):
-    service = start_service(options=SHORT)
+    service = start_service(options=RENEWED)
     client, wanted = service.connect(), parts(renew="client")
     begun = client.claim(**wanted)
 
     def is_renewed():
         renewed = client.settle(begun["operation"], "renew")
         return renewed["outcome"] == "renewed" and renewed["lease_ms"] > 500
-    assert stays(is_renewed, 2)
+    assert stays(is_renewed, LONGER)
     wait_until(lambda: client.claim(**wanted)["verdict"] == "unknown", what="the end")
 
 
 def test_a_renewal_on_another_connection_binds_the_lease_to_it(start_service):
-    service = start_service(options=SHORT)
+    service = start_service(options=RENEWED)
     holder, other, wanted = service.connect(), service.connect(), parts()
     begun = holder.claim(**wanted)
     service.kill()
@@ -63,7 +65,7 @@ def test_a_renewal_on_another_connection_binds_the_lease_to_it(start_service):
     service.start()
     heir, other = service.connect(), service.connect()
     assert heir.settle(begun["operation"], "renew")["outcome"] == "renewed"
-    assert stays(lambda: other.claim(**wanted)["verdict"] == "busy", 2.5)
+    assert stays(lambda: other.claim(**wanted)["verdict"] == "busy", LONGER)
     heir.close()
     wait_until(lambda: other.claim(**wanted)["verdict"] == "unknown", what="the end")
 

@@ -22,7 +22,7 @@ def start(onceguard, tmp_path, authority):
     def begin(**serve):
         certificate, key = authority.issue("service")
         made.append(DecisionService(onceguard, tmp_path, {
-            "store": {"url": "memory:"}, "defaults": {"lease": "1s"},
+            "store": {"url": "memory:"}, "defaults": {"lease": "2s"},
             "serve": {"tls_certificate": certificate, "tls_key": key, **serve}}, tcp=True))
         return made[-1].start()
 
@@ -49,7 +49,7 @@ def test_a_lease_is_renewed_while_the_connection_lives_and_no_longer(start, auth
     client.run(key=key)
     with service.client(tls=trusting(authority)) as other:
         watch = Stopwatch()
-        while watch.seconds < 2.5:
+        while watch.seconds < 3.5:
             assert other.claim(key=key).json()["verdict"] == "busy"
         client.close()
         wait_until(lambda: other.claim(key=key).json()["verdict"] == "unknown", 20, "the end")
