@@ -99,7 +99,7 @@ def test_the_list_of_processes_shows_no_password(onceguard, own_upstream, tmp_pa
             arguments = listed.read().split("\0")
         assert secret in arguments
         process.terminate()
-        assert "hunter2" not in "".join(lines) + process.communicate(timeout=20)[1]
+        assert "hunter2" not in "".join(lines) + process.communicate(timeout=60)[1]
     finally:
         process.kill()
         process.wait()

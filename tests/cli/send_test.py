@@ -161,7 +161,7 @@ def test_a_client_killed_before_the_answer_has_one_effect_with_its_key_file(
                               env=clean_environment())
     [request] = own_upstream.arrived(1, whole=True)
     client.kill()
-    client.communicate(timeout=10)
+    client.communicate(timeout=60)
     own_upstream.open("answer")
     done = run(*words)
     assert done.returncode == 0, done

@@ -71,7 +71,7 @@ def test_a_line_for_each_request_as_it_happens(watched, tail, fresh_key):
     third = following.stdout.readline()
     assert "mismatch" in third and "422" in third
     following.send_signal(signal.SIGINT)
-    following.wait(timeout=10)
+    following.wait(timeout=60)
     assert following.stderr.read() == ""
 
 
@@ -84,7 +84,7 @@ def test_filters_and_json(watched, tail, fresh_key):
 
     def seen(*words):
         done = tail("--json", "--once", *words)
-        lines, errors = done.communicate(timeout=20)
+        lines, errors = done.communicate(timeout=60)
         assert done.returncode == 0, errors
         return [json.loads(line) for line in lines.splitlines()]
 
@@ -160,7 +160,7 @@ def test_a_reader_that_went_away_ends_it(watched, tail, fresh_key):
     assert os.read(read, 1)
     os.close(read)
     gateway.post(key=fresh_key())
-    assert following.wait(timeout=20) == 1
+    assert following.wait(timeout=60) == 1
     assert following.stderr.read() == ""
 
 
@@ -194,7 +194,7 @@ def test_hostile_keys_do_not_reach_the_terminal(watched, tail, fresh_key):
     gateway, _ = watched
     gateway.ask("GET", "/%1b[31m", [("Idempotency-Key", f'"{fresh_key()}"')])
     done = tail("--once", "--lines", "5")
-    lines, _ = done.communicate(timeout=20)
+    lines, _ = done.communicate(timeout=60)
     assert "\x1b" not in lines
 
 

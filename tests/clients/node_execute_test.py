@@ -35,7 +35,7 @@ class Calls:
     def ended(self):
         """Ends its input: it has nothing that keeps it alive."""
         self.process.stdin.close()
-        return self.process.wait(20)
+        return self.process.wait(60)
 
     def close(self):
         self.process.kill()

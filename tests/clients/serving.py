@@ -19,7 +19,7 @@ import threading
 import time
 
 from support.client import Connection, ask
-from support.gateway import clean_environment, records_of
+from support.gateway import PATIENT, clean_environment, records_of
 from support.ports import Port
 from support.toml import toml_text
 from support.waiting import SCALE, stands_still, wait_until
@@ -128,8 +128,8 @@ class Serve(Program):
         """What `keys list --json` says, as a list of records."""
         done = subprocess.run(
             [str(self.binary), "keys", "list", "--json", "--store", self.store_url],
-            cwd=self.folder, capture_output=True, text=True, timeout=60, env=clean_environment(),
-            check=False)
+            cwd=self.folder, capture_output=True, text=True, timeout=60, check=False,
+            env={**clean_environment(), **PATIENT})
         assert done.returncode == 0, done
         return records_of(done.stdout)
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, ed448, rsa
 from cryptography.hazmat.primitives import serialization
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.waiting import wait_until
+from support.waiting import PATIENCE, wait_until
 
 ISSUER = "https://login.example"
 AUDIENCE = "https://api.example"
@@ -343,6 +343,6 @@ def test_bogus_tokens_do_not_take_the_thread(start_gateway, upstream, keys_file,
         for one in load:
             one.join()
     assert set(refused) == {400}
-    assert sorted(times)[10] < 0.1
+    assert sorted(times)[10] < 0.1 * PATIENCE  # each of them would take that thread for longer
     assert upstream.runs(key) == 0
     assert_first(gateway.post(key=key, fields=bearer(token())))

@@ -272,7 +272,7 @@ class FastApi:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
         self.port.close()
 
 

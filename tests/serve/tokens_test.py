@@ -87,7 +87,7 @@ def test_a_wrong_file_of_tokens_ends_the_start(start, tokens, line, mode, fault)
     service = start(started=False, token_file=path)
     with pytest.raises(AssertionError, match=r"\[serve\] token_file"):
         service.start()
-    assert service.process.wait(20) == 3
+    assert service.process.wait(60) == 3
     assert fault in service.log().replace('\\"', '"')
 
 
@@ -116,6 +116,6 @@ def test_an_address_that_others_reach_needs_more(onceguard, tmp_path, more, faul
         "serve": {"listen": "0.0.0.0:0", **more}, "store": {"url": "memory:"}})
     with pytest.raises(AssertionError, match="can be reached from other machines"):
         service.start()
-    assert service.process.wait(20) == 3
+    assert service.process.wait(60) == 3
     assert fault in service.log()
     service.close()

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import uuid
 
-from support.gateway import clean_environment
+from support.gateway import PATIENT, clean_environment
 from support.ports import Port
 from support.toml import toml_text
 from support.waiting import PATIENCE, Stopwatch, wait_until
@@ -178,13 +178,14 @@ class DecisionService:
         return pathlib.Path(self.address)
 
     def write_config(self, config=None):
+        # A loaded machine with a slow disk is no store that is away.
+        store = {"url": self.store, "timeout": "10s"}
         if isinstance(config, str):
-            usual = {"store": {"url": self.store}, "serve": {"listen": self.listen},
-                     "log": {"format": "json"}}
+            usual = {"store": store, "serve": {"listen": self.listen}, "log": {"format": "json"}}
             self.config_path.write_text(toml_text(usual) + config)
             return
         config = config or {}
-        store = {"url": self.store, **config.get("store", {})}
+        store.update(config.get("store", {}))
         serve = {"listen": self.listen, **config.get("serve", {})}
         text = toml_text({**config, "store": store, "serve": serve,
                           "log": {"format": "json", **config.get("log", {})}})
@@ -229,7 +230,7 @@ class DecisionService:
         """Of the key's record, as operators see it; None: there is none."""
         shown = subprocess.run([str(self.binary), "keys", "list", "--json", "--store", self.store],
                                capture_output=True, text=True, check=True, cwd=self.folder,
-                               env=clean_environment(), timeout=60 * PATIENCE)
+                               env={**clean_environment(), **PATIENT}, timeout=60 * PATIENCE)
         records = map(json.loads, shown.stdout.splitlines())
         return next((record["state"] for record in records if record.get("key") == key), None)
 

@@ -4,11 +4,8 @@ import pathlib
 import subprocess
 from dataclasses import dataclass
 
-from support.gateway import clean_environment
+from support.gateway import PATIENT, clean_environment
 from support.waiting import Stopwatch, wait_until
-
-# A loaded machine with a slow disk is no store that is away. An option goes before it.
-PATIENT = {"ONCEGUARD_STORE_TIMEOUT": "20s"}
 
 TRY_LATER, OTHER_COMMAND, UNKNOWN, NOT_RECORDED, FAILED_ITSELF = 75, 120, 121, 122, 125
 

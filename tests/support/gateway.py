@@ -15,6 +15,8 @@ from support.toml import toml_text
 from support.waiting import stands_still, wait_until
 
 DEFAULT_BODY = b'{"amount":100}'
+# A loaded machine with a slow disk is no store that is away. An option goes before it.
+PATIENT = {"ONCEGUARD_STORE_TIMEOUT": "20s"}
 
 
 class Gateway:
@@ -207,7 +209,7 @@ class Gateway:
         return subprocess.run(
             [str(self.binary), *arguments, "--store", self.store_url()],
             cwd=self.folder, input=stdin, capture_output=True, text=True, timeout=timeout,
-            env=clean_environment(), check=False)
+            env={**clean_environment(), **PATIENT}, check=False)
 
     def keys(self, *filters):
         """What `keys list --json` says, as a list of records."""

@@ -193,7 +193,7 @@ class Neighbour:
             self.proxy.close()
         self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

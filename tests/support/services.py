@@ -92,5 +92,5 @@ class Service:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
         self.port.close()
