@@ -28,7 +28,7 @@ class Away:
         assert self.through.shell(f"{key}-before", "true").code == 0
         self.gate.hold_at(key.encode())
         self.process = self.through.begin_shell(
-            key, "true", options=["--lease", lease, "--store-timeout", "300ms"])
+            key, "true", options=["--lease", lease, "--store-timeout", "2s"])
         self.gate.lost()
 
     def close(self):
