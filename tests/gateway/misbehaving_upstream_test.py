@@ -51,7 +51,7 @@ class Case:
 
 def after_a_pause(how):
     """A reset drops what is not delivered yet; that is not what these are about."""
-    return [("pause", 0.2), (how,)] if how == "rst" else [(how,)]
+    return [("pause", 1), (how,)] if how == "rst" else [(how,)]
 
 
 # ---- what the upstreams answer

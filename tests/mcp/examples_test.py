@@ -7,7 +7,6 @@ import re
 import select
 import socket
 import subprocess
-import time
 
 import pytest
 
@@ -23,6 +22,7 @@ OVER_HTTP = ["elicitationFormExample", "elicitationUrlExample", "honoWebStandard
              "standaloneSseWithGetStreamableHttp"]
 ON_STREAMS = ["mcpServerOutputSchema", "progressExample", "toolWithSampleServer"]
 SILENCE = 0.7  # seconds without a byte: the answer waits for the client, or has ended
+LONG_SILENCE = 5  # the same where neither an answer nor a question has come
 PATIENCE = 60  # seconds; each request has an answer
 
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {"sampling": {}, "elicitation": {}},
@@ -61,10 +61,17 @@ def alike(text):
     return text
 
 
-def receive(connection):
-    """All bytes until the end, or until nothing more comes behind the first ones."""
+def receive(connection, wanted):
+    """All bytes until the end, or until nothing more comes behind the answer to that id."""
     taken = b""
-    while select.select([connection], [], [], SILENCE if taken else PATIENCE)[0]:
+    said = wanted and re.compile(rb'"id":%s|"method":"(sampling|elicitation)/' % wanted)
+    while True:
+        if not taken:
+            silence = PATIENCE
+        else:
+            silence = SILENCE if not said or said.search(taken) else LONG_SILENCE
+        if not select.select([connection], [], [], silence)[0]:
+            break
         piece = connection.recv(65536)
         if not piece:
             break
@@ -92,7 +99,8 @@ def exchange(port, method, body, session=None):
     with socket.create_connection(("127.0.0.1", port)) as connection:
         head = f"{method} /mcp HTTP/1.1\r\n" + "\r\n".join(fields) + "\r\n\r\n"
         connection.sendall(head.encode() + (body or b""))
-        answer = receive(connection)
+        wanted = json.loads(body).get("id") if body else None
+        answer = receive(connection, re.escape(json.dumps(wanted).encode()) if wanted else None)
     head, _, rest = answer.partition(b"\r\n\r\n")
     status, *lines = head.split(b"\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(b": ") for line in lines)}
@@ -173,21 +181,32 @@ def test_an_example_over_http_passes_byte_for_byte(tools, processes, example):
     assert len(answers[0]) == len(answers[1])
 
 
+def is_answered(taken, message):
+    """Whether its answer is there, or a question to the client that it waits for."""
+    for line in taken.splitlines(keepends=True):
+        if line.endswith(b"\n") and b'"id"' in line:
+            said = json.loads(line)
+            if "method" in said or said.get("id") == message["id"]:
+                return "id" in said
+    return False
+
+
 def converse(words, folder, environment):
     """Lines to a server on standard streams, and the lines that come back."""
     process = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     answers = []
 
-    def say(message, until=5.0):
+    def say(message):
         process.stdin.write(json.dumps(message).encode() + b"\n")
         process.stdin.flush()
-        taken, end = b"", time.monotonic() + until
-        while time.monotonic() < end:
-            if not select.select([process.stdout], [], [], SILENCE if taken else 0.1)[0]:
-                if taken or "id" not in message:
-                    break
-                continue
+        taken = b""
+        while True:
+            # However long it takes; what comes behind it comes at once.
+            over = "id" not in message or is_answered(taken, message)
+            if not select.select([process.stdout], [], [], SILENCE if over else PATIENCE)[0]:
+                assert over, (message, taken)
+                break
             piece = os.read(process.stdout.fileno(), 65536)
             if not piece:
                 break
