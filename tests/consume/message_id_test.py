@@ -57,7 +57,7 @@ def test_an_id_that_is_there_twice_is_none(broker, begin, own_upstream):
     (dead,) = consumer.events("message-dead")
     assert "event-id" in dead["reason"] and "twice" in dead["reason"]
     assert own_upstream.requests() == []
-    listed = consumer.command("messages", "list", "--json", "--wait", "500ms").stdout
+    listed = consumer.command("messages", "list", "--json", "--wait", "1500ms").stdout
     (letter,) = [json.loads(line) for line in listed.splitlines()]
     assert letter["state"] == "keyless" and "twice" in letter["reason"]
 
@@ -96,5 +96,5 @@ def test_an_id_over_the_limit_is_cut_where_it_is_shown(broker, begin, own_upstre
     assert dead["message"] == "\u00e9" * 32 + "\u2026 (10000 bytes)"
     assert "has 1 to 255 bytes, and this one has 10000" in dead["reason"]
     assert own_upstream.requests() == []
-    shown = consumer.command("messages", "list", "--wait", "500ms").stdout
+    shown = consumer.command("messages", "list", "--wait", "1500ms").stdout
     assert "(10000 bytes)" in shown and len(shown) < 1_000

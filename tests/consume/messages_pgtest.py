@@ -36,10 +36,10 @@ def test_rows_that_stay_are_listed_and_sent_again(onceguard, postgres_server, re
     try:
         consumer.start()
         settled(consumer, 2)
-        listed = consumer.command("messages", "list", "--json", "--wait", "500ms").stdout
+        listed = consumer.command("messages", "list", "--json", "--wait", "1500ms").stdout
         found = {one["key"]: one["state"] for one in map(json.loads, listed.splitlines())}
         assert found == {"m1": "unknown", "m2": "dead"}
-        retried = consumer.command("messages", "retry", "--all", "--yes", "--wait", "500ms")
+        retried = consumer.command("messages", "retry", "--all", "--yes", "--wait", "1500ms")
         assert retried.returncode == 0 and "2 of 2" in retried.stdout, retried
         assert own_upstream.runs("m1") == own_upstream.runs("m2") == 2
         with postgres_server.connect(database) as connection:
@@ -71,7 +71,7 @@ def test_a_signal_amid_a_selection_lets_the_message_under_way_end(
     finally:
         consumer.stop()
     (tmp_path / "second").touch()
-    words = [str(onceguard), "messages", "retry", "--all", "--yes", "--wait", "500ms", "--config",
+    words = [str(onceguard), "messages", "retry", "--all", "--yes", "--wait", "1500ms", "--config",
              str(consumer.config)]
     retry = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -11,7 +11,7 @@ from support.rabbitmq import RabbitMQ
 from support.redis import Redis
 
 COUNTER = itertools.count()
-WAIT = "400ms"
+WAIT = "1500ms"  # a broker on a busy machine may need as long for its first message
 
 
 class RedisQueues(Stream):
