@@ -3,6 +3,8 @@ gateway's drain: in the page."""
 
 import json
 
+from support.waiting import wait_until
+
 
 def as_caller(name):
     return [("Authorization", f"Bearer {name}")]
@@ -18,10 +20,14 @@ def conspicuous_in_the_page(begin_page, act_out, **config):
     assert gateway.post(key="order-18", body=b"one typing error").status == 422
     for caller in ("alice", "bob"):
         assert gateway.post(key="order-19", fields=as_caller(caller)).status == 201
-    events = admin.get("/api/recent?event=other-scope").json()
+    # They are noted after the answers.
+    events = wait_until(lambda: (got := admin.get("/api/recent?event=other-scope").json())["events"]
+                        and got, what="the event")
     assert events["requests"] == [] and len(events["events"]) == 1, events
-    both = admin.get("/api/recent?event=other-scope&outcome=mismatch").json()
-    assert len(both["requests"]) == 5 and {one["event"] for one in both["events"]} == {
+    whole = "/api/recent?event=other-scope&outcome=mismatch"
+    both = wait_until(lambda: len((got := admin.get(whole).json())["requests"]) == 5 and got,
+                      what="the mismatches")
+    assert {one["event"] for one in both["events"]} == {
         "other-scope"}
     act_out("conspicuous", facts)
 
