@@ -48,6 +48,21 @@ def refused(gateway, key):
     return gateway.post(key=key).status == 503
 
 
+class OlderCopy:
+    """The bytes of a file, its log and the log's index as they are now."""
+
+    def __init__(self, database):
+        self.files = {path: path.read_bytes() for path in
+                      (database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm"))}
+
+    def write_over(self):
+        """Over the files that processes have open: nobody sees another inode."""
+        for path, content in self.files.items():
+            with open(path, "r+b") as file:
+                file.write(content)
+                file.truncate()
+
+
 def overwrite_page_of(database, key):
     """Of the record with this key, while nobody has the file open."""
     with closing(sqlite3.connect(database)) as file:

@@ -90,8 +90,9 @@ class connection {
     close() noexcept : owned(true) {}
     explicit close(bool is_owned) noexcept : owned(is_owned) {}
     void operator()(sqlite3* it) const noexcept {
-      if (owned) sqlite3_close_v2(it);
+      if (owned) end(it);
     }
+    static void end(sqlite3* it) noexcept;
     bool owned;
   };
   std::unique_ptr<sqlite3, close> it_;

@@ -191,17 +191,18 @@ void session::set_up(session_use use) {
 void session::configure() {
   if (sqlite3_db_readonly(connection_.get(), "main") == 1)
     throw failure(SQLITE_READONLY, "not writable");
+  // FULL, as with WAL and NORMAL no commit is flushed: a power cut would undo granted leases. Set
+  // before the first write, as the log's file layer depends on it.
+  connection_.run("PRAGMA synchronous = FULL");
   within(params_.timeout, [this] {
     if (connection_.text("PRAGMA journal_mode = WAL") != "wal") {
       throw failure(SQLITE_CANTOPEN, "the write-ahead log can't be used here");
     }
   });
-  // FULL, as with WAL and NORMAL no commit is flushed: a power cut would undo granted leases.
   // The checkpointer runs checkpoints beside the writer, not within a commit. Up to its limit the
   // write-ahead log keeps its blocks on the disk: a flush of new blocks would have to write their
   // locations as well.
   connection_.run(
-      "PRAGMA synchronous = FULL;"
       "PRAGMA wal_autocheckpoint = 0;"
       "PRAGMA cache_size = -8192;"
       "PRAGMA temp_store = MEMORY;");

@@ -54,9 +54,9 @@ result<std::optional<stored_row>> transaction::load_unnoted(const record_id& id,
 
 meta& transaction::counters() {
   if (!meta_) {
-    meta_ = metadata_.read_meta();
-    token_read_ = meta_->last_token;
-    meta_->last_token = std::max(token_read_, token_floor_);
+    stored_ = metadata_.read_meta();
+    meta_ = stored_;
+    meta_->last_token = std::max(stored_.last_token, token_floor_);
   }
   return *meta_;
 }
@@ -146,8 +146,9 @@ std::size_t transaction::sweep(std::size_t most) {
 
 void transaction::finish() {
   if (metadata_.changes() == changes_before_) return;
-  if (counters().last_token == token_read_) ++counters().last_token;
+  if (counters().last_token == stored_.last_token) ++counters().last_token;
   metadata_.write_meta(*meta_);
+  stored_ = *meta_;
 }
 
 }  // namespace onceguard::sqlite

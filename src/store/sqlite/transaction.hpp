@@ -55,16 +55,17 @@ class transaction {
   [[nodiscard]] std::size_t sweep(std::size_t most);
   void probe_sweep(std::size_t most) { table_.probe_expired(moment_, most); }
 
-  /// The leases that the file had granted before, if called first.
-  [[nodiscard]] std::uint64_t granted_before() { return counters().granted; }
+  /// The counters as they are in the file now: from before this transaction, or after `finish()`
+  /// as it wrote them.
+  [[nodiscard]] const meta& stored() {
+    counters();
+    return stored_;
+  }
   /// Call this before the commit: writes the counters once for all granted leases. Any other write
   /// raises the last token, so that no two states of a file have the same one.
   void finish();
   [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
   [[nodiscard]] token last_token() const noexcept { return meta_ ? meta_->last_token : 0; }
-  /// The leases that the file has granted, with those of this transaction; 0: the counters were not
-  /// read.
-  [[nodiscard]] std::uint64_t granted() const noexcept { return meta_ ? meta_->granted : 0; }
 
  private:
   [[nodiscard]] result<std::optional<stored_row>> load(const record_id& id,
@@ -83,7 +84,7 @@ class transaction {
   damaged_records* const damaged_;
   const moment moment_;
   std::optional<meta> meta_;
-  token token_read_ = 0;
+  meta stored_;  // as the file has it; empty until the counters are read
   std::uint64_t writes_ = 0;
 };
 

@@ -4,12 +4,17 @@
 // a frame would cost more than the copying.
 //
 // It changes no guarantee. Collected bytes are written before anything that could show the
-// difference: before a flush of the log, before a read of them, before a change of the size, and
-// before the close. With synchronous=FULL, SQLite flushes the log before a commit counts and before
-// other connections see it. Frames that are lost with the process were never committed, and a late
-// write that fails also fails the flush, and so the commit. The bytes of a transaction that is
-// rolled back are dropped: once its lock is gone, another process writes its own frames in their
-// place.
+// difference: before a flush of the log, before a read of them, and before a change of the size.
+// With synchronous=FULL, SQLite flushes the log before a commit counts and before other connections
+// see it. So what is collected when a connection closes, or when a process dies, was never
+// committed, and a late write that fails also fails the flush, and so the commit. The bytes of a
+// transaction that is rolled back, or that its connection closes, are dropped: once its lock is
+// gone, another process writes its own frames in their place.
+//
+// Only for connections with synchronous=FULL: at NORMAL no flush follows a commit, and its frames
+// would stay here. Every session sets it before its first write, whatever this build of SQLite
+// begins with: those that write (the writer, the maker of the index by key), and those that only
+// read, as they run checkpoints (the reader, the checkpointer, the examination and the backup).
 #pragma once
 #include <string>
 

@@ -99,8 +99,15 @@ void writer::take_over(std::unique_ptr<session> opened) {
   // Tokens grow even if the file is an older copy of itself, or a new one.
   last_token_ = std::max(last_token_, static_cast<token>(params_.clock->wall_ms()) * 1'000);
   damaged_records_.forget_all();
-  granted_ = session_->metadata().read_meta().granted;
+  written_ = session_->metadata().read_meta();
   file_ = session_->file();
+}
+
+/// Every commit raises the last token, so that a copy from before any of them shows, also one from
+/// between a claim and its completion. A process that opens the file takes tokens from the wall
+/// clock, and so may pass what is missing with its first claim: the leases are compared, too.
+bool writer::is_older(const meta& found) const noexcept {
+  return found.last_token < written_.last_token || found.granted < written_.granted;
 }
 
 /// No claim is granted on the present file before the pollers of the store know of the change.
@@ -126,7 +133,7 @@ std::optional<error> writer::make_ready() {
       return was_open ? lost() : opened.error();
     }
     const bool renamed = (*opened)->identity() != identity_;
-    const bool older = !renamed && (*opened)->metadata().read_meta().granted < granted_;
+    const bool older = !renamed && is_older((*opened)->metadata().read_meta());
     const bool moved = (*opened)->file() != file_;
     // Kept until it is reported, also if a step below fails.
     lost_ = lost_ || was_open || renamed || older || moved;
@@ -203,7 +210,8 @@ std::optional<failure> writer::carry_out() {
   try {
     transaction transaction(session_->metadata(), *table_, last_token_, &damaged_records_);
     // Somebody wrote an older copy over the open file. It is opened anew, as another memory.
-    if (transaction.granted_before() < granted_) {
+    // Another process may have noticed it first, and raised the counters since: the identity tells.
+    if (is_older(transaction.stored()) || transaction.stored().identity != identity_) {
       return failure(SQLITE_IOERR, "the file went back to an older state");
     }
     const bool grants = memory_.known();
@@ -219,7 +227,7 @@ std::optional<failure> writer::carry_out() {
     transaction.finish();
     // Before the commit: one that fails may be on the disk all the same, with its tokens.
     last_token_ = std::max(last_token_, transaction.last_token());
-    granting_ = transaction.granted();
+    writing_ = transaction.stored();
     return std::nullopt;
   } catch (const failure& failed) {
     return failed;
@@ -286,7 +294,7 @@ void writer::serve_one_by_one() {
 std::optional<failure> writer::commit() {
   try {
     session_->commit();
-    granted_ = std::max(granted_, granting_);
+    written_ = std::move(writing_);
     return std::nullopt;
   } catch (const failure& failed) {
     return failed;

@@ -40,6 +40,7 @@ class writer {
   void run();
   void serve();
   [[nodiscard]] std::optional<error> make_ready();
+  [[nodiscard]] bool is_older(const meta& found) const noexcept;
   [[nodiscard]] error lost();
   void take_over(std::unique_ptr<session> opened);
   [[nodiscard]] std::optional<failure> lock();
@@ -72,8 +73,8 @@ class writer {
   token last_token_ = 0;
   base::boot_clock::time_point room_tried_{};
   damaged_records damaged_records_;
-  std::uint64_t granted_ = 0;   // committed for certain: a file that knows of fewer is an older one
-  std::uint64_t granting_ = 0;  // with the leases that are not committed yet
+  meta written_;                 // committed for certain: a file that knows of less is an older one
+  meta writing_;                 // as of the transaction that is not committed yet
   std::vector<call_ptr> calls_;  // the batch: all of them write_jobs
   std::vector<call_ptr> unfinished_;
   std::vector<call_ptr> finished_;

@@ -132,23 +132,80 @@ TEST_F(sqlite_loss_test, an_older_copy_in_place_of_the_file_gets_a_new_identity_
   EXPECT_GT(caller.leased(claim_of("b")).token, last.token);
 }
 
+/// A file with its log and the log's index, and how they are written over the open files: the same
+/// files, so that nobody sees another inode.
+class older_copy {
+ public:
+  explicit older_copy(std::string path) : path_(std::move(path)) {
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+      std::ifstream file(path_ + suffix, std::ios::binary);
+      kept_[suffix].assign(std::istreambuf_iterator<char>(file), {});
+    }
+  }
+  void write_over() const {
+    for (const auto& [suffix, bytes] : kept_) {
+      std::fstream file(path_ + suffix, std::ios::binary | std::ios::in | std::ios::out);
+      file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+      file.close();
+      std::filesystem::resize_file(path_ + suffix, bytes.size());
+    }
+  }
+
+ private:
+  std::string path_;
+  std::map<std::string, std::string> kept_;
+};
+
+TEST_F(sqlite_loss_test, a_copy_from_between_claim_and_settle_gets_a_new_identity) {
+  const auto store = open();
+  blocking_store caller(*store);
+  for (const auto kind : {settle_kind::complete, settle_kind::release, settle_kind::abandon}) {
+    const auto request = claim_of("k" + std::to_string(static_cast<int>(kind)));
+    const auto held = caller.leased(request);
+    const auto before = caller.vitals();
+    const older_copy copy(params().path);
+    caller.settle(settle_of(request, held, kind));
+    copy.write_over();
+    const auto first = caller.try_claim(request);
+    EXPECT_FALSE(first) << "of the copy";
+    EXPECT_EQ(caller.try_claim(claim_of("other")).error().code, errc::store_lost);
+    EXPECT_NE(caller.vitals().identity, before.identity);
+    caller.vitals();
+    EXPECT_EQ(caller.claim(claim_of(request.about->key)).kind, verdict_kind::busy);
+  }
+}
+
+TEST_F(sqlite_loss_test, a_copy_that_another_process_noticed_first_is_another_memory_here_too) {
+  const auto store = open();
+  const auto neighbour = open();
+  blocking_store caller(*store);
+  blocking_store beside(*neighbour);
+  beside.completed(claim_of("n"));
+  const older_copy copy(params().path);
+  caller.completed(claim_of("a"));
+  beside.completed(claim_of("b"));
+  copy.write_over();
+  EXPECT_FALSE(beside.try_claim(claim_of("c")));
+  EXPECT_EQ(beside.try_claim(claim_of("c")).error().code, errc::store_lost);
+  beside.vitals();
+  beside.vitals();
+  // More leases and later tokens than were lost.
+  for (int i = 0; i < 5; ++i) beside.completed(claim_of("d" + std::to_string(i)));
+  EXPECT_FALSE(caller.try_claim(claim_of("a")));
+  EXPECT_EQ(caller.try_claim(claim_of("a")).error().code, errc::store_lost);
+  caller.vitals();
+  caller.vitals();
+  EXPECT_EQ(caller.claim(claim_of("a")).kind, verdict_kind::run);
+}
+
 TEST_F(sqlite_loss_test, an_older_copy_written_over_the_open_file_gets_a_new_identity) {
   const auto store = open();
   blocking_store caller(*store);
   caller.completed(claim_of("a"));
   const auto before = caller.vitals();
-  std::map<std::string, std::string> kept;
-  for (const char* suffix : {"", "-wal", "-shm"}) {
-    std::ifstream file(params().path + suffix, std::ios::binary);
-    kept[suffix].assign(std::istreambuf_iterator<char>(file), {});
-  }
+  const older_copy copy(params().path);
   caller.completed(claim_of("b"));
-  for (const auto& [suffix, bytes] : kept) {  // the same files: nobody sees another inode
-    std::fstream file(params().path + suffix, std::ios::binary | std::ios::in | std::ios::out);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    std::filesystem::resize_file(params().path + suffix, bytes.size());
-  }
+  copy.write_over();
   EXPECT_FALSE(caller.try_claim(claim_of("b")));
   EXPECT_EQ(caller.try_claim(claim_of("b")).error().code, errc::store_lost);
   EXPECT_NE(caller.vitals().identity, before.identity);

@@ -98,6 +98,35 @@ TEST_F(sqlite_wal_vfs_test, what_was_rolled_back_is_never_written_over_anothers_
   EXPECT_EQ(digest(third), committed);
 }
 
+/// A failure may leave a transaction to the close of its connection. What it had collected is not
+/// sent then: another process may have committed its own frames in that place.
+TEST_F(sqlite_wal_vfs_test, what_a_closed_connection_had_not_committed_is_never_written) {
+  for (const bool is_last : {false, true}) {
+    for (const bool rolled_back : {false, true}) {
+      sqlite::connection closing(folder_.file("rows.db"), files_.name());
+      closing.run("PRAGMA synchronous = FULL; PRAGMA cache_size = 10; BEGIN");
+      add(closing, 40);
+      sqlite::connection writer = plain();
+      if (rolled_back) {
+        closing.run("ROLLBACK");  // its frames stay collected
+        add(writer, 60);
+      }
+      const auto committed = digest(writer);
+      const auto before = faults_.written();
+      if (is_last) {  // closes with a checkpoint, which flushes the log
+        writer = connection();
+        connection_ = connection();
+      }
+      closing = connection();
+      EXPECT_EQ(faults_.written(), before);
+      auto other = plain();
+      EXPECT_EQ(other.text("PRAGMA integrity_check"), "ok");
+      EXPECT_EQ(digest(other), committed);
+      if (is_last) connection_ = connection(folder_.file("rows.db"), files_.name());
+    }
+  }
+}
+
 TEST_F(sqlite_wal_vfs_test, a_restarted_wal_is_readable_without_the_vfs) {
   auto other = plain();
   for (int round = 1; round <= 5; ++round) {
