@@ -11,7 +11,7 @@ namespace onceguard {
 inline constexpr std::size_t indexed_key_max = 64;
 /// Where the name of the scope's kind, which stands before the key, is this long or longer, the
 /// index has no key. Every search by key reads these records.
-inline constexpr unsigned indexed_kind_max = 48;
+inline constexpr unsigned indexed_kind_max = 128;
 
 /// The key behind its length, as in an encoded subject (docs/formats.md), cut to
 /// `indexed_key_max`.

@@ -13,7 +13,8 @@ from support.waiting import wait_until
 
 RECORDS = 12_000
 SETTINGS = {"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
-            "auto_explain.log_format": "json", "log_line_prefix": "''",
+            "auto_explain.log_format": "json", "auto_explain.log_analyze": "on",
+            "log_line_prefix": "''",
             "auto_explain.log_level": "log", "autovacuum": "off"}
 COUNT = "SELECT s.state, count(*)"
 END = "plans are read until here"
@@ -46,15 +47,22 @@ class Explained:
     def scans(self):
         """How the table of records was read since the last call, but for the count in the
         background: node and index."""
+        return {(node["Node Type"], node.get("Index Name")) for node in self.nodes()}
+
+    def rows(self):
+        """The indexes that were read meanwhile, each with the rows that the planner's node gave,
+        those that a filter took out included."""
+        return [(node.get("Index Name"), node["Actual Loops"] * node["Actual Rows"] +
+                 node.get("Rows Removed by Filter", 0)) for node in self.nodes()]
+
+    def nodes(self):
         with self.server.connect(self.database) as at:
             at.execute(f"SELECT '{END}'")
         wait_until(lambda: END in self.server.log()[self.read:], 30, "the log")
         log = self.server.log()[self.read:]
         self.read += len(log)
-        return {(node["Node Type"], node.get("Index Name"))
-                for found in plans(log) if COUNT not in found["Query Text"]
-                for node in nodes(found["Plan"])
-                if node.get("Relation Name") == "records"}
+        return [node for found in plans(log) if COUNT not in found["Query Text"]
+                for node in nodes(found["Plan"]) if node.get("Relation Name") == "records"]
 
 
 @pytest.fixture
@@ -104,6 +112,36 @@ def test_a_search_by_key_reads_the_index_where_there_is_one(views):
     explained.scans()
     call(admin, f"/api/records?key={filled.key_of(7).decode()}", 1)
     assert {node for node, _ in explained.scans()} == {"Tid Range Scan"}
+
+
+LIKE_KEYS = 100_000
+COPIES = ("INSERT INTO onceguard.records (token, deadline_at, expires_at, state, digest, "
+          "claim_id, subject) SELECT r.token, r.deadline_at, 0, 'failed', sha256(n::text::bytea), "
+          "r.claim_id, r.subject FROM (SELECT * FROM onceguard.records WHERE digest = %s) r, "
+          "generate_series(1, %s) n")
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_a_page_of_very_many_like_keys_reads_a_page(explaining_server, views, analyzed):
+    gateway, admin, _, explained = views
+    key = filled.key_of(7)
+    with explaining_server.connect(explained.database) as at:
+        at.execute("ALTER DOMAIN onceguard.sealed_subject DROP CONSTRAINT sealed_subject_check")
+        at.execute(COPIES, [filled.record_id(filled.scope_of(7), key), LIKE_KEYS])
+    assert gateway.command("keys", "index").returncode == 0
+    with explaining_server.connect(explained.database) as at:
+        at.execute("ANALYZE onceguard.records" if analyzed else
+                   "DELETE FROM pg_statistic WHERE starelid IN ("
+                   "'onceguard.records'::regclass, 'onceguard.records_by_key'::regclass)")
+        explained.scans()
+    target = f"/api/records?limit=100&key={key.decode()}"
+    cursor = ""
+    for _ in range(8):  # from the sixth time on, a statement may have a plan for all values
+        listed = admin.get(target + cursor)
+        assert listed.status == 200, listed.body
+        cursor = "&cursor=" + listed.json()["cursor"]
+        for index, rows in explained.rows():
+            assert rows <= 101, (index, rows)
 
 
 def test_the_command_says_what_is_missing(explaining_server, views):

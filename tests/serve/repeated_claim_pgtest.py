@@ -10,7 +10,7 @@ import pytest
 from support.decisions import DecisionService, parts, stays
 from support.hanging_commits import commits_that_hang
 from support.postgres import Postgres
-from support.waiting import wait_until
+from support.waiting import PATIENCE, Stopwatch, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +89,20 @@ def test_what_the_first_process_gives_back_is_its_own_lease(server, services):
 
 
 @pytest.mark.parametrize("config", [{}, {"defaults": {"store_failure": "open"}}])
-def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, server, config):
-    """Nobody can tell yet whose claim it is: another one's, or an earlier try of this one."""
+@pytest.mark.parametrize("before", [None, "release", "fail"])
+def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, server, config, before):
+    """Nobody can tell yet whose claim it is: another one's, or an earlier try of this one. It may
+    be the key's first, or be written over a record that everybody sees."""
     database, wanted = server.create_store(), parts(claim=uuid.uuid4().hex)
     store = {"store": {"timeout": "500ms"}}
     with contextlib.closing(DecisionService(onceguard, tmp_path, {**config, **store},
                                             store=server.url(database))) as service:
         call = service.start().connect()
+        if before:
+            begun = call.claim(**wanted)
+            terms = {"backoff_ms": 1} if before == "fail" else {}
+            assert call.settle(begun["operation"], before, **terms)["outcome"] == "settled"
+            wait_until(lambda: service.state(wanted["key"]) in ("failed", "released"), what="it")
         with server.connect(database, autocommit=False) as holder:
             begun = holder.execute("SELECT verdict, lease FROM onceguard.claim(%s, %s, %s)",
                                    [wanted["scope"], wanted["key"],
@@ -103,6 +110,11 @@ def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, serve
             assert begun[0] == "run"
             for claim in (wanted["claim"], uuid.uuid4().hex):
                 assert call.claim(**{**wanted, "claim": claim})["verdict"] == "busy"
+            # Without an id there is no earlier try, and nothing to wait for.
+            plain = {name: value for name, value in wanted.items() if name != "claim"}
+            watch = Stopwatch()
+            assert call.claim(**plain)["verdict"] == "busy"
+            assert watch.seconds < 0.4 * PATIENCE
             holder.execute("SELECT onceguard.complete(%s, 201, null, 'made')", [begun[1]])
             holder.commit()
         again = wait_until(lambda: (got := call.claim(**{**wanted, "claim": uuid.uuid4().hex}))

@@ -52,8 +52,8 @@ class OlderCopy:
     """The bytes of a file, its log and the log's index as they are now."""
 
     def __init__(self, database):
-        self.files = {path: path.read_bytes() for path in
-                      (database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm"))}
+        paths = [database.with_name(database.name + suffix) for suffix in ("", "-wal", "-shm")]
+        self.files = {path: path.read_bytes() for path in paths}
 
     def write_over(self):
         """Over the files that processes have open: nobody sees another inode."""

@@ -93,19 +93,14 @@ std::optional<request> claim_act::read(request done) {
     return end(std::move(verdict_));
   }
   const bool first = std::holds_alternative<first_claim>(done.content);
-  sent_twice_ = sent_twice_ || (first && done.doubtful);
+  sent_twice_ = sent_twice_ || (was_write && done.doubtful);
   if (was_write && !first) return query(false, true);  // the record has changed, or is locked
   if (seen.unreadable) return end(*seen.unreadable);
   if (seen.version.empty()) {
     // There is no record to be seen: another transaction works on it, or it was removed just now.
     // A transaction that has ended since shows it. It may be that of this claim's first sending.
     if (first) return query();
-    if (!sent_twice_ && !item_.repeated) {
-      pool_.note_waiting();
-      verdict busy;
-      busy.retry_after = retry_after_lock;
-      return end(std::move(busy));
-    }
+    if (!sent_twice_ && !item_.repeated) return busy();
     auto again = *begin();
     again.not_before = query(false, true).not_before;
     return again;
@@ -116,6 +111,7 @@ std::optional<request> claim_act::read(request done) {
   // The statement that writes makes the token itself, from the clock and the floor.
   auto decided = decide(former, item_, now, former->token + 1);
   if (decided.verdict.kind == verdict_kind::busy) pool_.note_waiting();
+  if (decided.write && is_held(seen.version)) return busy();
   if (!decided.write) {
     if (decided.verdict.kind == verdict_kind::run && !pool_.gate().known()) {
       // A lease of this claim's first sending: while the memory is in doubt it is not handed out,
@@ -133,6 +129,24 @@ std::optional<request> claim_act::read(request done) {
   if (anew) row.first = 0;
   row.drops_steps = anew || former->state == record_state::released;
   return out;
+}
+
+/// Another transaction works on the record, and nobody knows for how long.
+std::optional<request> claim_act::busy() {
+  pool_.note_waiting();
+  verdict busy;
+  busy.retry_after = retry_after_lock;
+  return end(std::move(busy));
+}
+
+/// Whether another transaction has held the record, as it is, for longer than a commit takes. It
+/// may do so for longer than this claim's time, and at its end this claim would look like one that
+/// the store failed.
+bool claim_act::is_held(const std::string& version) {
+  constexpr std::uint32_t most = 4;  // with the pauses between them, 30 ms
+  if (version_ != version) in_vain_ = 0;
+  version_ = version;
+  return ++in_vain_ > most && !sent_twice_ && !item_.repeated;
 }
 
 // --- settles --------------------------------------------------------------------------------

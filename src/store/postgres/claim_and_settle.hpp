@@ -60,8 +60,12 @@ class claim_act final : public act<claim, verdict> {
 
  private:
   [[nodiscard]] std::optional<request> read(request done) override;
+  [[nodiscard]] std::optional<request> busy();
+  [[nodiscard]] bool is_held(const std::string& version);
   verdict verdict_;          // once the record is written
   bool sent_twice_ = false;  // the first sending has an unknown effect
+  std::string version_;      // over which it was to be written
+  std::uint32_t in_vain_ = 0;
 };
 
 class settle_act final : public act<settlement, settled> {

@@ -164,7 +164,8 @@ awaitable<result<list_page>> postgres_store::list(list_filter filter, std::strin
     if (!page) co_return page.error();
     if (*page) co_return **std::move(page);
   }
-  const auto after = read_cursor(cursor);
+  const auto left = filter.key ? split_cursor(cursor) : left_list{"", cursor};
+  const auto after = read_cursor(left.rest);
   if (!after) co_return after.error();
   auto encode = [filter, at = *after, limit](const dispatcher& here) {
     return ask_list(filter, at, limit, here.expiry_paused());
@@ -173,7 +174,9 @@ awaitable<result<list_page>> postgres_store::list(list_filter filter, std::strin
                                                                 dispatcher& here) {
     return read_list(rows, filter, at, limit, here.expiry_paused(), name);
   };
-  co_return co_await ask<list_page>(pool_.queue(), list_piece, encode, read, timeout);
+  auto page = co_await ask<list_page>(pool_.queue(), list_piece, encode, read, timeout);
+  if (!page) co_return page.error();
+  co_return go_on_behind(left, *std::move(page));
 }
 
 awaitable<result<std::optional<list_page>>> postgres_store::list_by_key(list_filter filter,

@@ -33,6 +33,11 @@ std::string key_expression() {
          key + ", " + size + ") END";
 }
 
+/// As SQLite keeps it. Another text is the index of another version, which has another expression.
+std::string making_of_index() {
+  return "CREATE INDEX records_by_key ON records (" + key_expression() + ")";
+}
+
 void begin_within(session& opened, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   while (!opened.try_begin()) {
@@ -44,17 +49,21 @@ void begin_within(session& opened, milliseconds timeout) {
 }  // namespace
 
 bool has_key_index(connection& database) {
-  return database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'records_by_key'") != 0;
+  auto made = database.prepare(
+      "SELECT count(*) FROM sqlite_schema WHERE name = 'records_by_key' AND sql = ?");
+  const auto sql = making_of_index();
+  made.bind(1, std::string_view(sql));
+  return made.step() && made.integer(0) != 0;
 }
 
 std::string rows_by_key() {
+  // Within a key, the index has its entries in the order of the ids. So SQLite merges the two, and
+  // reads no entry that nobody asks for.
+  const std::string rows =
+      "SELECT id, state, digest, boot, record FROM records INDEXED BY records_by_key WHERE ";
   const auto key = key_expression();
-  return "SELECT id, state, digest, boot, record FROM records WHERE id IN ("
-         "SELECT id FROM records INDEXED BY records_by_key WHERE " +
-         key +
-         " = ?2 AND id > ?1 UNION ALL "
-         "SELECT id FROM records INDEXED BY records_by_key WHERE " +
-         key + " IS NULL AND id > ?1) ORDER BY id";
+  return rows + key + " = ?2 AND id > ?1 UNION ALL " + rows + key +
+         " IS NULL AND id > ?1 ORDER BY id";
 }
 
 result<void> index_keys(const sqlite_params& params, bool drop) {
@@ -64,13 +73,9 @@ result<void> index_keys(const sqlite_params& params, bool drop) {
   try {
     file.on().run("PRAGMA temp_store = FILE");  // what is sorted may be long
     begin_within(file, params.timeout);
-    if (drop) {
-      file.on().run("DROP INDEX IF EXISTS records_by_key");
-    } else {
-      const auto sql =
-          "CREATE INDEX IF NOT EXISTS records_by_key ON records (" + key_expression() + ")";
-      file.on().run(sql.c_str());
-    }
+    const bool there = has_key_index(file.on());
+    if (drop || !there) file.on().run("DROP INDEX IF EXISTS records_by_key");
+    if (!drop && !there) file.on().run(making_of_index().c_str());
     // Every transaction raises the token, by which a lost one shows.
     auto meta = file.metadata().read_meta();
     ++meta.last_token;

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import subprocess
+from urllib.parse import quote
 
 import pytest
 
@@ -15,7 +16,7 @@ ROW = ("INSERT INTO onceguard.records (token, deadline_at, expires_at, state, di
        "subject) SELECT onceguard.now_ms() * 1000 + %(number)s, onceguard.now_ms(), 0, 'failed', "
        "%(digest)s, %(claim)s, %(subject)s::bytea || onceguard.seal(%(digest)s, %(claim)s, "
        "%(subject)s)")
-KINDS = ["none", "h" * 47, "h" * 48, "h" * 130]
+KINDS = ["none", "h" * 48, "h" * 127, "h" * 128, "h" * 130]
 KEYS = ["k", "k1", "x' OR 1", "ä" * 20,
         *("k" * (size - 1) + end for size in (47, 48, 61, 62, 63, 64, 65, 127, 128, 200, 255)
           for end in "kl")]  # each two are alike as far as the index knows
@@ -90,6 +91,47 @@ def test_a_list_by_key_goes_on_page_by_page(start_gateway, own_upstream, postgre
         listener.close()
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_list_goes_on_when_its_index_is_gone(start_gateway, own_upstream, postgres_server,
+                                               database, run, admin, again):
+    for number in range(25):
+        insert(admin, number, f"kind-{number:02}", "shared")
+    run("keys", "index")
+    listener = Admin()
+    try:
+        start_gateway(own_upstream, {"store": {"url": postgres_server.url(database)},
+                                     "gateway": {"admin": listener.text}})
+        first = listener.get("/api/records?key=shared&limit=7").json()
+        run("keys", "index", "--drop")
+        second = listener.get(f"/api/records?key=shared&limit=7&cursor={quote(first['cursor'])}")
+        assert second.status == 200, second.body
+        if again:
+            run("keys", "index")
+        found = [*first["records"], *second.json()["records"]]
+        cursor = second.json().get("cursor")
+        while cursor:
+            page = listener.get(f"/api/records?key=shared&limit=7&cursor={quote(cursor)}").json()
+            found += page["records"]
+            cursor = page.get("cursor")
+        assert sorted(one["scope_kind"] for one in found) == [f"kind-{i:02}" for i in range(25)]
+        for wrong in ("xyz+1.1.00", "00+xyz"):
+            listed = listener.get(f"/api/records?key=shared&cursor={quote(wrong)}")
+            assert listed.status == 400, listed.body
+    finally:
+        listener.close()
+
+
+def test_an_index_of_an_earlier_version_is_made_anew(run, admin):
+    insert(admin, 1, "none", "k")
+    admin.execute("CREATE INDEX records_by_key ON onceguard.records (substr(subject, 36, 64))")
+    assert kinds_of(run, "k") == ["none"]
+    run("keys", "index")
+    columns = admin.execute("SELECT indnkeyatts FROM pg_index WHERE indexrelid = "
+                            "'onceguard.records_by_key'::regclass").fetchone()
+    assert columns == (2,)
+    assert kinds_of(run, "k") == ["none"]
+
+
 def test_an_index_that_was_not_finished_is_made_anew(run, admin):
     insert(admin, 1, "none", "k")
     run("keys", "index")
@@ -106,7 +148,8 @@ def test_an_index_that_was_not_finished_is_made_anew(run, admin):
 def test_rows_that_no_onceguard_wrote_are_no_obstacle(run, admin):
     admin.execute("ALTER DOMAIN onceguard.sealed_subject DROP CONSTRAINT sealed_subject_check")
     odd = "INSERT INTO onceguard.records VALUES (1, 1, 0, 'failed', %s, %s, %s)"
-    subjects = [b"", b"\x01s", bytes(87), b"\xff" * 88, b"\x01s" + bytes(32) + b"\x2f" * 100]
+    subjects = [b"", b"\x01s", bytes(87), b"\xff" * 88, b"\x01s" + bytes(32) + b"\x2f" * 100,
+                b"\x01s" + bytes(32) + b"\x7f" * 60]
     for number, subject in enumerate(subjects[:3]):
         admin.execute(odd, [bytes([number]) * 32, bytes(16), subject])
     insert(admin, 1, "none", "k")

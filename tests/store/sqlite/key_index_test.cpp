@@ -83,8 +83,8 @@ TEST_F(sqlite_key_index_test, finds_keys_of_every_length_in_every_scope) {
     keys.emplace_back(size, 'k');
     keys.push_back(std::string(size - 1, 'k') + 'l');  // alike as far as the index knows
   }
-  const std::vector<std::string> kinds{"none", std::string(47, 'h'), std::string(48, 'h'),
-                                       std::string(130, 'h')};
+  const std::vector<std::string> kinds{"none", std::string(48, 'h'), std::string(127, 'h'),
+                                       std::string(128, 'h'), std::string(130, 'h')};
   const auto claim_all = [&](std::size_t first) {
     for (std::size_t i = first; i < keys.size(); i += 2) {
       for (const auto& kind : kinds) caller_->completed(claim_in(kind, keys[i]));
@@ -166,6 +166,59 @@ TEST_F(sqlite_key_index_test, waits_for_another_writer_no_longer_than_the_timeou
   EXPECT_EQ(sqlite::index_keys(missing, false).error().code, errc::store_unreachable);
 }
 
+TEST_F(sqlite_key_index_test, of_an_earlier_version_is_left_alone_and_made_anew) {
+  caller_->completed(claim_of("k"));
+  file_on().run("CREATE INDEX records_by_key ON records (substr(record, 7, 3))");
+  EXPECT_FALSE(sqlite::has_key_index(file_on()));
+  EXPECT_THAT(found("k"), SizeIs(1));
+  index();
+  EXPECT_TRUE(sqlite::has_key_index(file_on()));
+  EXPECT_THAT(found("k"), SizeIs(1));
+}
+
+/// Instructions of SQLite that a page of ten takes.
+std::int64_t cost_of_page(sqlite::record_queries& queries, sqlite::connection& database,
+                          const list_filter& filter, const std::string& cursor) {
+  std::int64_t steps = 0;
+  const auto count = [](void* counted) {
+    ++*static_cast<std::int64_t*>(counted);
+    return 0;
+  };
+  sqlite3_progress_handler(database.get(), 1, count, &steps);
+  const auto page = queries.list(filter, cursor, 10);
+  sqlite3_progress_handler(database.get(), 0, nullptr, nullptr);
+  EXPECT_THAT(page.value().records, SizeIs(10));
+  EXPECT_THAT(page.value().cursor, Not(IsEmpty()));
+  return steps;
+}
+
+TEST_F(sqlite_key_index_test, a_page_of_very_many_like_keys_costs_a_page) {
+  // Copies of two records: one that the index has by its key, and one whose key it can't have.
+  for (const auto& kind : {std::string("none"), std::string(130, 'h')}) {
+    caller_->completed(claim_in(kind, "k"));
+  }
+  index();
+  auto opened = sqlite::session::open(params_, sqlite::session_use::read);
+  ASSERT_TRUE(opened);
+  auto& database = (*opened)->on();
+  sqlite::record_queries queries(**opened);
+  const auto copy = [&](int most) {
+    file_on().run(("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                   std::to_string(most) +
+                   ") INSERT INTO records (digest, state, expires_at, boot, record) "
+                   "SELECT randomblob(32), state, expires_at, boot, record FROM n, "
+                   "(SELECT * FROM records WHERE id <= 2)")
+                      .c_str());
+  };
+  list_filter filter;
+  filter.key = "k";
+  copy(100);
+  const auto of_few = cost_of_page(queries, database, filter, "");
+  copy(50'000);
+  EXPECT_LT(cost_of_page(queries, database, filter, ""), 2 * of_few);
+  EXPECT_LT(cost_of_page(queries, database, filter, "90000"), 2 * of_few);
+}
+
 /// How SQLite carries out each statement that the connection has prepared.
 std::string plans_of(sqlite::connection& database) {
   std::vector<std::string> texts;
@@ -193,6 +246,7 @@ TEST_F(sqlite_key_index_test, no_query_passes_the_whole_table) {
   EXPECT_EQ(queries.list(filter, "", 10).value().records.size(), 1u);
   const auto plans = plans_of((*opened)->on());
   EXPECT_THAT(plans, HasSubstr("SEARCH records USING INDEX records_by_key (<expr>=? AND rowid>?)"));
+  EXPECT_THAT(plans, HasSubstr("MERGE (UNION ALL)"));
   EXPECT_THAT(plans, HasSubstr("SEARCH records USING INTEGER PRIMARY KEY (rowid>?)"));
   EXPECT_THAT(plans, HasSubstr("SEARCH records USING INDEX records_by_digest (digest=?)"));
   // Only a damaged page makes the index of digests be read as a whole.

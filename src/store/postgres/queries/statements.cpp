@@ -44,10 +44,11 @@
 // What the index by key has of a record: the key behind its length (indexed_key), which stands
 // behind the scope's kind and its length. Functions of PostgreSQL alone: who inserts a record needs
 // no right for it. A subject that no Onceguard wrote raises no error.
-#define INDEXED_KEY                                                                             \
-  "(CASE WHEN octet_length(subject) < 88 THEN NULL WHEN get_byte(subject, 34) < 48"             \
-  " THEN substr(subject, 36 + get_byte(subject, 34), least(1 + get_byte(subject, 35 + get_byte" \
-  "(subject, 34)), 64)) END)"
+#define INDEXED_KEY                                                                     \
+  "(CASE WHEN octet_length(subject) < 88 THEN NULL WHEN get_byte(subject, 34) < 128"    \
+  " AND octet_length(subject) > 35 + get_byte(subject, 34)"                             \
+  " THEN substr(subject, 36 + get_byte(subject, 34), least(1 + get_byte(subject, 35 + " \
+  "get_byte(subject, 34)), 64)) END)"
 
 // Notes a record that is written with its outcome unknown.
 #define NOTE_UNKNOWN(digest, deadline, state, written)                                        \
@@ -224,21 +225,26 @@ const statement list_attention{
 
 const statement find_key_index{
     "find_key_index",
-    "SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indisvalid"
+    // One that a version before made has the key alone, and no order within it.
+    "SELECT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indisvalid AND i.indnkeyatts = 2"
     " AND i.indexrelid = pg_catalog.to_regclass('onceguard.records_by_key'))"};
 
 const char* const make_key_index =
-    "CREATE INDEX CONCURRENTLY records_by_key ON onceguard.records (" INDEXED_KEY ")";
+    "CREATE INDEX CONCURRENTLY records_by_key ON onceguard.records (" INDEXED_KEY ", digest)";
 
 // $1 what the index has, $2 behind which record, $3 how many rows. Records whose key the index
-// lacks come, too. Apart from the order, so that no other index is walked for it.
+// lacks come, too. Each of the two reads so many entries and no more, however many are alike: the
+// order is the index's own, with the key, which an equation with the key would take out of it. No
+// other index has that order.
 const statement list_key{
     "list_key",
-    "WITH found AS MATERIALIZED (SELECT digest FROM onceguard.records WHERE " INDEXED_KEY
-    " = $1::bytea UNION ALL SELECT digest FROM onceguard.records WHERE " INDEXED_KEY
-    " IS NULL) SELECT" ROW_COLUMNS("r.digest", "r.outcome")
+    "WITH found AS MATERIALIZED ((SELECT digest FROM onceguard.records WHERE (" INDEXED_KEY
+    ", digest) > ($1::bytea, $2::bytea) AND " INDEXED_KEY " <= $1 ORDER BY " INDEXED_KEY
+    ", digest LIMIT $3::integer) UNION ALL (SELECT digest FROM onceguard.records WHERE " INDEXED_KEY
+    " IS NULL AND digest > $2 ORDER BY " INDEXED_KEY
+    ", digest LIMIT $3)) SELECT" ROW_COLUMNS("r.digest", "r.outcome")
     " FROM (SELECT onceguard.now_ms() AS now) k CROSS JOIN (SELECT f.digest FROM found f"
-    " WHERE f.digest > $2::bytea ORDER BY f.digest LIMIT $3::integer) f"
+    " ORDER BY f.digest LIMIT $3) f"
     " JOIN onceguard.records r ON r.digest = f.digest ORDER BY r.digest"};
 
 // Hints: their commit need not wait for the disk.

@@ -20,6 +20,9 @@ error foreign_cursor() {
   return error(errc::invalid_argument, "this cursor was not given by this store");
 }
 
+// Between the two cursors of a list that its index left.
+constexpr char left_mark = '+';
+
 /// One row more than the limit says that there are more.
 std::int64_t rows_asked(std::size_t limit) {
   constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() - 1;
@@ -174,7 +177,25 @@ list_page read_attention(const rows& rows, const list_filter& filter, std::size_
 }
 
 bool is_key_cursor(const std::string& cursor) noexcept {
-  return !cursor.empty() && cursor.find('.') == std::string::npos;
+  return !cursor.empty() && cursor.find_first_of({'.', left_mark}) == std::string::npos;
+}
+
+left_list split_cursor(const std::string& cursor) {
+  if (is_key_cursor(cursor)) return {cursor, ""};
+  const auto mark = cursor.find(left_mark);
+  if (mark == std::string::npos) return {"", cursor};
+  return {cursor.substr(0, mark), cursor.substr(mark + 1)};
+}
+
+result<list_page> go_on_behind(const left_list& left, list_page page) {
+  if (left.after.empty()) return page;
+  const auto last = read_id_cursor(left.after);
+  if (!last) return last.error();
+  const auto was_listed = [&last](const auto& one) { return one.id <= *last; };
+  std::erase_if(page.records, was_listed);
+  std::erase_if(page.unreadable, was_listed);
+  if (!page.cursor.empty()) page.cursor.insert(0, left.after + left_mark);
+  return page;
 }
 
 parameters ask_key(const std::string& key, const record_id& after, std::size_t limit) {

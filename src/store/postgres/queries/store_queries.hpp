@@ -40,6 +40,15 @@ struct table_position {
 /// Lists of the records of one key, by its index, in the order of their ids. The cursor is that of
 /// such a list.
 [[nodiscard]] bool is_key_cursor(const std::string& cursor) noexcept;
+/// Where a list by key goes on that its index left meanwhile: through the whole table, and without
+/// the records up to the one behind which the index was.
+struct left_list {
+  std::string after;  ///< cursor of the list by key; empty: no such list was begun
+  std::string rest;   ///< cursor of the table
+};
+[[nodiscard]] left_list split_cursor(const std::string& cursor);
+/// The next page's cursor, and only the records that the index had not listed.
+[[nodiscard]] result<list_page> go_on_behind(const left_list& left, list_page page);
 [[nodiscard]] parameters ask_key(const std::string& key, const record_id& after, std::size_t limit);
 [[nodiscard]] list_page read_key(const rows& rows, const list_filter& filter, std::size_t limit,
                                  bool expiry_paused, const std::string& name);
