@@ -2,6 +2,7 @@
 import { Component, h, render } from "preact";
 
 import { call, Refused } from "./shared/api.js";
+import { isRefusal } from "./shared/lost.js";
 import { language, setLanguage, text } from "./shared/texts.js";
 import { Attention } from "./attention/attention.jsx";
 import { Audit } from "./audit/audit.jsx";
@@ -77,13 +78,27 @@ class Page extends Component {
     }
   }
 
+  async lookIfSignedOut() {
+    try {
+      await call("GET", "/api/sign-in");
+      this.setState({ trouble: text("still_signed_in", "") });
+    } catch (failure) {
+      if (failure.status === 401) this.signedOut();
+    }
+  }
+
   async signOut() {
     try {
       await call("DELETE", "/api/sign-in", {});
       this.signedOut();
     } catch (failure) {
       if (failure.status === 401) this.signedOut();
-      else this.setState({ trouble: text("still_signed_in", failure.message) });
+      else if (isRefusal(failure)) {
+        this.setState({ trouble: text("still_signed_in", failure.message) });
+      } else {
+        this.setState({ trouble: text("sign_out_unknown") });
+        await this.lookIfSignedOut();
+      }
     }
   }
 

@@ -82,7 +82,7 @@ std::optional<response> authentication::check_token(const token_list& known,
   if (const auto* field = base::find_field(head.fields, "cookie"); field != nullptr && port_) {
     request.sign_in = find_cookie(field->value, cookie_name());
     // A token that a reload took away ends what began with it.
-    const auto* shown = sign_ins_.find(request.sign_in, base::boot_now());
+    const auto* shown = sign_ins_->find(request.sign_in, base::boot_now());
     if (shown != nullptr) request.sender = known.find(*shown);
   }
   const bool by_cookie = request.sender.granted != access::open;
@@ -121,13 +121,13 @@ response authentication::sign_in(const request& wanted) {
   auto authorization = "Bearer " + token->get<std::string>();
   const auto granted = known->find(authorization).granted;
   if (granted == access::open) return refusal(401, "The token is not known.");
-  const auto begun = sign_ins_.begin(std::move(authorization), granted, base::boot_now());
+  const auto begun = sign_ins_->begin(std::move(authorization), granted, base::boot_now());
   if (!begun) return refusal(503, "Too many operators are signed in; try again later.");
   return cookie(cookie_name(), *begun, "");
 }
 
 response authentication::sign_out(const request& wanted) {
-  sign_ins_.end(wanted.sign_in);
+  sign_ins_->end(wanted.sign_in);
   return cookie(cookie_name(), "", "; Max-Age=0");
 }
 

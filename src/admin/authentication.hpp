@@ -22,7 +22,9 @@ class authentication {
  public:
   using tokens = std::shared_ptr<const token_list>;
 
-  explicit authentication(const admin_params& params) : params_(params) {}
+  /// `kept`: sign-ins that outlive it; null: none do.
+  authentication(const admin_params& params, std::shared_ptr<sign_ins> kept)
+      : params_(params), sign_ins_(kept ? std::move(kept) : std::make_shared<sign_ins>()) {}
 
   /// Reads the tokens again, for set_tokens(); null: none are needed.
   [[nodiscard]] result<tokens> read_tokens() const;
@@ -51,9 +53,9 @@ class authentication {
 
   const admin_params& params_;
   mutable std::mutex mutex_;
-  tokens tokens_;  // under the mutex
-  sign_ins sign_ins_;
-  std::function<std::uint16_t()> port_;  // empty: there is no page
+  tokens tokens_;                             // under the mutex
+  const std::shared_ptr<sign_ins> sign_ins_;  // never null
+  std::function<std::uint16_t()> port_;       // empty: there is no page
 };
 
 }  // namespace onceguard::admin

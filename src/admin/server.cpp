@@ -77,7 +77,8 @@ struct counted_request {
 }  // namespace
 
 struct server::state {
-  explicit state(const admin_params& given) : params(given), callers(params) {}
+  state(const admin_params& given, std::shared_ptr<sign_ins> kept)
+      : params(given), callers(params, std::move(kept)) {}
   ~state();
 
   void begin();
@@ -204,7 +205,8 @@ asio::awaitable<response> server::state::answer(request& request) {
   co_return refusal(500, "A fault of Onceguard itself; its log has more.");
 }
 
-server::server(const admin_params& params) : state_(std::make_unique<state>(params)) {}
+server::server(const admin_params& params, std::shared_ptr<sign_ins> kept)
+    : state_(std::make_unique<state>(params, std::move(kept))) {}
 server::~server() = default;
 
 void server::add(resources more) {

@@ -16,6 +16,7 @@ class io_context;
 
 namespace onceguard::admin {
 
+class sign_ins;
 class token_list;
 
 /// Thread-safety: add() before start(); the others from any thread.
@@ -23,7 +24,8 @@ class server {
  public:
   using tokens = std::shared_ptr<const token_list>;
 
-  explicit server(const admin_params& params);
+  /// `kept`: who has signed in to its page, where that outlives it; by one listener at a time.
+  explicit server(const admin_params& params, std::shared_ptr<sign_ins> kept = nullptr);
   ~server();  ///< closes all connections; running handlers end unfinished
 
   /// The handler runs on the listener's thread.

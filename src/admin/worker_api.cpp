@@ -8,7 +8,9 @@
 
 #include "admin/act_reason.hpp"
 #include "admin/record_response.hpp"
+#include "base/clock.hpp"
 #include "base/json_reader.hpp"
+#include "text/json_text.hpp"
 
 namespace onceguard::admin {
 
@@ -51,7 +53,9 @@ ordered_json worker_json(const worker_list& workers, const worker_state& now,
 
 response list_workers(const worker_list& workers) {
   const auto now = workers.read();
-  ordered_json body;
+  // When the process began to serve this: another time is another process.
+  static const auto begun_at = time_text(base::system_clock().wall_ms());
+  ordered_json body{{"begun_at", begun_at}};
   body["workers"] = ordered_json::array();
   for (const auto& name : workers.names) {
     body["workers"].push_back(worker_json(workers, now, name));
@@ -65,7 +69,7 @@ std::string read_act(const reader& object) {
 }
 
 response change_worker(const worker_list& workers, bool halt, const request& wanted) {
-  const auto& name = wanted.segment;
+  const auto name = worker_of(wanted);
   if (std::ranges::find(workers.names, name) == workers.names.end()) {
     return refusal(404, "There is no such worker.");
   }
@@ -96,6 +100,11 @@ response change_worker(const worker_list& workers, bool halt, const request& wan
 }
 
 }  // namespace
+
+std::string worker_of(const request& wanted) {
+  const auto given = wanted.parameter("worker");
+  return given.empty() ? wanted.segment : std::string(given);
+}
 
 resources worker_act_resources(worker_list workers) {
   const auto all = std::make_shared<const worker_list>(std::move(workers));

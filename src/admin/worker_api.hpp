@@ -31,6 +31,10 @@ struct worker_list {
   audit_source audit;
 };
 
+/// The worker that a request under /api/workers/{worker}/ is about: that of the parameter `worker`,
+/// where there is one. In a path, a browser would take `.` and `..` for something else.
+[[nodiscard]] std::string worker_of(const request& wanted);
+
 /// GET /api/workers, and POST /api/workers/{worker}/pause and …/resume, with their reason in the
 /// audit log.
 [[nodiscard]] resources worker_act_resources(worker_list workers);

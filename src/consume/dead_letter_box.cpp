@@ -161,6 +161,13 @@ result<std::string> dead_letter_box_url(const consume_params& params) {
                 (brokers ? "`from`" : "dead_letter") + " does not say where they lie");
 }
 
+bool reading_is_counted(const consume_params& params) {
+  // By the URL: to open a consumer, which knows it, lets the broker begin to deliver.
+  const auto url = dead_letter_box_url(params);
+  const auto family = url ? family_of(*url) : std::string_view();
+  return family == "amqp" || family == "nats" || family == "sqs";
+}
+
 result<dead_letter_box> dead_letter_box::open(const consume_params& params, std::size_t most) {
   auto url = dead_letter_box_url(params);
   if (!url) return url.error();

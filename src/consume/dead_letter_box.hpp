@@ -31,6 +31,11 @@ struct dead_letter {
 /// there are none.
 [[nodiscard]] result<std::string> dead_letter_box_url(const consume_params& params);
 
+/// Whether a look uses up deliveries, of which the broker allows so many before it drops a message
+/// or moves it away (quorum queues, max_deliver, maxReceiveCount). Elsewhere looking changes
+/// nothing that ends.
+[[nodiscard]] bool reading_is_counted(const consume_params& params);
+
 /// One thread at a time.
 class dead_letter_box {
  public:

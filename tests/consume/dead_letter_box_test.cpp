@@ -47,5 +47,17 @@ TEST(dead_letter_box, elsewhere_the_queue_has_to_be_named) {
   EXPECT_NE(consume::dead_letter_box_url(params).error().detail.find("drops"), std::string::npos);
 }
 
+TEST(dead_letter_box, a_look_is_counted_where_the_broker_gives_up_what_was_delivered_too_often) {
+  for (const auto& [queue, counted] :
+       {std::pair("amqp://h/dead", true), std::pair("amqps://h/dead", true),
+        std::pair("nats://h/S/C", true), std::pair("sqs://eu-west-1/dead", true),
+        std::pair("kafka://h/dead?group=g", false), std::pair("redis://h/dead?group=g", false),
+        std::pair("postgresql://h/d?queue=dead", false)}) {
+    consume::consume_params params;
+    params.dead_letter_queue = queue;
+    EXPECT_EQ(consume::reading_is_counted(params), counted) << queue;
+  }
+}
+
 }  // namespace
 }  // namespace onceguard::testing

@@ -254,7 +254,7 @@ export const acting = {
     });
   },
 
-  /** Signing out without the gateway is said not to be done; a broken address is no fault. */
+  /** Without an answer, nobody knows whether he is signed out; a broken address is no fault. */
   async out_of_reach(facts) {
     await withPage({ ...facts, gone: true }, async (page) => {
       await signIn(page, facts.operator);
@@ -262,7 +262,7 @@ export const acting = {
       await page.getByRole("alert").getByText("A record id of 64 hex digits").waitFor();
       await page.route("**/api/sign-in", (route) => route.abort("connectionreset"));
       await page.getByRole("button", { name: "Sign out" }).click();
-      await page.getByRole("alert").getByText("You are still signed in").waitFor();
+      await page.getByRole("alert").getByText("not known whether you are signed out").waitFor();
       await page.unroute("**/api/sign-in");
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByLabel("Token").waitFor();

@@ -67,6 +67,7 @@ def begin_consumer(onceguard, own_upstream, tmp_path):
             gateway={"admin": admin.text, "admin_token_file": str(tokens),
                      "audit_log": str(tmp_path / "audit")})
         begun.append((consumer, admin, redis))
+        consumer.stream = stream
         consumer.start()
         messages = ((500, "m-unknown"), (404, "m-dead"), (404, HOSTILE_ID))
         for count, (status, key) in enumerate(messages, 1):

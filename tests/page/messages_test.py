@@ -3,6 +3,7 @@
 import json
 import signal
 import threading
+import time
 
 from page.conftest import HOSTILE_ID as HOSTILE
 from support.waiting import wait_until
@@ -103,3 +104,52 @@ def test_an_act_in_progress_is_finished_by_a_drain(begin_consumer, own_upstream)
     acting.join(30)
     assert answers[0].status == 200 and answers[0].json()["messages"][0]["outcome"] == "done"
     assert consumer.process.wait(60) == 0
+
+
+def dead_letter(stream, payload, **fields):
+    """As a broker that moved it by itself: without the words of the consumer."""
+    words = ["XADD", stream.name + "-dead", "*", "payload", payload]
+    for name, value in fields.items():
+        words += [name, value]
+    assert stream.command(*words).startswith(b"$")
+
+
+def test_copies_are_shown_and_an_act_is_for_one_of_them(begin_consumer, tmp_path):
+    consumer, admin, _ = begin_consumer()
+    stream = consumer.stream
+    for _ in range(3):
+        dead_letter(stream, "nobody knows me")
+    path = "/api/workers/billing/messages"
+    copies = [one for one in admin.get(path).json()["messages"] if one["state"] == "keyless"]
+    assert len({one["message"] for one in copies}) == 3, copies
+    body = {"reason": "sent by hand", "messages": wanted(copies[1]), "dry_run": False}
+    assert [one["outcome"] for one in admin.post(f"{path}/drop", body).json()["messages"]] == [
+        "done"]
+    left = [one for one in admin.get(path).json()["messages"] if one["state"] == "keyless"]
+    assert len(left) == len({one["message"] for one in left}) == 2
+    body["messages"] = wanted(*left)
+    assert [one["outcome"] for one in admin.post(f"{path}/drop", body).json()["messages"]] == [
+        "done", "done"]
+    assert not [one for one in admin.get(path).json()["messages"] if one["state"] == "keyless"]
+    assert len([one for one in lines_of(tmp_path / "audit") if one["stage"] == "done"]) == 3
+
+
+def test_many_dead_messages_are_sent_again_after_one_pause(begin_consumer, own_upstream):
+    """A forgotten answer may be served from memory for five seconds: of all of them at once."""
+    consumer, admin, _ = begin_consumer()
+    own_upstream.plan("/", {"status": 404})
+    keys = [f"many-{number}" for number in range(20)]
+    for key in keys:
+        consumer.stream.add("x", key)
+    wait_until(lambda: all(own_upstream.runs(key) == 1 for key in keys), 30, "the attempts")
+    path = "/api/workers/billing/messages"
+    wait_until(lambda: set(keys) <= {one["key"] for one in admin.get(path).json()["messages"]},
+               30, "the letters")
+    own_upstream.plan("/", {"status": 200})
+    body = {"reason": "mended", "dry_run": False,
+            "messages": wanted(*[one for key, one in listed(admin).items() if key in keys])}
+    begin = time.monotonic()
+    done = admin.post(f"{path}/retry", body).json()
+    assert [one["outcome"] for one in done["messages"]] == 20 * ["done"], done
+    assert 5 <= time.monotonic() - begin < 40
+    assert [own_upstream.runs(key) for key in keys] == 20 * [2]

@@ -3,8 +3,8 @@
 
     ONCEGUARD_BIN=build/release/onceguard tests/page/practice.py
 
-prints the address of the page, the token of an operator, the tasks, and the list of the bank. Ctrl-C
-or SIGTERM ends it, and leaves nothing. `--seconds N` ends it by itself."""
+prints the address of the page, the token of an operator, the tasks, and the list of the bank.
+Ctrl-C or SIGTERM ends it, and leaves nothing. `--seconds N` ends it by itself."""
 
 import argparse
 import contextlib

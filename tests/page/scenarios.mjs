@@ -9,10 +9,12 @@ import { longScenarios } from "./left_open.mjs";
 import { monitoringScenarios } from "./monitoring_scenarios.mjs";
 import { recordScenarios } from "./record_scenarios.mjs";
 import { workScenarios } from "./work_scenarios.mjs";
+import { workerActs } from "./worker_acts_scenarios.mjs";
 import { workerScenarios } from "./worker_scenarios.mjs";
 
 const scenarios = {
   ...acting,
+  ...workerActs,
   ...workerScenarios,
   ...workScenarios,
   ...longScenarios,

@@ -87,6 +87,16 @@ export const workScenarios = {
     }
   },
 
+  /** Both records of a key under two scopes, behind many of one of the scopes. */
+  async strangers(facts) {
+    await withPage(facts, async (page) => {
+      await enter(page, facts.viewer, "Overview");
+      await visit(page, "Needs attention");
+      const scopes = page.getByRole("region", { name: "The same key under two scopes" });
+      await scopes.getByRole("link", { name: "order-19" }).nth(1).waitFor();
+    });
+  },
+
   /** A key of two callers is nobody's, although one of its records needs no person. */
   async list_of_two_scopes(facts) {
     await withPage(facts, async (page) => {

@@ -9,6 +9,7 @@ import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 
 const LEAST = 3; // refusals that make a cluster
+const LONGEST_SEARCH = 5000; // ms
 
 function groupsBy(items, name) {
   const out = new Map();
@@ -92,13 +93,26 @@ export class Conspicuous extends Reading {
 class Stranger extends Reading {
   async load() {
     const { last } = this.props;
-    const page = await call("GET", `/api/records?${query({ scope: last.fields.scope,
-      limit: 100 })}`, undefined, this.calls.signal);
-    const own = page.records.find((one) => one.record.startsWith(last.fields.record));
+    const own = await this.find({ scope: last.fields.scope, limit: 100 },
+      (one) => one.record.startsWith(last.fields.record));
     if (!own) return [];
-    const all = await call("GET", `/api/records?${query({ key: own.key })}`, undefined,
-      this.calls.signal);
-    return all.records;
+    const all = [];
+    await this.find({ key: own.key }, (one) => { all.push(one); });
+    return all;
+  }
+
+  /** The first record that fits, from all pages, as far as they can be read in a while. */
+  async find(filter, fits) {
+    const until = Date.now() + LONGEST_SEARCH;
+    let cursor = "";
+    do {
+      const page = await call("GET", `/api/records?${query({ ...filter, cursor })}`, undefined,
+        this.calls.signal);
+      const found = page.records.find(fits);
+      if (found) return found;
+      cursor = page.cursor;
+    } while (cursor && Date.now() < until);
+    return null;
   }
 
   render({ first, last, count }, { value, failure }) {
@@ -106,7 +120,7 @@ class Stranger extends Reading {
       <li>
         <bdi>{last.fields.route}</bdi>: {text("scope_was", last.fields.before, last.fields.scope)}{" "}
         {count > 1 && text("times", number(count))} <Time at={first.at} ago />
-        {failure && ` ${failure.message || text("out_of_reach")}`}
+        {failure && ` ${failure.status === 0 ? text("out_of_reach") : failure.message}`}
         {value && value.map((one) => (
           <span key={one.record}>
             {" "}<a class="key" href={`#/record/${one.record}`}><bdi>{one.key}</bdi></a>{" "}

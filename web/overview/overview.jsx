@@ -62,7 +62,8 @@ export class Overview extends Reading {
           ? <Charts history={this.history} interval={value.interval_ms} label={text("last_hour")} />
           : <LongerHistory key={span} span={span} signedOut={this.props.signedOut} />}
         <Counted records={value.records} />
-        {acts && <Drain signedOut={this.props.signedOut} />}
+        {acts && <Drain process={value.begun_at} look={this.refresh}
+                        signedOut={this.props.signedOut} />}
       </div>
     );
   }

@@ -1,12 +1,6 @@
 // Sends an act for each of some records, and says what became of each.
 import { call, Refused } from "../shared/api.js";
-
-/** Whether an answer says for certain that nothing was done. */
-function isRefusal({ status, problem }) {
-  if (status >= 400 && status < 500) return true;
-  // Of the 5xx, those of the gateway itself say what they did; a proxy's say nothing.
-  return status >= 500 && problem.status === status && problem.effect !== "unknown";
-}
+import { isRefusal } from "../shared/lost.js";
 
 function outcomeOf(failure, dry) {
   if (failure.status === 401) return { outcome: "not_tried", signedOut: true };
@@ -32,14 +26,16 @@ async function send(kind, record, wanted) {
   const body = { ...wanted };
   if (record.token) body.token = record.token;
   if (kind === "delete" && record.state !== "completed") body.keep_completed = true;
+  let sent = false;
   try {
     if (!(await isAsSeen(record))) return { outcome: "changed" };
+    sent = true;
     const answer = await call("POST", `/api/records/${record.record}/${kind}`, body);
     if (answer?.act === kind && answer.dry_run === wanted.dry_run) return { outcome: "done" };
     return outcomeOf(new Refused(0, ""), wanted.dry_run);
   } catch (failure) {
     if (!(failure instanceof Refused)) throw failure;
-    return outcomeOf(failure, wanted.dry_run);
+    return outcomeOf(failure, wanted.dry_run || !sent);
   }
 }
 

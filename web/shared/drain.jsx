@@ -2,10 +2,19 @@
 import { Component, h } from "preact";
 
 import { call, Refused } from "./api.js";
+import { actFailure } from "./lost.js";
 import { text } from "./texts.js";
 
 export class Drain extends Component {
   state = { asked: false, begun: false, failure: null };
+
+  /** `process` names the process: another one does not drain. */
+  componentDidUpdate(before) {
+    const { process } = this.props;
+    if (this.state.begun && before.process !== process) {
+      this.setState({ begun: false, failure: null });
+    }
+  }
 
   async send(event) {
     event.preventDefault();
@@ -16,7 +25,8 @@ export class Drain extends Component {
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
       if (failure.status === 401) this.props.signedOut();
-      else this.setState({ failure: failure.message || text("out_of_reach") });
+      else this.setState({ failure: actFailure(failure) });
+      this.props.look?.();
     }
   }
 

@@ -4,8 +4,10 @@ import { Component, h } from "preact";
 import { Refused } from "./api.js";
 import { text } from "./texts.js";
 
+const RETRY = 2000; // ms after a read that got no answer, or that something is away or busy
+
 export class Reading extends Component {
-  /** Milliseconds between two reads; 0: one read. */
+  /** Milliseconds between two reads; 0: one read, and another only where that failed. */
   interval = 0;
 
   constructor(props) {
@@ -34,6 +36,7 @@ export class Reading extends Component {
     clearTimeout(this.timer);
     this.reads += 1;
     const turn = this.reads;
+    let failed = false;
     try {
       const value = await this.load();
       if (turn !== this.reads) return; // a later read has overtaken it
@@ -45,10 +48,12 @@ export class Reading extends Component {
         this.signedOut();
         return;
       }
+      failed = failure.status === 0 || failure.status >= 500;
       this.setState({ failure });
     }
-    if (this.interval && !this.calls.signal.aborted) {
-      this.timer = setTimeout(this.refresh, document.hidden ? 10 * this.interval : this.interval);
+    const pause = this.interval || (failed ? RETRY : 0);
+    if (pause && !this.calls.signal.aborted) {
+      this.timer = setTimeout(this.refresh, document.hidden ? 10 * pause : pause);
     }
   }
 

@@ -26,8 +26,13 @@ export const TABLE = {
   any: ["any", "alle"],
   close: ["Close", "Schließen"],
   stop: ["Stop after this one", "Nach diesem anhalten"],
-  still_signed_in: ["You are still signed in; the gateway did not answer, or refused: {}",
-    "Sie sind noch angemeldet; das Gateway antwortete nicht oder lehnte ab: {}"],
+  still_signed_in: ["You are still signed in. {}", "Sie sind noch angemeldet. {}"],
+  sign_out_unknown: ["The answer was lost: it is not known whether you are signed out.",
+    "Die Antwort ging verloren: ob Sie abgemeldet sind, ist nicht bekannt."],
+  act_unknown: ["The answer was lost: it is not known whether it was carried out. Look again "
+    + "before you do it once more.",
+  "Die Antwort ging verloren: ob es ausgeführt wurde, ist nicht bekannt. Sehen Sie nach, bevor Sie "
+    + "es noch einmal tun."],
   signed_out_amid: ["You are signed out. What was not tried stays as it is; sign in again for it.",
     "Sie sind abgemeldet. Was nicht versucht wurde, bleibt, wie es ist; dafür bitte neu anmelden."],
   back: ["Back", "Zurück"],

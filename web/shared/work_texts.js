@@ -19,6 +19,11 @@ export const WORK_TEXTS = {
   action_pause: ["paused", "angehalten"],
   action_resume: ["resumed", "fortgesetzt"],
   state_working: ["working", "arbeitend"],
+  state_dead: ["dead", "tot"],
+  state_handled: ["handled", "behandelt"],
+  state_dropped: ["dropped", "weggenommen"],
+  state_waiting: ["waiting", "wartend"],
+  state_draining: ["draining", "leert sich"],
   state_paused: ["paused", "angehalten"],
 
   drain: ["Drain", "Leeren und beenden"],
@@ -55,6 +60,16 @@ export const WORK_TEXTS = {
   letters: ["Messages that need a person: {}", "Zu klärende Nachrichten: {}"],
   letters_none: ["No message lies among the dead letters.", "Keine Nachricht liegt im Abfall."],
   letters_look: ["Look again", "Neu nachsehen"],
+  letters_look_first: ["Look", "Nachsehen"],
+  letters_counted: ["This broker can't be browsed: a look takes each message and gives it back, "
+    + "and uses up one of the deliveries that the broker allows. So only operators look, and it "
+    + "stands in the audit log.",
+  "Dieser Broker lässt sich nicht durchsehen: Nachsehen nimmt jede Nachricht und gibt sie zurück, "
+    + "und verbraucht eine der Zustellungen, die der Broker erlaubt. Darum sehen nur Operatoren "
+    + "nach, und es steht im Audit."],
+  letters_not_looked: ["Nobody has looked since the process began.",
+    "Seit der Prozess begann, hat niemand nachgesehen."],
+  action_look: ["looked at the dead letters", "im Abfall nachgesehen"],
   letters_more: ["There are more than these.", "Es gibt mehr als diese."],
   letters_looked: ["Looked", "Nachgesehen"],
   letters_looking: ["The broker is asked …", "Der Broker wird gefragt …"],
@@ -99,6 +114,17 @@ export const WORK_TEXTS = {
     "Die Nachricht und ihr Inhalt sind für immer weg. Ihr Eintrag bleibt."],
   outbox_dead: ["{} rows are dead, and are not sent any more.",
     "{} Zeilen sind tot und werden nicht mehr gesendet."],
-  find_outbox_dead: ["Read in the table why (failures, reason), mend it, and revive them there.",
-    "Lesen Sie in der Tabelle den Grund (failures, reason), beheben Sie ihn, beleben Sie sie."],
+  find_outbox_dead: ["See the reason, mend its cause, and send them again.",
+    "Sehen Sie den Grund an, beheben Sie ihn, und senden Sie sie noch einmal."],
+  outbox_rows: ["Dead rows of {}", "Tote Zeilen von {}"],
+  order_key: ["Order key", "Reihenfolge"],
+  refusals: ["Refusals", "Ablehnungen"],
+  danger_row_retry: ["The relay sends it again, with the same id. If the destination had taken it "
+    + "all the same, a receiver that does not know its ids has it twice. Later ones of its order "
+    + "key may have left meanwhile.",
+  "Der Relay sendet sie noch einmal, mit derselben Kennung. Wenn das Ziel sie doch genommen hatte, "
+    + "hat ein Empfänger, der seine Kennungen nicht kennt, sie zweimal. Spätere derselben "
+    + "Reihenfolge sind vielleicht schon fort."],
+  danger_row_drop: ["The row and its payload are gone for good, and are never sent.",
+    "Die Zeile und ihr Inhalt sind für immer weg und werden nie gesendet."],
 };

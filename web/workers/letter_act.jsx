@@ -1,10 +1,28 @@
-// Sends messages again, or drops them: why, and what it may lead to, before it is done.
+// Sends messages or rows again, or drops them: why, and what it may lead to, before it is done.
 import { Component, h } from "preact";
 
 import { call, Refused } from "../shared/api.js";
+import { actFailure, isRefusal } from "../shared/lost.js";
 import { text } from "../shared/texts.js";
+import { workerPath } from "./worker_path.js";
 
-/** `letters` are as they were seen: one whose record has changed since stays as it is. */
+/** What an act is about: `member` of the call, with these facts of each, named by `id`. */
+export const MESSAGES = {
+  member: "messages",
+  id: "message",
+  facts: ["message", "state", "token"],
+  danger: "danger",
+  nameOf: (one) => one.key ?? text("no_id"),
+};
+export const ROWS = {
+  member: "rows",
+  id: "row",
+  facts: ["row", "seen"],
+  danger: "danger_row",
+  nameOf: (one) => one.message_id,
+};
+
+/** `letters` are as they were seen: one that has changed since stays as it is. */
 export class LetterAct extends Component {
   state = { results: null, faults: [], failure: null, busy: false, dry: false, signedOut: false };
 
@@ -19,26 +37,25 @@ export class LetterAct extends Component {
 
   async send(event) {
     event.preventDefault();
-    const { kind, letters, name } = this.props;
+    const { kind, letters, name, about } = this.props;
     const dry = event.submitter?.name === "dry";
     const reason = new FormData(this.form).get("reason");
-    const messages = letters.map(({ message, state, token }) => ({ message, state, token }));
+    const seen = letters.map((one) => Object.fromEntries(
+      about.facts.map((fact) => [fact, one[fact]])));
     this.setState({ busy: true, failure: null });
     try {
-      const answer = await call("POST",
-        `/api/workers/${encodeURIComponent(name)}/messages/${kind}`,
-        { reason, messages, dry_run: dry });
+      const answer = await call("POST", workerPath(name, `${about.member}/${kind}`),
+        { reason, [about.member]: seen, dry_run: dry });
       if (answer?.act !== kind || answer.dry_run !== dry) throw new Refused(0, "");
       if (!this.gone) {
-        this.setState({ busy: false, dry, results: answer.messages, faults: answer.faults });
+        this.setState({ busy: false, dry, results: answer[about.member], faults: answer.faults });
       }
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
       if (this.gone) return;
-      const lost = failure.status === 0 && !dry;
+      const said = dry && !isRefusal(failure) ? text("result_no_answer") : actFailure(failure);
       this.setState({ busy: false, signedOut: failure.status === 401, failure:
-        failure.status === 401 ? text("signed_out_amid")
-          : failure.message || text(lost ? "result_unknown" : "result_no_answer") });
+        failure.status === 401 ? text("signed_out_amid") : said });
     }
   }
 
@@ -51,11 +68,12 @@ export class LetterAct extends Component {
     else this.props.close();
   }
 
-  nameOf(message) {
-    return this.props.letters.find((one) => one.message === message)?.key ?? text("no_id");
+  nameOf(result) {
+    const { about, letters } = this.props;
+    return about.nameOf(letters.find((one) => one[about.id] === result[about.id]) ?? {});
   }
 
-  render({ kind, letters }, { results, faults, failure, busy, dry, signedOut }) {
+  render({ kind, letters, about }, { results, faults, failure, busy, dry, signedOut }) {
     const finished = signedOut || (results && !dry);
     return (
       <dialog aria-labelledby="letter-act-title"
@@ -63,10 +81,10 @@ export class LetterAct extends Component {
               onCancel={(event) => busy && event.preventDefault()} onClose={() => this.closed()}>
         <form onSubmit={(event) => this.send(event)} ref={(form) => { this.form = form; }}>
           <h2 id="letter-act-title">{text(`act_${kind}`)} ({letters.length})</h2>
-          <p class="danger">{text(`danger_${kind}`)}</p>
+          <p class="danger">{text(`${about.danger}_${kind}`)}</p>
           <ul class="chosen" tabIndex={0} aria-label={text("message")}>
             {letters.map((one) => (
-              <li key={one.message}><bdi>{one.key ?? text("no_id")}</bdi>
+              <li key={one[about.id]}><bdi>{about.nameOf(one)}</bdi>
                 {one.not_again && kind === "retry" && <span lang="en">: {one.not_again}</span>}
               </li>
             ))}
@@ -83,10 +101,10 @@ export class LetterAct extends Component {
             <div role="status">
               <p>{dry ? text("would_be") : text("was_done")}</p>
               <ul>
-                {results.map(({ message, outcome, detail }) => (
-                  <li key={message}>
-                    <bdi>{this.nameOf(message)}</bdi>: <b>{text(`result_${outcome}`)}</b>
-                    {detail && <span lang="en"> {detail}</span>}
+                {results.map((one) => (
+                  <li key={one[about.id]}>
+                    <bdi>{this.nameOf(one)}</bdi>: <b>{text(`result_${one.outcome}`)}</b>
+                    {one.detail && <span lang="en"> {one.detail}</span>}
                   </li>
                 ))}
               </ul>

@@ -1,21 +1,37 @@
 // Dead letters and unknown messages of a consumer: what happened, what to find out, the acts.
 import { h } from "preact";
 
-import { call } from "../shared/api.js";
+import { call, Refused } from "../shared/api.js";
 import { bytes } from "../shared/forms.js";
+import { actFailure } from "../shared/lost.js";
 import { Time } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
-import { LetterAct } from "./letter_act.jsx";
+import { LetterAct, MESSAGES } from "./letter_act.jsx";
+import { workerPath } from "./worker_path.js";
 
-/** Each look takes the messages from the broker and gives them back: so none without being asked. */
+/**
+ * Each look takes the messages from the broker and gives them back: so none without being asked.
+ * Where the broker counts that, a look is an act, and what is read is the last one.
+ */
 export class Letters extends Reading {
-  state = { ...this.state, chosen: new Map(), act: null };
+  state = { ...this.state, chosen: new Map(), act: null, looking: false, trouble: null };
 
   load() {
-    return call("GET", `/api/workers/${encodeURIComponent(this.props.name)}/messages`, undefined,
-      this.calls.signal);
+    return call("GET", workerPath(this.props.name, "messages"), undefined, this.calls.signal);
   }
+
+  look = async () => {
+    this.setState({ looking: true, trouble: null });
+    try {
+      const value = await call("POST", workerPath(this.props.name, "messages/look"), {});
+      if (!this.calls.signal.aborted) this.setState({ value, looking: false });
+    } catch (failure) {
+      if (!(failure instanceof Refused)) throw failure;
+      if (failure.status === 401) this.signedOut();
+      else this.setState({ looking: false, trouble: actFailure(failure) });
+    }
+  };
 
   choose(letters) {
     const chosen = new Map(this.state.chosen);
@@ -30,7 +46,7 @@ export class Letters extends Reading {
   close = () => this.setState({ act: null });
 
   done = () => {
-    this.setState({ act: null, chosen: new Map(), value: null });
+    this.setState({ act: null, chosen: new Map(), value: null, trouble: null });
     this.read();
   };
 
@@ -42,22 +58,31 @@ export class Letters extends Reading {
     return [...out];
   }
 
-  render({ name, acts, signedOut }, { value, failure, chosen, act }) {
-    if (!value) {
+  render({ name, acts, signedOut }, { value, failure, chosen, act, looking, trouble }) {
+    if (!value || looking) {
       return failure ? this.notice() : <p class="waiting">{text("letters_looking")}</p>;
     }
+    const looked = Boolean(value.looked_at);
     return (
       <section aria-label={text("letters", name)}>
         {this.notice()}
         <h2>{text("letters", "")}<bdi>{name}</bdi></h2>
         {value.faults.map((one) => <p key={one} class="failure" role="alert" lang="en">{one}</p>)}
+        {trouble && <p class="failure" role="alert">{trouble}</p>}
+        {value.counted && <p class="danger">{text("letters_counted")}</p>}
         <p role="status">
-          {!value.messages.length && !value.faults.length && text("letters_none")}{" "}
+          {looked && !value.messages.length && !value.faults.length && text("letters_none")}{" "}
           {value.more && text("letters_more")}{" "}
-          {text("letters_looked")} <Time at={value.looked_at} ago />
+          {looked
+            ? <span>{text("letters_looked")} <Time at={value.looked_at} ago /></span>
+            : text("letters_not_looked")}
         </p>
         <p class="acts">
-          <button type="button" onClick={this.refresh}>{text("letters_look")}</button>
+          {(acts || !value.counted) && (
+            <button type="button" onClick={value.counted ? this.look : this.refresh}>
+              {text(looked ? "letters_look" : "letters_look_first")}
+            </button>
+          )}
           {acts && ["retry", "drop"].map((kind) => (
             <button key={kind} type="button" disabled={!chosen.size}
                     onClick={() => this.setState({ act: { kind, letters: [...chosen.values()] } })}>
@@ -65,8 +90,8 @@ export class Letters extends Reading {
             </button>
           ))}
         </p>
-        {act && <LetterAct kind={act.kind} letters={act.letters} name={name} close={this.close}
-                           done={this.done} signedOut={signedOut} />}
+        {act && <LetterAct about={MESSAGES} kind={act.kind} letters={act.letters} name={name}
+                           close={this.close} done={this.done} signedOut={signedOut} />}
         {this.groups().map(([state, letters]) => (
           <section key={state}>
             <h3>{text(`letter_${state}`)} ({letters.length})</h3>

@@ -4,8 +4,11 @@ import { Component, h } from "preact";
 import { call, Refused } from "../shared/api.js";
 import { Drain } from "../shared/drain.jsx";
 import { number } from "../shared/forms.js";
+import { actFailure, isRefusal } from "../shared/lost.js";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
+import { DeadRows } from "./dead_rows.jsx";
+import { workerPath } from "./worker_path.js";
 
 export class Workers extends Reading {
   interval = 2000;
@@ -23,7 +26,8 @@ export class Workers extends Reading {
           <Worker key={one.name} {...one} acts={acts} done={this.refresh}
                   signedOut={this.props.signedOut} />
         ))}
-        {acts && <Drain signedOut={this.props.signedOut} />}
+        {acts && <Drain process={value.begun_at} look={this.refresh}
+                        signedOut={this.props.signedOut} />}
       </div>
     );
   }
@@ -37,17 +41,21 @@ class Worker extends Component {
     const act = this.props.paused ? "resume" : "pause";
     const reason = new FormData(event.target).get("reason");
     try {
-      await call("POST", `/api/workers/${encodeURIComponent(this.props.name)}/${act}`, { reason });
+      await call("POST", workerPath(this.props.name, act), { reason });
       this.setState({ failure: null, asked: false });
-      this.props.done();
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
-      if (failure.status === 401) this.props.signedOut();
-      else this.setState({ failure: failure.message || text("out_of_reach") });
+      if (failure.status === 401) {
+        this.props.signedOut();
+        return;
+      }
+      this.setState({ failure: actFailure(failure), asked: isRefusal(failure) });
     }
+    this.props.done();
   }
 
-  render({ name, paused, reasons, numbers, acts }, { failure, asked }) {
+  render({ name, paused, reasons, numbers, acts, signedOut }, { failure, asked }) {
+    const dead = numbers.find((one) => one.name === "onceguard_outbox_dead")?.value ?? 0;
     const act = paused ? "resume" : "pause";
     const bad = paused || reasons.length > 0;
     return (
@@ -59,7 +67,7 @@ class Worker extends Component {
             <span key={one.reason}> {text(`worker_${one.reason}`)} {one.why}</span>
           ))}
         </p>
-        <DeadRows numbers={numbers} />
+        {dead > 0 && <DeadRows name={name} count={dead} acts={acts} signedOut={signedOut} />}
         {acts && !asked && (
           <button type="button" onClick={() => this.setState({ asked: true })}>
             {text(`worker_${act}`)}
@@ -96,15 +104,4 @@ class Worker extends Component {
       </section>
     );
   }
-}
-
-/** Of an outbox: what the table alone can mend. */
-function DeadRows({ numbers }) {
-  const count = numbers.find((one) => one.name === "onceguard_outbox_dead")?.value ?? 0;
-  if (!count) return null;
-  return (
-    <p class="failure">
-      {text("outbox_dead", number(count))} {text("find_outbox_dead")}
-    </p>
-  );
 }

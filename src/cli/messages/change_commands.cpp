@@ -27,9 +27,6 @@ struct change_request {
   [[nodiscard]] bool changes() const { return !dry && (yes || !choice.key.empty()); }
 };
 
-/// What a command does with one letter.
-using letter_act = std::function<awaitable<letter_end>(chosen_letters&, const known_letter&)>;
-
 /// Says on both streams what became of it. True: it did what was asked for.
 bool say(const known_letter& one, const letter_end& end) {
   for (const auto& fault : end.faults) std::cerr << "onceguard: " << fault << "\n";
@@ -41,58 +38,72 @@ bool say(const known_letter& one, const letter_end& end) {
 }
 
 /// Says on standard error why a key was not freed.
-free_key free_by_command(chosen_letters& chosen, bool& freed) {
-  return [&chosen, &freed](const record_view& before, resolution change) -> awaitable<std::string> {
+free_key free_by_command(chosen_letters& chosen) {
+  return [&chosen](const record_view& before, resolution change) -> awaitable<freed_key> {
     found_record seen;
     seen.record = before;
     const auto timeout = chosen.settings.store.timeout;
     const auto end = co_await resolve_one(chosen.records.records(), seen, std::move(change),
                                           *chosen.changes, timeout);
-    freed = end.exit_code == exit_ok;
-    co_return freed ? "" : "it stays";
+    freed_key out;  // this process has served nothing, and remembers no answer
+    if (end.exit_code != exit_ok) out.why = "it stays";
+    co_return out;
   };
 }
 
-awaitable<letter_end> retry_by_command(consume::message_handler& handler, chosen_letters& chosen,
-                                       const known_letter& one) {
-  bool freed = true;
-  letter_desk desk{chosen.params, chosen.box, chosen.changes->log(), chosen.changes->author(),
-                   free_by_command(chosen, freed)};
-  auto end = co_await retry_letter(handler, desk, one);
-  if (!freed) end.text.clear();  // it was said
-  co_return end;
-}
-
-awaitable<letter_end> drop_by_command(chosen_letters& chosen, const known_letter& one) {
-  letter_desk desk{chosen.params, chosen.box, chosen.changes->log(), chosen.changes->author()};
-  co_return drop_letter(desk, one);
-}
-
-awaitable<int> change_letters(chosen_letters& chosen, const letter_act& act) {
-  std::size_t done = 0;
+/// How many were begun, and how many came to what was asked for.
+struct act_count {
   std::size_t begun = 0;
-  for (const auto& one : chosen.letters) {
-    if (chosen.changes != nullptr && orderly_stop::signal() != nullptr) break;
+  std::size_t done = 0;
+
+  void add(const known_letter& one, const letter_end& end) {
     ++begun;
-    if (chosen.changes == nullptr) {
-      std::cout << letter_line(chosen.params.subscriber, one) << "\n";
-      continue;
-    }
-    const auto end = co_await act(chosen, one);
     if (say(one, end)) ++done;
+  }
+};
+
+bool goes_on() { return orderly_stop::signal() == nullptr; }
+
+awaitable<act_count> retry_by_command(chosen_letters& chosen, consume::message_handler& handler) {
+  letter_desk desk{chosen.params, chosen.box, chosen.changes->log(), chosen.changes->author(),
+                   free_by_command(chosen)};
+  act_count out;
+  retry_terms terms{handler, desk, goes_on,
+                    [&out](const known_letter& one, const letter_end& end) { out.add(one, end); }};
+  std::vector<const known_letter*> all;
+  for (const auto& one : chosen.letters) all.push_back(&one);
+  co_await retry_letters(std::move(terms), std::move(all));
+  co_return out;
+}
+
+act_count drop_by_command(chosen_letters& chosen) {
+  letter_desk desk{chosen.params, chosen.box, chosen.changes->log(), chosen.changes->author()};
+  act_count out;
+  for (const auto& one : chosen.letters) {
+    if (!goes_on()) break;
+    out.add(one, drop_letter(desk, one));
     chosen.box.hold();
   }
+  return out;
+}
+
+int show_chosen(const chosen_letters& chosen) {
+  for (const auto& one : chosen.letters) {
+    std::cout << letter_line(chosen.params.subscriber, one) << "\n";
+  }
+  std::cout << chosen.letters.size() << " messages; nothing was changed: --yes changes them\n";
+  return exit_ok;
+}
+
+/// Returns the exit code.
+int say_count(const chosen_letters& chosen, const act_count& now) {
   const auto count = chosen.letters.size();
-  if (chosen.changes == nullptr) {
-    std::cout << count << " messages; nothing was changed: --yes changes them\n";
-    co_return exit_ok;
+  if (count > 1) std::cout << now.done << " of " << count << " messages\n";
+  if (now.begun < count) {
+    std::cerr << "onceguard: " << orderly_stop::signal() << " after " << now.begun << " of "
+              << count << " messages; the others are as they were\n";
   }
-  if (count > 1) std::cout << done << " of " << count << " messages\n";
-  if (begun < count) {
-    std::cerr << "onceguard: " << orderly_stop::signal() << " after " << begun << " of " << count
-              << " messages; the others are as they were\n";
-  }
-  co_return done == count ? exit_ok : exit_failed;
+  return now.done == count ? exit_ok : exit_failed;
 }
 
 int run_change(const given_flags& given, const change_request& request, const std::string& means,
@@ -112,18 +123,17 @@ int run_retry(const given_flags& given, const change_request& request) {
   const auto work = [](chosen_letters& chosen) -> awaitable<int> {
     auto handler = consume::message_handler::make(chosen.params, chosen.records);
     if (!handler) co_return complain(handler.error());
-    const letter_act act = [&handler](chosen_letters& all, const known_letter& one) {
-      return retry_by_command(*handler, all, one);
-    };
-    co_return co_await change_letters(chosen, act);
+    if (chosen.changes == nullptr) co_return show_chosen(chosen);
+    const auto count = co_await retry_by_command(chosen, *handler);
+    co_return say_count(chosen, count);
   };
   return run_change(given, request, "messages retry", work);
 }
 
 int run_drop(const given_flags& given, const change_request& request) {
   const auto work = [](chosen_letters& chosen) -> awaitable<int> {
-    const letter_act act = drop_by_command;
-    co_return co_await change_letters(chosen, act);
+    if (chosen.changes == nullptr) co_return show_chosen(chosen);
+    co_return say_count(chosen, drop_by_command(chosen));
   };
   return run_change(given, request, "messages drop", work);
 }

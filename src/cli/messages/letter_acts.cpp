@@ -4,7 +4,10 @@
 #include <future>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/value_text.hpp"
+#include "engine/background.hpp"
+#include "store/staleness.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -50,16 +53,22 @@ bool remove(letter_desk& desk, const known_letter& one, letter_end& out) {
 /// Frees the key of a message that is known not to have taken effect: the operator says so by
 /// sending it again. What happens between this and the attempt leaves a message that runs at the
 /// next retry, since the letter still lies there.
-awaitable<bool> free_key_of(letter_desk& desk, const known_letter& one, letter_end& out) {
-  if (one.state != letter_state::unknown && one.state != letter_state::dead) co_return true;
+awaitable<freed_key> free_key_of(letter_desk& desk, const known_letter& one) {
+  if (one.state != letter_state::unknown && one.state != letter_state::dead) co_return freed_key();
   resolution change;
   change.id = one.record->id;
   change.token = one.record->stored.token;
   change.keep_completed = one.state == letter_state::unknown;
-  auto why = co_await desk.free(*one.record, std::move(change));
-  if (why.empty()) co_return true;
-  out.text = std::move(why);
-  co_return false;
+  co_return co_await desk.free(*one.record, std::move(change));
+}
+
+/// This process, too, may still give a forgotten answer from memory.
+awaitable<void> outlast_memories(letter_desk& desk) {
+  const auto until = base::boot_now() + stale_after;
+  while (base::boot_now() < until) {
+    desk.box.hold();
+    co_await sleep_for(hold_interval);
+  }
 }
 
 std::string outcome_line(const inbox_outcome& outcome) {
@@ -95,15 +104,14 @@ std::string obstacle_to_retry(const known_letter& one) {
   }
 }
 
-awaitable<letter_end> retry_letter(consume::message_handler& handler, letter_desk& desk,
-                                   const known_letter& one) {
+namespace {
+
+/// Its key is free.
+letter_end handle_again(consume::message_handler& handler, letter_desk& desk,
+                        const known_letter& one) {
   letter_end out;
-  out.text = obstacle_to_retry(one);
-  if (!out.text.empty()) co_return out;
-  const bool freed = co_await free_key_of(desk, one, out);
-  if (!freed) co_return out;
   const auto change = change_of("retry", desk, one, "handled");
-  if (!intend(desk, change, out)) co_return out;
+  if (!intend(desk, change, out)) return out;
   // Its record decides once more: the message runs only if nobody else has its key by now.
   auto attempt = std::async(std::launch::async,
                             [&] { return handler.handle(one.letter.content, one.letter.key); });
@@ -114,7 +122,41 @@ awaitable<letter_end> retry_letter(consume::message_handler& handler, letter_des
   const bool over = outcome && (outcome->kind == inbox_result::handled ||
                                 outcome->kind == inbox_result::duplicate);
   out.done = over && remove(desk, one, out) && written;
-  co_return out;
+  return out;
+}
+
+}  // namespace
+
+awaitable<void> retry_letters(retry_terms terms, std::vector<const known_letter*> letters) {
+  std::vector<const known_letter*> ready;
+  bool forgets_answers = false;
+  for (const auto* one : letters) {
+    if (!terms.goes_on()) break;
+    letter_end end;
+    end.text = obstacle_to_retry(*one);
+    if (end.text.empty()) {
+      auto freed = co_await free_key_of(terms.desk, *one);
+      end.text = std::move(freed.why);
+      forgets_answers = forgets_answers || freed.forgets_answer;
+    }
+    if (end.text.empty()) {
+      ready.push_back(one);
+    } else {
+      terms.say(*one, end);
+    }
+    terms.desk.box.hold();
+  }
+  if (forgets_answers) co_await outlast_memories(terms.desk);
+  for (const auto* one : ready) {
+    letter_end end;
+    if (terms.goes_on()) {
+      end = handle_again(terms.handler, terms.desk, *one);
+    } else {
+      end.text = "it was not sent, and its key is free; it stays";
+    }
+    terms.say(*one, end);
+    terms.desk.box.hold();
+  }
 }
 
 letter_end drop_letter(letter_desk& desk, const known_letter& one) {

@@ -15,9 +15,14 @@
 
 namespace onceguard::cli {
 
-/// Frees the key of a record: why it did not; empty: it did.
-using free_key = std::function<boost::asio::awaitable<std::string>(const record_view& before,
-                                                                   resolution change)>;
+struct freed_key {
+  std::string why{};            ///< it was not freed; empty: it was
+  bool forgets_answer = false;  ///< this process may still serve it from memory
+};
+
+/// Frees the key of a record.
+using free_key =
+    std::function<boost::asio::awaitable<freed_key>(const record_view& before, resolution change)>;
 
 /// What an act needs besides the letter. All must outlive it.
 struct letter_desk {
@@ -25,7 +30,7 @@ struct letter_desk {
   consume::dead_letter_box& box;
   audit_log& log;
   const audit_author& author;
-  free_key free{};  ///< for retry_letter
+  free_key free{};  ///< for retry_letters
 };
 
 struct letter_end {
@@ -37,11 +42,20 @@ struct letter_end {
 /// Why a message can't be sent again as it is; empty: it can.
 [[nodiscard]] std::string obstacle_to_retry(const known_letter& one);
 
-/// Frees the key where the message did not take effect, and has it handled once more; a letter that
-/// was handled leaves the box.
-[[nodiscard]] boost::asio::awaitable<letter_end> retry_letter(consume::message_handler& handler,
-                                                              letter_desk& desk,
-                                                              const known_letter& one);
+/// How several letters are sent again.
+struct retry_terms {
+  consume::message_handler& handler;
+  letter_desk& desk;
+  std::function<bool()> goes_on;  ///< asked before each step; false: what is left is not begun
+  /// What became of a letter that was begun.
+  std::function<void(const known_letter&, const letter_end&)> say;
+};
+
+/// Frees the keys of those messages that did not take effect, waits once until the forgotten
+/// answers are not served from memory, and has each message handled once more; a letter that was
+/// handled leaves the box. What the terms name must outlive the call.
+[[nodiscard]] boost::asio::awaitable<void> retry_letters(retry_terms terms,
+                                                         std::vector<const known_letter*> letters);
 
 /// The letter leaves the box; its record stays.
 [[nodiscard]] letter_end drop_letter(letter_desk& desk, const known_letter& one);

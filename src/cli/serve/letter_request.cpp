@@ -40,13 +40,20 @@ letter_request read_body(const reader& object) {
   return out;
 }
 
+std::string read_poll(const reader& object) {
+  object.has_only({"reason"});
+  return object.find("reason") ? admin::read_reason(object) : std::string();
+}
+
 }  // namespace
 
-std::string letter_name(const consume::dead_letter& letter) {
+std::string letter_names::next(const consume::dead_letter& letter) {
   base::sha256 hash;
   hash.part(letter.key).part(letter.content.payload).part(std::to_string(letter.since));
   const auto digest = hash.part(letter.outcome).finish();
-  return base::to_hex(digest).substr(0, 32);
+  const auto name = base::to_hex(digest).substr(0, 32);
+  const auto count = ++seen_[name];
+  return count == 1 ? name : name + "-" + std::to_string(count);
 }
 
 std::uint64_t token_of(const known_letter& one) {
@@ -55,6 +62,10 @@ std::uint64_t token_of(const known_letter& one) {
 
 result<letter_request> read_letter_request(std::string_view body) {
   return base::read_json<nlohmann::json>(body, "the body", read_body);
+}
+
+result<std::string> read_poll_request(std::string_view body) {
+  return base::read_json<nlohmann::json>(body, "the body", read_poll);
 }
 
 }  // namespace onceguard::cli

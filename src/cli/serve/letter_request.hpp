@@ -1,6 +1,8 @@
 // What a caller of the admin API wants done with dead letters.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +15,7 @@ namespace onceguard::cli {
 
 /// One letter as the caller saw it.
 struct seen_letter {
-  std::string message;      ///< letter_name()
+  std::string message;      ///< of letter_names
   std::string state;        ///< of its record then
   std::uint64_t token = 0;  ///< 0: it had no record
 };
@@ -24,14 +26,24 @@ struct letter_request {
   bool dry = true;
 };
 
-/// Names a letter by what it is, as the tags of a broker are those of one connection. Copies have
-/// one name.
-[[nodiscard]] std::string letter_name(const consume::dead_letter& letter);
+/// Names letters by what they are, as the tags of a broker are those of one connection. Of copies,
+/// which nothing tells apart, the second and later ones have a number: each is shown, and an act is
+/// for as many of them as were chosen.
+class letter_names {
+ public:
+  /// Of the next letter of a look.
+  [[nodiscard]] std::string next(const consume::dead_letter& letter);
+
+ private:
+  std::map<std::string, std::size_t> seen_;
+};
 
 /// Of its record; 0: there is none that can be read.
 [[nodiscard]] std::uint64_t token_of(const known_letter& one);
 
 /// errc::invalid_argument: the body is another one than was expected.
 [[nodiscard]] result<letter_request> read_letter_request(std::string_view body);
+/// The reason of a look, which may be missing; errors as above.
+[[nodiscard]] result<std::string> read_poll_request(std::string_view body);
 
 }  // namespace onceguard::cli

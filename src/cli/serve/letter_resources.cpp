@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,12 +13,13 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/record_response.hpp"
+#include "admin/worker_api.hpp"
 #include "audit/audited_resolve.hpp"
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "cli/messages/letter_acts.hpp"
+#include "cli/serve/letter_listing.hpp"
 #include "cli/serve/letter_request.hpp"
-#include "engine/background.hpp"
-#include "store/staleness.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {
@@ -28,173 +30,116 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// How many are looked at: more than a person settles one by one.
-constexpr std::size_t letters_max = 1'000;
-/// How long a broker may send nothing before that is all there is.
-constexpr milliseconds quiet{1'000};
-/// Another look within that time gets the same: each costs a delivery at some brokers.
+/// Another look within that time gets the same.
 constexpr std::chrono::seconds listing_age_max{5};
 constexpr milliseconds in_doubt_max{30'000};
-constexpr milliseconds hold_pause{200};
-constexpr milliseconds none{0};
-
-/// The tables with this subscriber: each queue of dead letters once.
-std::vector<const consume::consume_params*> tables_of(const config::settings& settings,
-                                                      const std::string& name) {
-  std::vector<const consume::consume_params*> out;
-  std::set<std::string> seen;
-  for (const auto& each : settings.consumers) {
-    if (each.subscriber != name) continue;
-    const auto url = consume::dead_letter_box_url(each);
-    if (seen.insert(url ? *url : std::string()).second) out.push_back(&each);
-  }
-  return out;
-}
-
-/// What can be done with the letters of one table while its box is open.
-using box_work =
-    std::function<awaitable<result<void>>(consume::dead_letter_box&, std::vector<known_letter>)>;
-
-awaitable<result<void>> with_box(const consume::consume_params& params, guard& records,
-                                 milliseconds timeout, const box_work& work) {
-  auto box = consume::dead_letter_box::open(params, letters_max);
-  if (!box) co_return box.error();
-  auto read = box->read(quiet);
-  result<void> out;
-  if (!read) out = read.error();
-  std::vector<known_letter> letters;
-  for (std::size_t i = 0; read && out && i < read->size(); ++i) {
-    auto known = co_await find_record_of(records.records(), params, std::move((*read)[i]), timeout);
-    if (known) {
-      letters.push_back(*std::move(known));
-    } else {
-      out = known.error();
-    }
-    box->hold();
-  }
-  if (out) out = co_await work(*box, std::move(letters));
-  const auto back = box->put_back();
-  if (out && !back) {
-    out = error(back.error().code, back.error().detail +
-                                       "; the letters come again when the broker finds out that "
-                                       "nobody holds them");
-  }
-  co_return out;
-}
-
-ordered_json letter_entry(const std::string& subscriber, const known_letter& one) {
-  auto out = letter_json(subscriber, one, false);
-  out["message"] = letter_name(one.letter);
-  if (const auto token = token_of(one); token != 0) out["token"] = token;
-  const auto why = obstacle_to_retry(one);
-  if (!why.empty()) out["not_again"] = why;
-  return out;
-}
-
-/// All letters of a subscriber. Whatever keeps a queue from being looked into stands beside them.
-awaitable<std::string> list_letters(const config::settings& settings, guard& records,
-                                    const std::string& name) {
-  ordered_json body{{"worker", name}, {"looked_at", time_text(base::system_clock().wall_ms())}};
-  auto& listed = body["messages"] = ordered_json::array();
-  auto faults = ordered_json::array();
-  bool more = false;
-  const box_work list = [&](consume::dead_letter_box&,
-                            std::vector<known_letter> letters) -> awaitable<result<void>> {
-    for (const auto& one : letters) listed.push_back(letter_entry(name, one));
-    more = more || letters.size() >= letters_max;
-    co_return result<void>();
-  };
-  for (const auto* each : tables_of(settings, name)) {
-    const auto done = co_await with_box(*each, records, settings.store.timeout, list);
-    if (!done) faults.push_back(done.error().detail);
-  }
-  body["more"] = more;
-  body["faults"] = std::move(faults);
-  co_return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 /// An act of a caller on the letters of one subscriber.
 class letter_acts {
  public:
-  letter_acts(const config::settings& settings, guard& records, letter_request wanted,
-              audit_author author, audit_log& log, bool retries, std::function<bool()> stopped)
+  letter_acts(const config::settings& settings, guard& records, std::string name,
+              letter_request wanted, audit_author author, audit_log& log, bool retries,
+              std::function<bool()> stopped)
       : settings_(settings),
         records_(records),
+        name_(std::move(name)),
+        left_(name_),
         wanted_(std::move(wanted)),
         author_(std::move(author)),
         log_(log),
         retries_(retries),
         stopped_(std::move(stopped)) {}
 
-  awaitable<std::string> run(std::string name) {
-    auto faults = ordered_json::array();
-    for (const auto* each : tables_of(settings_, name)) {
+  awaitable<std::string> run() {
+    for (const auto* each : tables_of(settings_, name_)) {
       auto handler = consume::message_handler::make(*each, records_);
       if (!handler) {
-        faults.push_back(handler.error().detail);
+        left_.add_fault(handler.error());
         continue;
       }
       const box_work work = [&](consume::dead_letter_box& box, std::vector<known_letter> letters) {
         return act_on(*each, *handler, box, std::move(letters));
       };
       const auto done = co_await with_box(*each, records_, settings_.store.timeout, work);
-      if (!done) faults.push_back(done.error().detail);
+      if (!done) left_.add_fault(done.error());
     }
     add_missing();
     ordered_json body{{"act", retries_ ? "retry" : "drop"}, {"dry_run", wanted_.dry}};
     body["messages"] = std::move(results_);
-    body["faults"] = std::move(faults);
+    body["faults"] = left_.faults();
     co_return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   }
+
+  /// What lies there after it: nobody has to look for that.
+  [[nodiscard]] const letter_listing& left() const { return left_; }
 
  private:
   awaitable<result<void>> act_on(const consume::consume_params& params,
                                  consume::message_handler& handler, consume::dead_letter_box& box,
                                  std::vector<known_letter> letters) {
+    std::map<const known_letter*, std::string> chosen;
     for (const auto& one : letters) {
-      const auto name = letter_name(one.letter);
+      const auto name = names_.next(one.letter);
       const auto seen = std::ranges::find(wanted_.messages, name, &seen_letter::message);
       if (seen == wanted_.messages.end()) continue;
       found_.insert(name);
-      if (stopped_()) {
-        add(name, "failed", "not tried: this process ends or reads its configuration again");
-        continue;
-      }
       const bool same = seen->state == name_of(one.state) && seen->token == token_of(one);
       if (!same) {
         add(name, "changed", {});
-        continue;
-      }
-      if (wanted_.dry) {
+      } else if (wanted_.dry) {
         const auto why = retries_ ? obstacle_to_retry(one) : std::string();
         add(name, why.empty() ? "done" : "failed", why);
-        continue;
+      } else {
+        chosen.emplace(&one, name);
       }
-      co_await change(params, handler, box, one);
     }
+    std::set<const known_letter*> gone;
+    co_await change(params, handler, box, std::move(chosen), gone);
+    for (auto& one : letters) {
+      if (gone.contains(&one)) continue;
+      auto now = co_await find_record_of(records_.records(), params, std::move(one.letter),
+                                         settings_.store.timeout);
+      if (!now) co_return now.error();
+      left_.add(*now);
+      box.hold();
+    }
+    if (letters.size() >= letters_max) left_.add_more();
     co_return result<void>();
   }
 
+  /// `gone`: those that have left the box.
   awaitable<void> change(const consume::consume_params& params, consume::message_handler& handler,
-                         consume::dead_letter_box& box, const known_letter& one) {
+                         consume::dead_letter_box& box,
+                         std::map<const known_letter*, std::string> chosen,
+                         std::set<const known_letter*>& gone) {
     letter_desk desk{params, box, log_, author_,
-                     [this, &box](const record_view& before, resolution change) {
-                       return free(box, before, std::move(change));
+                     [this](const record_view& before, resolution change) {
+                       return free(before, std::move(change));
                      }};
-    letter_end end;
+    const auto say = [&](const known_letter& one, const letter_end& end) {
+      auto text = end.text;
+      for (const auto& fault : end.faults) text += (text.empty() ? "" : "; ") + fault;
+      const auto found = chosen.find(&one);
+      add(found->second, end.done ? "done" : "failed", text);
+      chosen.erase(found);
+      if (end.done) gone.insert(&one);
+    };
+    std::vector<const known_letter*> all;
+    for (const auto& [one, name] : chosen) all.push_back(one);
     if (retries_) {
-      end = co_await retry_letter(handler, desk, one);
-    } else {
-      end = drop_letter(desk, one);
+      retry_terms terms{handler, desk, [this] { return !stopped_(); }, say};
+      co_await retry_letters(std::move(terms), std::move(all));
     }
-    box.hold();
-    auto text = end.text;
-    for (const auto& fault : end.faults) text += (text.empty() ? "" : "; ") + fault;
-    add(letter_name(one.letter), end.done ? "done" : "failed", text);
+    for (std::size_t i = 0; !retries_ && i < all.size() && !stopped_(); ++i) {
+      say(*all[i], drop_letter(desk, *all[i]));
+      box.hold();
+    }
+    for (const auto& [one, name] : chosen) {
+      add(name, "failed", "not tried: this process ends or reads its configuration again");
+    }
   }
 
-  awaitable<std::string> free(consume::dead_letter_box& box, record_view before,
-                              resolution change) {
+  awaitable<freed_key> free(record_view before, resolution change) {
     resolve_times times;
     times.timeout = settings_.store.timeout;
     times.in_doubt_max = in_doubt_max;
@@ -202,27 +147,24 @@ class letter_acts {
     const std::optional<record_view> seen(std::move(before));
     const auto end =
         co_await resolve_audited(records_.records(), seen, std::move(change), audit, times);
-    if (end.resolved && end.resolved->outcome == resolve_outcome::done && !end.unwritten) {
-      // This process, too, may still give the forgotten answer from memory.
-      const auto until = base::boot_now() + (end.resolved->forgets_answer ? stale_after : none);
-      while (base::boot_now() < until) {
-        co_await sleep_for(hold_pause);
-        box.hold();
-      }
-      co_return std::string();
-    }
+    freed_key out;
     if (end.resolved && end.resolved->outcome == resolve_outcome::done) {
-      co_return "its key is free, and the audit log lacks the end: " + end.unwritten->detail +
-          "; the message stays";
+      out.forgets_answer = end.resolved->forgets_answer;
+      if (end.unwritten) {
+        out.why = "its key is free, and the audit log lacks the end: " + end.unwritten->detail +
+                  "; the message stays";
+      }
+      co_return out;
     }
-    std::string why = "its key was not freed: ";
+    out.why = "its key was not freed: ";
     if (end.resolved) {
-      why += outcome_text(end.resolved);
+      out.why += outcome_text(end.resolved);
     } else {
-      why += end.resolved.error().detail;
+      out.why += end.resolved.error().detail;
     }
-    if (end.unwritten) why += "; " + end.unwritten->detail;
-    co_return why + "; it stays";
+    if (end.unwritten) out.why += "; " + end.unwritten->detail;
+    out.why += "; it stays";
+    co_return out;
   }
 
   void add(const std::string& name, const char* outcome, const std::string& detail) {
@@ -239,6 +181,9 @@ class letter_acts {
 
   const config::settings& settings_;
   guard& records_;
+  const std::string name_;
+  letter_listing left_;
+  letter_names names_;
   const letter_request wanted_;
   const audit_author author_;
   audit_log& log_;
@@ -284,25 +229,59 @@ void letter_service::close() {
 }
 
 awaitable<admin::response> letter_service::list(const admin::request& wanted) {
-  const auto name = wanted.segment;
+  const auto name = admin::worker_of(wanted);
   if (tables_of(settings_, name).empty()) co_return admin::refusal(404, "There is no such worker.");
   const auto known = listings_.find(name);
-  if (known != listings_.end() && base::boot_now() - known->second.read_time < listing_age_max) {
+  const bool counted = reading_is_counted(settings_, name);
+  const bool kept = known != listings_.end();
+  if (kept && (counted || base::boot_now() - known->second.read_time < listing_age_max)) {
     co_return admin::response{.body = known->second.body};
   }
+  if (counted) co_return admin::response{.body = letter_listing(name).body(counted, false)};
   if (!begin()) co_return busy();
-  auto work = [this, name]() -> awaitable<std::string> {
+  auto out = co_await read_listing(name);
+  co_return admin::response{.body = std::move(out.body)};
+}
+
+awaitable<letter_service::kept_listing> letter_service::read_listing(std::string name) {
+  auto work = [this, name]() -> awaitable<kept_listing> {
     const std::shared_ptr<void> ending(nullptr, [this](void*) { end(); });
-    co_return co_await list_letters(settings_, records_, name);
+    letter_listing listing(name);
+    co_await list_letters(settings_, records_, name, listing);
+    co_return kept_listing{listing.body(reading_is_counted(settings_, name)),
+                           listing.faults().empty(), base::boot_now()};
   };
-  auto body = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
-  listings_[name] = {body, base::boot_now()};
-  co_return admin::response{.body = std::move(body)};
+  auto out = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
+  listings_[name] = out;
+  co_return out;
+}
+
+awaitable<admin::response> letter_service::poll(const admin::request& wanted,
+                                                const admin::audit_source& audit) {
+  const auto name = admin::worker_of(wanted);
+  if (tables_of(settings_, name).empty()) co_return admin::refusal(404, "There is no such worker.");
+  const auto reason = read_poll_request(wanted.body);
+  if (!reason) co_return admin::refusal(422, reason.error().detail);
+  auto* log = audit();
+  if (log == nullptr) co_return admin::refusal(503, "The audit log can't be opened.");
+  if (!begin()) co_return busy();
+  audited_change change;
+  change.action = "look";
+  change.key = name;
+  const audit_author author{wanted.sender.name, "admin", *reason};
+  if (const auto line = log->intend(author, change); !line) {
+    end();
+    co_return admin::refusal(503, line.error().detail + "; nobody has looked");
+  }
+  auto out = co_await read_listing(name);
+  const auto line = log->conclude(author, change, out.whole ? "done" : "failed");
+  if (!line) base::log(base::event::audit_not_written, {{"why", line.error().detail}});
+  co_return admin::response{.body = std::move(out.body)};
 }
 
 awaitable<admin::response> letter_service::act(const admin::request& wanted, bool retries,
                                                const admin::audit_source& audit) {
-  const auto name = wanted.segment;
+  const auto name = admin::worker_of(wanted);
   if (tables_of(settings_, name).empty()) co_return admin::refusal(404, "There is no such worker.");
   auto request = read_letter_request(wanted.body);
   if (!request) co_return admin::refusal(422, request.error().detail);
@@ -310,15 +289,20 @@ awaitable<admin::response> letter_service::act(const admin::request& wanted, boo
   if (log == nullptr) co_return admin::refusal(503, "The audit log can't be opened.");
   if (!begin()) co_return busy();
   audit_author author{wanted.sender.name, "admin", request->reason};
-  const auto acts =
-      std::make_shared<letter_acts>(settings_, records_, *std::move(request), std::move(author),
-                                    *log, retries, [this] { return is_closed(); });
-  auto work = [this, acts, name]() -> awaitable<std::string> {
+  const auto acts = std::make_shared<letter_acts>(settings_, records_, name, *std::move(request),
+                                                  std::move(author), *log, retries,
+                                                  [this] { return is_closed(); });
+  auto work = [this, acts]() -> awaitable<std::string> {
     const std::shared_ptr<void> ending(nullptr, [this](void*) { end(); });
-    co_return co_await acts->run(name);
+    co_return co_await acts->run();
   };
   auto body = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
-  listings_.erase(name);
+  const bool counted = reading_is_counted(settings_, name);
+  if (acts->left().faults().empty()) {
+    listings_[name] = {acts->left().body(counted), true, base::boot_now()};
+  } else if (!counted) {
+    listings_.erase(name);
+  }
   co_return admin::response{.body = std::move(body)};
 }
 
@@ -326,6 +310,8 @@ admin::resources letter_service::make_resources(admin::audit_source audit) {
   admin::resources out;
   out.push_back({"GET", "/api/workers/{worker}/messages", admin::access::view,
                  [this](const admin::request& wanted) { return list(wanted); }});
+  out.push_back({"POST", "/api/workers/{worker}/messages/look", admin::access::act,
+                 [this, audit](const admin::request& wanted) { return poll(wanted, audit); }});
   for (const bool retries : {true, false}) {
     out.push_back(
         {"POST",

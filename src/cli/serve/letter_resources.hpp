@@ -28,8 +28,9 @@ class letter_service {
   letter_service& operator=(const letter_service&) = delete;
   ~letter_service() { close(); }
 
-  /// GET /api/workers/{worker}/messages, and POST …/messages/retry and …/messages/drop. It must be
-  /// closed before the listener ends.
+  /// GET /api/workers/{worker}/messages, and POST …/messages/look, …/retry and …/drop. Where a look
+  /// uses up what the broker counts, GET has the last look of an operator. It must be closed before
+  /// the listener ends.
   [[nodiscard]] admin::resources make_resources(admin::audit_source audit);
   /// The message that is being sent again is finished; nothing more is begun.
   void close();
@@ -37,10 +38,15 @@ class letter_service {
  private:
   struct kept_listing {
     std::string body;
+    bool whole = true;  ///< every queue was looked into
     base::boot_clock::time_point read_time{};
   };
 
   boost::asio::awaitable<admin::response> list(const admin::request& wanted);
+  boost::asio::awaitable<admin::response> poll(const admin::request& wanted,
+                                               const admin::audit_source& audit);
+  /// After begin().
+  boost::asio::awaitable<kept_listing> read_listing(std::string name);
   boost::asio::awaitable<admin::response> act(const admin::request& wanted, bool retries,
                                               const admin::audit_source& audit);
   [[nodiscard]] bool begin();

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/flags/given_flags.hpp"
+#include "cli/serve/dead_row_resources.hpp"
 #include "cli/serve/until_stopped.hpp"
 #include "relay/relay.hpp"
 
@@ -24,6 +25,9 @@ class relays {
   /// Blocks. Returns the exit code.
   int run() {
     worker_crew crew{{}, [this] { return state(); }, acts_};
+    dead_row_service rows(settings_);
+    crew.more = [&rows](const admin::audit_source& audit) { return rows.make_resources(audit); };
+    crew.close = [&rows] { rows.close(); };
     for (const auto& one : settings_.relays) crew.names.push_back(one.name);
     return run_workers(settings_, stop_, crew, [this](std::size_t which, std::stop_token stop) {
       return relay_from(which, std::move(stop));

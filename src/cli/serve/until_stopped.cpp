@@ -110,7 +110,8 @@ namespace {
 /// What it serves, before it listens.
 void fill_listener(admin::server& listener, const config::settings& settings,
                    const worker_crew& crew) {
-  auto& [pauses, audit] = crew.acts;
+  auto& pauses = crew.acts.pauses;
+  const auto& audit = crew.acts.audit;
   listener.add(admin::worker_resources(crew.state));
   listener.add(admin::audit_resources(audit));
   listener.add(admin::worker_act_resources({crew.names, crew.state, pauses, audit}));
@@ -125,7 +126,7 @@ void fill_listener(admin::server& listener, const config::settings& settings,
 
 int run_workers(const config::settings& settings, std::stop_source stop, const worker_crew& crew,
                 const std::function<int(std::size_t, std::stop_token)>& work) {
-  admin::server listener(settings.admin);
+  admin::server listener(settings.admin, crew.acts.signed_in);
   if (settings.admin.enabled) {
     fill_listener(listener, settings, crew);
     if (const auto started = listener.start(); !started) {

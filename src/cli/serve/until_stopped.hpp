@@ -1,6 +1,7 @@
 // The commands that move messages until they are stopped: log, signals, the admin listener.
 #pragma once
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "admin/audit_api.hpp"
+#include "admin/sign_ins.hpp"
 #include "admin/worker_resources.hpp"
 #include "cli/flags/given_flags.hpp"
 #include "cli/serve/worker_pauses.hpp"
@@ -59,6 +61,7 @@ struct worker_acts {
 
   worker_pauses pauses;
   admin::audit_source audit;
+  std::shared_ptr<admin::sign_ins> signed_in = std::make_shared<admin::sign_ins>();
 };
 
 /// What the workers of a process are, and who may pause them.

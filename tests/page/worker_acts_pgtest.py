@@ -1,0 +1,142 @@
+"""Lost answers, and a key under two scopes among many records, on PostgreSQL; dead rows of an
+outbox, by the admin API, by the commands and in the page."""
+
+import json
+import signal
+
+import pytest
+
+from page.conftest import HOSTILE_ID
+from page.worker_acts_test import lost_acts, strangers_among_many
+from relay.relay_pgtest import relay, shop  # noqa: F401  pylint: disable=unused-import
+from support.admin import Admin
+from support.waiting import wait_until
+
+VIEWER = "viewer-token-00002"
+PATH = "/api/workers/orders/rows"
+
+
+def test_a_lost_answer_of_an_act_is_said_to_be_one(begin_consumer, act_out, tmp_path,
+                                                   postgres_server, database):
+    lost_acts(begin_consumer, act_out, tmp_path, postgres_server.url(database))
+
+
+def test_a_key_under_two_scopes_is_found_among_many(begin_page, act_out, postgres_server,
+                                                    database):
+    strangers_among_many(begin_page, act_out, store={"url": postgres_server.url(database)})
+
+
+@pytest.fixture
+def dead(shop, relay, own_upstream, tmp_path):  # noqa: F811
+    """A relay with two dead rows; it, its listener."""
+    admin = Admin("operator-token-0001")
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"operator operator-token-0001 alice\nviewer {VIEWER} bob\n")
+    tokens.chmod(0o600)
+    own_upstream.plan("/", {"status": 422})
+    shop.publish(("again", "ada", b"first"), (HOSTILE_ID, None, b"second"))
+    running = relay(own_upstream.url, attempts=1, gateway={
+        "admin": admin.text, "admin_token_file": str(tokens),
+        "audit_log": str(tmp_path / "audit")})
+    wait_until(lambda: len(running.events("relay-dead")) == 2, 30, "their end")
+    wait_until(lambda: b'onceguard_outbox_dead{relay="orders"} 2' in admin.get("/metrics").body,
+               60, "the rows to be counted")
+    own_upstream.plan("/", {"status": 204})
+    yield running, admin
+    admin.close()
+
+
+def rows_of(admin, **how):
+    answer = admin.get(PATH, **how)
+    assert answer.status == 200, answer.body
+    return {one["message_id"]: one for one in answer.json()["rows"]}
+
+
+def wanted(*rows):
+    return [{name: one[name] for name in ("row", "seen")} for one in rows]
+
+
+def audited(tmp_path):
+    path = tmp_path / "audit"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(one["stage"], one["action"], one["who"], one["key"], one["why"])
+            for one in map(json.loads, lines)]
+
+
+def test_dead_rows_by_the_admin_api(dead, shop, own_upstream, tmp_path):  # noqa: F811
+    _, admin = dead
+    seen = rows_of(admin, token=VIEWER)
+    again, hostile = seen["again"], seen[HOSTILE_ID]
+    assert (again["failures"], again["reason"], again["order_key"], again["payload_size"]) == (
+        1, "the endpoint answered 422", "ada", 5)
+    both = wanted(again, hostile)
+    for body, status in (({"rows": both}, 422), ({"reason": "x", "rows": []}, 422),
+                         ({"reason": "x", "rows": [{}]}, 422),
+                         ({"reason": " ", "rows": both}, 422)):
+        assert admin.post(f"{PATH}/retry", body).status == status
+    whole = {"reason": "mended", "rows": both}
+    assert admin.post("/api/workers/other/rows/retry", whole).status == 404
+    assert admin.post(f"{PATH}/drop", whole, token=VIEWER).status == 403
+    dry = admin.post(f"{PATH}/drop", whole).json()
+    assert dry["dry_run"] and [one["outcome"] for one in dry["rows"]] == ["done", "done"]
+    changed = [{**both[0], "seen": str(int(both[0]["seen"]) + 1)}, {"row": "9999", "seen": "1"},
+               {"row": "x", "seen": "1"}]
+    kept = admin.post(f"{PATH}/drop", {"reason": "x", "rows": changed, "dry_run": False}).json()
+    assert [one["outcome"] for one in kept["rows"]] == ["changed", "not_found", "not_found"]
+    assert len(rows_of(admin)) == 2 and audited(tmp_path) == []
+    done = admin.post(f"{PATH}/retry", {**whole, "rows": both[:1], "dry_run": False}).json()
+    assert [one["outcome"] for one in done["rows"]] == ["done"], done
+    wait_until(lambda: own_upstream.runs("again") == 2, 30, "the row on its way")
+    gone = admin.post(f"{PATH}/drop", {**whole, "rows": both[1:], "dry_run": False}).json()
+    assert [one["outcome"] for one in gone["rows"]] == ["done"]
+    wait_until(shop.is_empty, 30, "an empty outbox")
+    assert own_upstream.runs(HOSTILE_ID) == 1 and rows_of(admin) == {}
+    assert audited(tmp_path) == [
+        (stage, act, "alice", key, "mended")
+        for act, key in (("retry", "again"), ("drop", HOSTILE_ID))
+        for stage in ("intended", "done")]
+
+
+def test_a_row_that_a_consumer_holds_stays(dead, shop):  # noqa: F811
+    _, admin = dead
+    shop.connection.execute("UPDATE events SET held_by = 'x', visible_at = now() + '1 hour'"
+                            " WHERE message_id = 'again'")
+    body = {"reason": "x", "rows": wanted(rows_of(admin)["again"]), "dry_run": False}
+    for act in ("retry", "drop"):
+        (one,) = admin.post(f"{PATH}/{act}", body).json()["rows"]
+        assert one["outcome"] == "changed", one
+    assert len(rows_of(admin)) == 2
+
+
+def test_dead_rows_by_the_commands(dead, shop, own_upstream, tmp_path):  # noqa: F811
+    running, _ = dead
+    listed = running.command("outbox", "list", "--json")
+    assert listed.returncode == 0, listed
+    assert [json.loads(line)["message_id"] for line in listed.stdout.splitlines()] == [
+        "again", HOSTILE_ID]
+    assert "refused 1 times  (the endpoint answered 422)" in running.command(
+        "outbox", "list").stdout
+    assert running.command("outbox", "retry").returncode == 2
+    assert running.command("outbox", "drop", "nobody", "--reason", "x").returncode == 5
+    shown = running.command("outbox", "drop", "--all", "--reason", "x")
+    assert shown.returncode == 0 and "2 rows; nothing was changed" in shown.stdout
+    assert audited(tmp_path) == []
+    done = running.command("outbox", "retry", "again", "--reason", "mended")
+    assert done.returncode == 0 and done.stdout == "again: it waits for the relay\n", done
+    wait_until(lambda: own_upstream.runs("again") == 2, 30, "the row on its way")
+    dropped = running.command("outbox", "drop", "--why", "422", "--yes", "--reason", "by hand")
+    assert dropped.returncode == 0, dropped
+    wait_until(shop.is_empty, 30, "an empty outbox")
+    acts = [(stage, act, key, why) for stage, act, _, key, why in audited(tmp_path)]
+    assert acts == [("intended", "retry", "again", "mended"), ("done", "retry", "again", "mended"),
+                    ("intended", "drop", HOSTILE_ID, "by hand"),
+                    ("done", "drop", HOSTILE_ID, "by hand")]
+    assert running.stop(signal.SIGTERM) == 0
+
+
+def test_dead_rows_in_the_page(dead, shop, act_out, own_upstream):  # noqa: F811
+    _, admin = dead
+    act_out("dead_rows", {"url": f"http://{admin.text}", "operator": admin.token,
+                          "viewer": VIEWER, "hostile": HOSTILE_ID})
+    wait_until(shop.is_empty, 30, "an empty outbox")
+    assert (own_upstream.runs("again"), own_upstream.runs(HOSTILE_ID)) == (2, 1)
