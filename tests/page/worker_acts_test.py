@@ -90,14 +90,14 @@ def begin_again(wait, start):
 
 def test_a_consumer_that_is_back_does_not_drain(subscribers, act_out):
     consumer, _, facts = subscribers(["billing"], tokens=False)
-    again = begin_again(lambda: consumer.process.wait(60), consumer.start)
+    again = begin_again(lambda: consumer.process.wait(120), consumer.start)
     act_out("drained_and_back", {**facts, "heading": "Workers"})
     again.join()
 
 
 def test_a_gateway_that_is_back_does_not_drain(begin_page, act_out):
     gateway, _, facts = begin_page(tokens=False)
-    again = begin_again(gateway.wait, gateway.start)
+    again = begin_again(lambda: gateway.wait(120), gateway.start)
     act_out("drained_and_back", {**facts, "heading": "Overview"})
     again.join()
 

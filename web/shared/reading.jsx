@@ -48,7 +48,7 @@ export class Reading extends Component {
         this.signedOut();
         return;
       }
-      failed = failure.status === 0 || failure.status >= 500;
+      failed = failure.status === 0 || failure.status === 503;
       this.setState({ failure });
     }
     const pause = this.interval || (failed ? RETRY : 0);

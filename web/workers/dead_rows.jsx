@@ -16,7 +16,8 @@ export class DeadRows extends Reading {
 
   state = { ...this.state, chosen: new Map(), act: null };
 
-  load() {
+  async load() {
+    if (!this.props.count && !this.state.act) return { rows: [], more: false };
     return call("GET", workerPath(this.props.name, "rows"), undefined, this.calls.signal);
   }
 
@@ -42,8 +43,9 @@ export class DeadRows extends Reading {
   };
 
   render({ name, count, acts, signedOut }, { value, chosen, act }) {
+    if (!count && !act) return null; // a dialog stays until its results were read
     return (
-      <section aria-label={text("outbox_rows", name)}>
+      <div>
         <p class="failure">{text("outbox_dead", number(count))} {text("find_outbox_dead")}</p>
         {this.notice()}
         {acts && value && (
@@ -66,7 +68,7 @@ export class DeadRows extends Reading {
           <RowTable rows={value.rows} chosen={chosen} label={text("outbox_rows", name)}
                     choose={acts ? (one) => this.choose([one]) : null} />
         )}
-      </section>
+      </div>
     );
   }
 }

@@ -55,7 +55,7 @@ class Worker extends Component {
   }
 
   render({ name, paused, reasons, numbers, acts, signedOut }, { failure, asked }) {
-    const dead = numbers.find((one) => one.name === "onceguard_outbox_dead")?.value ?? 0;
+    const dead = numbers.find((one) => one.name === "onceguard_outbox_dead")?.value;
     const act = paused ? "resume" : "pause";
     const bad = paused || reasons.length > 0;
     return (
@@ -67,7 +67,8 @@ class Worker extends Component {
             <span key={one.reason}> {text(`worker_${one.reason}`)} {one.why}</span>
           ))}
         </p>
-        {dead > 0 && <DeadRows name={name} count={dead} acts={acts} signedOut={signedOut} />}
+        {dead !== undefined && <DeadRows name={name} count={dead} acts={acts}
+                                         signedOut={signedOut} />}
         {acts && !asked && (
           <button type="button" onClick={() => this.setState({ asked: true })}>
             {text(`worker_${act}`)}
