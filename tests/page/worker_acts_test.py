@@ -1,8 +1,8 @@
 """Acts in the page of `onceguard consume`: lost answers, odd names, a reload, and a drain's end."""
 
+import concurrent.futures
 import json
 import signal
-import threading
 
 import pytest
 
@@ -78,28 +78,25 @@ def test_a_reload_signs_nobody_out(subscribers, act_out):
     act_out("reload", {**facts, "pid": consumer.process.pid})
 
 
-def begin_again(wait, start):
-    """Begins the process once more when it has ended."""
-    def work():
+def drained_and_back(act_out, facts, wait, start):
+    """The process begins once more when it has ended: by this thread, whose end would end it."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        acting = pool.submit(act_out, "drained_and_back", facts)
         wait()
         start()
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread
+        acting.result()
 
 
 def test_a_consumer_that_is_back_does_not_drain(subscribers, act_out):
     consumer, _, facts = subscribers(["billing"], tokens=False)
-    again = begin_again(lambda: consumer.process.wait(120), consumer.start)
-    act_out("drained_and_back", {**facts, "heading": "Workers"})
-    again.join()
+    drained_and_back(act_out, {**facts, "heading": "Workers"},
+                     lambda: consumer.process.wait(120), consumer.start)
 
 
 def test_a_gateway_that_is_back_does_not_drain(begin_page, act_out):
     gateway, _, facts = begin_page(tokens=False)
-    again = begin_again(lambda: gateway.wait(120), gateway.start)
-    act_out("drained_and_back", {**facts, "heading": "Overview"})
-    again.join()
+    drained_and_back(act_out, {**facts, "heading": "Overview"},
+                     lambda: gateway.wait(120), gateway.start)
 
 
 def strangers_among_many(begin_page, act_out, **config):
