@@ -128,26 +128,26 @@ letter_end handle_again(consume::message_handler& handler, letter_desk& desk,
 }  // namespace
 
 awaitable<void> retry_letters(retry_terms terms, std::vector<const known_letter*> letters) {
-  std::vector<const known_letter*> ready;
-  bool forgets_answers = false;
+  std::vector<const known_letter*> waiting;  // until their answers are forgotten
   for (const auto* one : letters) {
     if (!terms.goes_on()) break;
     letter_end end;
+    freed_key freed;
     end.text = obstacle_to_retry(*one);
     if (end.text.empty()) {
-      auto freed = co_await free_key_of(terms.desk, *one);
-      end.text = std::move(freed.why);
-      forgets_answers = forgets_answers || freed.forgets_answer;
+      freed = co_await free_key_of(terms.desk, *one);
+      end.text = freed.why;
     }
-    if (end.text.empty()) {
-      ready.push_back(one);
+    if (end.text.empty() && freed.forgets_answer) {
+      waiting.push_back(one);
     } else {
+      if (end.text.empty()) end = handle_again(terms.handler, terms.desk, *one);
       terms.say(*one, end);
     }
     terms.desk.box.hold();
   }
-  if (forgets_answers) co_await outlast_memories(terms.desk);
-  for (const auto* one : ready) {
+  if (!waiting.empty()) co_await outlast_memories(terms.desk);
+  for (const auto* one : waiting) {
     letter_end end;
     if (terms.goes_on()) {
       end = handle_again(terms.handler, terms.desk, *one);

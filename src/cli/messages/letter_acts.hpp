@@ -51,9 +51,9 @@ struct retry_terms {
   std::function<void(const known_letter&, const letter_end&)> say;
 };
 
-/// Frees the keys of those messages that did not take effect, waits once until the forgotten
-/// answers are not served from memory, and has each message handled once more; a letter that was
-/// handled leaves the box. What the terms name must outlive the call.
+/// Frees the keys of those messages that did not take effect, and has each message handled once
+/// more: where memories may still serve a forgotten answer, after one pause for all of those. A
+/// letter that was handled leaves the box. What the terms name must outlive the call.
 [[nodiscard]] boost::asio::awaitable<void> retry_letters(retry_terms terms,
                                                          std::vector<const known_letter*> letters);
 
