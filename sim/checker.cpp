@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
+
+#include "key_state.hpp"
 
 namespace onceguard::sim {
 namespace {
@@ -16,38 +17,6 @@ bool is_success(std::int64_t value) noexcept {
   const auto kind = static_cast<answer_kind>(value);
   return kind == answer_kind::ran || kind == answer_kind::replay || kind == answer_kind::gone;
 }
-
-struct completion {
-  token under = 0;
-  std::uint64_t body = 0;
-  std::int64_t until = 0;
-};
-
-/// All that is known of one key while its history is read.
-struct key_state {
-  // Of its present life, which ends with the retention of its answer, or with an operator's
-  // release.
-  std::optional<completion> completed;
-  std::size_t effects = 0;
-  std::uint64_t effect_body = 0;
-  std::uint32_t effect_print = 0;
-  bool answered = false;  ///< a client got a success
-  // Of the lease that was granted last.
-  token last = 0;
-  std::int64_t lease_end = 0;
-  bool unsettled = false;
-  bool may_have_run = false;
-  // Of its whole history.
-  bool in_doubt = false;
-  std::optional<token> known_done;  ///< a holder has the answer of this lease's work
-  bool dispatched = false;
-  std::map<std::uint64_t, std::uint32_t> print_of_body;
-  std::map<std::uint64_t, std::int64_t> completed_bodies;  ///< when they were stored first
-  std::int64_t last_complete_at = 0;
-  std::map<std::uint64_t, std::int64_t> open_requests;  ///< when they arrived
-  std::map<std::uint64_t, std::int64_t> arrivals;       ///< of all, each for the first time
-  bool failed = false;
-};
 
 class reader {
  public:
@@ -95,9 +64,16 @@ class reader {
         return read_effect();
       case event_kind::answered:
         key_->known_done = now_->number;
+        key_->at_work = 0;
         break;
       case event_kind::in_doubt:
         key_->in_doubt = true;
+        key_->at_work = 0;
+        break;
+      case event_kind::sending:
+        return read_sending();
+      case event_kind::told_lost:
+        key_->known_lost.insert(now_->number);
         break;
       case event_kind::grant:
       case event_kind::probe_grant:
@@ -126,6 +102,8 @@ class reader {
     key_->dispatched = false;
     key_->unsettled = false;
     key_->may_have_run = false;
+    key_->earlier_doubt = false;
+    key_->at_work = 0;
   }
 
   void read_grant() {
@@ -139,25 +117,33 @@ class reader {
     }
     if (key.unsettled) {
       if (now_->time + clock_tick < key.lease_end) wrong("two leases at a time");
+      if (terms_.mild && key.at_work == key.last) wrong("a lease ran out under who was at work");
       const bool held = promise().rule == key_rule::hold;
       if (held && key.may_have_run) wrong("it was taken over although it may have run");
       if (promise().rule == key_rule::probe && key.may_have_run &&
           now_->kind != event_kind::probe_grant) {
         wrong("it was taken over without a question");
       }
+      key.earlier_doubt = key.may_have_run;
     }
     key.last = now_->number;
     key.lease_end = now_->value;
+    key.counted_at = now_->time;
     key.unsettled = true;
-    const bool probes = now_->kind == event_kind::probe_grant;
-    key.may_have_run = probes || !promise().into_started;
+    key.probes = now_->kind == event_kind::probe_grant;
+    key.may_have_run = key.probes || !promise().into_started;
   }
 
   void read_extension() {
     if (now_->number != key_->last) return wrong("a superseded lease was renewed");
     if (!key_->unsettled) return wrong("a lease was renewed that had ended");
     key_->lease_end = now_->value;
-    if (now_->body == 1) key_->may_have_run = true;
+    key_->counted_at = now_->time;
+    if (now_->body != 1) return;
+    key_->may_have_run = true;
+    // The application has said that nothing happened.
+    if (key_->probes) key_->earlier_doubt = false;
+    key_->probes = false;
   }
 
   void read_completion() {
@@ -176,6 +162,7 @@ class reader {
   void read_end() {
     auto& key = *key_;
     if (now_->number != 0 && now_->number != key.last) return;  // nothing was changed
+    key.at_work = 0;
     if (now_->kind == event_kind::abandon) {
       key.lease_end = std::min(key.lease_end, now_->time);
       if (!key.may_have_run) key.unsettled = false;
@@ -186,7 +173,7 @@ class reader {
       key.unsettled = false;
     } else {
       key.lease_end = std::min(key.lease_end, now_->time);
-      key.may_have_run = false;
+      key.may_have_run = promise().rule == key_rule::probe && key.earlier_doubt;
     }
   }
 
@@ -206,13 +193,29 @@ class reader {
     }
     const auto effects = key.effects;
     begin_life();
+    key.freed_up_to = key.last;
     if (effects != 0 && calm_) wrong("an operator was let to release what took effect");
   }
 
+  /// A holder begins only while a third of its lease is left, so that it ends in time.
+  void read_sending() {
+    auto& key = *key_;
+    if (now_->number < key.last) return wrong("work began under a superseded lease");
+    const auto length = key.lease_end - key.counted_at;
+    if (now_->time > key.counted_at + length - length / 3 + clock_tick)
+      wrong("work began although its lease was nearly over");
+    key.at_work = now_->number;
+  }
+
   void read_dispatch() {
-    key_->dispatched = true;
-    if (now_->number < key_->last) wrong("a request left under a superseded lease");
-    if (key_->answered) wrong("a request left after an answer was returned");
+    auto& key = *key_;
+    key.dispatched = true;
+    if (now_->number < key.last) return wrong("a request left under a superseded lease");
+    if (key.answered) return wrong("a request left after an answer was returned");
+    if (key.known_lost.contains(now_->number))
+      return wrong("a request left under a lease that was known to be lost");
+    if (now_->time >= key.lease_end + clock_tick)
+      wrong("a request left after the end of its lease");
   }
 
   void read_effect() {
@@ -222,6 +225,7 @@ class reader {
     ++key.effects;
     key.effect_body = now_->body;
     key.effect_print = now_->print;
+    if (now_->number <= key.freed_up_to) wrong("it took effect after an operator had released it");
     const bool once = promise().rule != key_rule::rerun || (terms_.calm && !key.in_doubt);
     // Where a rerun is asked for, the first attempt may end after the second.
     if (key.answered && once) wrong("it took effect after an answer was returned");
@@ -237,6 +241,8 @@ class reader {
     }
     if (is_success(now_->value)) return read_success(kind);
     if (now_->number > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
+    if (terms_.mild && key.at_work == key.last && key.at_work != 0 && kind == answer_kind::unknown)
+      return wrong("a lease ran out under who was at work");
     if (!terms_.calm || key.in_doubt) return;
     if (kind == answer_kind::unknown || kind == answer_kind::unavailable ||
         kind == answer_kind::unrecorded || kind == answer_kind::superseded) {

@@ -22,6 +22,7 @@ struct check_terms {
   /// Nothing went wrong but with the upstream and the clients: then no outcome is unknown without
   /// a cause, and nobody waits in vain.
   bool calm = false;
+  bool mild = false;     ///< one call of the store failed, at most
   bool crashed = false;  ///< a gateway lost its memory
   bool forgot = false;   ///< the store lost its memory
   bool stepped = false;  ///< the store's wall clock stepped: nothing expires until it is confirmed

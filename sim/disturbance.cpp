@@ -10,10 +10,10 @@ namespace onceguard::sim {
 namespace {
 
 constexpr std::array<std::string_view, disturbance_kinds> names{
-    "crash",       "stop",        "shutdown",     "partition",   "wall step",
-    "forget",      "operate",     "lose",         "repeat",      "delay",
-    "refuse call", "fail after",  "fail unknown", "late answer", "no answer",
-    "no effect",   "error after", "error before", "refuse work", "leave"};
+    "crash",        "stop",        "shutdown",  "partition", "wall step",   "forget",
+    "operate",      "lose",        "repeat",    "delay",     "refuse call", "fail after",
+    "fail unknown", "late answer", "no answer", "no effect", "error after", "error before",
+    "refuse work",  "leave",       "outage",    "hang",      "one way"};
 
 constexpr std::array<std::string_view, message_kinds> messages{
     "requests to the store",   "replies of the store",    "requests to the upstream",
@@ -28,7 +28,11 @@ milliseconds length_of(disturbance_kind kind, number_stream& numbers,
     case disturbance_kind::stop:
       return milliseconds(numbers.between(20, 4'000));
     case disturbance_kind::partition:
+    case disturbance_kind::one_way:
+    case disturbance_kind::outage:
       return milliseconds(numbers.between(50, 4'000));
+    case disturbance_kind::hang:
+      return milliseconds(numbers.between(200, 2'500));
     case disturbance_kind::wall_step:
       return milliseconds(numbers.between(-900'000, 900'000));
     case disturbance_kind::repeat:
@@ -67,8 +71,15 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
       out.where = static_cast<std::size_t>(numbers.between(0, gateways));  // or the store
       out.moment = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
       break;
+    case disturbance_kind::one_way:
+      out.where = static_cast<std::size_t>(numbers.between(0, gateways - 1));
+      out.other = static_cast<std::size_t>(numbers.between(gateways, machines - 1));
+      if (numbers.chance(50)) std::swap(out.where, out.other);
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
+      break;
     case disturbance_kind::forget:
     case disturbance_kind::operate:
+      out.where = numbers.chance(50) ? 1 : 0;
       out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
       break;
     case disturbance_kind::lose:
@@ -86,6 +97,13 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::fail_after:
     case disturbance_kind::fail_unknown:
       out.moment = static_cast<std::uint64_t>(numbers.between(0, 60));
+      break;
+    case disturbance_kind::outage:
+      out.where = static_cast<std::size_t>(numbers.between(0, 2));
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, 60));
+      break;
+    case disturbance_kind::hang:
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, 25));
       break;
     default:
       out.moment = static_cast<std::uint64_t>(numbers.between(0, 15));
@@ -116,9 +134,17 @@ std::string text_of(const disturbance& each) {
              number + " ms, for " + length;
     case disturbance_kind::wall_step:
       return out + " of machine " + where + " at " + number + " ms, by " + length;
+    case disturbance_kind::one_way:
+      return out + " from machine " + where + " to " + std::to_string(each.other) + " at " +
+             number + " ms, for " + length;
+    case disturbance_kind::outage: {
+      constexpr std::array<std::string_view, 3> ways{"not done, and said so", "done", "not done"};
+      return out + " from call " + number + " on, for " + length + ": " +
+             std::string(ways[each.where]);
+    }
     case disturbance_kind::forget:
     case disturbance_kind::operate:
-      return out + " at " + number + " ms";
+      return out + " at " + number + " ms" + (each.where == 1 ? ", at once" : "");
     case disturbance_kind::lose:
     case disturbance_kind::repeat:
     case disturbance_kind::delay:

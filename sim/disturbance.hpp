@@ -32,7 +32,7 @@ enum class disturbance_kind : std::uint8_t {
   partition,  ///< of `where` and `other` for `length`
   wall_step,  ///< the wall clock of `where` steps by `length`
   forget,     ///< the store loses its last second
-  operate,    ///< an operator settles what is unknown
+  operate,    ///< an operator settles what is unknown; `where` 1: who does not wait for its end
   // Message no. `moment` of kind `where`.
   lose,
   repeat,  ///< it arrives twice, the second time after `length`
@@ -50,8 +50,14 @@ enum class disturbance_kind : std::uint8_t {
   refuse_work,   ///< no effect, and status 503
   // Request no. `moment` of a client.
   leave,  ///< the client leaves after `length`
+  // For `length`, from call no. `moment` of the store on.
+  outage,  ///< each call fails, as `where` says: before its effect, after it, or without a word
+  // Claim no. `moment` that the store carries out.
+  hang,  ///< its commit takes `length`, and nobody sees it before
+  // At the time of `moment` milliseconds.
+  one_way,  ///< nothing gets from `where` to `other` for `length`
 };
-inline constexpr std::size_t disturbance_kinds = 20;
+inline constexpr std::size_t disturbance_kinds = 23;
 
 struct disturbance {
   disturbance_kind kind{};

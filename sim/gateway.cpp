@@ -206,6 +206,7 @@ awaitable<std::optional<outcome>> gateway::ask_application(const client_request&
   effect_report report;
   report.why = "the application did not answer";
   if (lease.begin_sending()) {
+    note(event_kind::sending, request, lease.lease().token);
     const auto executor = co_await asio::this_coro::executor;
     const auto box = std::make_shared<mailbox<effect_report>>(executor);
     const std::weak_ptr<mailbox<effect_report>> receiver = box;
@@ -230,7 +231,11 @@ awaitable<settle_terms> gateway::do_work(const client_request& request, lease_ha
     if (!begun || !*begun) co_return terms;  // nothing was sent
   }
   if (!lease.begin_sending()) co_return terms;
-  const auto upload = world_.random().between(0, 3);
+  note(event_kind::sending, request, lease.lease().token);
+  auto upload = world_.random().between(0, 3);
+  if (scene_.slow_upload.count() != 0 && world_.random().chance(50)) {
+    upload = world_.random().between(1, scene_.slow_upload.count());
+  }
   if (upload != 0) co_await sleep_for(milliseconds(upload));
   if (!lease.may_go_on()) {
     // Half a request stays half.
@@ -270,7 +275,7 @@ awaitable<std::optional<work_reply>> gateway::call_upstream(const client_request
   const auto executor = co_await asio::this_coro::executor;
   const auto box = std::make_shared<mailbox<work_reply>>(executor);
   note(event_kind::dispatch, request, lease.lease().token);
-  const work_request work{request.key, request.print, lease.lease()};
+  const work_request work{request.key, request.print, lease.lease(), world_.now()};
   const std::weak_ptr<mailbox<work_reply>> receiver = box;
   auto arrive = [this, receiver, work] {
     upstream_.receive(work, [this, receiver](work_reply reply) {

@@ -17,6 +17,8 @@ enum class event_kind : std::uint8_t {
   effect,    ///< `body` numbers the answer that it has
   answered,  ///< the holder has the answer of its request to the upstream
   in_doubt,  ///< the upstream gave an answer that does not say whether there was an effect, or none
+  sending,   ///< the first byte leaves, for work or for a question; `number` is the token
+  told_lost,  ///< the store told the holder that another one has the lease
   // What the store did, in its own order. `number` is the token.
   grant,        ///< `value`: the end of the lease
   probe_grant,  ///< the same, of a lease to ask
@@ -35,7 +37,7 @@ enum class event_kind : std::uint8_t {
   message,
   step,
 };
-inline constexpr std::size_t event_kinds = 21;
+inline constexpr std::size_t event_kinds = 23;
 
 /// `value` of an answer.
 enum class answer_kind : std::uint8_t {

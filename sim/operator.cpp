@@ -22,11 +22,11 @@ person::person(world& around, machine& node, store_host& records, upstream& serv
 
 person::~person() { world_.power_off(node_); }
 
-void person::settle_unknown() {
-  world_.on(node_, [this] {
+void person::settle_unknown(bool hasty) {
+  world_.on(node_, [this, hasty] {
     for (const auto& key : scene_.keys) {
       if (key.rule != key_rule::hold) continue;
-      asio::co_spawn(*node_.loop, settle(key), [](const std::exception_ptr& failure) {
+      asio::co_spawn(*node_.loop, settle(key, hasty), [](const std::exception_ptr& failure) {
         if (failure) std::rethrow_exception(failure);
       });
     }
@@ -34,7 +34,7 @@ void person::settle_unknown() {
   world_.after_on(node_, 0, [] {});  // its loop runs
 }
 
-asio::awaitable<void> person::settle(const scene_key& key) {
+asio::awaitable<void> person::settle(const scene_key& key, bool hasty) {
   const resolve_times times{milliseconds(300), milliseconds(1'500)};
   const auto found = co_await records_.find(key.id, times.timeout);
   if (!found || !*found || (*found)->state != observed_state::unknown) co_return;
@@ -46,7 +46,7 @@ asio::awaitable<void> person::settle(const scene_key& key) {
   // Nobody may say that it did not happen while it still may: the store refuses that. So what the
   // upstream says is looked up after that time.
   const auto over_for = -(*found)->lease_left;
-  if (over_for <= key.policy.upstream_timeout) co_return;
+  if (!hasty && over_for <= key.policy.upstream_timeout) co_return;
   const auto known = upstream_.effect_of(key.number);
   request.completed = known && known->under > last_completed(key.number);
   if (request.completed) request.answer = make_answer(known->body);

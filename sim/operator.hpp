@@ -15,11 +15,12 @@ class person {
   person(const person&) = delete;
   person& operator=(const person&) = delete;
 
-  /// Of each key that is unknown now, and that nobody else will settle.
-  void settle_unknown();
+  /// Of each key that is unknown now, and that nobody else will settle. `hasty`: without waiting
+  /// until the work is over for certain; the store has to refuse that.
+  void settle_unknown(bool hasty = false);
 
  private:
-  boost::asio::awaitable<void> settle(const scene_key& key);
+  boost::asio::awaitable<void> settle(const scene_key& key, bool hasty);
   [[nodiscard]] token last_completed(std::uint16_t key) const;
 
   world& world_;

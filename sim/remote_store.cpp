@@ -42,8 +42,11 @@ awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> cal
                                     std::function<Result(error)> failed, milliseconds timeout,
                                     call_kind kind) {
   const bool counted = kind != call_kind::read;
-  const auto* fault = counted ? world_.next_of(disturbance_kind::refuse_call) : nullptr;
-  if (fault != nullptr && fault->kind == disturbance_kind::refuse_call) {
+  // By value: an outage may change while this call is under way.
+  const auto* const met = counted ? world_.next_fault_of_call() : nullptr;
+  std::optional<disturbance_kind> fault;
+  if (met != nullptr) fault = met->kind;
+  if (fault == disturbance_kind::refuse_call) {
     co_return failed(unreachable(effect::none));
   }
   const auto executor = co_await asio::this_coro::executor;
@@ -59,13 +62,13 @@ awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> cal
       found->timer.cancel();
     });
   };
-  if (fault != nullptr) {
-    const bool done = fault->kind == disturbance_kind::fail_after;
+  if (fault) {
+    const bool done = fault == disturbance_kind::fail_after;
     answer = [answer, failed, done](Result) {
       answer(failed(unreachable(done ? effect::done : effect::unknown)));
     };
   }
-  const bool carried_out = fault == nullptr || fault->kind == disturbance_kind::fail_after;
+  const bool carried_out = !fault || fault == disturbance_kind::fail_after;
   world_.send(
       node_, host_.node(), message_kind::store_request,
       [&host = host_, call, answer, failed, carried_out] {
@@ -101,10 +104,19 @@ awaitable<std::vector<result<settled>>> remote_store::settle(std::vector<settlem
 
 awaitable<std::vector<result<bool>>> remote_store::extend(std::vector<extension> batch,
                                                           milliseconds timeout) {
-  const auto count = batch.size();
-  return ask<std::vector<result<bool>>>(
-      [batch = std::move(batch), timeout](store& there) { return there.extend(batch, timeout); },
-      error_each<bool>(count), timeout, call_kind::act);
+  auto asked = ask<std::vector<result<bool>>>(
+      [batch, timeout](store& there) { return there.extend(batch, timeout); },
+      error_each<bool>(batch.size()), timeout, call_kind::act);
+  auto replies = co_await std::move(asked);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!replies[i] || *replies[i]) continue;
+    world_.events().add({.time = world_.now(),
+                         .kind = event_kind::told_lost,
+                         .machine = static_cast<std::uint8_t>(node_.index),
+                         .key = host_.names().number_of(batch[i].id),
+                         .number = batch[i].token});
+  }
+  co_return replies;
 }
 
 awaitable<result<resolve_decision>> remote_store::resolve(resolution request,

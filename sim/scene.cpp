@@ -70,7 +70,7 @@ scene_key make_key(std::uint16_t number, number_stream& numbers) {
 client_plan make_client(std::uint16_t key, number_stream& numbers) {
   client_plan out;
   out.key = key;
-  out.print = numbers.chance(12) ? 1 : 0;
+  out.print = numbers.chance(18) ? 1 : 0;
   out.begin = milliseconds(numbers.chance(60) ? numbers.between(5, 60) : numbers.between(5, 6'000));
   out.tries = static_cast<int>(numbers.between(1, 6));
   out.asks_again = static_cast<int>(numbers.between(0, 2));
@@ -89,6 +89,9 @@ scene::scene(std::uint64_t number) : seed(number) {
   engine.longest_retention = milliseconds(600'000);
   engine.replay_cache = numbers.chance(70) ? std::size_t{1} << 16 : 0;
   if (numbers.chance(30)) slow_work = milliseconds(numbers.between(300, 1'400));
+  if (numbers.chance(30)) slow_upload = milliseconds(numbers.between(100, 1'500));
+  refuses = numbers.chance(15);
+  hints = numbers.chance(60);
   const auto count = numbers.between(1, 3);
   for (std::uint16_t which = 0; which < count; ++which) {
     keys.push_back(make_key(which, numbers));
@@ -108,7 +111,7 @@ milliseconds scene::settled_after() const {
   milliseconds lease{0};
   for (const auto& key : keys) lease = std::max(lease, lease_length(key.policy));
   // The lease of who is gone, the work that is under way, and a settle that is repeated.
-  return lease + upstream_timeout + engine.settle_wait + milliseconds(2'500);
+  return lease + slow_upload + upstream_timeout + engine.settle_wait + milliseconds(2'500);
 }
 
 }  // namespace onceguard::sim

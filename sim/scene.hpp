@@ -46,7 +46,10 @@ struct scene {
   engine_params engine;
   std::vector<scene_key> keys;
   std::vector<client_plan> clients;
-  milliseconds slow_work{0};  ///< some work takes as long as this
+  milliseconds slow_work{0};    ///< some work takes as long as this
+  milliseconds slow_upload{0};  ///< some requests take up to that to leave
+  bool refuses = false;         ///< the upstream often has no time
+  bool hints = true;            ///< the store tells the gateways what was settled
   plan disturbances;
 
   /// Until then something may go wrong.

@@ -18,6 +18,14 @@ bool is_outside(const disturbance& each) noexcept {
           each.where >= static_cast<std::size_t>(message_kind::client_request));
 }
 
+/// One call of a store that fails: whoever is at work does not notice.
+bool is_one_call(const disturbance& each) noexcept {
+  const bool message = each.kind == disturbance_kind::lose &&
+                       each.where <= static_cast<std::size_t>(message_kind::store_reply);
+  return message || (each.kind >= disturbance_kind::refuse_call &&
+                     each.kind <= disturbance_kind::fail_unknown);
+}
+
 check_terms terms_of(const scene& played, const plan& disturbances) {
   check_terms out;
   for (const auto& key : played.keys) {
@@ -25,6 +33,10 @@ check_terms terms_of(const scene& played, const plan& disturbances) {
     out.keys.push_back({key.rule, waits, key.into_started, key.policy.wait});
   }
   out.calm = std::ranges::all_of(disturbances, is_outside);
+  out.mild = std::ranges::all_of(
+                 disturbances,
+                 [](const disturbance& each) { return is_outside(each) || is_one_call(each); }) &&
+             std::ranges::count_if(disturbances, is_one_call) <= 1;
   out.crashed = std::ranges::any_of(disturbances, [](const disturbance& each) {
     return each.kind == disturbance_kind::crash || each.kind == disturbance_kind::shutdown;
   });
@@ -47,7 +59,7 @@ class stage {
     auto& upstream_node = world_.add("upstream");
     auto& clients_node = world_.add("clients");
     for (const auto& key : played.keys) names_.add(key.id, key.number);
-    store_ = std::make_unique<store_host>(world_, store_node, names_);
+    store_ = std::make_unique<store_host>(world_, store_node, names_, played.hints);
     upstream_ = std::make_unique<upstream>(world_, upstream_node, *store_, played);
     for (std::size_t i = 0; i < played.gateways; ++i) {
       gateways_.push_back(
@@ -124,7 +136,7 @@ class stage {
         return;
       }
       case disturbance_kind::operate:
-        return operator_->settle_unknown();
+        return operator_->settle_unknown(each.where == 1);
       default:
         return;
     }

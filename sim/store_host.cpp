@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/clock.hpp"
+#include "engine/background.hpp"
 #include "store/forwarding_store.hpp"
 #include "store/memory/memory_store.hpp"
 
@@ -46,6 +48,7 @@ class store_host::noting_store final : public forwarding_store {
 
   awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
                                                 milliseconds timeout) override {
+    if (co_await is_hidden(batch)) co_return busy_each(batch.size());
     auto replies = co_await real_.claim(batch, timeout);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (!replies[i] || replies[i]->kind != verdict_kind::run) continue;
@@ -53,11 +56,16 @@ class store_host::noting_store final : public forwarding_store {
       note(got.probe ? event_kind::probe_grant : event_kind::grant, batch[i].id, got.token,
            length_of(batch[i].lease), batch[i].maybe_repeated ? 1 : 0);
     }
+    if (const auto* hangs = host_.world_.next_of(disturbance_kind::hang)) {
+      for (const auto& each : batch) hidden_until_[each.id] = base::boot_now() + hangs->length;
+      co_await sleep_for(hangs->length);
+    }
     co_return replies;
   }
 
   awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
                                                  milliseconds timeout) override {
+    for (const auto& each : batch) co_await commit_of(each.id);
     auto replies = co_await real_.settle(batch, timeout);
     std::vector<std::uint64_t> changed;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -81,6 +89,7 @@ class store_host::noting_store final : public forwarding_store {
 
   awaitable<std::vector<result<bool>>> extend(std::vector<extension> batch,
                                               milliseconds timeout) override {
+    for (const auto& each : batch) co_await commit_of(each.id);
     auto replies = co_await real_.extend(batch, timeout);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (!replies[i] || !*replies[i]) continue;
@@ -91,6 +100,7 @@ class store_host::noting_store final : public forwarding_store {
   }
 
   awaitable<result<resolve_decision>> resolve(resolution request, milliseconds timeout) override {
+    co_await commit_of(request.id);
     auto reply = co_await real_.resolve(request, timeout);
     if (reply && reply->outcome == resolve_outcome::done) {
       note(event_kind::resolve, request.id, request.token,
@@ -103,6 +113,33 @@ class store_host::noting_store final : public forwarding_store {
   [[nodiscard]] result<store*> target() const override { return &real_; }
 
  private:
+  /// Whether a commit that hangs has a record of these claims. A repeat waits a little for it.
+  awaitable<bool> is_hidden(const std::vector<onceguard::claim>& batch) {
+    for (const auto& each : batch) {
+      const auto left = time_until_commit(each.id);
+      if (left.count() <= 0) continue;
+      if (!each.repeated) co_return true;
+      co_await sleep_for(std::min(left, milliseconds(200)));
+      if (time_until_commit(each.id).count() > 0) co_return true;
+    }
+    co_return false;
+  }
+  awaitable<void> commit_of(record_id id) {
+    const auto left = time_until_commit(id);
+    if (left.count() > 0) co_await sleep_for(left);
+  }
+  [[nodiscard]] milliseconds time_until_commit(const record_id& id) const {
+    const auto found = hidden_until_.find(id);
+    if (found == hidden_until_.end()) return milliseconds(0);
+    return std::chrono::ceil<milliseconds>(found->second - base::boot_now());
+  }
+  static std::vector<result<verdict>> busy_each(std::size_t count) {
+    verdict busy;
+    busy.kind = verdict_kind::busy;
+    busy.retry_after = milliseconds(100);
+    return std::vector<result<verdict>>(count, result<verdict>(busy));
+  }
+
   void note(event_kind kind, const record_id& id, token number, std::int64_t length,
             std::uint64_t body) {
     const auto now = host_.world_.now();
@@ -117,11 +154,12 @@ class store_host::noting_store final : public forwarding_store {
 
   store_host& host_;
   const key_names& keys_;
+  std::map<record_id, base::boot_clock::time_point> hidden_until_;
   mutable memory_store real_;
 };
 
-store_host::store_host(world& around, machine& node, const key_names& keys)
-    : world_(around), node_(node) {
+store_host::store_host(world& around, machine& node, const key_names& keys, bool hints)
+    : world_(around), node_(node), names_(keys), hints_(hints) {
   world_.boot(node_);
   world_.on(node_, [this, &keys] { records_ = std::make_unique<noting_store>(*this, keys); });
   traits_ = records_->traits();
@@ -154,6 +192,7 @@ void store_host::forget_listener(const void* owner) {
 
 /// A hint, as stores give it: some processes do not get it.
 void store_host::announce(const std::vector<std::uint64_t>& settled) {
+  if (!hints_) return;
   for (const auto& each : listeners_) {
     world_.send(node_, *each.where, message_kind::store_reply,
                 [this, number = each.number, settled] {

@@ -36,13 +36,15 @@ class key_names {
 
 class store_host {
  public:
-  store_host(world& around, machine& node, const key_names& keys);
+  /// `hints`: it tells the gateways what was settled.
+  store_host(world& around, machine& node, const key_names& keys, bool hints);
   ~store_host();
   store_host(const store_host&) = delete;
   store_host& operator=(const store_host&) = delete;
 
   [[nodiscard]] machine& node() noexcept { return node_; }
   [[nodiscard]] const store_traits& traits() const noexcept { return traits_; }
+  [[nodiscard]] const key_names& names() const noexcept { return names_; }
 
   /// Carries a call out; `done` gets its result on this machine.
   template <class Result>
@@ -74,6 +76,8 @@ class store_host {
 
   world& world_;
   machine& node_;
+  const key_names& names_;
+  const bool hints_;
   store_traits traits_;
   std::unique_ptr<store> records_;
   std::vector<listening>

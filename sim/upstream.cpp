@@ -29,7 +29,13 @@ void upstream::receive(const work_request& request, std::function<void(work_repl
     takes = std::min(wrong->length.count(), numbers.chance(50) ? most : wrong->length.count());
   }
   const auto most = request.key->policy.upstream_timeout.count() * 9 / 10;
-  const auto effect_at = std::min(takes * numbers.between(10, 95) / 100, most);
+  // Whoever sent it has gone by then.
+  const auto left = most - (world_.now() - request.sent_at) / millisecond;
+  if (left < 0) return;
+  const auto effect_at = std::min({takes * numbers.between(10, 95) / 100, most, left});
+  if (wrong == nullptr && scene_.refuses && !world_.calm() && numbers.chance(25)) {
+    return world_.after_on(node_, effect_at * millisecond, [reply] { reply({503, 0}); });
+  }
   if (answers_nothing(wrong)) reply = [](work_reply) {};
   auto late = [this, takes, effect_at, reply = std::move(reply)](work_reply made) {
     world_.after_on(node_, (takes - effect_at) * millisecond, [reply, made] { reply(made); });

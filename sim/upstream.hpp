@@ -17,6 +17,7 @@ struct work_request {
   const scene_key* key = nullptr;
   std::uint32_t print = 0;
   lease under;
+  std::int64_t sent_at = 0;
 };
 
 struct work_reply {

@@ -21,6 +21,7 @@ bool is_by_time(const disturbance& each) noexcept {
     case disturbance_kind::wall_step:
     case disturbance_kind::forget:
     case disturbance_kind::operate:
+    case disturbance_kind::one_way:
       return true;
     case disturbance_kind::crash:
     case disturbance_kind::stop:
@@ -81,7 +82,9 @@ void world::after_on(machine& where, nanoseconds wait, std::function<void()> act
 
 bool world::cut(const machine& a, const machine& b) const {
   const auto found = cut_until_.find(between(a, b));
-  return found != cut_until_.end() && now() < found->second;
+  if (found != cut_until_.end() && now() < found->second) return true;
+  const auto mute = mute_until_.find({a.index, b.index});
+  return mute != mute_until_.end() && now() < mute->second;
 }
 
 void world::send(machine& sender, machine& receiver, message_kind kind,
@@ -127,6 +130,20 @@ const disturbance* world::next_of(disturbance_kind kind) {
   return nullptr;
 }
 
+const disturbance* world::next_fault_of_call() {
+  const auto number =
+      counted_[message_kinds + static_cast<std::size_t>(disturbance_kind::refuse_call)];
+  const auto* const alone = next_of(disturbance_kind::refuse_call);
+  if (calm_) return nullptr;
+  for (const auto& each : disturbances_) {
+    if (each.kind != disturbance_kind::outage || each.moment != number) continue;
+    outage_.kind = static_cast<disturbance_kind>(
+        static_cast<std::size_t>(disturbance_kind::refuse_call) + each.where);
+    outage_until_ = std::max(outage_until_, now() + in_nanoseconds(each.length));
+  }
+  return alone == nullptr && now() < outage_until_ ? &outage_ : alone;
+}
+
 void world::plan_timed_disturbances() {
   for (const auto& each : disturbances_) {
     if (!is_by_time(each)) continue;
@@ -145,6 +162,11 @@ void world::begin(const disturbance& each) {
       return;
     case disturbance_kind::partition: {
       auto& until = cut_until_[between(machine_at(each.where), machine_at(each.other))];
+      until = std::max(until, now() + in_nanoseconds(each.length));
+      return;
+    }
+    case disturbance_kind::one_way: {
+      auto& until = mute_until_[{each.where, each.other}];
       until = std::max(until, now() + in_nanoseconds(each.length));
       return;
     }
@@ -231,6 +253,7 @@ void world::run_until(nanoseconds time) {
 void world::calm_down() {
   calm_ = true;
   cut_until_.clear();
+  mute_until_.clear();
   for (const auto& each : machines_) each->stopped_until = std::min(each->stopped_until, now());
   events_.add({.time = now(), .kind = event_kind::calm});
 }

@@ -77,8 +77,12 @@ class world {
   [[nodiscard]] std::uint64_t handlers() const noexcept { return handlers_; }
   /// From now on nothing is disturbed any more, and nobody is stopped or cut off.
   void calm_down();
+  [[nodiscard]] bool calm() const noexcept { return calm_; }
   /// Whether a disturbance concerns the next thing of this kind; it then has come.
   [[nodiscard]] const disturbance* next_of(disturbance_kind kind);
+  /// The same for the next call of a store, which may also meet an outage.
+  [[nodiscard]] const disturbance* next_fault_of_call();
+  /// Whether what `a` sends does not get to `b` now.
   [[nodiscard]] bool cut(const machine& a, const machine& b) const;
 
  private:
@@ -115,7 +119,10 @@ class world {
   std::uint64_t numbered_ = 0;
   std::uint64_t handlers_ = 0;
   std::array<std::uint64_t, message_kinds + disturbance_kinds> counted_{};
-  std::map<std::pair<std::size_t, std::size_t>, nanoseconds> cut_until_;  // by their indexes
+  std::map<std::pair<std::size_t, std::size_t>, nanoseconds> cut_until_;   // by their indexes
+  std::map<std::pair<std::size_t, std::size_t>, nanoseconds> mute_until_;  // sender, receiver
+  disturbance outage_;
+  nanoseconds outage_until_ = 0;
   bool calm_ = false;
 };
 
