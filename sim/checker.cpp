@@ -28,6 +28,7 @@ class reader {
     for (number_ = 0; number_ < events_.all().size(); ++number_) {
       const auto& next = events_.all()[number_];
       if (next.kind == event_kind::calm) calm_ = true;
+      if (next.kind == event_kind::lose_memory) forget_since(next.value);
       if (next.key >= keys_.size() || !concerns_key(next.kind)) continue;
       now_ = &next;
       key_ = &keys_[next.key];
@@ -41,9 +42,19 @@ class reader {
   static bool concerns_key(event_kind kind) noexcept { return kind <= event_kind::resolve; }
 
   void wrong(const std::string& fault) {
+    if (key_->failed || key_->forgotten) return;
+    fail(fault);
+  }
+
+  /// Also of what the store has forgotten.
+  void fail(const std::string& fault) {
     if (key_->failed) return;
     key_->failed = true;
     found_.push_back({number_, fault + ": key " + std::to_string(key_ - keys_.data())});
+  }
+
+  void forget_since(std::int64_t time) {
+    for (auto& key : keys_) key.forgotten = key.forgotten || key.written_at >= time - clock_tick;
   }
 
   [[nodiscard]] const key_promise& promise() const {
@@ -51,6 +62,7 @@ class reader {
   }
 
   void read() {
+    if (now_->kind >= event_kind::grant) key_->written_at = now_->time;
     switch (now_->kind) {
       case event_kind::request:
         key_->open_requests[now_->number] = now_->time;
@@ -151,7 +163,8 @@ class reader {
     if (key.completed && key.completed->under == now_->number) return;  // the first one stays
     if (key.completed && now_->time + clock_tick < key.completed->until)
       return wrong("an answer was replaced");
-    if (now_->number < key.last) wrong("a superseded lease has completed");
+    // What ended with its retention may be written again by who never heard that it was stored.
+    if (now_->number < key.last && !key.completed) wrong("a superseded lease has completed");
     if (key.completed) begin_life();
     key.completed = completion{now_->number, now_->body, now_->value};
     key.completed_bodies.emplace(now_->body, now_->time);
@@ -162,7 +175,7 @@ class reader {
   void read_end() {
     auto& key = *key_;
     if (now_->number != 0 && now_->number != key.last) return;  // nothing was changed
-    key.at_work = 0;
+    if (now_->kind != event_kind::abandon) key.at_work = 0;
     if (now_->kind == event_kind::abandon) {
       key.lease_end = std::min(key.lease_end, now_->time);
       if (!key.may_have_run) key.unsettled = false;
@@ -179,7 +192,7 @@ class reader {
 
   void read_resolution() {
     auto& key = *key_;
-    if (calm_ && !terms_.crashed && !terms_.forgot) {
+    if (calm_ && !terms_.crashed) {
       if (!key.dispatched && !key.in_doubt) wrong("it is unknown although it never left");
       if (key.known_done == key.last) wrong("it is unknown although its answer was known");
     }
@@ -191,6 +204,9 @@ class reader {
       key.unsettled = false;
       return;
     }
+    const auto over = key.lease_end + promise().run.count() * millisecond;
+    if (key.at_work == key.last && now_->time + clock_tick < over)
+      wrong("an operator was let to release what may still run");
     const auto effects = key.effects;
     begin_life();
     key.freed_up_to = key.last;
@@ -210,10 +226,10 @@ class reader {
   void read_dispatch() {
     auto& key = *key_;
     key.dispatched = true;
+    if (key.known_lost.contains(now_->number))
+      return fail("a request left under a lease that was known to be lost");
     if (now_->number < key.last) return wrong("a request left under a superseded lease");
     if (key.answered) return wrong("a request left after an answer was returned");
-    if (key.known_lost.contains(now_->number))
-      return wrong("a request left under a lease that was known to be lost");
     if (now_->time >= key.lease_end + clock_tick)
       wrong("a request left after the end of its lease");
   }
@@ -229,7 +245,7 @@ class reader {
     const bool once = promise().rule != key_rule::rerun || (terms_.calm && !key.in_doubt);
     // Where a rerun is asked for, the first attempt may end after the second.
     if (key.answered && once) wrong("it took effect after an answer was returned");
-    if (key.effects > 1 && once && !terms_.forgot) wrong("it took effect twice");
+    if (key.effects > 1 && once) wrong("it took effect twice");
   }
 
   void read_answer() {
@@ -262,7 +278,6 @@ class reader {
     auto& key = *key_;
     if (now_->number > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
     key.answered = true;
-    if (terms_.forgot) return;
     const auto body = now_->body;
     const auto stored = key.completed_bodies.find(body);
     if (stored == key.completed_bodies.end()) {
@@ -300,14 +315,14 @@ class reader {
       number_ = last.first;
       const auto kind = last.second;
       if (!is_success(static_cast<std::int64_t>(kind))) {
-        wrong("it is stuck: the last answer was " + std::to_string(static_cast<int>(kind)));
+        fail("it is stuck: the last answer was " + std::to_string(static_cast<int>(kind)));
       }
     }
     number_ = events_.all().size();
     for (auto& key : keys_) {
       key_ = &key;
       for (const auto& [request, arrived] : key.open_requests) {
-        if (request > terms_.first_of_asked || terms_.calm) wrong("a client got no answer at all");
+        if (request > terms_.first_of_asked || terms_.calm) fail("a client got no answer at all");
       }
     }
   }

@@ -15,6 +15,7 @@ struct key_promise {
   bool waits = false;         ///< its callers wait for a running twin
   bool into_started = false;  ///< its leases begin before the work may begin
   milliseconds wait{0};
+  milliseconds run{0};  ///< how long the work may take
 };
 
 struct check_terms {
@@ -24,7 +25,6 @@ struct check_terms {
   bool calm = false;
   bool mild = false;     ///< one call of the store failed, at most
   bool crashed = false;  ///< a gateway lost its memory
-  bool forgot = false;   ///< the store lost its memory
   bool stepped = false;  ///< the store's wall clock stepped: nothing expires until it is confirmed
   /// Requests with such numbers were sent when nothing went wrong any more.
   std::uint64_t first_of_asked = UINT64_MAX;

@@ -59,6 +59,10 @@ void clients::send(const caller_ptr& sender) {
     world_.after_on(target.node(), leaves->length.count() * millisecond,
                     [left = request.left] { left->request_stop(); });
   }
+  if (scene_.impatient && !world_.calm() && world_.random().chance(30)) {
+    world_.after_on(target.node(), world_.random().between(20, 800) * millisecond,
+                    [left = request.left] { left->request_stop(); });
+  }
   // A connection that breaks is noticed; one that says nothing is waited for.
   world_.after(patience_ms * millisecond, [this, sender, number] {
     if (sender->waits_for == number) again(sender, 1);

@@ -46,6 +46,16 @@ milliseconds length_of(disturbance_kind kind, number_stream& numbers,
   }
 }
 
+disturbance_kind one_of_calls(number_stream& numbers) {
+  const auto first = static_cast<std::int64_t>(disturbance_kind::refuse_call);
+  return static_cast<disturbance_kind>(numbers.between(first, first + 2));
+}
+
+/// Of the upstream or the clients.
+bool is_of_others(disturbance_kind kind) noexcept {
+  return kind >= disturbance_kind::late_answer && kind <= disturbance_kind::leave;
+}
+
 /// Where and when it is, so that it meets something.
 disturbance make(disturbance_kind kind, number_stream& numbers, const disturbance_limits& limits) {
   disturbance out;
@@ -96,7 +106,8 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::refuse_call:
     case disturbance_kind::fail_after:
     case disturbance_kind::fail_unknown:
-      out.moment = static_cast<std::uint64_t>(numbers.between(0, 60));
+      out.where = static_cast<std::size_t>(numbers.between(0, call_kinds - 1));
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, out.where == 0 ? 60 : 12));
       break;
     case disturbance_kind::outage:
       out.where = static_cast<std::size_t>(numbers.between(0, 2));
@@ -134,6 +145,13 @@ std::string text_of(const disturbance& each) {
              number + " ms, for " + length;
     case disturbance_kind::wall_step:
       return out + " of machine " + where + " at " + number + " ms, by " + length;
+    case disturbance_kind::refuse_call:
+    case disturbance_kind::fail_after:
+    case disturbance_kind::fail_unknown: {
+      constexpr std::array<std::string_view, call_kinds> of{"calls", "claims", "settles",
+                                                            "renewals"};
+      return out + " no. " + number + " of the " + std::string(of[each.where]);
+    }
     case disturbance_kind::one_way:
       return out + " from machine " + where + " to " + std::to_string(each.other) + " at " +
              number + " ms, for " + length;
@@ -159,11 +177,15 @@ plan make_plan(number_stream& numbers, const disturbance_limits& limits) {
   plan out;
   // A run in ten has none, and few are the rule: what they cause is seen best alone.
   if (numbers.chance(10)) return out;
-  const auto count = numbers.between(1, static_cast<std::int64_t>(limits.most));
+  // In some a single call of the store fails, beside what the upstream and the clients do.
+  const bool mild = numbers.chance(15);
+  if (mild) out.push_back(make(one_of_calls(numbers), numbers, limits));
+  const auto count = numbers.between(mild ? 0 : 1, static_cast<std::int64_t>(limits.most));
   for (std::int64_t i = 0; i < count; ++i) {
     const auto kind = static_cast<disturbance_kind>(
         numbers.between(0, static_cast<std::int64_t>(disturbance_kinds) - 1));
     if (kind == disturbance_kind::forget && !limits.forgets) continue;
+    if (mild && !is_of_others(kind)) continue;
     out.push_back(make(kind, numbers, limits));
   }
   return out;

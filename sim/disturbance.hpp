@@ -23,6 +23,10 @@ enum class message_kind : std::uint8_t {
 };
 inline constexpr std::size_t message_kinds = 6;
 
+/// Calls of a store, as far as they are disturbed alone.
+enum class call_kind : std::uint8_t { any, claim, settle, extend };
+inline constexpr std::size_t call_kinds = 4;
+
 enum class disturbance_kind : std::uint8_t {
   // At handler no. `moment` of machine `where`.
   crash,     ///< it comes back after `length`
@@ -37,7 +41,7 @@ enum class disturbance_kind : std::uint8_t {
   lose,
   repeat,  ///< it arrives twice, the second time after `length`
   delay,   ///< by `length`
-  // Call no. `moment` of the store.
+  // Call no. `moment` of the store, of the kind `where` (see call_kind).
   refuse_call,   ///< an error, and nothing was done
   fail_after,    ///< done, and an error
   fail_unknown,  ///< not done, and an error that does not say so

@@ -37,13 +37,26 @@ std::function<std::vector<result<Item>>(error)> error_each(std::size_t count) {
 
 }  // namespace
 
+call_kind remote_store::counted_as(of kind) noexcept {
+  switch (kind) {
+    case of::claim:
+      return call_kind::claim;
+    case of::settle:
+      return call_kind::settle;
+    case of::extend:
+      return call_kind::extend;
+    default:
+      return call_kind::any;
+  }
+}
+
 template <class Result>
 awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> call,
                                     std::function<Result(error)> failed, milliseconds timeout,
-                                    call_kind kind) {
-  const bool counted = kind != call_kind::read;
+                                    of kind) {
+  const bool counted = kind != of::read;
   // By value: an outage may change while this call is under way.
-  const auto* const met = counted ? world_.next_fault_of_call() : nullptr;
+  const auto* const met = counted ? world_.next_fault_of_call(counted_as(kind)) : nullptr;
   std::optional<disturbance_kind> fault;
   if (met != nullptr) fault = met->kind;
   if (fault == disturbance_kind::refuse_call) {
@@ -75,7 +88,7 @@ awaitable<Result> remote_store::ask(std::function<awaitable<Result>(store&)> cal
         if (!carried_out) return answer(failed(unreachable(effect::unknown)));
         host.carry_out<Result>(call, answer);
       },
-      kind == call_kind::claim);
+      kind == of::claim);
   waiting->timer.expires_after(timeout);
   boost::system::error_code cancelled;
   auto quietly = asio::redirect_error(asio::use_awaitable, cancelled);
@@ -91,7 +104,7 @@ awaitable<std::vector<result<verdict>>> remote_store::claim(std::vector<onceguar
   const auto count = batch.size();
   return ask<std::vector<result<verdict>>>(
       [batch = std::move(batch), timeout](store& there) { return there.claim(batch, timeout); },
-      error_each<verdict>(count), timeout, call_kind::claim);
+      error_each<verdict>(count), timeout, of::claim);
 }
 
 awaitable<std::vector<result<settled>>> remote_store::settle(std::vector<settlement> batch,
@@ -99,14 +112,14 @@ awaitable<std::vector<result<settled>>> remote_store::settle(std::vector<settlem
   const auto count = batch.size();
   return ask<std::vector<result<settled>>>(
       [batch = std::move(batch), timeout](store& there) { return there.settle(batch, timeout); },
-      error_each<settled>(count), timeout, call_kind::act);
+      error_each<settled>(count), timeout, of::settle);
 }
 
 awaitable<std::vector<result<bool>>> remote_store::extend(std::vector<extension> batch,
                                                           milliseconds timeout) {
   auto asked = ask<std::vector<result<bool>>>(
       [batch, timeout](store& there) { return there.extend(batch, timeout); },
-      error_each<bool>(batch.size()), timeout, call_kind::act);
+      error_each<bool>(batch.size()), timeout, of::extend);
   auto replies = co_await std::move(asked);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!replies[i] || *replies[i]) continue;
@@ -125,14 +138,14 @@ awaitable<result<resolve_decision>> remote_store::resolve(resolution request,
       [request = std::move(request), timeout](store& there) {
         return there.resolve(request, timeout);
       },
-      one_error<result<resolve_decision>>(), timeout, call_kind::act);
+      one_error<result<resolve_decision>>(), timeout, of::act);
 }
 
 awaitable<result<std::optional<record_view>>> remote_store::find(record_id id,
                                                                  milliseconds timeout) {
   return ask<result<std::optional<record_view>>>(
       [id, timeout](store& there) { return there.find(id, timeout); },
-      one_error<result<std::optional<record_view>>>(), timeout, call_kind::act);
+      one_error<result<std::optional<record_view>>>(), timeout, of::act);
 }
 
 awaitable<result<list_page>> remote_store::list(list_filter filter, std::string cursor,
@@ -141,13 +154,13 @@ awaitable<result<list_page>> remote_store::list(list_filter filter, std::string 
       [filter = std::move(filter), cursor = std::move(cursor), limit, timeout](store& there) {
         return there.list(filter, cursor, limit, timeout);
       },
-      one_error<result<list_page>>(), timeout, call_kind::read);
+      one_error<result<list_page>>(), timeout, of::read);
 }
 
 awaitable<result<counts>> remote_store::count(std::string cursor, milliseconds timeout) {
   return ask<result<counts>>(
       [cursor = std::move(cursor), timeout](store& there) { return there.count(cursor, timeout); },
-      one_error<result<counts>>(), timeout, call_kind::read);
+      one_error<result<counts>>(), timeout, of::read);
 }
 
 awaitable<result<import_outcome>> remote_store::import_record(imported_record request,
@@ -156,19 +169,18 @@ awaitable<result<import_outcome>> remote_store::import_record(imported_record re
       [request = std::move(request), timeout](store& there) {
         return there.import_record(request, timeout);
       },
-      one_error<result<import_outcome>>(), timeout, call_kind::act);
+      one_error<result<import_outcome>>(), timeout, of::act);
 }
 
 awaitable<result<std::size_t>> remote_store::sweep(std::size_t limit, milliseconds timeout) {
   return ask<result<std::size_t>>(
       [limit, timeout](store& there) { return there.sweep(limit, timeout); },
-      one_error<result<std::size_t>>(), timeout, call_kind::read);
+      one_error<result<std::size_t>>(), timeout, of::read);
 }
 
 awaitable<result<onceguard::vitals>> remote_store::vitals(milliseconds timeout) {
   return ask<result<onceguard::vitals>>([timeout](store& there) { return there.vitals(timeout); },
-                                        one_error<result<onceguard::vitals>>(), timeout,
-                                        call_kind::read);
+                                        one_error<result<onceguard::vitals>>(), timeout, of::read);
 }
 
 void remote_store::on_settled(settled_listener listener) {

@@ -25,11 +25,12 @@ class remote_store final : public store {
  private:
   /// What kind of call it is: the plan has faults of acts, others have those of the network. A
   /// claim reaches no store twice, as its connection repeats nothing.
-  enum class call_kind : std::uint8_t { claim, act, read };
+  enum class of : std::uint8_t { claim, settle, extend, act, read };
+  [[nodiscard]] static call_kind counted_as(of kind) noexcept;
   template <class Result>
   boost::asio::awaitable<Result> ask(std::function<boost::asio::awaitable<Result>(store&)> call,
                                      std::function<Result(error)> failed, milliseconds timeout,
-                                     call_kind kind);
+                                     of kind);
 
   world& world_;
   machine& node_;

@@ -92,6 +92,8 @@ scene::scene(std::uint64_t number) : seed(number) {
   if (numbers.chance(30)) slow_upload = milliseconds(numbers.between(100, 1'500));
   refuses = numbers.chance(15);
   hints = numbers.chance(60);
+  impatient = numbers.chance(20);
+  hasty_operator = numbers.chance(12);
   const auto count = numbers.between(1, 3);
   for (std::uint16_t which = 0; which < count; ++which) {
     keys.push_back(make_key(which, numbers));
@@ -102,6 +104,7 @@ scene::scene(std::uint64_t number) : seed(number) {
   limits.gateways = gateways;
   limits.machines = gateways + 3;
   limits.time = calm_at;
+  limits.forgets = numbers.chance(30);
   limits.upstream_timeout = upstream_timeout;
   number_stream wrong(seed ^ 0x7772'6f6e'67);
   disturbances = make_plan(wrong, limits);

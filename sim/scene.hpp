@@ -49,6 +49,8 @@ struct scene {
   milliseconds slow_work{0};    ///< some work takes as long as this
   milliseconds slow_upload{0};  ///< some requests take up to that to leave
   bool refuses = false;         ///< the upstream often has no time
+  bool impatient = false;       ///< many clients leave early
+  bool hasty_operator = false;  ///< somebody looks on all the time, and settles at once
   bool hints = true;            ///< the store tells the gateways what was settled
   plan disturbances;
 

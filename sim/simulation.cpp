@@ -30,7 +30,8 @@ check_terms terms_of(const scene& played, const plan& disturbances) {
   check_terms out;
   for (const auto& key : played.keys) {
     const bool waits = key.policy.on_busy == on_busy_rule::wait;
-    out.keys.push_back({key.rule, waits, key.into_started, key.policy.wait});
+    out.keys.push_back(
+        {key.rule, waits, key.into_started, key.policy.wait, key.policy.upstream_timeout});
   }
   out.calm = std::ranges::all_of(disturbances, is_outside);
   out.mild = std::ranges::all_of(
@@ -78,6 +79,7 @@ class stage {
   std::uint64_t run() {
     for (const auto& each : gateways_) each->start();
     clients_->begin();
+    if (scene_.hasty_operator) look_on();
     auto time = in(scene::calm_at);
     world_.run_until(time);
     world_.calm_down();
@@ -101,6 +103,12 @@ class stage {
 
  private:
   static nanoseconds in(milliseconds time) { return time.count() * millisecond; }
+
+  void look_on() {
+    if (world_.calm()) return;
+    operator_->settle_unknown(true);
+    world_.after(in(milliseconds(250)), [this] { look_on(); });
+  }
 
   /// At each gateway in turn: what one has in memory must be what the other finds in the store.
   void ask_everywhere(const scene_key& key) {
@@ -135,6 +143,8 @@ class stage {
         });
         return;
       }
+      case disturbance_kind::forget:
+        return store_->forget(milliseconds(1'000));
       case disturbance_kind::operate:
         return operator_->settle_unknown(each.where == 1);
       default:

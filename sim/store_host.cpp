@@ -5,13 +5,14 @@
 
 #include "base/clock.hpp"
 #include "engine/background.hpp"
+#include "forgetful_store.hpp"
 #include "store/forwarding_store.hpp"
-#include "store/memory/memory_store.hpp"
 
 namespace onceguard::sim {
 namespace {
 
-using boost::asio::awaitable;
+namespace asio = boost::asio;
+using asio::awaitable;
 
 std::int64_t length_of(milliseconds time) noexcept {
   // Durations saturate: what is "for ever" must not wrap here.
@@ -99,6 +100,17 @@ class store_host::noting_store final : public forwarding_store {
     co_return replies;
   }
 
+  /// What was written since `since` is gone.
+  awaitable<void> forget(milliseconds length) {
+    hidden_until_.clear();
+    const auto now = host_.world_.now();
+    host_.world_.events().add({.time = now,
+                               .kind = event_kind::lose_memory,
+                               .machine = static_cast<std::uint8_t>(host_.node_.index),
+                               .value = now - length.count() * millisecond});
+    co_await real_.forget(length);
+  }
+
   awaitable<result<resolve_decision>> resolve(resolution request, milliseconds timeout) override {
     co_await commit_of(request.id);
     auto reply = co_await real_.resolve(request, timeout);
@@ -155,7 +167,7 @@ class store_host::noting_store final : public forwarding_store {
   store_host& host_;
   const key_names& keys_;
   std::map<record_id, base::boot_clock::time_point> hidden_until_;
-  mutable memory_store real_;
+  mutable forgetful_store real_;
 };
 
 store_host::store_host(world& around, machine& node, const key_names& keys, bool hints)
@@ -164,6 +176,8 @@ store_host::store_host(world& around, machine& node, const key_names& keys, bool
   world_.on(node_, [this, &keys] { records_ = std::make_unique<noting_store>(*this, keys); });
   traits_ = records_->traits();
 }
+
+store& store_host::records() noexcept { return *records_; }
 
 store_host::~store_host() { world_.power_off(node_); }
 
@@ -180,6 +194,15 @@ void store_host::settle_in_transaction(settlement request, std::function<void(bo
   carry_out<bool>(
       [request = std::move(request)](store& records) { return commit(records, request); },
       std::move(done));
+}
+
+void store_host::forget(milliseconds length) {
+  world_.on(node_, [this, length] {
+    asio::co_spawn(*node_.loop, records_->forget(length), [](const std::exception_ptr& failure) {
+      if (failure) std::rethrow_exception(failure);
+    });
+  });
+  world_.after_on(node_, 0, [] {});  // its loop runs
 }
 
 void store_host::listen(const void* owner, machine& where, settled_listener listener) {

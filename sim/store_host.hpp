@@ -50,7 +50,7 @@ class store_host {
   template <class Result>
   void carry_out(std::function<boost::asio::awaitable<Result>(store&)> call,
                  std::function<void(Result)> done) {
-    boost::asio::co_spawn(*node_.loop, call(*records_),
+    boost::asio::co_spawn(*node_.loop, call(records()),
                           [done = std::move(done)](std::exception_ptr failure, Result result) {
                             if (failure) std::rethrow_exception(failure);
                             done(std::move(result));
@@ -58,6 +58,9 @@ class store_host {
   }
   /// The settle of an application in its own transaction: true if the transaction commits.
   void settle_in_transaction(settlement request, std::function<void(bool)> done);
+
+  /// Loses what it wrote for so long, as after a power cut without a flush.
+  void forget(milliseconds length);
 
   /// Settings of a listener are those of a process, which may end.
   void listen(const void* owner, machine& where, settled_listener listener);
@@ -71,6 +74,7 @@ class store_host {
     machine* where;
     settled_listener call;
   };
+  [[nodiscard]] store& records() noexcept;
   static boost::asio::awaitable<bool> commit(store& records, settlement request);
   void announce(const std::vector<std::uint64_t>& settled);
 
@@ -79,7 +83,7 @@ class store_host {
   const key_names& names_;
   const bool hints_;
   store_traits traits_;
-  std::unique_ptr<store> records_;
+  std::unique_ptr<noting_store> records_;
   std::vector<listening>
       listeners_;  // in the order of their arrival: by address, runs would differ
   std::uint64_t listened_ = 0;

@@ -112,34 +112,37 @@ void world::deliver(machine& receiver, nanoseconds wait, const std::function<voi
 }
 
 const disturbance* world::next_of(disturbance_kind kind) {
-  // Calls of the store share one counter, and so do requests to the upstream.
+  // Requests to the upstream share one counter.
   auto first = kind;
-  if (kind > disturbance_kind::refuse_call && kind <= disturbance_kind::fail_unknown) {
-    first = disturbance_kind::refuse_call;
-  } else if (kind > disturbance_kind::late_answer && kind <= disturbance_kind::refuse_work) {
+  if (kind > disturbance_kind::late_answer && kind <= disturbance_kind::refuse_work) {
     first = disturbance_kind::late_answer;
   }
   const auto number = counted_[message_kinds + static_cast<std::size_t>(first)]++;
   if (calm_) return nullptr;
-  const auto last = first == disturbance_kind::refuse_call   ? disturbance_kind::fail_unknown
-                    : first == disturbance_kind::late_answer ? disturbance_kind::refuse_work
-                                                             : first;
+  const auto last = first == disturbance_kind::late_answer ? disturbance_kind::refuse_work : first;
   for (const auto& each : disturbances_) {
     if (each.kind >= first && each.kind <= last && each.moment == number) return &each;
   }
   return nullptr;
 }
 
-const disturbance* world::next_fault_of_call() {
-  const auto number =
-      counted_[message_kinds + static_cast<std::size_t>(disturbance_kind::refuse_call)];
-  const auto* const alone = next_of(disturbance_kind::refuse_call);
+const disturbance* world::next_fault_of_call(call_kind kind) {
+  const auto of_all = calls_[0]++;
+  const auto of_kind = kind == call_kind::any ? of_all : calls_[static_cast<std::size_t>(kind)]++;
   if (calm_) return nullptr;
+  const disturbance* alone = nullptr;
   for (const auto& each : disturbances_) {
-    if (each.kind != disturbance_kind::outage || each.moment != number) continue;
-    outage_.kind = static_cast<disturbance_kind>(
-        static_cast<std::size_t>(disturbance_kind::refuse_call) + each.where);
-    outage_until_ = std::max(outage_until_, now() + in_nanoseconds(each.length));
+    if (each.kind == disturbance_kind::outage && each.moment == of_all) {
+      outage_.kind = static_cast<disturbance_kind>(
+          static_cast<std::size_t>(disturbance_kind::refuse_call) + each.where);
+      outage_until_ = std::max(outage_until_, now() + in_nanoseconds(each.length));
+    }
+    const bool fails =
+        each.kind >= disturbance_kind::refuse_call && each.kind <= disturbance_kind::fail_unknown;
+    const bool meant =
+        (each.where == 0 && each.moment == of_all) ||
+        (each.where != 0 && each.where == static_cast<std::size_t>(kind) && each.moment == of_kind);
+    if (fails && meant) alone = &each;
   }
   return alone == nullptr && now() < outage_until_ ? &outage_ : alone;
 }

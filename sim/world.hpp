@@ -81,7 +81,7 @@ class world {
   /// Whether a disturbance concerns the next thing of this kind; it then has come.
   [[nodiscard]] const disturbance* next_of(disturbance_kind kind);
   /// The same for the next call of a store, which may also meet an outage.
-  [[nodiscard]] const disturbance* next_fault_of_call();
+  [[nodiscard]] const disturbance* next_fault_of_call(call_kind kind);
   /// Whether what `a` sends does not get to `b` now.
   [[nodiscard]] bool cut(const machine& a, const machine& b) const;
 
@@ -119,6 +119,7 @@ class world {
   std::uint64_t numbered_ = 0;
   std::uint64_t handlers_ = 0;
   std::array<std::uint64_t, message_kinds + disturbance_kinds> counted_{};
+  std::array<std::uint64_t, call_kinds> calls_{};
   std::map<std::pair<std::size_t, std::size_t>, nanoseconds> cut_until_;   // by their indexes
   std::map<std::pair<std::size_t, std::size_t>, nanoseconds> mute_until_;  // sender, receiver
   disturbance outage_;

@@ -1,0 +1,53 @@
+// What the checker knows of one key while it reads a history.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <onceguard/record.hpp>
+
+namespace onceguard::sim {
+
+struct completion {
+  token under = 0;
+  std::uint64_t body = 0;
+  std::int64_t until = 0;
+};
+
+/// All that is known of one key while its history is read.
+struct key_state {
+  // Of its present life, which ends with the retention of its answer, or with an operator's
+  // release.
+  std::optional<completion> completed;
+  std::size_t effects = 0;
+  std::uint64_t effect_body = 0;
+  std::uint32_t effect_print = 0;
+  bool answered = false;  ///< a client got a success
+  // Of the lease that was granted last.
+  token last = 0;
+  std::int64_t lease_end = 0;
+  bool unsettled = false;
+  std::int64_t counted_at = 0;  ///< from when on its length counts
+  bool may_have_run = false;
+  bool probes = false;
+  bool earlier_doubt = false;  ///< an earlier lease may have taken effect
+  token at_work = 0;           ///< the lease under which somebody works now
+  // Of its whole history.
+  bool in_doubt = false;
+  std::optional<token> known_done;  ///< a holder has the answer of this lease's work
+  bool dispatched = false;
+  std::map<std::uint64_t, std::uint32_t> print_of_body;
+  std::map<std::uint64_t, std::int64_t> completed_bodies;  ///< when they were stored first
+  std::int64_t last_complete_at = 0;
+  std::map<std::uint64_t, std::int64_t> open_requests;  ///< when they arrived
+  std::map<std::uint64_t, std::int64_t> arrivals;       ///< of all, each for the first time
+  std::set<token> known_lost;                           ///< their holders were told
+  token freed_up_to = 0;                                ///< an operator says: none of these ran
+  std::int64_t written_at = -1;                         ///< in the store, last
+  bool forgotten = false;  ///< the store has lost what it wrote of it: all may happen again
+  bool failed = false;
+};
+
+}  // namespace onceguard::sim
