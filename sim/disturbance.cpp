@@ -107,10 +107,10 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::fail_after:
     case disturbance_kind::fail_unknown:
       out.where = static_cast<std::size_t>(numbers.between(0, call_kinds - 1));
-      out.moment = static_cast<std::uint64_t>(numbers.between(0, out.where == 0 ? 60 : 12));
+      out.moment = static_cast<std::uint64_t>(numbers.between(0, out.where == 0 ? 60 : 7));
       break;
     case disturbance_kind::outage:
-      out.where = static_cast<std::size_t>(numbers.between(0, 2));
+      out.where = static_cast<std::size_t>(numbers.between(0, 4));
       out.moment = static_cast<std::uint64_t>(numbers.between(0, 60));
       break;
     case disturbance_kind::hang:
@@ -156,7 +156,8 @@ std::string text_of(const disturbance& each) {
       return out + " from machine " + where + " to " + std::to_string(each.other) + " at " +
              number + " ms, for " + length;
     case disturbance_kind::outage: {
-      constexpr std::array<std::string_view, 3> ways{"not done, and said so", "done", "not done"};
+      constexpr std::array<std::string_view, 5> ways{"not done, and said so", "done", "not done",
+                                                     "now this way, now that", "most"};
       return out + " from call " + number + " on, for " + length + ": " +
              std::string(ways[each.where]);
     }
@@ -179,15 +180,18 @@ plan make_plan(number_stream& numbers, const disturbance_limits& limits) {
   if (numbers.chance(10)) return out;
   // In some a single call of the store fails, beside what the upstream and the clients do.
   const bool mild = numbers.chance(15);
+  const bool only_others = mild || numbers.chance(15);
   if (mild) out.push_back(make(one_of_calls(numbers), numbers, limits));
   const auto count = numbers.between(mild ? 0 : 1, static_cast<std::int64_t>(limits.most));
   for (std::int64_t i = 0; i < count; ++i) {
     const auto kind = static_cast<disturbance_kind>(
         numbers.between(0, static_cast<std::int64_t>(disturbance_kinds) - 1));
     if (kind == disturbance_kind::forget && !limits.forgets) continue;
-    if (mild && !is_of_others(kind)) continue;
+    if (only_others && !is_of_others(kind)) continue;
     out.push_back(make(kind, numbers, limits));
   }
+  if (limits.forgets && !only_others && numbers.chance(40))
+    out.push_back(make(disturbance_kind::forget, numbers, limits));
   return out;
 }
 

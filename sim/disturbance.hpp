@@ -55,7 +55,7 @@ enum class disturbance_kind : std::uint8_t {
   // Request no. `moment` of a client.
   leave,  ///< the client leaves after `length`
   // For `length`, from call no. `moment` of the store on.
-  outage,  ///< each call fails, as `where` says: before its effect, after it, or without a word
+  outage,  ///< calls fail, as `where` says: 0 to 2 in the three ways of above, 3 and 4 in any
   // Claim no. `moment` that the store carries out.
   hang,  ///< its commit takes `length`, and nobody sees it before
   // At the time of `moment` milliseconds.

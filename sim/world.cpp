@@ -126,6 +126,17 @@ const disturbance* world::next_of(disturbance_kind kind) {
   return nullptr;
 }
 
+const disturbance* world::fault_of_outage() {
+  auto way = static_cast<std::int64_t>(outage_.where);
+  if (way > 2) {
+    if (!random_.chance(way == 3 ? 50 : 80)) return nullptr;
+    way = random_.between(0, 2);
+  }
+  outage_.kind =
+      static_cast<disturbance_kind>(static_cast<std::int64_t>(disturbance_kind::refuse_call) + way);
+  return &outage_;
+}
+
 const disturbance* world::next_fault_of_call(call_kind kind) {
   const auto of_all = calls_[0]++;
   const auto of_kind = kind == call_kind::any ? of_all : calls_[static_cast<std::size_t>(kind)]++;
@@ -133,8 +144,7 @@ const disturbance* world::next_fault_of_call(call_kind kind) {
   const disturbance* alone = nullptr;
   for (const auto& each : disturbances_) {
     if (each.kind == disturbance_kind::outage && each.moment == of_all) {
-      outage_.kind = static_cast<disturbance_kind>(
-          static_cast<std::size_t>(disturbance_kind::refuse_call) + each.where);
+      outage_.where = each.where;
       outage_until_ = std::max(outage_until_, now() + in_nanoseconds(each.length));
     }
     const bool fails =
@@ -144,7 +154,7 @@ const disturbance* world::next_fault_of_call(call_kind kind) {
         (each.where != 0 && each.where == static_cast<std::size_t>(kind) && each.moment == of_kind);
     if (fails && meant) alone = &each;
   }
-  return alone == nullptr && now() < outage_until_ ? &outage_ : alone;
+  return alone == nullptr && now() < outage_until_ ? fault_of_outage() : alone;
 }
 
 void world::plan_timed_disturbances() {

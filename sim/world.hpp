@@ -104,6 +104,7 @@ class world {
   void run_loop(machine& where, bool counted);
   [[nodiscard]] nanoseconds due(const machine& where) const noexcept;
   void disturb_at_step(machine& where);
+  [[nodiscard]] const disturbance* fault_of_outage();
   void plan_timed_disturbances();
   void begin(const disturbance& each);
   void stop_machine(machine& where, milliseconds length);
