@@ -13,6 +13,8 @@ namespace {
 imported_record mark_of(token highest) {
   imported_record out;
   out.id.fill(0xff);
+  // Another one each time: a record that is there is not replaced.
+  for (std::size_t i = 0; i < 8; ++i) out.id[i] = static_cast<unsigned char>(highest >> (8 * i));
   out.stored.about = std::make_shared<subject>();
   out.stored.state = record_state::released;
   out.stored.token = highest;

@@ -23,7 +23,7 @@ class checker : public testing::Test {
   }
   /// A request that runs and is stored.
   void runs(token under, std::uint64_t body) {
-    happens(event_kind::grant, under, lease_end);
+    happens(event_kind::grant, under, now_ + lease_end);
     happens(event_kind::dispatch, under);
     happens(event_kind::effect, under, 0, body);
     happens(event_kind::answered, under, 0, body);
@@ -167,6 +167,93 @@ TEST_F(checker, a_superseded_holder_sends_nothing) {
   happens(event_kind::grant, 2, 2 * lease_end);
   happens(event_kind::dispatch, 1);
   EXPECT_EQ(found(), "a request left under a superseded lease");
+}
+
+TEST_F(checker, work_begins_only_while_a_third_of_the_lease_is_left) {
+  happens(event_kind::grant, 1, lease_end);
+  happens(event_kind::sending, 1);
+  EXPECT_EQ(found(), "");
+  now_ = lease_end * 4 / 5;
+  happens(event_kind::sending, 1);
+  EXPECT_EQ(found(), "work began although its lease was nearly over");
+}
+
+TEST_F(checker, nothing_leaves_after_the_end_of_its_lease) {
+  happens(event_kind::grant, 1, lease_end);
+  now_ = lease_end + millisecond;
+  happens(event_kind::dispatch, 1);
+  EXPECT_EQ(found(), "a request left after the end of its lease");
+}
+
+TEST_F(checker, nothing_leaves_under_a_lease_that_was_given_back) {
+  happens(event_kind::grant, 1, lease_end);
+  happens(event_kind::abandon, 1);
+  now_ += millisecond;
+  happens(event_kind::dispatch, 1);
+  EXPECT_EQ(found(), "a request left after the end of its lease");
+}
+
+TEST_F(checker, nothing_leaves_under_a_lease_that_is_known_to_be_lost) {
+  happens(event_kind::grant, 1, lease_end);
+  happens(event_kind::told_lost, 1);
+  happens(event_kind::dispatch, 1);
+  EXPECT_EQ(found(), "a request left under a lease that was known to be lost");
+}
+
+TEST_F(checker, one_call_that_fails_costs_nobody_the_lease) {
+  terms_.keys[0].rule = key_rule::rerun;
+  for (const bool mild : {false, true}) {
+    terms_.mild = mild;
+    events_ = {};
+    now_ = 0;
+    happens(event_kind::grant, 1, lease_end);
+    happens(event_kind::sending, 1);
+    happens(event_kind::dispatch, 1);
+    now_ = lease_end;
+    happens(event_kind::grant, 2, 2 * lease_end);
+    EXPECT_EQ(found(), mild ? "a lease ran out under who was at work" : "");
+  }
+}
+
+TEST_F(checker, a_question_that_was_not_asked_leaves_the_doubt) {
+  terms_.keys[0].rule = key_rule::probe;
+  happens(event_kind::grant, 1, lease_end);
+  now_ = lease_end;
+  happens(event_kind::probe_grant, 2, 2 * lease_end);
+  happens(event_kind::release, 2);
+  now_ += millisecond;
+  happens(event_kind::grant, 3, 3 * lease_end);
+  EXPECT_EQ(found(), "it was taken over without a question");
+}
+
+TEST_F(checker, an_operator_may_not_release_what_may_still_run) {
+  terms_.keys[0].run = milliseconds(500);
+  happens(event_kind::grant, 1, lease_end);
+  happens(event_kind::sending, 1);
+  now_ = lease_end + 100 * millisecond;
+  happens(event_kind::resolve, 1);
+  EXPECT_EQ(found(), "an operator was let to release what may still run");
+}
+
+TEST_F(checker, what_an_operator_has_released_takes_no_effect_later) {
+  happens(event_kind::grant, 1, lease_end);
+  now_ = lease_end;
+  happens(event_kind::resolve, 1);
+  happens(event_kind::effect, 1, 0, 7);
+  EXPECT_EQ(found(), "it took effect after an operator had released it");
+}
+
+TEST_F(checker, what_the_store_has_forgotten_may_come_again_and_nothing_else) {
+  runs(1, 7);
+  now_ += 2'000 * millisecond;
+  happens(event_kind::lose_memory, 0, now_ - 1'000 * millisecond);
+  happens(event_kind::effect, 1, 0, 8);
+  EXPECT_EQ(found(), "it took effect twice");
+  events_ = {};
+  runs(1, 7);
+  happens(event_kind::lose_memory, 0, now_ - 1'000 * millisecond);
+  happens(event_kind::effect, 1, 0, 8);
+  EXPECT_EQ(found(), "");
 }
 
 TEST_F(checker, who_asks_at_the_end_gets_an_answer) {
