@@ -61,6 +61,13 @@ class reader {
     return terms_.keys[static_cast<std::size_t>(key_ - keys_.data())];
   }
 
+  /// Whether somebody works under the last lease, which nothing that goes wrong here can end. That
+  /// of a transaction is not renewed: another one may take over, as one of them commits.
+  [[nodiscard]] bool is_at_work() const {
+    return terms_.mild && promise().rule != key_rule::transactional && key_->last != 0 &&
+           key_->at_work == key_->last;
+  }
+
   void read() {
     if (now_->kind >= event_kind::grant) key_->written_at = now_->time;
     switch (now_->kind) {
@@ -129,7 +136,7 @@ class reader {
     }
     if (key.unsettled) {
       if (now_->time + clock_tick < key.lease_end) wrong("two leases at a time");
-      if (terms_.mild && key.at_work == key.last) wrong("a lease ran out under who was at work");
+      if (is_at_work()) wrong("a lease ran out under who was at work");
       const bool held = promise().rule == key_rule::hold;
       if (held && key.may_have_run) wrong("it was taken over although it may have run");
       if (promise().rule == key_rule::probe && key.may_have_run &&
@@ -257,7 +264,7 @@ class reader {
     }
     if (is_success(now_->value)) return read_success(kind);
     if (now_->number > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
-    if (terms_.mild && key.at_work == key.last && key.at_work != 0 && kind == answer_kind::unknown)
+    if (is_at_work() && kind == answer_kind::unknown)
       return wrong("a lease ran out under who was at work");
     if (!terms_.calm || key.in_doubt) return;
     if (kind == answer_kind::unknown || kind == answer_kind::unavailable ||
