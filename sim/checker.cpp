@@ -91,7 +91,7 @@ class reader {
         break;
       case event_kind::sending:
         return read_sending();
-      case event_kind::told_lost:
+      case event_kind::lease_lost:
         key_->known_lost.insert(now_->number);
         break;
       case event_kind::grant:
@@ -121,7 +121,7 @@ class reader {
     key_->dispatched = false;
     key_->unsettled = false;
     key_->may_have_run = false;
-    key_->earlier_doubt = false;
+    key_->earlier_unknown = false;
     key_->at_work = 0;
   }
 
@@ -143,7 +143,7 @@ class reader {
           now_->kind != event_kind::probe_grant) {
         wrong("it was taken over without a question");
       }
-      key.earlier_doubt = key.may_have_run;
+      key.earlier_unknown = key.may_have_run;
     }
     key.last = now_->number;
     key.lease_end = now_->value;
@@ -161,7 +161,7 @@ class reader {
     if (now_->body != 1) return;
     key_->may_have_run = true;
     // The application has said that nothing happened.
-    if (key_->probes) key_->earlier_doubt = false;
+    if (key_->probes) key_->earlier_unknown = false;
     key_->probes = false;
   }
 
@@ -170,7 +170,7 @@ class reader {
     if (key.completed && key.completed->under == now_->number) return;  // the first one stays
     if (key.completed && now_->time + clock_tick < key.completed->until)
       return wrong("an answer was replaced");
-    // What ended with its retention may be written again by who never heard that it was stored.
+    // What ended with its retention may be written again by a holder that got no reply.
     if (now_->number < key.last && !key.completed) wrong("a superseded lease has completed");
     if (key.completed) begin_life();
     key.completed = completion{now_->number, now_->body, now_->value};
@@ -193,7 +193,7 @@ class reader {
       key.unsettled = false;
     } else {
       key.lease_end = std::min(key.lease_end, now_->time);
-      key.may_have_run = promise().rule == key_rule::probe && key.earlier_doubt;
+      key.may_have_run = promise().rule == key_rule::probe && key.earlier_unknown;
     }
   }
 

@@ -148,9 +148,9 @@ std::string text_of(const disturbance& each) {
     case disturbance_kind::refuse_call:
     case disturbance_kind::fail_after:
     case disturbance_kind::fail_unknown: {
-      constexpr std::array<std::string_view, call_kinds> of{"calls", "claims", "settles",
-                                                            "renewals"};
-      return out + " no. " + number + " of the " + std::string(of[each.where]);
+      constexpr std::array<std::string_view, call_kinds> kinds{"calls", "claims", "settles",
+                                                               "renewals"};
+      return out + " no. " + number + " of the " + std::string(kinds[each.where]);
     }
     case disturbance_kind::one_way:
       return out + " from machine " + where + " to " + std::to_string(each.other) + " at " +

@@ -18,7 +18,7 @@ enum class event_kind : std::uint8_t {
   answered,  ///< the holder has the answer of its request to the upstream
   in_doubt,  ///< the upstream gave an answer that does not say whether there was an effect, or none
   sending,   ///< the first byte leaves, for work or for a question; `number` is the token
-  told_lost,  ///< the store told the holder that another one has the lease
+  lease_lost,  ///< the store has answered the holder that its lease is over
   // What the store did, in its own order. `number` is the token.
   grant,        ///< `value`: the end of the lease
   probe_grant,  ///< the same, of a lease to ask

@@ -32,8 +32,8 @@ struct key_state {
   std::int64_t counted_at = 0;  ///< from when on its length counts
   bool may_have_run = false;
   bool probes = false;
-  bool earlier_doubt = false;  ///< an earlier lease may have taken effect
-  token at_work = 0;           ///< the lease under which somebody works now
+  bool earlier_unknown = false;  ///< an earlier lease may have taken effect
+  token at_work = 0;             ///< the lease under which somebody works now
   // Of its whole history.
   bool in_doubt = false;
   std::optional<token> known_done;  ///< a holder has the answer of this lease's work
@@ -43,7 +43,7 @@ struct key_state {
   std::int64_t last_complete_at = 0;
   std::map<std::uint64_t, std::int64_t> open_requests;  ///< when they arrived
   std::map<std::uint64_t, std::int64_t> arrivals;       ///< of all, each for the first time
-  std::set<token> known_lost;                           ///< their holders were told
+  std::set<token> known_lost;                           ///< their holders know it
   token freed_up_to = 0;                                ///< an operator says: none of these ran
   std::int64_t written_at = -1;                         ///< in the store, last
   bool forgotten = false;  ///< the store has lost what it wrote of it: all may happen again

@@ -117,14 +117,14 @@ awaitable<std::vector<result<settled>>> remote_store::settle(std::vector<settlem
 
 awaitable<std::vector<result<bool>>> remote_store::extend(std::vector<extension> batch,
                                                           milliseconds timeout) {
-  auto asked = ask<std::vector<result<bool>>>(
+  auto call = ask<std::vector<result<bool>>>(
       [batch, timeout](store& there) { return there.extend(batch, timeout); },
       error_each<bool>(batch.size()), timeout, of::extend);
-  auto replies = co_await std::move(asked);
+  auto replies = co_await std::move(call);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!replies[i] || *replies[i]) continue;
     world_.events().add({.time = world_.now(),
-                         .kind = event_kind::told_lost,
+                         .kind = event_kind::lease_lost,
                          .machine = static_cast<std::uint8_t>(node_.index),
                          .key = host_.names().number_of(batch[i].id),
                          .number = batch[i].token});

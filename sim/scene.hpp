@@ -51,7 +51,7 @@ struct scene {
   bool refuses = false;         ///< the upstream often has no time
   bool impatient = false;       ///< many clients leave early
   bool hasty_operator = false;  ///< somebody looks on all the time, and settles at once
-  bool hints = true;            ///< the store tells the gateways what was settled
+  bool hints = true;            ///< the store announces what was settled
   plan disturbances;
 
   /// Until then something may go wrong.

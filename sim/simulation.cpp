@@ -79,7 +79,7 @@ class stage {
   std::uint64_t run() {
     for (const auto& each : gateways_) each->start();
     clients_->begin();
-    if (scene_.hasty_operator) look_on();
+    if (scene_.hasty_operator) settle_hastily();
     auto time = in(scene::calm_at);
     world_.run_until(time);
     world_.calm_down();
@@ -104,10 +104,10 @@ class stage {
  private:
   static nanoseconds in(milliseconds time) { return time.count() * millisecond; }
 
-  void look_on() {
+  void settle_hastily() {
     if (world_.calm()) return;
     operator_->settle_unknown(true);
-    world_.after(in(milliseconds(250)), [this] { look_on(); });
+    world_.after(in(milliseconds(250)), [this] { settle_hastily(); });
   }
 
   /// At each gateway in turn: what one has in memory must be what the other finds in the store.

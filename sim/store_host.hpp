@@ -36,7 +36,7 @@ class key_names {
 
 class store_host {
  public:
-  /// `hints`: it tells the gateways what was settled.
+  /// `hints`: it announces to the gateways what was settled.
   store_host(world& around, machine& node, const key_names& keys, bool hints);
   ~store_host();
   store_host(const store_host&) = delete;

@@ -195,7 +195,7 @@ TEST_F(checker, nothing_leaves_under_a_lease_that_was_given_back) {
 
 TEST_F(checker, nothing_leaves_under_a_lease_that_is_known_to_be_lost) {
   happens(event_kind::grant, 1, lease_end);
-  happens(event_kind::told_lost, 1);
+  happens(event_kind::lease_lost, 1);
   happens(event_kind::dispatch, 1);
   EXPECT_EQ(found(), "a request left under a lease that was known to be lost");
 }
