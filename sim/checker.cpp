@@ -264,7 +264,8 @@ class reader {
     }
     if (is_success(now_->value)) return read_success(kind);
     if (now_->number > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
-    if (is_at_work() && kind == answer_kind::unknown)
+    const bool over = now_->time >= key.lease_end;
+    if (is_at_work() && over && kind == answer_kind::unknown)
       return wrong("a lease ran out under who was at work");
     if (!terms_.calm || key.in_doubt) return;
     if (kind == answer_kind::unknown || kind == answer_kind::unavailable ||
