@@ -57,7 +57,9 @@ asio::awaitable<void> person::settle(const scene_key& key, bool hasty) {
 token person::last_completed(std::uint16_t key) const {
   token out = 0;
   for (const auto& each : world_.events().all()) {
-    if (each.kind == event_kind::complete && each.key == key) out = std::max(out, each.number);
+    const bool by_hand = each.kind == event_kind::resolve && each.value != 0;
+    if ((each.kind == event_kind::complete || by_hand) && each.key == key)
+      out = std::max(out, each.number);
   }
   return out;
 }
