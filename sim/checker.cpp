@@ -268,6 +268,9 @@ class reader {
     if (is_at_work() && over && kind == answer_kind::unknown)
       return wrong("a lease ran out under who was at work");
     if (!terms_.calm || key.in_doubt) return;
+    // The lease of a transaction is not renewed, however long its request takes to leave.
+    const bool transaction = promise().rule == key_rule::transactional;
+    if (transaction && kind == answer_kind::superseded) return;
     if (kind == answer_kind::unknown || kind == answer_kind::unavailable ||
         kind == answer_kind::unrecorded || kind == answer_kind::superseded) {
       wrong("nothing went wrong, and a client got no answer");
