@@ -294,6 +294,7 @@ class reader {
     if (stored == key.completed_bodies.end()) {
       return wrong("a client got an answer that was not stored");
     }
+    if (!key.completed) key.answered = false;  // it is of the life before, and late
     if (key.completed && key.completed->body != body) {
       // A holder that was stopped gives its answer late, after the life that it is of.
       const auto arrival = key.arrivals.find(now_->number);
