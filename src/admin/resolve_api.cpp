@@ -12,6 +12,7 @@
 #include "audit/audited_resolve.hpp"
 #include "base/clock.hpp"
 #include "store/resolve.hpp"
+#include "store/sealed/sealed_answer.hpp"
 #include "text/record_json.hpp"
 
 namespace onceguard::admin {
@@ -124,7 +125,11 @@ asio::awaitable<response> change_record(store& records, resolve_params params, a
   } else if (found.error().code != errc::record_unreadable) {
     co_return store_refusal(found.error());
   } else if (!wanted->force) {
-    co_return refusal(409, "The record can't be read; force replaces it.",
+    const auto& why = found.error().detail;
+    co_return refusal(409,
+                      sealed::lacks_key(why)
+                          ? "It took effect, and its answer can't be read here (" + why + ")."
+                          : "The record can't be read; force replaces it.",
                       {{"outcome", "unreadable"}});
   }
   auto change = resolution_of(which, *wanted, *id, before ? &*before : nullptr, params);

@@ -72,10 +72,15 @@ class file_watch::loop {
       lock.unlock();
       auto now = file_stamps(paths_);
       change follows;
-      if (now != known_) {
-        known_ = std::move(now);
+      // The same at two looks: nobody has written in between.
+      if (now != known_ && now == seen_) {
         follows = guarded(read_);
+        // Somebody may have begun to write meanwhile, and half of it may have been read.
+        const bool whole = file_stamps(paths_) == now;
+        if (whole) known_ = now;
+        if (!whole) follows = nullptr;
       }
+      seen_ = std::move(now);
       lock.lock();
       if (!ended_ && follows) guarded(follows);
     }
@@ -95,7 +100,9 @@ class file_watch::loop {
 
   const std::vector<std::string> paths_;
   const std::function<change()> read_;
-  std::vector<std::string> known_;  // a text for each path that changes with its file
+  // A text for each path that changes with its file:
+  std::vector<std::string> known_;  // of what was read
+  std::vector<std::string> seen_;   // at the last look
   std::mutex mutex_;                // also while a change is carried out
   std::condition_variable changed_;
   bool ended_ = false;

@@ -16,7 +16,8 @@ class file_watch {
 
   /// Notes the present state of the files, so read them for the first time after this. `read` is
   /// called, on the watch's thread, after any of the files has become another file, or has got
-  /// another size or time. A file that appears or goes away has changed, too. It only reads, and
+  /// another size or time, and has stayed the same until the next look: what somebody is writing is
+  /// not read half-way. A file that appears or goes away has changed, too. It only reads, and
   /// what it returns is called on the same thread if the watch still exists: a file system that
   /// hangs may keep `read` until long after that, so it must hold all that it uses.
   file_watch(std::vector<std::string> paths, std::function<change()> read);

@@ -12,6 +12,7 @@
 #include "engine/claim_attempt.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/redirected_operation.hpp"
+#include "store/sealed/sealed_answer.hpp"
 
 namespace onceguard {
 namespace {
@@ -83,6 +84,7 @@ asio::awaitable<claim_result> claim_attempt::attempt() {
 asio::awaitable<result<verdict>> claim_attempt::send(claim request) {
   std::vector<claim> batch(1, std::move(request));
   auto replies = co_await engine_.records.claim(std::move(batch), engine_.params.store_timeout);
+  sealed::refuse_sealed(replies[0], op_.id, effect::none);
   co_return std::move(replies[0]);
 }
 

@@ -9,6 +9,7 @@
 #include "engine/store_monitor.hpp"
 #include "engine/unknown_outcomes.hpp"
 #include "engine/waiting_room.hpp"
+#include "store/record_errors.hpp"
 
 namespace onceguard {
 
@@ -84,7 +85,7 @@ void follow_up::settle_now(asio::io_context& io, settlement request, std::string
                                  std::move(guard), false));
 }
 
-/// Retries after every kind of error, until the process ends, because nothing else knows that the
+/// Retries after every kind of error but that the record is settled and its answer illegible, until the process ends, because nothing else knows that the
 /// work took effect.
 asio::awaitable<void> follow_up::keep_settling(settlement request, std::string upstream,
                                                byte_reservation room, in_flight_guard, bool tried) {
@@ -97,6 +98,10 @@ asio::awaitable<void> follow_up::keep_settling(settlement request, std::string u
     const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
     if (!replies[0]) {
       log_failed_settle(request, replies[0].error());
+      if (hides_answer(replies[0].error())) {
+        waiting_.poll(request.id);
+        co_return room.clear();
+      }
       why = replies[0].error();
       continue;
     }

@@ -10,6 +10,8 @@
 #include "engine/held_lease.hpp"
 #include "engine/one_thread.hpp"
 #include "engine/redirected_operation.hpp"
+#include "store/record_errors.hpp"
+#include "store/sealed/sealed_answer.hpp"
 
 namespace onceguard {
 
@@ -171,6 +173,19 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude_here(effect_repor
   co_return out;
 }
 
+namespace {
+
+/// After a completion: the record's answer counts, which may be another, and it can't be read now.
+outcome illegible_outcome(error why) {
+  auto out = plain_outcome(outcome_kind::store_failed);
+  out.settled_as = settle_kind::complete;
+  out.failure = std::move(why);
+  out.failure.effect = effect::done;
+  return out;
+}
+
+}  // namespace
+
 asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   settled = true;
   if (op.came_back && terms.kind == settle_kind::complete && is_redirect(op, terms.answer)) {
@@ -190,6 +205,7 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   for (;;) {
     std::vector<settlement> batch(1, request);
     auto replies = co_await granter.records.settle(std::move(batch), granter.params.store_timeout);
+    sealed::refuse_sealed(replies[0], op.id, effect::done);
     if (replies[0]) {
       const bool stale = replies[0]->outcome == settle_outcome::stale;
       outcome out;
@@ -205,6 +221,11 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
       co_return out;
     }
     granter.behind.log_failed_settle(request, replies[0].error());
+    if (hides_answer(replies[0].error())) {
+      granter.waiting.poll(op.id);
+      end();
+      co_return illegible_outcome(replies[0].error());
+    }
     if (base::boot_now() + pause.next() >= until || granter.behind.stopping()) break;
     co_await pause.sleep();
   }
@@ -255,6 +276,9 @@ asio::awaitable<outcome> lease_handle::state::outcome_on_record(const settlement
   auto out = plain_outcome(outcome_kind::ran);
   out.settled_as = settle_kind::complete;
   const auto found = co_await granter.records.find(op.id, granter.params.store_timeout);
+  if (!found && found.error().code == errc::record_unreadable) {
+    co_return illegible_outcome(found.error());
+  }
   if (!found || !*found || (*found)->state != observed_state::completed) co_return out;
   const auto& stored = (*found)->stored;
   const bool whole = stored.answer != nullptr && request.answer != nullptr;

@@ -3,6 +3,7 @@
 
 #include "base/ascii.hpp"
 #include "base/log.hpp"
+#include "core/application_scope.hpp"
 #include "engine/background.hpp"
 #include "gateway/io_thread.hpp"
 #include "http/request_target.hpp"
@@ -112,7 +113,7 @@ class stranded {
 
   void count(const subject& about, const routing_table& table) {
     // Keys of applications are none of a route's.
-    if (about.scope_kind == "application" || about.scope_kind.starts_with("application:")) return;
+    if (is_of_applications(about)) return;
     const auto* rule = rule_of(about, table);
     if (rule == nullptr) return;
     if (!finds_under(rule->rule, about.scope_kind)) ++moved_[{rule, about.scope_kind}];

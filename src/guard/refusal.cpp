@@ -2,6 +2,8 @@
 
 #include <onceguard/execution.hpp>
 
+#include "store/record_errors.hpp"
+
 namespace onceguard {
 inline namespace v1 {
 
@@ -53,6 +55,7 @@ refusal refuse_for_now(refusal_kind kind, milliseconds retry_after, std::string 
 refusal store_refused(const outcome& outcome) {
   using enum refusal_kind;
   const auto& why = outcome.failure;
+  if (hides_answer(why)) return onceguard::answer_unreadable(why);
   const auto kind = why.code == errc::invalid_argument ? invalid_request
                     : why.code == errc::overloaded     ? overloaded
                                                        : store_failed;

@@ -13,6 +13,7 @@
 #include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/random.hpp"
+#include "core/application_scope.hpp"
 #include "engine/effect_report.hpp"
 #include "engine/held_lease.hpp"
 #include "store/record_view.hpp"
@@ -252,6 +253,9 @@ asio::awaitable<void> round::settle_by_report(finding& finding, const held_lease
       terms.kind = settle_kind::abandon;
     }
   }
+  // The application has told, and may read what it told in its own sessions.
+  terms.by_application =
+      terms.kind == settle_kind::complete && is_of_applications(*finding.seen.stored.about);
   const bool stands = co_await settle(finding, held, std::move(terms));
   if (failure_) co_return;
   if (stands) finding.kind = kind_of(status);

@@ -17,6 +17,12 @@ namespace onceguard {
   return error(errc::record_unreadable, "stored record: " + why);
 }
 
+/// Of a settle: it counts, and the record's answer, which may be another than the holder's, can't be
+/// read now.
+[[nodiscard]] inline bool hides_answer(const error& of_settle) noexcept {
+  return of_settle.code == errc::record_unreadable && of_settle.effect == effect::done;
+}
+
 /// The error for a stored record without a subject, for which no claim can be decided.
 [[nodiscard]] inline error subject_unreadable() { return unreadable("it has no subject"); }
 

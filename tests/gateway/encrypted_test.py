@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 import pytest
 
@@ -148,6 +149,49 @@ def test_what_was_stored_in_the_clear_is_still_replayed(start_gateway, own_upstr
     gateway.start()
     assert_replay_of(gateway.post(key=key, plan=plan_of("sesame")), first)
     assert own_upstream.runs(key) == 1
+
+
+def test_commands_name_the_missing_key_and_advise_no_force(start_gateway, own_upstream, ring, key):
+    gateway = start_gateway(own_upstream, encrypted(ring(FIRST)))
+    first = assert_first(gateway.post(key=key, plan=plan_of("sesame")))
+    seen = json.loads(onceguard_of(gateway, "keys", "show", key, "--json").stdout)
+    gateway.stop()
+    missing = 'is encrypted with the key "k1", which is not in [store] encryption_keys_file'
+    ring(SECOND)
+    for words in (["show", key, "--scope", seen["scope"]], ["show", seen["record"]],
+                  ["list", "--key", key, "--scope", seen["scope"]]):
+        done = onceguard_of(gateway, "keys", *words)
+        assert done.returncode == 0 and missing in done.stdout, done
+        assert "completed" in done.stdout and "unreadable" not in done.stdout
+        assert "force" not in done.stdout + done.stderr
+    for words in (["complete", "--status", "200"], ["release"], ["show", "--body"]):
+        done = onceguard_of(gateway, "keys", *words, key, "--scope", seen["scope"],
+                            *([] if words[0] == "show" else ["--reason", "in doubt"]))
+        assert done.returncode == 1 and missing in done.stderr, done
+        assert "force" not in done.stderr and "nothing is lost" in done.stderr
+    ring(FIRST)
+    gateway.start()
+    assert_replay_of(gateway.post(key=key, plan=plan_of("sesame")), first)
+    assert own_upstream.runs(key) == 1
+
+
+def test_a_ring_that_is_rewritten_in_place_loses_no_key(start_gateway, own_upstream, ring, key):
+    config = encrypted(ring(FIRST, SECOND))
+    config["gateway"] = {"replay_cache": "0"}
+    gateway = start_gateway(own_upstream, config)
+    first = assert_first(gateway.post(key=key, plan=plan_of("sesame")))
+    path = pathlib.Path(config["store"]["encryption_keys_file"])
+    with path.open("w", encoding="ascii") as file:  # as `>` does
+        file.write(SECOND + "\n")
+        for _ in range(8):
+            file.write("# slowly\n")
+            file.flush()
+            time.sleep(0.3)
+            assert_replay_of(gateway.post(key=key, plan=plan_of("sesame")), first)
+        file.write(FIRST + "\n")
+    gateway.says("file-read-again")
+    assert_replay_of(gateway.post(key=key, plan=plan_of("sesame")), first)
+    assert own_upstream.runs(key) == 1 and "record-unreadable" not in gateway.log()
 
 
 def test_an_export_stays_encrypted_and_moves_without_the_keys(start_gateway, own_upstream, ring,

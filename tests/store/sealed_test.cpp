@@ -10,6 +10,7 @@
 #include "store/contract/acts.hpp"
 #include "store/imported_record.hpp"
 #include "store/memory/memory_store.hpp"
+#include "store/record_errors.hpp"
 #include "store/sealed/sealed_answer.hpp"
 #include "store/sealed/sealed_store.hpp"
 #include "support/temporary_folder.hpp"
@@ -124,7 +125,9 @@ TEST_F(sealed_test, an_id_that_names_another_key_opens_nothing) {
   const auto ring = ring_of("k1 " + first_key);
   const auto made = seal(*answer_of(), {claim_of("a").id, 7}, ring.active()).value();
   const auto other = ring_of("k1 " + second_key);
-  EXPECT_THAT(open(*made, claim_of("a").id, &other).error().detail, HasSubstr("does not open"));
+  const auto why = open(*made, claim_of("a").id, &other).error().detail;
+  EXPECT_THAT(why, HasSubstr("does not open"));
+  EXPECT_FALSE(lacks_key(why)) << "to put a key back is no help";
 }
 
 TEST_F(sealed_test, no_initial_vector_comes_twice) {
@@ -194,11 +197,13 @@ TEST_F(sealed_store_test, an_absent_key_is_an_error_and_its_return_the_end_of_it
   records.settle(settle_of(request, run(records, request)));
   for (const std::string keys : {"", "k2 "}) {
     auto without = open_with(keys.empty() ? keys : keys + second_key);
-    const auto again = without.try_claim(claim_of("a"));
+    auto again = without.try_claim(claim_of("a"));
+    refuse_sealed(again, request.id, effect::none);  // as the engine does, for want of a ring
     ASSERT_FALSE(again);
     EXPECT_EQ(again.error().code, errc::record_unreadable);
     EXPECT_FALSE(again.error().retryable());
     EXPECT_THAT(again.error().detail, HasSubstr("the key \"k1\""));
+    EXPECT_TRUE(lacks_key(again.error().detail));
     EXPECT_FALSE(without.try_find(request.id));
     EXPECT_EQ(without.claim(claim_of("a", "another body")).kind, verdict_kind::mismatch);
     const auto page = without.list();
@@ -281,6 +286,61 @@ TEST_F(sealed_store_test, a_stale_holder_gets_no_answer_that_does_not_open) {
   EXPECT_EQ(reply.state, observed_state::completed);
   EXPECT_EQ(reply.answer, nullptr);
   EXPECT_EQ(reply.kept, answer_kept::none);
+}
+
+TEST_F(sealed_store_test, a_holder_whose_records_answer_does_not_open_is_told_so) {
+  auto records = open_with("k1 " + first_key);
+  const auto request = claim_of("a");
+  auto settle = settle_of(request, run(records, request));
+  settle.by_application = true;
+  settle.answer = nullptr;
+  settle.kept = answer_kept::none;
+  kept_.settle(settle);  // the application has none
+  settle.by_application = false;
+  settle.answer = answer_of("first");
+  settle.kept = answer_kept::full;
+  records.settle(settle);  // the holder's is kept
+  settle.answer = answer_of("other");
+  EXPECT_EQ(*records.settle(settle).answer, *answer_of("first"));
+  for (const std::string keys : {"", "k2 "}) {
+    auto without = open_with(keys.empty() ? keys : keys + second_key);
+    auto replies = without.settles({settle});
+    refuse_sealed(replies[0], request.id, effect::done);
+    ASSERT_FALSE(replies[0]) << "the holder would send its own";
+    EXPECT_TRUE(hides_answer(replies[0].error()));
+    EXPECT_TRUE(lacks_key(replies[0].error().detail));
+  }
+}
+
+TEST_F(sealed_store_test, without_a_ring_batches_are_those_of_the_store_below) {
+  class counting final : public forwarding_store {
+   public:
+    explicit counting(store& kept) : kept_(kept) {}
+    void stop() override {}
+    boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
+                                                               milliseconds timeout) override {
+      ++begun;
+      return kept_.claim(std::move(batch), timeout);
+    }
+    boost::asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                                milliseconds timeout) override {
+      ++begun;
+      return kept_.settle(std::move(batch), timeout);
+    }
+    int begun = 0;
+
+   private:
+    [[nodiscard]] result<store*> target() const override { return &kept_; }
+    store& kept_;
+  };
+  auto below = std::make_unique<counting>(below_);
+  const auto& count = *below;
+  const auto records = sealed_store::over(std::move(below), "").value();
+  // Not awaited: a coroutine of the sealed store's own would not have begun.
+  { const auto pending = records->claim({claim_of("a")}, patience); }
+  EXPECT_EQ(count.begun, 1);
+  { const auto pending = records->settle({}, patience); }
+  EXPECT_EQ(count.begun, 2);
 }
 
 TEST_F(sealed_store_test, an_import_seals_what_is_plain_and_knows_it_again) {

@@ -22,6 +22,8 @@ error error_of(store_fault fault) {
       return error(errc::store_lost, "faulty store: lost its memory");
     case store_fault::unreadable:
       return error(errc::record_unreadable, "faulty store: a damaged page");
+    case store_fault::illegible:
+      return error(errc::record_unreadable, "faulty store: a key is missing", effect::done);
     case store_fault::too_big:
       return error(errc::invalid_argument, "faulty store: the record is too big");
     case store_fault::before:
@@ -35,6 +37,7 @@ error error_of(store_fault fault) {
 /// Is the call itself made?
 bool carried_out(store_fault fault) noexcept {
   return fault == store_fault::after || fault == store_fault::after_timeout ||
+         fault == store_fault::illegible ||
          fault == store_fault::delay_before || fault == store_fault::delay_after;
 }
 

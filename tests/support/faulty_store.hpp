@@ -37,6 +37,7 @@ enum class store_fault : std::uint8_t {
   full,            ///< not carried out: store_full, effect none
   lost,            ///< not carried out: store_lost, effect none
   unreadable,      ///< not carried out: record_unreadable, effect none
+  illegible,       ///< carried out: record_unreadable, effect done
   too_big,         ///< not carried out: invalid_argument, effect none
   delay_before,    ///< waits for `let_go`, then is carried out
   delay_after,     ///< is carried out, then waits for `let_go`

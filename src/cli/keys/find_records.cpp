@@ -12,6 +12,7 @@
 #include "cli/keys/filter_flags.hpp"
 #include "cli/keys/record_text.hpp"
 #include "cli/store/store_work.hpp"
+#include "store/sealed/sealed_answer.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {
@@ -148,6 +149,12 @@ awaitable<found_record> find_one(record_access& store, const key_choice& choice,
 }
 
 int refuse_unreadable(const unreadable_record& seen) {
+  if (sealed::lacks_key(seen.why)) {
+    std::cerr << "onceguard: the operation of the record " << base::to_hex(seen.id)
+              << " took effect, and its answer can't be read here (" << plain_text(seen.why)
+              << "); nothing is lost, and nothing was changed\n";
+    return exit_failed;
+  }
   std::cerr << "onceguard: the record " << base::to_hex(seen.id) << " can't be read ("
             << plain_text(seen.why)
             << "), so nobody knows whether it took effect; with --force what you say takes its "

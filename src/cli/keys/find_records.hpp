@@ -36,7 +36,8 @@ struct found_record {
                                                             const key_choice& choice, bool released,
                                                             milliseconds timeout);
 
-/// Reports on standard error that unreadable records require --force, and returns the exit code.
+/// Reports on standard error that an unreadable record requires --force, or which key it lacks, and
+/// returns the exit code.
 [[nodiscard]] int refuse_unreadable(const unreadable_record& seen);
 
 }  // namespace onceguard::cli

@@ -7,6 +7,7 @@
 #include "base/hex.hpp"
 #include "config/table/parsers.hpp"
 #include "store/record_view.hpp"
+#include "store/sealed/sealed_answer.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 
@@ -116,13 +117,16 @@ std::string record_page(const record_view& seen) {
 }
 
 std::string record_line(const unreadable_record& seen) {
-  return "unreadable   record " + base::to_hex(seen.id) + "  (" + plain_text(seen.why) + ")";
+  const std::string state = sealed::lacks_key(seen.why) ? "completed   " : "unreadable  ";
+  return state + " record " + base::to_hex(seen.id) + "  (" + plain_text(seen.why) + ")";
 }
 
 std::string record_page(const unreadable_record& seen) {
   page out;
   out.line("record", base::to_hex(seen.id));
-  out.line("state", "unreadable: its requests are refused");
+  out.line("state", sealed::lacks_key(seen.why)
+                        ? "completed, and its answer can't be read here: its requests are refused"
+                        : "unreadable: its requests are refused");
   out.line("why", plain_text(seen.why));
   return std::move(out).text();
 }

@@ -6,6 +6,7 @@
 #include "cli/keys/record_text.hpp"
 #include "cli/keys/resolve_record.hpp"
 #include "cli/store/store_work.hpp"
+#include "store/sealed/sealed_answer.hpp"
 
 namespace onceguard::cli {
 
@@ -18,7 +19,7 @@ constexpr std::size_t page_size = 200;
 /// What became of the chosen records.
 struct selection_counts {
   std::size_t chosen = 0, resolved = 0;
-  std::size_t unreadable = 0;  ///< left alone
+  std::size_t unreadable = 0;  ///< left alone; without those whose key is missing
   bool forgets_answer = false;
   int failure = exit_ok;  ///< of the last record that was not resolved
 };
@@ -85,7 +86,7 @@ awaitable<int> resolve_selection(record_access& records, const selection_flags& 
     auto page = co_await list_filtered(records, filter, cursor, page_size, timeout);
     if (!page) co_return complain(page.error());
     for (const auto& seen : page->unreadable) {
-      ++counts.unreadable;
+      if (!sealed::lacks_key(seen.why)) ++counts.unreadable;
       std::cout << record_line(seen) << "\n";
     }
     for (auto& seen : page->records) {

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/value_text.hpp"
 #include "engine/background.hpp"
+#include "store/sealed/sealed_answer.hpp"
 #include "store/staleness.hpp"
 
 namespace onceguard::cli {
@@ -98,6 +99,7 @@ std::string obstacle_to_retry(const known_letter& one) {
     case letter_state::running:
       return "an attempt may be running; try again later";
     case letter_state::unreadable:
+      if (sealed::lacks_key(one.why)) return one.why;
       return "its record can't be read; `keys release --force` takes its place";
     default:
       return {};

@@ -133,6 +133,7 @@ awaitable<result<known_letter>> find_record_of(record_access& records,
   if (!found) {
     if (found.error().code != errc::record_unreadable) co_return found.error();
     out.state = letter_state::unreadable;
+    out.why = found.error().detail;
   } else if (*found) {
     out.record = std::move(**found);
     out.state = state_of(*out.record, digests.print);

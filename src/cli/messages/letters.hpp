@@ -35,6 +35,7 @@ struct known_letter {
   consume::dead_letter letter;
   letter_state state = letter_state::free;
   std::optional<record_view> record{};
+  std::string why{};  ///< unreadable: the reason
 };
 
 /// Which letters: of a key, or all that fit each of the conditions.

@@ -12,6 +12,7 @@
 #include "base/number_in.hpp"
 #include "core/record_codec.hpp"
 #include "execute/request.hpp"
+#include "store/sealed/sealed_answer.hpp"
 
 namespace onceguard::postgres {
 namespace {
@@ -109,6 +110,10 @@ void read_outcome(const sql_transaction::row& row, verdict& out) {
   if (content.empty()) return;
   auto decoded = decode_answer(content);
   if (!decoded) throw_unexpected_reply("an answer that is none");
+  // A schema of an earlier version does not look.
+  if (sealed::is_sealed(**decoded)) {
+    throw statement_failed("OG002", sealed::not_for_applications(**decoded).detail);
+  }
   out.answer = std::move(*decoded);
 }
 

@@ -1,6 +1,7 @@
 #include "execute/sqlite/caller_tables.hpp"
 
 #include "base/clock.hpp"
+#include "store/sealed/sealed_answer.hpp"
 #include "store/sqlite/schema.hpp"
 
 namespace onceguard::sqlite {
@@ -9,6 +10,12 @@ namespace {
 std::string location_of(connection& connection) {
   const char* name = sqlite3_db_filename(connection.get(), "main");
   return name == nullptr || *name == '\0' ? "in memory" : name;
+}
+
+/// The application has no key of what an operator has moved here, encrypted.
+result<verdict> as_legible(verdict seen) {
+  if (!seen.answer || !sealed::is_sealed(*seen.answer)) return seen;
+  return sealed::not_for_applications(*seen.answer);
 }
 
 }  // namespace
@@ -29,12 +36,14 @@ result<verdict> caller_tables::peek(const claim& request) {
   const auto found = table_.load(request.id, present, {});
   if (!found) return found.error();
   const auto* stored = found->has_value() ? &(*found)->stored : nullptr;
-  return decide(stored, request, present.now, 1).verdict;
+  return as_legible(decide(stored, request, present.now, 1).verdict);
 }
 
 result<claimed> caller_tables::take(const claim& request) {
   auto work = begin();
-  auto reply = work.apply(request);
+  auto decided = work.apply(request);
+  if (!decided) return decided.error();
+  auto reply = as_legible(std::move(*decided));
   if (!reply) return reply.error();
   work.finish();
   claimed out;

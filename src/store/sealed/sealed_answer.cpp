@@ -135,6 +135,8 @@ std::optional<std::string> decrypt(std::string_view whole, std::string_view boun
   return out;
 }
 
+constexpr std::string_view absent_key = "is encrypted with the key \"";
+
 error not_opened(const std::string& why) { return unreadable("its answer " + why); }
 
 /// "1 TOKEN KEY-ID".
@@ -176,12 +178,12 @@ result<opened_answer> open(const answer& kept, const record_id& id, const key_ri
   if (!label) return not_opened("is encrypted in a format that this version does not read");
   const std::string name(label->key_id);
   if (ring == nullptr) {
-    return not_opened("is encrypted with the key \"" + name +
+    return not_opened(std::string(absent_key) + name +
                       "\", and [store] encryption_keys_file is not set");
   }
   const auto* key = ring->find(name);
   if (key == nullptr) {
-    return not_opened("is encrypted with the key \"" + name +
+    return not_opened(std::string(absent_key) + name +
                       "\", which is not in [store] encryption_keys_file: put it back");
   }
   const auto plain = decrypt(kept.body, bound_text({id, label->token}, kept.status, name), *key);
@@ -192,6 +194,18 @@ result<opened_answer> open(const answer& kept, const record_id& id, const key_ri
   auto out = decode_answer(*plain);
   if (!out) return out.error();
   return opened_answer{std::move(*out), label->token};
+}
+
+bool lacks_key(std::string_view why) noexcept {
+  return why.find(absent_key) != std::string_view::npos;
+}
+
+error not_for_applications(const answer& kept) {
+  const auto label = read_label(kept.headers.front().second);
+  const auto key = label ? "the key \"" + std::string(label->key_id) + "\"" : std::string("a key");
+  return not_opened("is encrypted with " + key +
+                    ", which no session of an application has: the operation took effect; claim "
+                    "it by a process of Onceguard, with [store] encryption_keys_file");
 }
 
 }  // namespace onceguard::sealed

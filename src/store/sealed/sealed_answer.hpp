@@ -1,6 +1,7 @@
 // An answer encrypted with AES-256-GCM. docs/encryption.md describes the bytes.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
@@ -33,5 +34,23 @@ struct opened_answer {
 /// it is that of another record.
 [[nodiscard]] result<opened_answer> open(const answer& kept, const record_id& id,
                                          const key_ring* ring);
+
+/// Whether the reason of an error of open() is that the ring lacks the key: it took effect, nothing is
+/// lost, and nobody needs to end the record. The admin API hands reasons on as texts.
+[[nodiscard]] bool lacks_key(std::string_view why) noexcept;
+
+/// For who uses the reply of a claim or a settle: without a ring, a store gives them as they are,
+/// and a sealed answer is an error. `known`: of what the call was to do.
+template <class Reply>
+void refuse_sealed(result<Reply>& reply, const record_id& id, effect known) {
+  if (!reply || !reply->answer || !is_sealed(*reply->answer)) return;
+  auto why = open(*reply->answer, id, nullptr).error();
+  why.effect = known;
+  reply = std::move(why);
+}
+
+/// errc::record_unreadable, for those who have no ring at all: applications that claim in their own
+/// database sessions.
+[[nodiscard]] error not_for_applications(const answer& kept);
 
 }  // namespace onceguard::sealed

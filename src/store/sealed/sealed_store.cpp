@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/application_scope.hpp"
 #include "store/record_errors.hpp"
 #include "store/sealed/sealed_answer.hpp"
 
@@ -48,18 +49,29 @@ void open_or_leave_out(record_view& seen, const key_ring* ring) {
 void open_settled(result<settled>& reply, const record_id& id, const answer_ptr& sent,
                   const key_ring* ring) {
   if (!reply || !reply->answer) return;
-  if (needs_opening(reply->answer) && !open_if_sealed(reply->answer, id, ring)) {
-    // The operation took effect, and its answer can't be read: as one that was not kept.
-    reply->answer = nullptr;
-    reply->kept = answer_kept::none;
+  const auto opened = open_if_sealed(reply->answer, id, ring);
+  const bool counts = reply->outcome == settle_outcome::done;
+  if (!opened && counts) {
+    // The record's answer counts. It may be another than the holder's, which must not be sent then.
+    auto why = opened.error();
+    why.effect = effect::done;
+    reply = std::move(why);
     return;
   }
   // Sealed once more, the same answer is other bytes.
-  const bool same = reply->outcome == settle_outcome::done && sent && *sent == *reply->answer;
-  if (same) {
+  const bool same = opened && counts && sent && *sent == *reply->answer;
+  if (!opened || same) {
     reply->answer = nullptr;
     reply->kept = answer_kept::none;
   }
+}
+
+/// Whether applications may claim the key in their own sessions. SQLite: the file is theirs alone;
+/// in PostgreSQL, onceguard.claim takes these kinds of scopes.
+bool claimed_by_applications(const store_traits& where, const subject* about) {
+  if (!where.transactional) return false;
+  if (where.name == "sqlite") return true;
+  return about != nullptr && is_of_applications(*about);
 }
 
 }  // namespace
@@ -78,6 +90,12 @@ result<std::unique_ptr<store>> sealed_store::over(std::unique_ptr<store> kept,
 
 awaitable<std::vector<result<verdict>>> sealed_store::claim(std::vector<onceguard::claim> batch,
                                                             milliseconds timeout) {
+  if (!keys_) return kept_->claim(std::move(batch), timeout);
+  return claim_opening(std::move(batch), timeout);
+}
+
+awaitable<std::vector<result<verdict>>> sealed_store::claim_opening(
+    std::vector<onceguard::claim> batch, milliseconds timeout) {
   std::vector<record_id> ids;
   ids.reserve(batch.size());
   for (const auto& each : batch) ids.push_back(each.id);
@@ -94,16 +112,17 @@ awaitable<std::vector<result<verdict>>> sealed_store::claim(std::vector<onceguar
 
 awaitable<std::vector<result<settled>>> sealed_store::settle(std::vector<settlement> batch,
                                                              milliseconds timeout) {
+  if (!keys_) return kept_->settle(std::move(batch), timeout);
+  return settle_opening(std::move(batch), timeout);
+}
+
+awaitable<std::vector<result<settled>>> sealed_store::settle_opening(std::vector<settlement> batch,
+                                                                     milliseconds timeout) {
   std::vector<std::pair<record_id, answer_ptr>> sent;
   sent.reserve(batch.size());
   for (const auto& each : batch) sent.emplace_back(each.id, each.answer);
   const auto keys = ring();
-  std::vector<result<settled>> replies;
-  if (keys) {
-    replies = co_await settle_sealed(std::move(batch), keys, timeout);
-  } else {
-    replies = co_await kept_->settle(std::move(batch), timeout);
-  }
+  auto replies = co_await settle_sealed(std::move(batch), keys, timeout);
   for (std::size_t i = 0; i < replies.size(); ++i) {
     open_settled(replies[i], sent[i].first, sent[i].second, keys.get());
   }
@@ -113,11 +132,14 @@ awaitable<std::vector<result<settled>>> sealed_store::settle(std::vector<settlem
 awaitable<std::vector<result<settled>>> sealed_store::settle_sealed(std::vector<settlement> batch,
                                                                     key_ring_ptr keys,
                                                                     milliseconds timeout) {
+  const auto where = kept_->traits();
   std::vector<std::optional<error>> refused(batch.size());
   std::vector<settlement> sealed_ones;
   sealed_ones.reserve(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (batch[i].answer) {
+    const bool in_the_clear =
+        batch[i].by_application && claimed_by_applications(where, batch[i].about.get());
+    if (batch[i].answer && !in_the_clear) {
       auto made = seal(*batch[i].answer, {batch[i].id, batch[i].token}, keys->active());
       if (!made) {
         refused[i] = made.error();
@@ -145,20 +167,41 @@ awaitable<result<resolve_decision>> sealed_store::resolve(resolution request,
                                                           milliseconds timeout) {
   const auto keys = ring();
   if (keys && request.answer) {
-    auto made = seal(*request.answer, {request.id, request.token}, keys->active());
-    if (!made) co_return made.error();
-    request.answer = std::move(*made);
+    const auto in_the_clear = co_await read_by_applications(request, timeout);
+    if (!in_the_clear) co_return in_the_clear.error();
+    if (!*in_the_clear) {
+      auto made = seal(*request.answer, {request.id, request.token}, keys->active());
+      if (!made) co_return made.error();
+      request.answer = std::move(*made);
+    }
   }
   co_return co_await kept_->resolve(std::move(request), timeout);
 }
 
-/// A record in the clear is sealed as it comes in; what is sealed stays as it is. A record that is
-/// there already must look the same when it is imported once more.
+/// The id stands for the scope, so that what is found here holds for whatever record is resolved.
+awaitable<result<bool>> sealed_store::read_by_applications(const resolution& request,
+                                                           milliseconds timeout) {
+  const auto where = kept_->traits();
+  auto about = request.about;
+  if (where.transactional) {
+    auto found = co_await kept_->find(request.id, timeout);
+    if (!found && found.error().code != errc::record_unreadable) co_return found.error();
+    if (found && *found) about = (*found)->stored.about;
+  }
+  co_return claimed_by_applications(where, about.get());
+}
+
+/// A record in the clear is sealed as it comes in, unless applications read what they, or an
+/// operator, have stored there; what is sealed stays as it is. A record that is there already must
+/// look the same when it is imported once more.
 awaitable<result<import_outcome>> sealed_store::import_record(imported_record request,
                                                               milliseconds timeout) {
   const auto keys = ring();
   auto& kept = request.stored.answer;
-  if (keys && kept && !is_sealed(*kept)) {
+  const auto& about = request.stored.about;
+  const bool in_the_clear = (request.stored.by_application || request.stored.by_operator) &&
+                            claimed_by_applications(kept_->traits(), about.get());
+  if (keys && kept && !is_sealed(*kept) && !in_the_clear) {
     const auto there = co_await kept_->find(request.id, timeout);
     if (!there) co_return there.error();
     auto former = *there ? (*there)->stored.answer : nullptr;

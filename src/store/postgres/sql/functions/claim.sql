@@ -43,6 +43,22 @@ BEGIN
 END
 $$;
 
+-- No session of an application has the keys of what Onceguard's own processes encrypt. OG002: the
+-- operation took effect, and its answer is not to be had here.
+CREATE OR REPLACE FUNCTION onceguard.refuse_encrypted(outcome bytea) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  id constant text := onceguard.encrypted_with(outcome);
+BEGIN
+  IF id IS NOT NULL THEN
+    RAISE 'onceguard: the operation of this key took effect, and its answer is encrypted with the '
+          'key "%", which no session of an application has', id
+      USING ERRCODE = 'OG002',
+            HINT = 'Claim it by a process of Onceguard, with [store] encryption_keys_file.';
+  END IF;
+END
+$$;
+
 -- The claim, as C++ and onceguard.claim() make it. print: what tells two requests with the same key
 -- apart, a SHA-256. wait: until the transaction that works on this key has ended; else the verdict
 -- is `locked`. Lengths are in milliseconds. retention_ms: of the answer, if complete() names none.
@@ -132,6 +148,7 @@ BEGIN
     IF about.print_method <> '' AND (about.print_method <> method OR about.print <> print) THEN
       verdict := 'mismatch';
     ELSIF r.state = 'completed' THEN
+      PERFORM onceguard.refuse_encrypted(r.outcome);
       verdict := 'replay';
       outcome := r.outcome;
       retention_left := CASE WHEN r.expires_at = 0 THEN 0 ELSE greatest(r.expires_at - now, 0) END;

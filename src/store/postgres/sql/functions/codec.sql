@@ -94,6 +94,27 @@ EXCEPTION
 END
 $$;
 
+-- The id of the key with which a process of Onceguard has encrypted the answer of this outcome
+-- (docs/encryption.md), and empty where the id is not legible. Null: it is in the clear.
+CREATE OR REPLACE FUNCTION onceguard.encrypted_with(outcome bytea) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+  name constant bytea := 'onceguard sealed';  -- with a space: no header of HTTP
+  kept record;
+BEGIN
+  -- One header with a name of 16 bytes, behind the head and a status: most are told by this, unread.
+  IF position('\x0110'::bytea || name IN substr(outcome, 5, 19)) = 0 THEN
+    RETURN NULL;
+  END IF;
+  kept := onceguard.read_outcome(outcome);
+  IF cardinality(kept.headers) = 2 AND kept.headers[1] = name THEN
+    -- FORMAT TOKEN KEY-ID
+    RETURN split_part(onceguard.readable_text(kept.headers[2]), ' ', 3);
+  END IF;
+  RETURN NULL;
+END
+$$;
+
 -- Bytes for a person: as text where they are that, else with what is not escaped.
 CREATE OR REPLACE FUNCTION onceguard.readable_text(bytes bytea) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
