@@ -78,6 +78,7 @@ answer_kind kind_of(const outcome& got) {
       return answer_kind::unknown;
     case outcome_kind::granted:
     case outcome_kind::no_room:
+    case outcome_kind::over_quota:
     case outcome_kind::store_failed:
     case outcome_kind::unguarded:
       break;

@@ -134,6 +134,7 @@ enum class outcome_kind : std::uint8_t {
   mismatch,    ///< the key was used with another fingerprint
   unknown,     ///< it is unknown whether an earlier attempt took effect
   no_room,     ///< the budget has no room for the answer; nothing was claimed
+  over_quota,  ///< the scope has used up what its policy grants; nothing was claimed
   store_failed,  ///< see `failure`; nothing ran
   unguarded,     ///< by claim(): the policy lets the operation run without a record
 };
@@ -144,7 +145,8 @@ struct outcome {
   settle_kind settled_as = settle_kind::complete;  ///< ran, unrecorded
   answer_ptr answer;                               ///< replay: the stored answer
   answer_kept kept = answer_kept::none;            ///< replay: what is left of it
-  milliseconds retry_after{1'000};  ///< busy, backoff, unknown: a repeat before is in vain
+  milliseconds retry_after{1'000};  ///< busy, backoff, unknown, over_quota: a repeat before is in
+                                    ///< vain
   bool waited = false;              ///< replay: the operation waited for its running twin
   bool other_work = false;          ///< mismatch: it surely asked for other work
   bool probed = false;              ///< unknown: a later repeat asks the application again
@@ -294,6 +296,8 @@ struct engine_counters {
   engine_counter swept{all, "onceguard_swept_records_total", "Records that a sweep removed."};
   engine_counter other_scopes{all, "onceguard_other_scopes_total",
                               "Requests with the key and fingerprint of another scope's."};
+  engine_counter over_quota{all, "onceguard_over_quota_total",
+                            "New claims that were refused as their scope is over its quota."};
   engine_counter maybe_repeated{all, "onceguard_maybe_repeated_total",
                                 "Runs that were marked maybe-repeated."};
   /// @}

@@ -71,6 +71,16 @@ struct answer_part {
   /// Equal in all members.
   friend bool operator==(const answer_part&, const answer_part&) = default;
 };
+/// Parts of an answer.
+struct answer_parts {
+  /// Values of its JSON: RFC 6901 JSON Pointers, of which a segment `*` stands for every element of
+  /// an array and every member of an object.
+  std::vector<std::string> pointers;
+  /// Names of header fields, in lower case.
+  std::vector<std::string> headers;
+  /// Equal in all members.
+  friend bool operator==(const answer_parts&, const answer_parts&) = default;
+};
 /// How an exception of the work settles the record, in front doors that call the work.
 enum class exception_rule : std::uint8_t {
   unknown,  ///< it may have taken effect
@@ -175,6 +185,15 @@ struct route_policy {
   std::vector<answer_part> outcome_parts;
   /// False: an answer is kept without its body.
   bool keep_body = true;
+  /// Of these kinds of parts, a kept answer has no others; of a kind that is not named, all.
+  answer_parts pick;
+  /// What a kept answer does not say: these values are replaced, and these fields left out. Whoever
+  /// gets the first answer gets it whole.
+  answer_parts redact;
+  /// How many operations of one scope may run in this process at a time; 0: any number.
+  std::uint32_t quota_in_flight = 0;
+  /// How many new keys one scope may bring to this process in a second; 0: any number.
+  std::uint32_t quota_new_keys = 0;
   /// After a first failure; doubles with each one in a row …
   milliseconds backoff{1'000};
   /// … up to this.

@@ -33,6 +33,7 @@ constexpr std::array known_problems{
     known_problem{"backing-off", meaning::nothing},
     known_problem{"upstream-unreachable", meaning::nothing},
     known_problem{"overloaded", meaning::nothing},
+    known_problem{"quota-exceeded", meaning::nothing},
     known_problem{"loop-detected", meaning::nothing},
     known_problem{"request-timeout", meaning::nothing},
     known_problem{"bad-request", meaning::nothing},

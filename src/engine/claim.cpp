@@ -64,6 +64,40 @@ claim claim_attempt::make_claim() const {
   return out;
 }
 
+asio::awaitable<claim_result> claim_attempt::attempt_within_quota() {
+  auto out = co_await attempt();
+  // What runs without a record brought its key all the same.
+  if (out.outcome.kind == outcome_kind::unguarded) quota_.keep_key();
+  quota_.leave();
+  co_return out;
+}
+
+asio::awaitable<std::optional<claim_result>> claim_attempt::refuse_over_quota() {
+  const auto now = base::boot_now();
+  auto got = engine_.quotas.take(*op_.about, *op_.policy, now);
+  if (got.over == scope_quotas::limit::none) {
+    quota_ = std::move(got.held);
+    co_return std::nullopt;
+  }
+  // A repeat is answered whatever its scope has used up: only here it has to be known for one.
+  const auto found = co_await engine_.records.find(op_.id, engine_.params.store_timeout);
+  if (!found) {
+    // Not unguarded, whatever the policy says of a store that is away: that would be no limit.
+    engine_.monitor.note(found.error());
+    engine_.counters.store_failures.fetch_add(1, std::memory_order_relaxed);
+    co_return store_failed(found.error());
+  }
+  if (*found && (*found)->state != observed_state::released) {
+    quota_ = engine_.quotas.take_known(*op_.about, *op_.policy, now);
+    co_return std::nullopt;
+  }
+  engine_.counters.over_quota.fetch_add(1, std::memory_order_relaxed);
+  engine_.quotas.note_refusal(*op_.about, got.over, now);
+  auto out = answer_of(outcome_kind::over_quota);
+  out.outcome.retry_after = got.retry_after;
+  co_return out;
+}
+
 asio::awaitable<claim_result> claim_attempt::attempt() {
   if (!take_room()) co_return answer_of(outcome_kind::no_room);
   if (!engine_.monitor.knows_store()) {
@@ -74,6 +108,9 @@ asio::awaitable<claim_result> claim_attempt::attempt() {
   if (!op_.scopes.empty()) {
     const auto found = co_await go_to_living_scope();
     if (!found) co_return out_of_reach(found.error());
+  }
+  if (scope_quotas::applies_to(*op_.policy)) {
+    if (auto out = co_await refuse_over_quota()) co_return std::move(*out);
   }
   for (int round = 0; round < claims_max; ++round) {
     if (auto out = co_await claim_once()) co_return std::move(*out);
@@ -197,9 +234,12 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::granted(const claim&
     if (*moved) co_return std::nullopt;
   }
   if (!got.probe) note_run(request, got);
+  // An attempt that is not the first is of a key that was new before.
+  if (got.attempt == 1) quota_.keep_key();
   claim_result out = answer_of(outcome_kind::granted);
-  out.lease.emplace(
-      std::make_shared<lease_handle::state>(engine_, home_, std::move(op_), got, claimed));
+  auto held = std::make_shared<lease_handle::state>(engine_, home_, std::move(op_), got, claimed);
+  held->quota = std::move(quota_);
+  out.lease.emplace(std::move(held));
   co_return out;
 }
 

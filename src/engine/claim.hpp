@@ -42,6 +42,7 @@ struct lease_handle::state final : held_lease {
   bool engine_ended = false;  ///< `granter` is gone, which had ended the lease
   lease_list::position listed;
   std::unique_ptr<lease_watch> watching;  ///< null: nobody
+  scope_quotas::slot quota;               ///< of the scope, while the lease is held
 
   boost::asio::awaitable<outcome> settle(settle_terms terms);
   /// The lease was settled or given up: ends its renewal.

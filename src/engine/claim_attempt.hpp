@@ -21,7 +21,7 @@ class claim_attempt {
       : engine_(engine), home_(home), op_(std::move(op)) {}
 
   boost::asio::awaitable<claim_result> run() {
-    auto out = co_await attempt();
+    auto out = co_await attempt_within_quota();
     const auto wait = wait_of(op_);
     if (out.outcome.kind != outcome_kind::busy || wait.count() <= 0) co_return out;
     auto waited = co_await wait_for_twin();
@@ -30,7 +30,11 @@ class claim_attempt {
   }
 
  private:
+  /// attempt(), by the rules on what a scope may bring.
+  boost::asio::awaitable<claim_result> attempt_within_quota();
   boost::asio::awaitable<claim_result> attempt();
+  /// None: the claim may go on, and `quota_` has its slot.
+  boost::asio::awaitable<std::optional<claim_result>> refuse_over_quota();
   /// Sends one claim and acts on its verdict; none: another claim is needed.
   boost::asio::awaitable<std::optional<claim_result>> claim_once();
   boost::asio::awaitable<result<verdict>> send(claim request);
@@ -67,6 +71,8 @@ class claim_attempt {
   bool knows_holder_ = false;
   /// A claim met a lease.
   bool taken_ = false;
+  /// Until the claim is granted: what it takes of its scope's quota.
+  scope_quotas::slot quota_;
 };
 
 }  // namespace onceguard

@@ -75,7 +75,7 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
         engine_.announce(op_, out.outcome);
         co_return out;
       }
-      auto out = co_await attempt();
+      auto out = co_await attempt_within_quota();
       if (concerns_all(out.outcome.kind)) engine_.announce(op_, out.outcome);
       if (out.outcome.kind != outcome_kind::busy || base::boot_now() >= until) co_return out;
     }

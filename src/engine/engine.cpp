@@ -100,7 +100,10 @@ engine::engine(store& records, engine_params params, byte_budget& budget)
 
 engine::~engine() {
   stop();
-  for (const auto& held : state_->leases.all()) held->engine_ended = true;
+  for (const auto& held : state_->leases.all()) {
+    held->engine_ended = true;
+    held->quota.leave();
+  }
 }
 
 result<void> engine::check() const {

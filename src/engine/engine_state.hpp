@@ -11,6 +11,7 @@
 #include "engine/follow_up.hpp"
 #include "engine/held_lease.hpp"
 #include "engine/replay_cache.hpp"
+#include "engine/scope_quotas.hpp"
 #include "engine/scope_watch.hpp"
 #include "engine/store_monitor.hpp"
 #include "engine/unknown_outcomes.hpp"
@@ -66,6 +67,7 @@ struct engine::state {
   store_monitor monitor;
   unknown_outcomes unknowns;
   scope_watch scopes;
+  scope_quotas quotas;  // before `leases`, which have slots
   follow_up behind;
   lease_list leases;
   std::atomic<std::size_t> leases_by_rounds{0};

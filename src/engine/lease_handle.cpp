@@ -54,6 +54,7 @@ void lease_handle::state::end() noexcept {
   settled = true;
   stop_renewing();
   if (watching) watching->when_lost.reset();
+  quota.leave();
   granter.leases.remove(listed);
   if (renewed_by() == renewal::by_rounds) granter.leases_by_rounds.fetch_sub(1);
 }

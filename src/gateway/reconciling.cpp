@@ -6,6 +6,7 @@
 #include "engine/background.hpp"
 #include "engine/held_lease.hpp"
 #include "gateway/probe.hpp"
+#include "http/kept_parts.hpp"
 
 namespace onceguard::gateway {
 
@@ -55,7 +56,9 @@ class route_probe final : public outcome_source {
   asio::awaitable<effect_report> ask(const subject& about, const held_lease& held) override {
     const auto value = held.lease().token;
     auto question = make_probe_question(rule_.policy, about.scope, about.key, value);
-    co_return co_await ask_application(pool_, std::move(question), held);
+    auto report = co_await ask_application(pool_, std::move(question), held);
+    http::keep_parts_of(rule_.policy, rule_.host + rule_.path, report);
+    co_return report;
   }
 
   [[nodiscard]] const route_params& rule() const noexcept { return rule_; }

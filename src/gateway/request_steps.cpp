@@ -15,6 +15,7 @@
 #include "gateway/webhook_delivery.hpp"
 #include "http/admission.hpp"
 #include "http/client_reply.hpp"
+#include "http/kept_parts.hpp"
 #include "http/operation.hpp"
 #include "http/request_flow.hpp"
 #include "http/request_loop.hpp"
@@ -324,6 +325,7 @@ asio::awaitable<step_end> served_request::probe() {
   auto question = make_probe_question(job_.policy(), lease_->about().scope, job_.admitted.key,
                                       lease_->lease().token);
   auto found = co_await ask_application(client_.thread().pool, std::move(question), lease_->held());
+  http::keep_parts_of(job_.policy(), client_.rule().name, found);
   auto concluded = co_await lease_->conclude(std::move(found));
   if (!concluded) co_return step_end::unknown;
   outcome_ = std::move(*concluded);

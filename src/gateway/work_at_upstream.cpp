@@ -10,6 +10,7 @@
 #include "gateway/upstream_call.hpp"
 #include "gateway/webhook_delivery.hpp"
 #include "http/forwarded_fields.hpp"
+#include "http/kept_parts.hpp"
 #include "http/settle_by_answer.hpp"
 
 namespace onceguard::gateway {
@@ -177,6 +178,7 @@ settle_terms upstream_work::terms_after_answer(call_result result) {
     terms.kept = base::find_field(head.fields, "content-length") != nullptr ? answer_kept::too_large
                                                                             : answer_kept::streamed;
     settle_redirect(*kept, by_rule, terms);
+    http::keep_parts_of(policy_, session_.rule().name, terms);
     if (terms.kind == settle_kind::complete) hint_unkept(head);
     job_.begun = std::move(result.body);
     take_room_of(job_.begun->capacity());
@@ -198,7 +200,9 @@ settle_terms upstream_work::terms_after_answer(call_result result) {
   job_.whole = std::move(kept);
   if (policy_.keep_body && terms.kind == settle_kind::complete) terms.answer = job_.whole;
   settle_redirect(*job_.whole, by_rule, terms);
-  take_room_of(bytes_of(*job_.whole));
+  http::keep_parts_of(policy_, session_.rule().name, terms);
+  const bool twice = terms.answer != nullptr && terms.answer != job_.whole;
+  take_room_of(bytes_of(*job_.whole) + (twice ? bytes_of(*terms.answer) : 0));
   if (result.request_sent) keep_connection();
   return terms;
 }

@@ -65,6 +65,7 @@ seen_change change_of_claim(const outcome& got) {
       break;
     case outcome_kind::unrecorded:
     case outcome_kind::no_room:
+    case outcome_kind::over_quota:
     case outcome_kind::store_failed:
       break;
   }

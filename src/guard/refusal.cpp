@@ -91,6 +91,9 @@ refusal refusal_of(const outcome& outcome) {
     case outcome_kind::no_room:
       return refuse_for_now(overloaded, outcome.retry_after,
                             "no memory is left to keep an answer in; nothing was run");
+    case outcome_kind::over_quota:
+      return refuse_for_now(overloaded, outcome.retry_after,
+                            "the scope is over its quota of new operations; nothing was run");
     case outcome_kind::unrecorded:
       return refuse_for_now(unrecorded, outcome.retry_after,
                             "the operation ran, and the store can't be told yet; send the same "

@@ -87,6 +87,8 @@ reply reply_to(const outcome& outcome) {
     }
     case no_room:
       return refusal_of(problem::overloaded, soon);
+    case over_quota:
+      return refusal_of(problem::quota_exceeded, problem_detail(outcome.retry_after));
     case store_failed:
       return store_failure(outcome);
   }
@@ -122,6 +124,8 @@ request_outcome report_of(const outcome& outcome, bool ran) noexcept {
       return ran ? got::ran : got::unknown;
     case outcome_kind::unknown:
       return got::unknown;
+    case outcome_kind::over_quota:
+      return got::refused;
     case outcome_kind::no_room:
     case outcome_kind::store_failed:
       return got::store_failed;

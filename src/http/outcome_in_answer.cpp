@@ -5,6 +5,7 @@
 #include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "http/forwarded_fields.hpp"
+#include "http/kept_parts.hpp"
 #include "json/pointer.hpp"
 #include "json/scalars.hpp"
 #include "json/tree.hpp"
@@ -117,7 +118,8 @@ std::optional<outcome_rule> meaning_of_parts(std::span<const answer_part> rules,
 
 bool reads_answers(const route_policy& policy) noexcept {
   const auto& rules = policy.outcome_parts;
-  return std::any_of(rules.begin(), rules.end(), [](const auto& rule) { return rule.json; });
+  return keeps_parts_of_json(policy) ||
+         std::any_of(rules.begin(), rules.end(), [](const auto& rule) { return rule.json; });
 }
 
 }  // namespace onceguard::http

@@ -103,6 +103,11 @@ constexpr std::array catalogue{
                  "be given out again. Send the same request with the same key again after the time "
                  "in Retry-After.",
                  retry_advice::same_key},
+    problem_info{problem::quota_exceeded, "quota-exceeded", 429, "Too many new requests",
+                 "This caller has reached its limit of new requests. Nothing was run. Send the "
+                 "same request with the same key again after the time in Retry-After; requests "
+                 "that were accepted before still get their answers.",
+                 retry_advice::same_key},
 };
 
 constexpr bool in_order() {

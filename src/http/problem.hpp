@@ -33,6 +33,7 @@ enum class problem : std::uint8_t {
   delivery_expired,
   loop_detected,
   replay_unchecked,
+  quota_exceeded,
 };
 
 /// What a client should do, as the answer says it in Onceguard-Retry.

@@ -61,19 +61,21 @@ std::optional<std::uint32_t> find_element(const json_tree& tree, json_span eleme
 
 }  // namespace
 
+std::optional<std::uint32_t> find_child(const json_tree& tree, std::uint32_t position,
+                                        std::string_view segment) {
+  const auto& node = tree.nodes[position];
+  if (node.kind == json_kind::object) return find_member(tree, node.span, unescaped(segment));
+  if (node.kind == json_kind::array) return find_element(tree, node.span, segment);
+  return std::nullopt;
+}
+
 std::optional<std::uint32_t> find_value(const json_tree& tree, std::string_view pointer) {
   std::uint32_t position = 0;
   while (!pointer.empty()) {
     pointer.remove_prefix(1);
     const auto segment = pointer.substr(0, pointer.find('/'));
     pointer.remove_prefix(segment.size());
-    const auto& node = tree.nodes[position];
-    std::optional<std::uint32_t> child;
-    if (node.kind == json_kind::object) {
-      child = find_member(tree, node.span, unescaped(segment));
-    } else if (node.kind == json_kind::array) {
-      child = find_element(tree, node.span, segment);
-    }
+    const auto child = find_child(tree, position, segment);
     if (!child) return std::nullopt;
     position = *child;
   }

@@ -4,6 +4,7 @@
 
 #include "base/field.hpp"
 #include "http/client_reply.hpp"
+#include "http/kept_parts.hpp"
 #include "http/operation.hpp"
 #include "http/request_target.hpp"
 #include "middleware/observed_request.hpp"
@@ -188,6 +189,7 @@ asio::awaitable<step_end> arriving_request::probe() {
   auto& held = *run_->held;
   effect_report found;
   if (owner_.params.probe) found = owner_.params.probe(held.about(), held.lease());
+  keep_parts_of(rule_->rule.policy, rule_->name, found);
   auto ended = co_await held.conclude(std::move(found));
   if (!ended) co_return step_end::unknown;
   if (ended->kind == outcome_kind::replay) {

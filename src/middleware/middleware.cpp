@@ -3,6 +3,7 @@
 #include <onceguard/http.hpp>
 
 #include "guard/blocking.hpp"
+#include "http/kept_parts.hpp"
 #include "http/request_target.hpp"
 #include "middleware/arriving_request.hpp"
 
@@ -47,6 +48,7 @@ std::string fault_of(const route& rule, const middleware_params& params, guard* 
   if (auto fault = fault_of_keys(policy); !fault.empty()) return fault;
   if (!policy.replay_check.empty()) return "replay_check is the gateway's alone";
   if (auto fault = fault_of_durations(policy); !fault.empty()) return fault;
+  if (auto fault = fault_of_parts(policy); !fault.empty()) return fault;
   // An application that can't complete the record in its transaction would run again what is
   // unknown.
   if (policy.effect == effect_rule::transactional && over != nullptr &&

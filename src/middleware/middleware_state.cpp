@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "base/time_text.hpp"
 #include "engine/held_bytes.hpp"
+#include "http/kept_parts.hpp"
 #include "http/replayed_answer.hpp"
 #include "http/settle_by_answer.hpp"
 #include "middleware/kept_answer.hpp"
@@ -127,8 +128,9 @@ settle_terms exchange::state::terms_of(const answer_view& made) {
   if (!policy.keep_body) terms.kept = answer_kept::status_only;
   if (terms.kind != settle_kind::complete) return terms;
   auto kept = std::make_shared<answer>(answer_to_keep(made, policy));
-  answer_room.set(bytes_of(*kept));
   terms.answer = std::move(kept);
+  keep_parts_of(policy, rule->name, terms);
+  answer_room.set(terms.answer == nullptr ? 0 : bytes_of(*terms.answer));
   return terms;
 }
 

@@ -4,6 +4,8 @@
 #include <onceguard/http_transaction.hpp>
 
 #include "base/hex.hpp"
+#include "base/log.hpp"
+#include "http/kept_parts.hpp"
 #include "http/settle_by_answer.hpp"
 #include "middleware/arriving_request.hpp"
 #include "middleware/kept_answer.hpp"
@@ -33,7 +35,7 @@ execute_policy policy_of(const route_policy& policy) {
 }
 
 /// The answer as the record keeps it. Throws not_completed.
-answer kept_answer(const response& made, const route_policy& policy) {
+answer kept_answer(const response& made, const route_policy& policy, std::string_view route) {
   if (!is_final_status(made.status)) {
     throw std::invalid_argument("onceguard: an answer has a status from 200 to 999");
   }
@@ -42,7 +44,12 @@ answer kept_answer(const response& made, const route_policy& policy) {
   settle_terms terms;
   settle_by_answer(policy, {view.status, view.fields, view.body}, terms);
   if (terms.kind != settle_kind::complete) throw not_completed();
-  return answer_to_keep(view, policy);
+  auto kept = answer_to_keep(view, policy);
+  // The record of a transaction always has an answer: of one that can't be read, the head.
+  if (const auto why = keep_parts(policy, kept); !why.empty()) {
+    base::log(base::event::answer_not_redacted, {{"route", route}, {"why", why}});
+  }
+  return kept;
 }
 
 outcome outcome_of(const verdict& reply) {
@@ -131,7 +138,7 @@ response serve_in_transaction(const middleware& middleware, const request& reque
         attempt = held.attempt;
         report(change_kind::claimed);
         made.emplace(handler());
-        return kept_answer(*made, policy);
+        return kept_answer(*made, policy, run.rule->name);
       });
     };
     auto reply = run_with(arrived.wanted().about->print);

@@ -64,6 +64,7 @@ std::string_view verdict_of(const outcome& outcome) noexcept {
     case outcome_kind::unguarded:
       return "unguarded";
     case outcome_kind::no_room:
+    case outcome_kind::over_quota:
       return "overloaded";
     case outcome_kind::store_failed:
     case outcome_kind::unrecorded:

@@ -4,6 +4,7 @@
 #include "base/for_ever.hpp"
 #include "engine/held_bytes.hpp"
 #include "http/client_reply.hpp"
+#include "http/kept_parts.hpp"
 #include "middleware/kept_answer.hpp"
 #include "middleware/observed_request.hpp"
 
@@ -124,8 +125,9 @@ settle_terms settle_attempt::terms_of_answer() const {
   } else {
     if (!rules.keep_body) out.kept = answer_kept::status_only;
     auto kept = std::make_shared<answer>(http::answer_to_keep(view, rules));
-    held_->answer_room.set(bytes_of(*kept));
     out.answer = std::move(kept);
+    http::keep_parts_of(rules, held_->handle()->about().route, out);
+    held_->answer_room.set(out.answer == nullptr ? 0 : bytes_of(*out.answer));
   }
   return out;
 }

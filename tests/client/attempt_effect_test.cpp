@@ -109,6 +109,7 @@ TEST(attempts, say_by_status_advice_and_problem_what_became_of_the_request) {
       {{425, "", "", "", ""}, passes},
       {{429, "", "", "", ""}, passes},
       {{429, "no", "", "", ""}, refuses},
+      {{429, "same-key", "quota-exceeded", "true", "1"}, passes},
       {{429, "maybe", "", "", ""}, passes},
       {{500, "", "", "", ""}, passes_in_doubt},
       {{500, "no", "", "", ""}, leaves_open},

@@ -18,6 +18,20 @@ const refused_option refused_options[] = {
      "c.toml:2:9: [defaults] scope: expected the name of a claim after \"jwt:\", got \"jwt:\"\n"},
     {"[jwt]\nkeys_file = \"/nowhere\"\n",
      "c.toml:2:13: [jwt] keys_file: /nowhere: can't be read: No such file or directory\n"},
+    {"[defaults]\nredact = [\"card\"]\n",
+     "c.toml:2:11: [defaults] redact: expected a JSON Pointer such as \"/payment/amount\", got "
+     "\"card\"\n"},
+    {"[defaults]\nredact = [\"header:X Y\"]\n",
+     "c.toml:2:11: [defaults] redact: expected \"header:\" and the name of a header, got "
+     "\"header:X Y\"\n"},
+    {"[defaults]\nredact = [\"header:Content-Type\"]\n",
+     "c.toml:2:11: [defaults] redact: Content-Type always stays: without it the body can't be "
+     "read\n"},
+    {"[defaults]\nanswer = \"status\"\nanswer_pick = [\"/id\"]\n",
+     "c.toml:3:15: [defaults] answer_pick: picks values of a body, and answer = \"status\" keeps "
+     "no body\n"},
+    {"[defaults]\nquota_in_flight = -1\n",
+     "c.toml:2:19: [defaults] quota_in_flight: expected an integer from 0 to 1000000, got -1\n"},
     {"[defaults]\nkey = [\"json:id\"]\n",
      "c.toml:2:8: [defaults] key: expected a JSON Pointer such as \"/id\" after \"json:\", got "
      "\"json:id\"\n"},

@@ -130,6 +130,23 @@ TEST(table_of_options, agrees_with_the_policy_of_the_core) {
   EXPECT_EQ(p.max_answer_body, own.max_answer_body);
   EXPECT_EQ(p.upstream_timeout, own.upstream_timeout);
   EXPECT_EQ(p.keep_set_cookie, own.keep_set_cookie);
+  EXPECT_EQ(p.pick, own.pick);
+  EXPECT_EQ(p.redact, own.redact);
+  EXPECT_EQ(p.quota_in_flight, own.quota_in_flight);
+  EXPECT_EQ(p.quota_new_keys, own.quota_new_keys);
+}
+
+TEST(answer_parts, are_values_and_headers) {
+  const auto read = load_text(
+      "[defaults]\nredact = [\"/card/number\", \"header:X-Session\", \"/items/*/code\"]\n"
+      "answer_pick = [\"header:Location\", \"/id\"]\n"
+      "quota_in_flight = 3\nquota_new_keys = 4\n",
+      {.need_upstream = false});
+  const auto& p = read.values.defaults;
+  EXPECT_EQ(p.redact, (answer_parts{{"/card/number", "/items/*/code"}, {"x-session"}}));
+  EXPECT_EQ(p.pick, (answer_parts{{"/id"}, {"location"}}));
+  EXPECT_EQ(p.quota_in_flight, 3u);
+  EXPECT_EQ(p.quota_new_keys, 4u);
 }
 
 TEST(variable, is_the_flag_in_capitals) {

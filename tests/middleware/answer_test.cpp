@@ -122,6 +122,47 @@ TEST_F(middleware_answer, status_only_is_what_the_record_says_of_it) {
   EXPECT_EQ((*seen)->stored.kept, answer_kept::status_only);
 }
 
+TEST_F(middleware_answer, is_redacted_for_repeats_only) {
+  route_policy policy;
+  policy.redact = {{"/card"}, {"x-session"}};
+  auto served = make(with(policy));
+  const auto handler = [] {
+    return response{201, {{"X-Session", "secret"}, {"X-Kept", "1"}}, R"({"id":1,"card":"4111"})"};
+  };
+  const auto first = served.serve(sent.now(), handler);
+  EXPECT_EQ(first.body, R"({"id":1,"card":"4111"})");
+  EXPECT_EQ(value_of(first, "X-Session"), "secret");
+  const auto second = served.serve(sent.now(), handler);
+  EXPECT_EQ(second.body, R"({"id":1,"card":"[redacted]"})");
+  EXPECT_EQ(value_of(second, "X-Session"), "");
+  EXPECT_EQ(value_of(second, "X-Kept"), "1");
+  EXPECT_EQ(value_of(second, "Onceguard-Redacted"), "true");
+}
+
+TEST_F(middleware_answer, has_parts_that_can_be_named) {
+  const auto fault = [&](answer_parts parts) {
+    route_policy policy;
+    policy.redact = std::move(parts);
+    const auto made = middleware::make(records_guard, with(policy));
+    return made ? std::string() : made.error().detail;
+  };
+  EXPECT_EQ(fault({{"/card", "/a/*"}, {"x-session"}}), "");
+  for (const auto* wrong : {"card", "", "/a~2", "/a~"}) {
+    EXPECT_THAT(fault({{wrong}, {}}), HasSubstr("no JSON Pointer")) << wrong;
+  }
+  EXPECT_THAT(fault({{}, {"X-Session"}}), HasSubstr("not in lower case"));
+}
+
+TEST_F(middleware_answer, that_can_not_be_redacted_is_not_kept) {
+  route_policy policy;
+  policy.redact.pointers = {"/card"};
+  auto served = make(with(policy));
+  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
+  const auto second = served.serve(sent.now(), charge());
+  EXPECT_EQ(second.status, 409);
+  EXPECT_THAT(second.body, HasSubstr("answer-not-kept"));
+}
+
 TEST_F(middleware_answer, what_no_message_can_carry_does_not_keep_repeats_from_the_answer) {
   auto served = make();
   const auto handler = [] {

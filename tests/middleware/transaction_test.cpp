@@ -76,6 +76,23 @@ TEST_F(middleware_transaction, handler_has_the_last_word) {
   EXPECT_EQ(payments(), 1);
 }
 
+TEST_F(middleware_transaction, answer_is_redacted_for_repeats_only) {
+  auto given = params(changes_);
+  given.routes.front().policy.redact.pointers = {"/card"};
+  served_ = middleware::make(given).value();
+  const auto answer_with = [&](std::string body) {
+    return sqlite::serve(served_, shop_, sent_.now(), [&] { return response{201, {}, body}; });
+  };
+  EXPECT_EQ(answer_with(R"({"card":"4111"})").body, R"({"card":"4111"})");
+  const auto again = answer_with("no");
+  EXPECT_EQ(again.body, R"({"card":"[redacted]"})");
+  EXPECT_EQ(value_of(again, "Onceguard-Redacted"), "true");
+  sent_.set("Idempotency-Key", "\"key-2\"");
+  EXPECT_EQ(answer_with("card 4111").body, "card 4111");
+  EXPECT_EQ(answer_with("no").body, "") << "a record of a transaction always has an answer";
+  EXPECT_EQ(answer_with("no").status, 201);
+}
+
 TEST_F(middleware_transaction, repeat_gets_the_first_answer_and_writes_nothing) {
   const auto first = pay(201);
   EXPECT_EQ(first.status, 201);

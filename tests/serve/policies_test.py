@@ -11,7 +11,9 @@ CONFIG = {
     "policy": [{"name": "brief", "lease": "1s", "unknown": "rerun"},
                {"name": "words", "answer": "status"},
                {"name": "patient", "on_busy": "wait", "wait": "10s"},
-               {"name": "careless", "exception": "release"}],
+               {"name": "careless", "exception": "release"},
+               {"name": "discreet", "redact": ["/card"], "answer_pick": ["/id", "/card"]},
+               {"name": "few", "quota_in_flight": 1}],
 }
 
 
@@ -37,6 +39,30 @@ def test_a_claim_has_the_policy_that_it_names(client):
     key = fresh()
     client.settle(client.run(key=key, policy="careless")["operation"], "exception")
     assert client.run(key=key)["attempt"] == 2
+
+
+def test_of_an_answer_a_policy_keeps_parts(client):
+    key, other = fresh(), fresh()
+    client.complete(client.run(key=key, policy="discreet")["operation"],
+                    body='{"id": 1, "card": "4111", "more": 2}')
+    again = client.claim(key=key, policy="discreet").json()
+    assert again["kept"] == "full"
+    assert again["answer"]["body"] == '{"id":1,"card":"[redacted]"}'
+    assert ["Onceguard-Redacted", "true"] in again["answer"]["headers"]
+    client.complete(client.run(key=other, policy="discreet")["operation"], body="card 4111")
+    assert client.claim(key=other, policy="discreet").json()["kept"] == "none"
+
+
+def test_a_policy_may_limit_what_a_scope_has_in_flight(client):
+    first = client.run(key="first", scope="few", policy="few")
+    refused = client.claim(key=fresh(), scope="few", policy="few").json()
+    assert refused["verdict"] == "overloaded"
+    assert refused["retryable"] and refused["retry_after_ms"] > 0
+    assert refused["reply"]["status"] == 429
+    assert client.claim(key="first", scope="few", policy="few").json()["verdict"] == "busy"
+    client.run(key=fresh(), scope="others", policy="few")
+    client.complete(first["operation"])
+    client.run(key=fresh(), scope="few", policy="few")
 
 
 def test_a_claim_brings_its_policy_along(client):

@@ -9,6 +9,7 @@
 #include "config/table/parsers.hpp"
 #include "config/table/scope_sources.hpp"
 #include "http/error_forms.hpp"
+#include "http/kept_parts.hpp"
 
 namespace onceguard::config {
 
@@ -28,11 +29,13 @@ class checker {
     probe();
     times();
     outcomes();
+    answers();
     promises();
   }
 
   void run_operation() {
     times();
+    answers();
     if (policy_.unknown == unknown_policy::probe && where("unknown").of_route()) {
       fault({"unknown"},
             "an operation by its parts has nobody to ask: it is \"hold\" or \"rerun\"");
@@ -133,6 +136,18 @@ class checker {
     }
     if (policy_.observe) {
       fault({"key", "observe"}, "\"content\" can't be observed: it is known after the body only");
+    }
+  }
+
+  void answers() {
+    if (!policy_.keep_body && !policy_.pick.pointers.empty()) {
+      fault({"answer_pick", "answer"},
+            "picks values of a body, and answer = \"status\" keeps no body");
+    }
+    if (http::keeps_parts(policy_) && policy_.effect == effect_rule::transactional) {
+      warn({policy_.pick == answer_parts{} ? "redact" : "answer_pick", "effect"},
+           "an application that completes a record itself gives the answer that is kept, and has "
+           "to leave out of it what is not to be kept");
     }
   }
 

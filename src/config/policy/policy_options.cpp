@@ -15,7 +15,6 @@ constexpr std::int64_t retention_max = 3'650 * day;
 constexpr std::int64_t body_max = 256 << 20;
 
 constexpr std::array<std::string_view, 3> keep_words{"success", "final", "all"};
-constexpr std::array<std::string_view, 2> answer_words{"full", "status"};
 constexpr std::array<std::string_view, 2> busy_words{"reject", "wait"};
 constexpr std::array<std::string_view, 3> unknown_words{"hold", "probe", "rerun"};
 constexpr std::array<std::string_view, 2> probe_words{"fence", "ask"};
@@ -71,13 +70,6 @@ const row<policy_draft> policy_table[]{
      [](policy_draft& d, const option_value& v) {
        assign_outcomes(d.policy, std::get<outcome_list>(v));
      }},
-    {{.name = "answer",
-      .flag = "answer",
-      .kind = value_kind::choice,
-      .fallback = "full",
-      .text = "`status` keeps status and headers of an answer without its body.",
-      .choices = answer_words},
-     [](policy_draft& d, const option_value& v) { d.policy.keep_body = number(v) == 0; }},
     {{.name = "backoff",
       .flag = "backoff",
       .kind = value_kind::duration,
@@ -219,6 +211,26 @@ const row<policy_draft> policy_table[]{
               "is: a repeat is told that it took effect.",
       .max = body_max},
      assign<&policy_draft::policy, &route_policy::max_answer_body>},
+    {{.name = "quota_in_flight",
+      .flag = "quota-in-flight",
+      .kind = value_kind::integer,
+      .fallback = "0",
+      .example = "100",
+      .text = "How many requests of one scope may run at a time; a new key beyond it gets 429, a "
+              "repeat never. Counted for each route in each process by itself. 0: any number. See "
+              "[quotas](operations.md#quotas).",
+      .max = 1'000'000},
+     assign<&policy_draft::policy, &route_policy::quota_in_flight>},
+    {{.name = "quota_new_keys",
+      .flag = "quota-new-keys",
+      .kind = value_kind::integer,
+      .fallback = "0",
+      .example = "50",
+      .text = "How many new keys one scope may bring in a second, and at once after a pause; a new "
+              "key beyond it gets 429, a repeat never. Counted as `quota_in_flight` is. 0: any "
+              "number.",
+      .max = 1'000'000},
+     assign<&policy_draft::policy, &route_policy::quota_new_keys>},
     {{.name = "upstream_timeout",
       .flag = "upstream-timeout",
       .kind = value_kind::duration,
@@ -250,8 +262,8 @@ const row<policy_draft> policy_table[]{
 std::span<const row<policy_draft>> policy_rows() {
   static const auto all = [] {
     std::vector<row<policy_draft>> joined;
-    for (const auto part :
-         {key_rows(), std::span<const row<policy_draft>>(policy_table), error_rows()}) {
+    for (const auto part : {key_rows(), std::span<const row<policy_draft>>(policy_table),
+                            answer_rows(), error_rows()}) {
       joined.insert(joined.end(), part.begin(), part.end());
     }
     return joined;

@@ -37,6 +37,8 @@ struct route_draft {
 [[nodiscard]] std::span<const row<policy_draft>> policy_rows();
 /// Parts of these: what makes two requests one operation …
 [[nodiscard]] std::span<const row<policy_draft>> key_rows();
+/// … what is kept of an answer …
+[[nodiscard]] std::span<const row<policy_draft>> answer_rows();
 /// … and how errors are written.
 [[nodiscard]] std::span<const row<policy_draft>> error_rows();
 /// Of a [[route]], besides those of its policy.

@@ -1,0 +1,84 @@
+"""Quotas of a scope: who is over them is refused before anything is claimed, and a repeat never."""
+
+import contextlib
+
+from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.waiting import Stopwatch, wait_until
+
+ANN, BEN = [("Authorization", "Bearer ann")], [("Authorization", "Bearer ben")]
+
+
+def assert_over(answer):
+    return assert_problem(answer, 429, "quota-exceeded", True, retry_after=True)
+
+
+def test_requests_in_flight_are_limited_and_repeats_are_not(
+        start_gateway, own_upstream, admin_listener, store, fresh_key):
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": f"127.0.0.1:{admin_listener.port.number}", "replay_cache": "0"},
+        "store": store, "defaults": {"quota_in_flight": 2}})
+    done, *running, late = [fresh_key() for _ in range(4)]
+    first = assert_first(gateway.post(key=done, fields=ANN))
+    with contextlib.ExitStack() as open_ones:
+        begun = [open_ones.enter_context(
+            gateway.begin_post(key=key, plan={"gate": "hall"}, fields=ANN)) for key in running]
+        for key in running:
+            own_upstream.arrived(1, key)
+        for _ in range(3):
+            assert_over(gateway.post(key=late, fields=ANN))
+        assert gateway.command("keys", "show", late).returncode == 5, "nothing was claimed"
+        # Repeats of what is done and of what runs, and others with their keys, are answered.
+        assert_replay_of(gateway.post(key=done, fields=ANN), first)
+        assert_problem(gateway.post(key=running[0], fields=ANN), 409, "in-progress", True, True)
+        assert_problem(gateway.post(key=done, fields=ANN, body=b"other"), 422, "key-reused", False)
+        assert_first(gateway.post(key=fresh_key(), fields=BEN))
+        assert_first(gateway.post(fields=ANN))  # without a key
+        own_upstream.open("hall")
+        for one in begun:
+            assert_first(one.read())
+    assert_first(gateway.post(key=late, fields=ANN))
+    assert own_upstream.runs(late) == 1
+    assert "onceguard_over_quota_total 3" in admin_listener.get("/metrics").body.decode()
+    lines = gateway.logged("quota-exceeded")
+    assert len(lines) == 1, "once a minute"
+    assert lines[0]["limit"] == "quota_in_flight"
+    assert (lines[0]["route"], lines[0]["refused"]) == ("/", 1)
+
+
+def test_new_keys_are_limited_by_the_second_and_repeats_are_not(start_gateway, own_upstream, store,
+                                                                fresh_key):
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"replay_cache": "0"}, "store": store,
+        "route": [{"path": "/slow", "quota_new_keys": 1}]})
+    key, late = fresh_key(), fresh_key()
+    first = assert_first(gateway.post("/slow", key=key))
+    refused = 0
+    for _ in range(20):
+        # On a slow machine, a second may have passed.
+        answer = gateway.post("/slow", key=late)
+        if answer.status == 201:
+            break
+        refused += 1
+        assert_over(answer)
+        assert_replay_of(gateway.post("/slow", key=key), first)
+        if refused > 1:
+            break
+    assert refused > 0
+    assert_first(gateway.post("/other", key=fresh_key()))
+    wait_until(lambda: gateway.post("/slow", key=late).status == 201, what="the next second")
+    assert own_upstream.runs(late) == 1 and own_upstream.runs(key) == 1
+
+
+def test_a_client_that_heeds_retry_after_gets_through(start_gateway, own_upstream, fresh_key):
+    gateway = start_gateway(own_upstream, {"defaults": {"quota_new_keys": 2}})
+    key = fresh_key()
+    for _ in range(30):
+        if gateway.post(key=fresh_key()).status == 429:
+            break
+    else:
+        raise AssertionError("the quota never refused")
+    refused = gateway.post(key=key)
+    if refused.status == 429:
+        clock = Stopwatch()
+        wait_until(lambda: clock.seconds >= int(refused.get("Retry-After")), what="Retry-After")
+        assert_first(gateway.post(key=key))
