@@ -20,11 +20,13 @@ constexpr std::size_t routes_max = 1'024;
 
 /// Two scopes with one of these share a quota, and who wants to find such a pair has to find it
 /// among digests of SHA-256.
-std::uint64_t scope_on_route(const subject& about) noexcept {
+std::uint64_t scope_on_route(const subject& about, const route_policy& policy) noexcept {
   std::uint64_t scope = 0;
   std::memcpy(&scope, about.scope.data(), sizeof scope);
   constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15;
-  return scope ^ base::checksum_of(about.route) * odd;
+  const auto limits = std::uint64_t{policy.quota_in_flight} << 32 | policy.quota_new_keys;
+  // Operations that come by no route have policies all the same.
+  return scope ^ (base::checksum_of(about.route) + limits) * odd;
 }
 
 }  // namespace
@@ -76,13 +78,12 @@ scope_quotas::counted* scope_quotas::find(std::uint64_t scope, const route_polic
     return &idle_.front();
   }
   auto& found = *known->second;
-  if (found.rate != policy.quota_new_keys) {  // after a reload
-    found.rate = policy.quota_new_keys;
-    found.keys = most;
-  }
+  // Who is refused is not to be forgotten for it.
+  if (found.in_flight == 0) idle_.splice(idle_.begin(), idle_, known->second);
   const std::chrono::duration<double> passed = now - found.counted_at;
   found.keys = std::min(most, found.keys + std::max(passed.count(), 0.0) * most);
-  found.counted_at = now;
+  // Of two threads, the one that has looked at the clock first may come second.
+  found.counted_at = std::max(found.counted_at, now);
   return &found;
 }
 
@@ -99,7 +100,7 @@ scope_quotas::slot scope_quotas::slot_of(counted& entry, bool took_key) noexcept
 scope_quotas::answer scope_quotas::take(const subject& about, const route_policy& policy,
                                         moment now) {
   const std::lock_guard lock(mutex_);
-  auto* const found = find(scope_on_route(about), policy, now);
+  auto* const found = find(scope_on_route(about, policy), policy, now);
   if (found == nullptr) return {limit::scopes, soon, {}};
   if (policy.quota_in_flight != 0 && found->in_flight >= policy.quota_in_flight) {
     return {limit::in_flight, soon, {}};
@@ -116,7 +117,7 @@ scope_quotas::answer scope_quotas::take(const subject& about, const route_policy
 scope_quotas::slot scope_quotas::take_known(const subject& about, const route_policy& policy,
                                             moment now) {
   const std::lock_guard lock(mutex_);
-  auto* const found = find(scope_on_route(about), policy, now);
+  auto* const found = find(scope_on_route(about, policy), policy, now);
   return found == nullptr ? slot() : slot_of(*found, false);
 }
 

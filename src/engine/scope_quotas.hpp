@@ -15,7 +15,7 @@
 
 namespace onceguard {
 
-/// Counts by scope and route, in this process. Its memory is bounded: of more scopes than that,
+/// Counts by scope, route and limits, in this process. Its memory is bounded: of more scopes than that,
 /// those are forgotten that have nothing in flight and came longest ago, as if they had come for
 /// the first time. Thread-safe. Must outlive its slots.
 class scope_quotas {
@@ -76,7 +76,7 @@ class scope_quotas {
   struct counted {
     std::uint64_t scope = 0;
     std::uint32_t in_flight = 0;
-    std::uint32_t rate = 0;  ///< of the policy that counted last
+    std::uint32_t rate = 0;  ///< of its policy
     double keys = 0;         ///< that may still come
     moment counted_at{};     ///< `keys`
   };

@@ -99,10 +99,21 @@ TEST_F(quotas_of_scopes, count_known_keys_without_refusing_them) {
   EXPECT_EQ(take(about(1), policy), limit::none) << "they took no new key";
 }
 
-TEST_F(quotas_of_scopes, follow_a_policy_that_changes) {
+TEST_F(quotas_of_scopes, are_apart_for_policies_with_other_limits) {
   EXPECT_EQ(run(about(1), granting(0, 1)), limit::none);
   EXPECT_EQ(run(about(1), granting(0, 1)), limit::new_keys);
   EXPECT_EQ(run(about(1), granting(0, 2)), limit::none);
+  EXPECT_EQ(run(about(1), granting(1, 1)), limit::none);
+  EXPECT_EQ(run(about(1), granting(0, 1)), limit::new_keys) << "the first one's are still used up";
+}
+
+TEST_F(quotas_of_scopes, count_no_time_twice_for_who_looked_at_the_clock_before) {
+  const auto policy = granting(0, 1);
+  EXPECT_EQ(run(about(1), policy), limit::none);
+  now -= seconds(1);
+  EXPECT_EQ(run(about(1), policy), limit::new_keys);
+  now += seconds(1);
+  EXPECT_EQ(run(about(1), policy), limit::new_keys);
 }
 
 TEST_F(quotas_of_scopes, forget_the_idle_one_that_came_longest_ago) {
