@@ -85,8 +85,8 @@ void follow_up::settle_now(asio::io_context& io, settlement request, std::string
                                  std::move(guard), false));
 }
 
-/// Retries after every kind of error but that the record is settled and its answer illegible, until the process ends, because nothing else knows that the
-/// work took effect.
+/// Retries after every kind of error but that the record is settled and its answer illegible, until
+/// the process ends, because nothing else knows that the work took effect.
 asio::awaitable<void> follow_up::keep_settling(settlement request, std::string upstream,
                                                byte_reservation room, in_flight_guard, bool tried) {
   retry_pause pause;

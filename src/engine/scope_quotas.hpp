@@ -15,9 +15,9 @@
 
 namespace onceguard {
 
-/// Counts by scope, route and limits, in this process. Its memory is bounded: of more scopes than that,
-/// those are forgotten that have nothing in flight and came longest ago, as if they had come for
-/// the first time. Thread-safe. Must outlive its slots.
+/// Counts by scope, route and limits, in this process. Its memory is bounded: of more scopes than
+/// that, those are forgotten that have nothing in flight and came longest ago, as if they had come
+/// for the first time. Thread-safe. Must outlive its slots.
 class scope_quotas {
  public:
   static constexpr std::size_t scopes_max = 65'536;

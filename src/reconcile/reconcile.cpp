@@ -253,7 +253,7 @@ asio::awaitable<void> round::settle_by_report(finding& finding, const held_lease
       terms.kind = settle_kind::abandon;
     }
   }
-  // The application has told, and may read what it told in its own sessions.
+  // The answer is the application's, and its own sessions may read it.
   terms.by_application =
       terms.kind == settle_kind::complete && is_of_applications(*finding.seen.stored.about);
   const bool stands = co_await settle(finding, held, std::move(terms));

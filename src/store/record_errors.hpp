@@ -17,8 +17,8 @@ namespace onceguard {
   return error(errc::record_unreadable, "stored record: " + why);
 }
 
-/// Of a settle: it counts, and the record's answer, which may be another than the holder's, can't be
-/// read now.
+/// Of a settle: it counts, and the record's answer, which may be another than the holder's, can't
+/// be read now.
 [[nodiscard]] inline bool hides_answer(const error& of_settle) noexcept {
   return of_settle.code == errc::record_unreadable && of_settle.effect == effect::done;
 }

@@ -58,7 +58,8 @@ TEST_F(file_watch_test, a_file_that_is_being_written_is_read_when_it_is_whole) {
   write("1");
   for (const auto* more : {"2", "3", "4", "5", "6", "7"}) {
     // Looks are a second apart, so that several fall into this.
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    const auto next = boot_now() + std::chrono::milliseconds(400);
+    testing::wait_until("the next part", [next] { return boot_now() >= next; });
     append(more);
   }
   EXPECT_THAT(taken(), IsEmpty());

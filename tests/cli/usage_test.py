@@ -8,8 +8,8 @@ import pytest
 from support.gateway import clean_environment
 
 COMMANDS = ("gateway, serve, consume, relay, exec, mcp, demo, send, health, top, tail, init, "
-            "check, doctor, explain, advise, conformance, completions, keys, messages, outbox, stats, "
-            "report, reconcile, sweep, migrate, backup, restore")
+            "check, doctor, explain, advise, conformance, completions, keys, messages, outbox, "
+            "stats, report, reconcile, sweep, migrate, backup, restore")
 BELOW_KEYS = "list, show, release, complete, export, import, index"
 LIMITED = [["keys", "list"], ["reconcile"]]
 

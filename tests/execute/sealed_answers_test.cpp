@@ -42,7 +42,7 @@ class sealed_answers : public ::testing::Test {
     out.answer = std::make_shared<const answer>(receipt("by hand"));
     return out;
   }
-  void refuses(till& till, const request& wanted, const std::string& what = "the key \"k1\"") {
+  void refuses(till& till, const request& wanted, const std::string& reason = "the key \"k1\"") {
     for (int again = 0; again < 2; ++again) {
       const auto reply = till.execute(wanted, {}, [&](const lease&) {
         ADD_FAILURE() << "it ran again";
@@ -53,7 +53,7 @@ class sealed_answers : public ::testing::Test {
       EXPECT_EQ(reply.error().effect, effect::none);
       EXPECT_FALSE(reply.error().retryable());
       EXPECT_THAT(reply.error().detail, HasSubstr("took effect"));
-      EXPECT_THAT(reply.error().detail, HasSubstr(what));
+      EXPECT_THAT(reply.error().detail, HasSubstr(reason));
     }
   }
   static verdict replayed(till& till, const request& wanted) {
@@ -118,8 +118,7 @@ TEST_F(sealed_answers_in_postgres, the_library_looks_where_an_earlier_schema_doe
 }
 
 TEST_F(sealed_answers_in_postgres, an_operators_answer_for_the_applications_key_is_legible_to_it) {
-  till_.run(
-      "SELECT onceguard.abandon(lease) FROM onceguard.claim('ada', 'order-1', 'amount=5')");
+  till_.run("SELECT onceguard.abandon(lease) FROM onceguard.claim('ada', 'order-1', 'amount=5')");
   const auto id = onceguard::claim_of(order_, {}, unknown_policy::hold).id;
   ASSERT_EQ(records_.resolve(by_an_operator(id)).outcome, resolve_outcome::done);
   EXPECT_EQ(replayed(till_, order_).answer->body, "by hand");
@@ -128,11 +127,11 @@ TEST_F(sealed_answers_in_postgres, an_operators_answer_for_the_applications_key_
             "by hand");
 }
 
-TEST_F(sealed_answers_in_postgres, what_the_application_told_is_legible_to_it) {
+TEST_F(sealed_answers_in_postgres, the_applications_own_answer_is_legible_to_it) {
   const auto request = onceguard::claim_of(order_, {}, unknown_policy::hold);
-  auto told = completion(request, records_.leased(request));
-  told.by_application = true;
-  ASSERT_EQ(records_.settle(told).outcome, settle_outcome::done);
+  auto completed = completion(request, records_.leased(request));
+  completed.by_application = true;
+  ASSERT_EQ(records_.settle(completed).outcome, settle_outcome::done);
   EXPECT_EQ(replayed(till_, order_).answer->body, "by a process");
 }
 
@@ -181,26 +180,25 @@ TEST_F(sealed_answers_in_sqlite, execute_is_refused_what_was_moved_here_encrypte
   const auto id = onceguard::claim_of(order_, {}, unknown_policy::hold).id;
   auto moved = make_imported_record(blocking_store(*below_).seen(id), 0);
   const auto ring = sealed::key_ring::read(keys_).value();
-  moved.stored.answer =
-      sealed::seal(receipt(), {id, moved.stored.token}, ring.active()).value();
+  moved.stored.answer = sealed::seal(receipt(), {id, moved.stored.token}, ring.active()).value();
   till_.run("DELETE FROM onceguard_records");
   ASSERT_EQ(records_.import_record(moved), import_outcome::imported);
   refuses(till_, order_);
   till_.begin_and_read("");
   refuses(till_, order_);
   till_.roll_back();
-  EXPECT_EQ(till_.execute({"ada", "order-1", "amount=6"}, {},
-                          [](const lease&) { return receipt(); })
-                ->kind,
-            verdict_kind::mismatch);
+  EXPECT_EQ(
+      till_.execute({"ada", "order-1", "amount=6"}, {}, [](const lease&) { return receipt(); })
+          ->kind,
+      verdict_kind::mismatch);
   EXPECT_EQ(records_.seen(id).stored.answer->body, receipt().body) << "it stays";
 }
 
 TEST_F(sealed_answers_in_sqlite, an_operators_answer_is_legible_to_the_application) {
   auto left = order_;
   left.scope_kind = "tenant";
-  EXPECT_THROW(static_cast<void>(till_.execute_steps(
-                   left, {}, [](steps&) -> answer { throw card_declined(); })),
+  EXPECT_THROW(static_cast<void>(
+                   till_.execute_steps(left, {}, [](steps&) -> answer { throw card_declined(); })),
                card_declined);
   const auto id = onceguard::claim_of(left, {}, unknown_policy::hold).id;
   ASSERT_EQ(records_.resolve(by_an_operator(id)).outcome, resolve_outcome::done);

@@ -127,8 +127,3 @@ def test_of_a_status_only_answer_headers_are_picked(start_gateway, own_upstream,
     again = gateway.post(key=key)
     assert (again.status, again.body, again.replayed) == (201, b"", True)
     assert (again.get("Location"), again.get("X-Session")) == ("/payments/p-1", None)
-    refused = start_gateway(own_upstream, config_of(answer="status", answer_pick=["/id"]),
-                            started=False)
-    checked = refused.command("check")
-    assert checked.returncode == 3
-    assert 'picks values of a body, and answer = "status" keeps no body' in checked.stderr

@@ -85,9 +85,11 @@ class reconcile_test : public engine_over_faults {
   }
   /// A record whose outcome is unknown, as its holder was when it became so.
   std::pair<claim, lease> unknown(const std::string& key,
-                                  unknown_reason why = unknown_reason::upstream_broken) {
+                                  unknown_reason why = unknown_reason::upstream_broken,
+                                  const std::string& scope_kind = "credential") {
     auto request = op(key);
     auto about = std::make_shared<subject>(*request.about);
+    about->scope_kind = scope_kind;
     about->run_timeout = milliseconds(60'000);
     request.about = std::move(about);
     const auto question = claim_of(request);

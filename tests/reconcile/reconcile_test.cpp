@@ -29,6 +29,21 @@ TEST_F(reconcile_test, each_is_settled_by_what_the_application_says) {
   }
 }
 
+TEST_F(reconcile_test, what_applications_claim_for_themselves_is_completed_by_them) {
+  const std::map<std::string, std::string> kinds{
+      {"a", "application"}, {"b", "application:inbox"}, {"c", "credential"}, {"d", "applications"}};
+  for (const auto& [key, kind] : kinds) {
+    unknown(key, unknown_reason::holder_gone, kind);
+    source.says[key] = effect_status::done;
+  }
+  ASSERT_TRUE(reconciled());
+  for (const auto& [key, kind] : kinds) {
+    const auto kept = find_record(key).stored;
+    EXPECT_EQ(kept.answer->body, "of " + key);
+    EXPECT_EQ(kept.by_application, key == "a" || key == "b") << kind;
+  }
+}
+
 TEST_F(reconcile_test, what_was_released_may_run) {
   unknown("k");
   source.says = {{"k", effect_status::not_done}};

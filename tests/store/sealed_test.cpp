@@ -288,7 +288,7 @@ TEST_F(sealed_store_test, a_stale_holder_gets_no_answer_that_does_not_open) {
   EXPECT_EQ(reply.kept, answer_kept::none);
 }
 
-TEST_F(sealed_store_test, a_holder_whose_records_answer_does_not_open_is_told_so) {
+TEST_F(sealed_store_test, a_holder_learns_that_the_answer_of_its_record_does_not_open) {
   auto records = open_with("k1 " + first_key);
   const auto request = claim_of("a");
   auto settle = settle_of(request, run(records, request));

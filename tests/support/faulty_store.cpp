@@ -37,8 +37,8 @@ error error_of(store_fault fault) {
 /// Is the call itself made?
 bool carried_out(store_fault fault) noexcept {
   return fault == store_fault::after || fault == store_fault::after_timeout ||
-         fault == store_fault::illegible ||
-         fault == store_fault::delay_before || fault == store_fault::delay_after;
+         fault == store_fault::illegible || fault == store_fault::delay_before ||
+         fault == store_fault::delay_after;
 }
 
 bool delayed(store_fault fault) noexcept {

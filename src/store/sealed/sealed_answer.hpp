@@ -35,8 +35,8 @@ struct opened_answer {
 [[nodiscard]] result<opened_answer> open(const answer& kept, const record_id& id,
                                          const key_ring* ring);
 
-/// Whether the reason of an error of open() is that the ring lacks the key: it took effect, nothing is
-/// lost, and nobody needs to end the record. The admin API hands reasons on as texts.
+/// Whether the reason of an error of open() is that the ring lacks the key: it took effect, nothing
+/// is lost, and nobody needs to end the record. The admin API hands reasons on as texts.
 [[nodiscard]] bool lacks_key(std::string_view why) noexcept;
 
 /// For who uses the reply of a claim or a settle: without a ring, a store gives them as they are,

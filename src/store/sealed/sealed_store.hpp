@@ -45,8 +45,8 @@ class sealed_store final : public forwarding_store {
   [[nodiscard]] key_ring_ptr ring() const { return keys_ ? keys_->keys() : nullptr; }
   boost::asio::awaitable<std::vector<result<verdict>>> claim_opening(
       std::vector<onceguard::claim> batch, milliseconds timeout);
-  boost::asio::awaitable<std::vector<result<settled>>> settle_opening(
-      std::vector<settlement> batch, milliseconds timeout);
+  boost::asio::awaitable<std::vector<result<settled>>> settle_opening(std::vector<settlement> batch,
+                                                                      milliseconds timeout);
   boost::asio::awaitable<std::vector<result<settled>>> settle_sealed(std::vector<settlement> batch,
                                                                      key_ring_ptr ring,
                                                                      milliseconds timeout);

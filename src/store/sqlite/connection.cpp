@@ -101,8 +101,8 @@ std::string connection::text(std::string_view sql) {
   return statement.step() ? std::string(statement.bytes(0)) : std::string();
 }
 
-/// A transaction that is still open is rolled back first, and its frames are dropped: as the last one
-/// that closes the file, SQLite would flush the log once more, and so send them.
+/// A transaction that is still open is rolled back first, and its frames are dropped: as the last
+/// one that closes the file, SQLite would flush the log once more, and so send them.
 void connection::close::end(sqlite3* it) noexcept {
   if (it != nullptr && sqlite3_get_autocommit(it) == 0) {
     sqlite3_exec(it, "ROLLBACK", nullptr, nullptr, nullptr);

@@ -102,7 +102,7 @@ DECLARE
   name constant bytea := 'onceguard sealed';  -- with a space: no header of HTTP
   kept record;
 BEGIN
-  -- One header with a name of 16 bytes, behind the head and a status: most are told by this, unread.
+  -- One header with a name of 16 bytes, behind the head and a status: most are known by this, unread.
   IF position('\x0110'::bytea || name IN substr(outcome, 5, 19)) = 0 THEN
     RETURN NULL;
   END IF;
