@@ -1,6 +1,7 @@
 #include "core/field_kinds.hpp"
 
 #include "base/name_list.hpp"
+#include "base/name_memo.hpp"
 
 namespace onceguard::core {
 namespace {
@@ -65,23 +66,41 @@ constexpr base::name_list try_ends{"request-id",
 constexpr base::name_list browser_parts{"sec-", "access-control-"};
 
 bool never_counts(std::string_view name) noexcept {
-  return browser_parts.begin(name) || marks_a_try(name);
+  return browser_parts.begin(name) || try_ends.end(name);
 }
 
-}  // namespace
-
-bool marks_a_try(std::string_view name) noexcept { return try_ends.end(name); }
-
-bool names_account(std::string_view name) noexcept {
-  if (never_counts(name)) return false;
+bool is_account(std::string_view name) noexcept {
   return account_parts.stand_in(name) || account_words.are_word_of(name) ||
          account_names.holds(name);
 }
 
-bool names_operation(std::string_view name) noexcept {
-  if (never_counts(name)) return false;
+bool is_operation(std::string_view name) noexcept {
   return operation_parts.stand_in(name) || operation_words.are_word_of(name) ||
          operation_names.holds(name);
 }
+
+struct field_kind {
+  bool marks_a_try = false;
+  bool names_account = false;
+  bool names_operation = false;
+};
+
+field_kind kind_of(std::string_view name) noexcept {
+  thread_local base::name_memo<field_kind> memo;
+  return memo.look(name, [](std::string_view unknown) {
+    const bool counts = !never_counts(unknown);
+    return field_kind{.marks_a_try = try_ends.end(unknown),
+                      .names_account = counts && is_account(unknown),
+                      .names_operation = counts && is_operation(unknown)};
+  });
+}
+
+}  // namespace
+
+bool marks_a_try(std::string_view name) noexcept { return kind_of(name).marks_a_try; }
+
+bool names_account(std::string_view name) noexcept { return kind_of(name).names_account; }
+
+bool names_operation(std::string_view name) noexcept { return kind_of(name).names_operation; }
 
 }  // namespace onceguard::core

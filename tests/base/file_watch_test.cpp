@@ -6,12 +6,12 @@
 #include <fstream>
 #include <mutex>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/clock.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
 

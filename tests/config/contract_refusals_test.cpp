@@ -31,7 +31,8 @@ const refused_option refused_options[] = {
      "c.toml:3:15: [defaults] answer_pick: picks values of a body, and answer = \"status\" keeps "
      "no body\n"},
     {"[defaults]\nquota_in_flight = -1\n",
-     "c.toml:2:19: [defaults] quota_in_flight: expected a whole number from 0 to 1000000, got \"-1\"\n"},
+     "c.toml:2:19: [defaults] quota_in_flight: expected a whole number from 0 to "
+     "1000000, got \"-1\"\n"},
     {"[defaults]\nkey = [\"json:id\"]\n",
      "c.toml:2:8: [defaults] key: expected a JSON Pointer such as \"/id\" after \"json:\", got "
      "\"json:id\"\n"},

@@ -137,11 +137,13 @@ TEST(table_of_options, agrees_with_the_policy_of_the_core) {
 }
 
 TEST(answer_parts, are_values_and_headers) {
+  sources alone;
+  alone.need_upstream = false;
   const auto read = load_text(
       "[defaults]\nredact = [\"/card/number\", \"header:X-Session\", \"/items/*/code\"]\n"
       "answer_pick = [\"header:Location\", \"/id\"]\n"
       "quota_in_flight = 3\nquota_new_keys = 4\n",
-      {.need_upstream = false});
+      alone);
   const auto& p = read.values.defaults;
   EXPECT_EQ(p.redact, (answer_parts{{"/card/number", "/items/*/code"}, {"x-session"}}));
   EXPECT_EQ(p.pick, (answer_parts{{"/id"}, {"location"}}));
