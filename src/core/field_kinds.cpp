@@ -87,7 +87,7 @@ struct field_kind {
 
 field_kind kind_of(std::string_view name) noexcept {
   thread_local base::name_memo<field_kind> memo;
-  return memo.look(name, [](std::string_view unknown) {
+  return memo.find(name, [](std::string_view unknown) {
     const bool counts = !never_counts(unknown);
     return field_kind{.marks_a_try = try_ends.end(unknown),
                       .names_account = counts && is_account(unknown),

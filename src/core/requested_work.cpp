@@ -51,11 +51,11 @@ bool marks_a_try(std::string_view name) noexcept {
 }
 
 /// For each byte, the marks that have it at this place: a bit for each mark.
-constexpr auto marks_with(std::size_t place) noexcept {
+constexpr auto marks_with(std::size_t position) noexcept {
   static_assert(marks_of_a_try.size() <= 32);
   std::array<std::uint32_t, 256> out{};
   for (std::size_t i = 0; i < marks_of_a_try.size(); ++i) {
-    out[static_cast<unsigned char>(marks_of_a_try[i][place])] |= std::uint32_t{1} << i;
+    out[static_cast<unsigned char>(marks_of_a_try[i][position])] |= std::uint32_t{1} << i;
   }
   return out;
 }
@@ -66,7 +66,7 @@ constexpr auto marks_by_second = marks_with(1);
 /// out what is looked for at nearly every place.
 std::uint32_t marks_in(std::string_view text) noexcept {
   std::uint32_t found = 0;
-  const auto byte = [text](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const auto byte = [text](std::size_t index) { return static_cast<unsigned char>(text[index]); };
   for (std::size_t i = 0; i + 1 < text.size(); ++i) {
     auto left = marks_by_first[byte(i)];
     if (left == 0) continue;
