@@ -42,7 +42,7 @@ def test_the_configuration_shown_is_in_order(onceguard, tmp_path):
     assert toml.count("\n") <= 25
 
 
-GROUPS = ("keys", "messages")  # commands that have commands
+GROUPS = ("keys", "messages", "outbox")  # commands that have commands
 
 
 def pages():
