@@ -102,8 +102,9 @@ response change_worker(const worker_list& workers, bool halt, const request& wan
 }  // namespace
 
 std::string worker_of(const request& wanted) {
+  // Of any other segment the parameter would hide whom a proxy's log and rules see.
   const auto given = wanted.parameter("worker");
-  return given.empty() ? wanted.segment : std::string(given);
+  return wanted.segment == "-" && !given.empty() ? std::string(given) : wanted.segment;
 }
 
 resources worker_act_resources(worker_list workers) {

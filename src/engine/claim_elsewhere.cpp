@@ -77,7 +77,10 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
       }
       auto out = co_await attempt_within_quota();
       if (concerns_all(out.outcome.kind)) engine_.announce(op_, out.outcome);
-      if (out.outcome.kind != outcome_kind::busy || base::boot_now() >= until) co_return out;
+      // The twin may have just released the key, and still hold its part of the quota.
+      const bool waits =
+          out.outcome.kind == outcome_kind::busy || out.outcome.kind == outcome_kind::over_quota;
+      if (!waits || base::boot_now() >= until) co_return out;
     }
     give_back_room();
     next = co_await ticket->wait(until, twin_poll);

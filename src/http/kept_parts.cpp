@@ -51,8 +51,8 @@ bool is_signature(const std::string& name) {
 
 /// What was made of the bytes of the body.
 bool speaks_of_bytes(const std::string& name) {
-  constexpr std::array<std::string_view, 5> words{"etag", "content-md5", "digest", "checksum",
-                                                  "hash"};
+  constexpr std::array<std::string_view, 10> words{
+      "etag", "content-md5", "digest", "checksum", "hash", "md5", "sha1", "sha2", "sha5", "crc"};
   return names_one_of(name, words);
 }
 

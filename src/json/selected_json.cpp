@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/octets.hpp"
 #include "json/pointer.hpp"
 #include "json/scalars.hpp"
 #include "json/tree.hpp"
@@ -60,9 +61,14 @@ class selection {
     }
   }
 
+  /// Also what is in the way of the pointer, a text for an object or a list for one: the secret may
+  /// stand in it.
   template <class Visit>
   void each_target(std::uint32_t position, std::string_view pointer, const Visit& visit) const {
     if (pointer.empty()) return visit(position);
+    const auto kind = tree_.nodes[position].kind;
+    const bool number = pointer.size() > 1 && (pointer[1] == '*' || base::is_digit(pointer[1]));
+    if (kind != json_kind::object && !(kind == json_kind::array && number)) return visit(position);
     each_step(position, pointer,
               [&](std::uint32_t child, std::string_view rest) { each_target(child, rest, visit); });
   }

@@ -269,14 +269,19 @@ asio::awaitable<void> round::settle_by_report(finding& finding, const held_lease
 
 /// False: the store failed, or the lease is stale.
 asio::awaitable<bool> round::settle(finding& finding, const held_lease& held, settle_terms terms) {
-  std::vector<settlement> batch(
-      1, settle_lease(held.id(), held.lease(), finding.seen.stored.about, std::move(terms)));
-  const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
-  if (!replies[0]) {
-    failed(replies[0].error());
-    co_return false;
+  auto request = settle_lease(held.id(), held.lease(), finding.seen.stored.about, std::move(terms));
+  for (;;) {
+    std::vector<settlement> batch(1, request);
+    const auto replies = co_await store_.settle(std::move(batch), params_.store_timeout);
+    if (!replies[0]) {
+      failed(replies[0].error());
+      co_return false;
+    }
+    if (replies[0]->outcome != settle_outcome::stale) co_return true;
+    // An application would roll back now. This effect has been there for long: it is kept, also
+    // where the record is gone or was released meanwhile.
+    if (!std::exchange(request.by_application, false)) break;
   }
-  if (replies[0]->outcome != settle_outcome::stale) co_return true;
   finding.kind = finding_kind::left_alone;
   finding.why = "somebody else has the word meanwhile";
   co_return false;

@@ -51,10 +51,16 @@ def test_the_acts_of_one_key(filled, act_out):
 
 
 def test_the_timeline_of_a_key(filled, act_out):
-    gateway, _, facts = filled
+    gateway, admin, facts = filled
+
+    def noted(count):  # after its answer, on a thread that need not be that of the next one
+        wait_until(lambda: len(admin.get("/api/recent?key=order-17").json()["requests"]) == count,
+                   what=f"{count} requests")
     for _ in range(16):
         assert gateway.post(key="order-17").status == 201
+    noted(18)
     assert gateway.post(key="order-17", body=b"another").status == 422
+    noted(19)
     assert gateway.post(key="order-17").status == 201
     act_out("timeline", facts)
 

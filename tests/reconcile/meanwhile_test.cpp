@@ -31,6 +31,24 @@ TEST_F(reconcile_test, an_operator_who_is_faster_has_the_last_word) {
   EXPECT_EQ(find_record("k").stored.answer->status, 202);
 }
 
+/// Their keys, too: an effect that has been there for long is kept, although nobody rolls it back.
+TEST_F(reconcile_test, an_effect_is_kept_although_an_operator_released_its_key_meanwhile) {
+  for (const std::string kind : {"application", "credential"}) {
+    const auto key = "of " + kind;
+    unknown(key, unknown_reason::holder_gone, kind);
+    source.says = {{key, effect_status::done}};
+    source.gate = &gate;
+    begin_round([&] { return source.questions[key] == 1; });
+    by_hand(key, false);
+    gate.cancel();
+    EXPECT_EQ(end_of_round().done, 1u) << kind;
+    ended_.reset();
+    const auto seen = find_record(key);
+    EXPECT_EQ(seen.state, observed_state::completed) << kind;
+    EXPECT_TRUE(seen.stored.incident) << kind;
+  }
+}
+
 TEST_F(reconcile_test, a_key_that_became_free_is_never_in_doubt) {
   unknown("k");
   store.fail(store_call::claim, store_fault::delay_before, 1);

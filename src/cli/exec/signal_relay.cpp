@@ -112,7 +112,9 @@ void signal_relay::end_by_signal(int code) {
   // What came before, and the thread had not taken yet.
   constexpr timespec at_once{};
   siginfo_t taken{};
-  while (::sigtimedwait(&taken_, &taken, &at_once) > 0) pass_on(taken);
+  while (::sigtimedwait(&taken_, &taken, &at_once) > 0) {
+    if (taken.si_signo != end_of_thread) pass_on(taken);
+  }
   // A script ends with a command that its terminal has ended, but not with an exit code of 130.
   if (stopped_by_ == 0 && typed_ != 0 && code == 128 + typed_) stopped_by_ = typed_;
   if (stopped_by_ == 0) return;

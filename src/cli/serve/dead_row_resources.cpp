@@ -101,15 +101,23 @@ row_end act_on_row(relay::dead_rows& outbox, const std::string& name, const seen
   return change_row(outbox, name, **found, retries, log, author);
 }
 
+/// A row that an open transaction holds costs the whole time of a statement: the others behind it
+/// are not tried.
 admin::response act_on_rows(const relay::relay_params& params, const row_request& request,
-                            bool retries, audit_log& log, const std::string& caller) {
+                            bool retries, audit_log& log, const std::string& caller,
+                            const std::function<bool()>& closed) {
   auto outbox = relay::dead_rows::open(params);
   if (!outbox) return out_of_reach(outbox.error());
   const audit_author author{caller, "admin", request.reason};
   ordered_json body{{"act", retries ? "retry" : "drop"}, {"dry_run", request.dry}};
   auto& rows = body["rows"] = ordered_json::array();
+  std::string why;
   for (const auto& wanted : request.rows) {
-    const auto end = act_on_row(*outbox, params.name, wanted, request, retries, log, author);
+    if (why.empty() && closed()) why = "this process ends, or reads its configuration again";
+    const auto end = why.empty()
+                         ? act_on_row(*outbox, params.name, wanted, request, retries, log, author)
+                         : row_end{"failed", "not tried: " + why};
+    if (why.empty() && end.outcome == "failed") why = "another row failed";
     ordered_json entry{{"row", wanted.row}, {"outcome", end.outcome}};
     if (!end.detail.empty()) entry["detail"] = end.detail;
     rows.push_back(std::move(entry));
@@ -118,12 +126,47 @@ admin::response act_on_rows(const relay::relay_params& params, const row_request
   return admin::json_response(body);
 }
 
+admin::response refuse_closed() {
+  return admin::refusal(503, "This process ends, or reads its configuration again.");
+}
+
 }  // namespace
+
+bool dead_row_service::begin() {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  ++running_;
+  return true;
+}
+
+void dead_row_service::end() {
+  const std::lock_guard lock(mutex_);
+  --running_;
+  ended_.notify_all();
+}
+
+bool dead_row_service::is_closed() {
+  const std::lock_guard lock(mutex_);
+  return closed_;
+}
+
+void dead_row_service::close() {
+  {
+    std::unique_lock lock(mutex_);
+    closed_ = true;
+    ended_.wait(lock, [this] { return running_ == 0; });
+  }
+  pool_.join();  // the answer is on its way to the listener then
+}
 
 awaitable<admin::response> dead_row_service::list(const admin::request& wanted) {
   const auto* params = relay_named(settings_, admin::worker_of(wanted));
   if (params == nullptr) co_return admin::refusal(404, "There is no such worker.");
-  auto work = [params]() -> awaitable<admin::response> { co_return list_rows(*params); };
+  if (!begin()) co_return refuse_closed();
+  auto work = [this, params]() -> awaitable<admin::response> {
+    const std::shared_ptr<void> ending(nullptr, [this](void*) { end(); });
+    co_return list_rows(*params);
+  };
   auto out = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
   co_return out;
 }
@@ -137,9 +180,12 @@ awaitable<admin::response> dead_row_service::act(const admin::request& wanted, b
   auto* log = audit();
   if (log == nullptr) co_return admin::refusal(503, "The audit log can't be opened.");
   const auto request = std::make_shared<const row_request>(*std::move(read));
-  auto work = [params, request, retries, log,
+  if (!begin()) co_return refuse_closed();
+  auto work = [this, params, request, retries, log,
                caller = wanted.sender.name]() -> awaitable<admin::response> {
-    co_return act_on_rows(*params, *request, retries, *log, caller);
+    const std::shared_ptr<void> ending(nullptr, [this](void*) { end(); });
+    const auto closed = [this] { return is_closed(); };
+    co_return act_on_rows(*params, *request, retries, *log, caller, closed);
   };
   auto out = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
   co_return out;

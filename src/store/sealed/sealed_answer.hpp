@@ -2,7 +2,9 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <type_traits>
 
+#include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
@@ -44,6 +46,14 @@ struct opened_answer {
 template <class Reply>
 void refuse_sealed(result<Reply>& reply, const record_id& id, effect known) {
   if (!reply || !reply->answer || !is_sealed(*reply->answer)) return;
+  if constexpr (std::is_same_v<Reply, settled>) {
+    // A holder whose settle did not count learns that, with or without the record's answer.
+    if (reply->outcome != settle_outcome::done) {
+      reply->answer = nullptr;
+      reply->kept = answer_kept::none;
+      return;
+    }
+  }
   auto why = open(*reply->answer, id, nullptr).error();
   why.effect = known;
   reply = std::move(why);
