@@ -266,7 +266,7 @@ TEST_P(inbox_crash, commands_run_at_most_once_and_what_is_missing_is_listed) {
     doomed_process other({program(), "consume", "--config", other_config}, folder_.file("other"));
     publish(count);
     std::size_t kills = 0;
-    const std::size_t step = std::max(count / 10, 1);
+    const auto step = static_cast<std::size_t>(std::max(count / 10, 1));
     const auto settled = [&] {
       effects = effects_in(folder_.file("effects"));
       if (kills < 6 && effects.size() >= step * (kills + 1)) {
