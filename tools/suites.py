@@ -6,13 +6,16 @@
 Prints a line for each suite as it ends, with a bar of what is left, then the ten slowest. What a
 failed suite printed follows its line. The report, build/PRESET/junit.xml, is that of ctest.
 """
+import contextlib
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -20,6 +23,8 @@ COSTS = ROOT / "tests/suite_seconds.json"  # as they were measured last
 ENDED = re.compile(r"^ *(\d+)/(\d+) Test +#\d+: (\S+) \.* *(.*?) +([\d.]+) sec")
 STARTED = re.compile(r"^ +Start +\d+: ")
 WIDTH = 20  # of the bar
+MEMORY = pathlib.Path("/dev/shm")
+ROOM = 6 << 30  # bytes; the suites of one run use less than half of them
 SLOTS = 2  # of a suite; one that does little but wait has one (tests/CMakeLists.txt)
 
 
@@ -62,14 +67,38 @@ def names_of(preset, arguments):
     return [each["name"] for each in json.loads(listed.stdout)["tests"]]
 
 
+@contextlib.contextmanager
+def temporary_folder():
+    """Where suites put the files of their servers and databases: in memory, where there is room.
+
+    Nothing that a suite kills takes the kernel along, so a disk would add nothing but its work.
+    Whoever sets TMPDIR has it used: `TMPDIR=/var/tmp ./dev test` runs all of them on a disk."""
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK) \
+            or shutil.disk_usage(MEMORY).free < ROOM:
+        yield tempfile.gettempdir()
+        return
+    folder = tempfile.mkdtemp(prefix="onceguard-suites-", dir=MEMORY)
+    os.chmod(folder, 0o1777)  # for servers with a user of their own
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def run(preset, jobs, arguments):
+    with temporary_folder() as folder:
+        return run_in(folder, preset, jobs, arguments)
+
+
+def run_in(folder, preset, jobs, arguments):
     report = ROOT / "build" / preset / "junit.xml"
     report.unlink(missing_ok=True)
     progress = Progress(json.loads(COSTS.read_text()) if COSTS.is_file() else {})
     progress.expect(names_of(preset, arguments))
     begin = time.monotonic()
     # Node compiles the same packages in some hundred processes: newer ones keep what they compiled.
-    environment = {"NODE_COMPILE_CACHE": str(ROOT / "build/node-cache"), **os.environ}
+    environment = {"NODE_COMPILE_CACHE": str(ROOT / "build/node-cache"), **os.environ,
+                   "TMPDIR": folder}
     running = subprocess.Popen(
         ctest(preset, "-j", str(SLOTS * int(jobs)),
               "--output-on-failure", "--output-junit", str(report),

@@ -21,7 +21,7 @@ namespace onceguard::testing {
 inline int free_port() {
   constexpr int lowest = 15'000;
   constexpr int highest = 31'999;
-  const auto folder = std::filesystem::temp_directory_path() / "onceguard-test-ports";
+  const std::filesystem::path folder = "/tmp/onceguard-test-ports";
   std::filesystem::create_directories(folder);
   std::random_device seed;
   std::uniform_int_distribution<int> any(lowest, highest);

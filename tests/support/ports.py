@@ -4,23 +4,24 @@ import fcntl
 import os
 import random
 import socket
-import tempfile
 
 # Below the range that the kernel takes for outgoing connections, so that none of those gets
 # the port of a gateway that is being restarted.
 LOWEST, HIGHEST = 15000, 31999
+
+# Of all runs on this machine, also of those with temporary folders of their own.
+FOLDER = "/tmp/onceguard-test-ports"
 
 
 class Port:
     """A reserved port: a lock file keeps other test processes away, close() gives it back."""
 
     def __init__(self):
-        folder = os.path.join(tempfile.gettempdir(), "onceguard-test-ports")
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(FOLDER, exist_ok=True)
         start = random.SystemRandom().randrange(LOWEST, HIGHEST)
         for step in range(HIGHEST - LOWEST):
             number = LOWEST + (start - LOWEST + step) % (HIGHEST - LOWEST)
-            lock = os.open(os.path.join(folder, str(number)), os.O_CREAT | os.O_RDWR, 0o666)
+            lock = os.open(os.path.join(FOLDER, str(number)), os.O_CREAT | os.O_RDWR, 0o666)
             if self._take(lock, number):
                 self.number, self._lock = number, lock
                 return
