@@ -129,7 +129,9 @@ def test_answers_count_toward_the_budget_while_they_arrive(start_gateway, upstre
     for _ in range(24):
         key = fresh_key()
         connection = held.enter_context(gateway.begin_post(key=key, plan=half))
-        if not connection.silent_for(0.1):
+        wait_until(lambda: upstream.runs(key) or not connection.silent_for(0.01),
+                   what="a refusal, or the work")
+        if not connection.silent_for(0.5):  # which half an answer takes to arrive, at most
             assert_problem(connection.read(), 503, "overloaded", True, retry_after=True)
             break
         running.append(connection)
