@@ -9,7 +9,7 @@
 #include <onceguard/version.hpp>
 
 #include "cli/command.hpp"
-#include "cli/flags/hidden_arguments.hpp"
+#include "cli/hidden_arguments.hpp"
 #include "cli/late/late_library.hpp"
 #include "cli/standard_streams.hpp"
 #include "store/sqlite/sqlite_store.hpp"

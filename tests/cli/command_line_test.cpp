@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/command.hpp"
-#include "cli/flags/hidden_arguments.hpp"
+#include "cli/hidden_arguments.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/serve/hand_over.hpp"
-#include "cli/serve/start_limit.hpp"
+#include "cli/services/hand_over.hpp"
+#include "cli/services/start_limit.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Workers that share a subscriber: a pause is for all of them.
-#include "cli/serve/worker_pauses.hpp"
+#include "cli/services/worker_pauses.hpp"
 
 #include <atomic>
 #include <thread>

@@ -7,11 +7,11 @@
 
 #include "admin/client.hpp"
 #include "base/json_reader.hpp"
+#include "cli/admin_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/diagnose/recommended_routes.hpp"
 #include "cli/diagnose/route_traffic.hpp"
-#include "cli/flags/admin_flags.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 

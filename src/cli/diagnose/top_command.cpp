@@ -15,9 +15,9 @@
 #include "admin/client.hpp"
 #include "base/clock.hpp"
 #include "base/json_reader.hpp"
+#include "cli/admin_flags.hpp"
 #include "cli/command.hpp"
-#include "cli/flags/admin_flags.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli {

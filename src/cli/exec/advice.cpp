@@ -9,7 +9,7 @@
 #include <onceguard/request.hpp>
 
 #include "base/hex.hpp"
-#include "cli/flags/hidden_arguments.hpp"
+#include "cli/hidden_arguments.hpp"
 #include "core/request.hpp"
 #include "text/json_text.hpp"
 

@@ -16,7 +16,7 @@
 #include "cli/exec/advice.hpp"
 #include "cli/exec/exec_run.hpp"
 #include "cli/exec/signal_relay.hpp"
-#include "cli/flags/given_flags.hpp"
+#include "cli/given_flags.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
 #include "config/table/parsers.hpp"

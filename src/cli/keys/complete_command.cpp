@@ -4,12 +4,12 @@
 
 #include "base/ascii.hpp"
 #include "cli/command.hpp"
-#include "cli/flags/given_flags.hpp"
+#include "cli/given_flags.hpp"
 #include "cli/keys/find_records.hpp"
 #include "cli/keys/record_source.hpp"
 #include "cli/keys/resolve_record.hpp"
 #include "cli/keys/resolve_selection.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "http/forwarded_fields.hpp"
 
 namespace onceguard::cli {

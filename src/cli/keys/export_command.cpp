@@ -13,9 +13,9 @@
 
 #include "base/clock.hpp"
 #include "cli/command.hpp"
-#include "cli/flags/given_flags.hpp"
+#include "cli/given_flags.hpp"
 #include "cli/keys/export_file.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "config/stores.hpp"
 #include "config/table/parsers.hpp"
 #include "store/imported_record.hpp"

@@ -11,7 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/keys/filter_flags.hpp"
 #include "cli/keys/record_text.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "store/sealed/sealed_answer.hpp"
 #include "text/json_text.hpp"
 

@@ -2,11 +2,11 @@
 #include <iostream>
 
 #include "base/clock.hpp"
+#include "cli/change_log.hpp"
 #include "cli/command.hpp"
-#include "cli/flags/given_flags.hpp"
+#include "cli/given_flags.hpp"
 #include "cli/keys/export_file.hpp"
-#include "cli/store/change_log.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 

@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/flags/given_flags.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/store_work.hpp"
 #include "config/stores.hpp"
 
 namespace onceguard::cli {

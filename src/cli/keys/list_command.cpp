@@ -7,7 +7,7 @@
 #include "cli/keys/find_records.hpp"
 #include "cli/keys/record_source.hpp"
 #include "cli/keys/record_text.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 
 namespace onceguard::cli {
 namespace {

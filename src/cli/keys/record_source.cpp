@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 
 namespace onceguard::cli {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <onceguard/store.hpp>
 
-#include "cli/flags/admin_flags.hpp"
-#include "cli/flags/given_flags.hpp"
-#include "cli/store/change_log.hpp"
+#include "cli/admin_flags.hpp"
+#include "cli/change_log.hpp"
+#include "cli/given_flags.hpp"
 #include "config/settings.hpp"
 
 namespace onceguard::cli {

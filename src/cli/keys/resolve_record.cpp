@@ -4,7 +4,7 @@
 
 #include "audit/audited_resolve.hpp"
 #include "cli/command.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "config/table/parsers.hpp"
 #include "store/staleness.hpp"
 

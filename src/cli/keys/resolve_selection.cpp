@@ -5,7 +5,7 @@
 #include "cli/keys/find_records.hpp"
 #include "cli/keys/record_text.hpp"
 #include "cli/keys/resolve_record.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "store/sealed/sealed_answer.hpp"
 
 namespace onceguard::cli {

@@ -7,9 +7,9 @@
 
 #include <onceguard/store.hpp>
 
+#include "cli/change_log.hpp"
 #include "cli/keys/filter_flags.hpp"
 #include "cli/keys/find_records.hpp"
-#include "cli/store/change_log.hpp"
 
 namespace onceguard::cli {
 

@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "base/hex.hpp"
 #include "base/value_text.hpp"
-#include "cli/flags/given_flags.hpp"
+#include "cli/given_flags.hpp"
 #include "core/request.hpp"
 #include "messaging/inbox/inbox.hpp"
 #include "text/json_text.hpp"

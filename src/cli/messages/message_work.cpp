@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/value_text.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "config/stores.hpp"
 
 namespace onceguard::cli {

@@ -8,9 +8,9 @@
 
 #include <onceguard/guard.hpp>
 
-#include "cli/flags/given_flags.hpp"
+#include "cli/change_log.hpp"
+#include "cli/given_flags.hpp"
 #include "cli/messages/letters.hpp"
-#include "cli/store/change_log.hpp"
 
 namespace onceguard::cli {
 

@@ -5,12 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/change_log.hpp"
 #include "cli/command.hpp"
-#include "cli/flags/given_flags.hpp"
+#include "cli/given_flags.hpp"
 #include "cli/messages/dead_row_acts.hpp"
 #include "cli/messages/orderly_stop.hpp"
-#include "cli/store/change_log.hpp"
-#include "cli/store/store_work.hpp"
+#include "cli/store_work.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 

@@ -14,7 +14,7 @@
 #include "base/ascii.hpp"
 #include "base/field.hpp"
 #include "cli/command.hpp"
-#include "cli/flags/given_flags.hpp"
+#include "cli/given_flags.hpp"
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 

@@ -1,0 +1,125 @@
+#include "cli/services/running_service.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "cli/hidden_arguments.hpp"
+#include "cli/log/log_file.hpp"
+
+namespace onceguard::cli {
+
+running_service::running_service(const given_flags& given, config::settings running,
+                                 log_lines& lines, process::supervisor manager)
+    : given_(given),
+      running_(std::move(running)),
+      signals_(std::stop_source(), hooks(), lines, std::move(manager)),
+      succession_(signals_.io()) {
+  signals_.begin();
+}
+
+signal_hooks running_service::hooks() {
+  const auto locked = [this](void (running_service::*reaction)()) {
+    return [this, reaction] {
+      const std::lock_guard lock(mutex_);
+      (this->*reaction)();
+    };
+  };
+  return {.status =
+              [this] {
+                const std::lock_guard lock(mutex_);
+                return status();
+              },
+          .stopping_status = "operations that run are settled",
+          .reload = locked(&running_service::reload),
+          .upgrade = locked(&running_service::upgrade),
+          .stopping = locked(&running_service::drain)};
+}
+
+void running_service::serve(const parts* service) {
+  const std::lock_guard lock(mutex_);
+  service_ = service;
+  if (service == nullptr) return;
+  signals_.say_ready();
+  if (stop_requested()) service->server.drain();
+}
+
+// ---- on the thread of the signals, under the mutex
+
+std::string running_service::status() const {
+  if (service_ == nullptr) return "starting";
+  return "answering clients at " + service_->server.local().text();
+}
+
+void running_service::drain() {
+  succession_.stop();
+  if (service_ != nullptr) service_->server.drain();
+}
+
+/// Why this process must not be replaced while it runs; empty: it may.
+std::string running_service::upgrade_refusal() const {
+  if (stop_requested()) return "the service drains";
+  if (service_ == nullptr) return "the start is not over";
+  return succession_.refusal(service_->shares_store);
+}
+
+void running_service::upgrade() {
+  const auto refuse = [](const std::string& why) {
+    base::log(base::event::upgrade_refused, {{"why", why}});
+  };
+  if (const auto why = upgrade_refusal(); !why.empty()) return refuse(why);
+  succession::inheritance left;
+  left.serve = running_.serve.listen.text();
+  left.made_serve_file = service_->server.made_file();
+  left.store = store_text(running_);
+  left.sockets.emplace_back("serve", service_->server.socket());
+  if (running_.admin.enabled) {
+    left.admin = running_.admin.address.text();
+    left.made_admin_file = service_->admin.made_file();
+    left.sockets.emplace_back("admin", service_->admin.socket());
+  }
+  left.variables = signals_.manager().variables();
+  const auto failed = [](pid_t successor) {
+    base::log(base::event::upgrade_failed, {{"pid", successor}});
+  };
+  const auto begun = succession_.begin(
+      given_words(), left, [this](const auto& successor) { hand_over(successor); }, failed);
+  if (!begun) return refuse(begun.error().detail);
+  base::log(base::event::upgrade_begun, {{"pid", *begun}});
+}
+
+/// The successor answers clients: this process takes no more of them.
+void running_service::hand_over(const succession::word& successor) {
+  const std::lock_guard lock(mutex_);
+  signals_.change_main_process(successor.number);
+  succession_.confirm();
+  base::log(base::event::handed_over, {{"pid", successor.number}});
+  if (stop_requested() || service_ == nullptr) return;
+  auto stop = signals_.stop();
+  stop.request_stop();
+  if (running_.admin.enabled) service_->admin.hand_over(successor.took.admin);
+  service_->server.hand_over(successor.took.serve);
+}
+
+void running_service::reload() {
+  if (service_ == nullptr) return;
+  const bool taken = take_configuration();
+  base::log(taken ? base::event::reloaded : base::event::reload_refused, {{"by", "SIGHUP"}});
+}
+
+bool running_service::take_configuration() {
+  auto source = sources_of(given_, false);
+  source.need_content = !running_.says_nothing;
+  const auto read = config::load(source);
+  log_remarks(read.remarks);
+  if (!read.ok()) return false;
+  if (const auto set = service_->server.set_rules(config::serve_rules_of(read.values)); !set) {
+    base::log(base::event::rules_refused, {{"why", set.error().detail}});
+    return false;
+  }
+  for (const auto& name : config::fixed_changes(running_, read.values)) {
+    base::log(base::event::restart_needed, {{"option", name}});
+  }
+  return true;
+}
+
+}  // namespace onceguard::cli

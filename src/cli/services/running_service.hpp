@@ -1,0 +1,54 @@
+// The decision service as its signals find it.
+#pragma once
+#include <mutex>
+#include <string>
+
+#include "admin/server.hpp"
+#include "cli/given_flags.hpp"
+#include "cli/services/hand_over.hpp"
+#include "cli/services/run_signals.hpp"
+#include "config/load.hpp"
+#include "serve/server.hpp"
+
+namespace onceguard::cli {
+
+/// A stop drains the service, SIGHUP reads its rules again, and SIGUSR2 starts the process that
+/// takes this one's place.
+class running_service {
+ public:
+  struct parts {
+    serve::server& server;
+    admin::server& admin;
+    bool shares_store;  ///< another process would find its records
+  };
+
+  running_service(const given_flags& given, config::settings running, log_lines& lines,
+                  process::supervisor manager);
+  running_service(const running_service&) = delete;
+  running_service& operator=(const running_service&) = delete;
+  ~running_service() { signals_.end(); }
+
+  [[nodiscard]] std::stop_token stopping() const { return signals_.stop().get_token(); }
+  /// From now on signals concern it; null: not any more.
+  void serve(const parts* service);
+
+ private:
+  [[nodiscard]] std::string status() const;
+  [[nodiscard]] std::string upgrade_refusal() const;
+  void drain();
+  void upgrade();
+  void hand_over(const succession::word& successor);
+  void reload();
+  [[nodiscard]] bool take_configuration();
+  [[nodiscard]] signal_hooks hooks();
+  [[nodiscard]] bool stop_requested() const { return signals_.stop().stop_requested(); }
+
+  const given_flags& given_;
+  const config::settings running_;
+  std::mutex mutex_;
+  const parts* service_ = nullptr;  // under the mutex
+  run_signals signals_;
+  succession succession_;
+};
+
+}  // namespace onceguard::cli
