@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "admin/tokens.hpp"
 #include "base/ascii.hpp"
 #include "base/clock.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/act_reason.hpp"
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "base/json_reader.hpp"
 
 namespace onceguard::admin {

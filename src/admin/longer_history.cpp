@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "engine/background.hpp"
 #include "http1/message.hpp"
 

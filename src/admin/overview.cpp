@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/health.hpp"
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "base/clock.hpp"
 #include "base/number_in.hpp"
 #include "text/json_text.hpp"

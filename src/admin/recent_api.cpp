@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/outcome_names.hpp"
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/hex.hpp"

@@ -8,7 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/record_response.hpp"
+#include "admin/page_cursor.hpp"
+#include "admin/record_path.hpp"
+#include "admin/responses.hpp"
 #include "base/clock.hpp"
 #include "base/number_in.hpp"
 #include "store/record_filter.hpp"
@@ -64,7 +66,7 @@ asio::awaitable<response> list_records(store& records, milliseconds timeout,
   }
   const auto page =
       co_await list_filtered(records, query.filter, query.cursor, query.limit, timeout);
-  if (!page) co_return page_refusal(400, page.error());
+  if (!page) co_return page_response(400, page.error());
   ordered_json body;
   body["records"] = ordered_json::array();
   for (const auto& seen : page->unreadable) body["records"].push_back(record_json(seen));
@@ -141,8 +143,8 @@ std::optional<response> audit_body(const record_view& seen, const audit_source& 
 
 asio::awaitable<response> show_record(store& records, milliseconds timeout,
                                       const audit_source& audit, const request& request) {
-  const auto id = record_of(request);
-  if (!id) co_return no_record_id();
+  const auto id = record_in_path(request);
+  if (!id) co_return no_record_in_path();
   const auto with_body = request.parameter("body");
   if (!with_body.empty() && with_body != "yes" && with_body != "no") {
     co_return refusal(400, "body: yes or no was expected");
@@ -163,7 +165,7 @@ asio::awaitable<response> show_record(store& records, milliseconds timeout,
     seen.why = found.error().detail;
     co_return json_response(record_json(seen));
   }
-  if (!found) co_return store_refusal(found.error());
+  if (!found) co_return store_response(found.error());
   if (!*found) co_return refusal(404, "There is no such record.", {{"outcome", "not_found"}});
   const bool usual = (*found)->body_size <= body_size_usual;
   if (with_body == "no" || (with_body.empty() && !usual)) leave_out_body(**found);
@@ -181,7 +183,7 @@ asio::awaitable<response> count_records(store& records, milliseconds timeout,
   const auto cursor = read_cursor(request.parameter("cursor"));
   if (!cursor) co_return refusal(400, cursor.error().detail);
   const auto piece = co_await records.count(*cursor, timeout);
-  if (!piece) co_return page_refusal(400, piece.error());
+  if (!piece) co_return page_response(400, piece.error());
   ordered_json body;
   for (std::size_t i = 1; i <= observed_states; ++i) {
     const auto state = static_cast<observed_state>(i);

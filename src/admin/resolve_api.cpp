@@ -7,8 +7,10 @@
 
 #include <onceguard/fingerprint.hpp>
 
-#include "admin/record_response.hpp"
+#include "admin/page_cursor.hpp"
+#include "admin/record_path.hpp"
 #include "admin/resolve_request.hpp"
+#include "admin/responses.hpp"
 #include "audit/audited_resolve.hpp"
 #include "base/clock.hpp"
 #include "store/resolve.hpp"
@@ -113,8 +115,8 @@ result<subject_ptr> subject_of(const resolve_request& wanted, const record_id& i
 
 asio::awaitable<response> change_record(store& records, resolve_params params, act which,
                                         const request& request) {
-  const auto id = record_of(request);
-  if (!id) co_return no_record_id();
+  const auto id = record_in_path(request);
+  if (!id) co_return no_record_in_path();
   const auto wanted = read_act(request.body, which);
   if (!wanted) co_return refusal(422, wanted.error().detail);
   auto found = co_await records.find(*id, params.timeout);
@@ -123,7 +125,7 @@ asio::awaitable<response> change_record(store& records, resolve_params params, a
     if (!*found) co_return refusal(404, "There is no such record.", {{"outcome", "not_found"}});
     before = std::move(**found);
   } else if (found.error().code != errc::record_unreadable) {
-    co_return store_refusal(found.error());
+    co_return store_response(found.error());
   } else if (!wanted->force) {
     const auto& why = found.error().detail;
     co_return refusal(409,
@@ -151,7 +153,7 @@ asio::awaitable<response> change_record(store& records, resolve_params params, a
   const auto end = co_await resolve_audited(records, std::move(before), std::move(change),
                                             {*audit, author, name_of(which)}, times);
   // A line that can't be written now changes nothing any more; the log has the event.
-  if (!end.resolved) co_return store_refusal(end.resolved.error());
+  if (!end.resolved) co_return store_response(end.resolved.error());
   if (end.resolved->forgets_answer && wanted->wait) co_await outlast_caches();
   co_return act_response(*end.resolved, which, *wanted);
 }
@@ -172,7 +174,7 @@ class selection {
     if (audit == nullptr) co_return refusal(503, "The gateway is not ready yet.");
     const auto page = co_await list_filtered(records_, wanted_.filter, wanted_.cursor,
                                              wanted_.limit, params_.timeout);
-    if (!page) co_return page_refusal(422, page.error());
+    if (!page) co_return page_response(422, page.error());
     const auto until = base::boot_now() + selection_time;
     body_["act"] = name_of(which_);
     body_["dry_run"] = wanted_.act.dry_run;

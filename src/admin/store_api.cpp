@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/overview.hpp"
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "base/clock.hpp"
 #include "text/json_text.hpp"
 

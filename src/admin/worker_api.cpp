@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/act_reason.hpp"
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "base/clock.hpp"
 #include "base/json_reader.hpp"
 #include "text/json_text.hpp"

@@ -17,10 +17,11 @@ struct entry {
 };
 
 constexpr std::array entries{
-#define COMMAND(name, about, help) entry{"", #name, about, help, add_##name##_command},
+#define COMMAND(folder, name, about, help) \
+  entry{"", #name, about, help, folder::add_##name##_command},
 #define FAMILY(name, about, help) entry{"", #name, about, help, nullptr},
-#define SUBCOMMAND(family, name, about, help) \
-  entry{#family, #name, about, help, add_##family##_##name##_command},
+#define SUBCOMMAND(folder, family, name, about, help) \
+  entry{#family, #name, about, help, folder::add_##family##_##name##_command},
 #include "cli/commands.inc"
 #undef SUBCOMMAND
 #undef FAMILY

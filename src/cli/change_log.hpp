@@ -35,7 +35,7 @@ class change_log {
  private:
   change_log(const config::settings& settings, std::unique_ptr<audit_log> log, audit_author author);
 
-  log_lines lines_;
+  log::log_lines lines_;
   const std::unique_ptr<audit_log> log_;
   const audit_author author_;
 };

@@ -138,9 +138,12 @@ inline constexpr int exit_not_startable = 126;  ///< the same; 127: there is no 
 void add_commands(const command& program, std::string_view first_word);
 
 // What each command of commands.inc has beside its row: its options, and what it runs.
-#define COMMAND(name, about, help) void add_##name##_command(const command& added);
+#define COMMAND(folder, name, about, help)         \
+  namespace folder {                               \
+  void add_##name##_command(const command& added); \
+  }
 #define FAMILY(name, about, help)
-#define SUBCOMMAND(family, name, about, help) COMMAND(family##_##name, about, help)
+#define SUBCOMMAND(folder, family, name, about, help) COMMAND(folder, family##_##name, about, help)
 #include "cli/commands.inc"
 #undef SUBCOMMAND
 #undef FAMILY

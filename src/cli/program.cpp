@@ -18,7 +18,7 @@ namespace onceguard::cli {
 
 int run_program(int argc, char** argv) {
   prepare_standard_streams();
-  refuse_urls_without_library();
+  late::refuse_urls_without_library();
   auto arguments = with_options(take_arguments(argc, argv));
   sqlite::set_up_library();
   CLI::App app("Makes an operation that may arrive more than once take effect once.", "onceguard");

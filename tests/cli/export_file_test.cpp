@@ -7,7 +7,7 @@
 
 #include <onceguard/fingerprint.hpp>
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 imported_record some() {
@@ -98,4 +98,4 @@ TEST(export_file, what_an_operator_completed_unread_is_of_no_known_key) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -3,7 +3,7 @@
 
 #include "cli/keys/record_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 finding found(finding_kind kind) {
@@ -48,4 +48,4 @@ TEST(finding_text, the_summary_leaves_out_what_is_none) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

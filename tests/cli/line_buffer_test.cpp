@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 namespace {
 
 bool needs_no_escape(unsigned char byte) {
@@ -67,4 +67,4 @@ TEST(line_buffer, shows_numbers_and_milliseconds) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

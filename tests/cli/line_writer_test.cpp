@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 namespace {
 
 using namespace std::chrono_literals;
@@ -186,4 +186,4 @@ TEST_F(line_writer_test, what_is_dropped_or_lost_did_not_survive) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

@@ -6,7 +6,7 @@
 
 #include "cli/log/log_lines.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 namespace {
 
 using std::chrono::milliseconds;
@@ -81,4 +81,4 @@ TEST(log_lines, the_end_reports_what_a_lone_burst_left_out) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

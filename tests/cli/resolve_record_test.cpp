@@ -26,7 +26,7 @@ class resolve_record_test : public ::testing::Test {
     clock_.advance(lease_length + request_.about->run_timeout);
   }
   int resolve(bool completed) {
-    cli::found_record before;
+    cli::keys::found_record before;
     before.record = caller_.find(request_.id);
     resolution change;
     change.id = request_.id;
@@ -37,8 +37,8 @@ class resolve_record_test : public ::testing::Test {
     ::testing::internal::CaptureStderr();
     ::testing::internal::CaptureStdout();
     const auto changes = cli::change_log::open({}, "keys", "");
-    const int code = run(cli::resolve_record(faulty_, std::move(before), change, *changes, second,
-                                             milliseconds(500)));
+    const int code = run(cli::keys::resolve_record(faulty_, std::move(before), change, *changes,
+                                                   second, milliseconds(500)));
     out_ = ::testing::internal::GetCapturedStdout();
     err_ = ::testing::internal::GetCapturedStderr();
     return code;

@@ -11,7 +11,7 @@
 
 #include "support/waiting.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::exec {
 namespace {
 
 using onceguard::testing::wait_until;
@@ -117,4 +117,4 @@ TEST(signals_of_exec, leave_the_exit_code_of_a_command_that_a_key_did_not_end) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::exec

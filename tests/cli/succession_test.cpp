@@ -1,5 +1,7 @@
 // A successor that does not come to take requests: how long it is waited for, and what becomes of
 // it.
+#include "cli/services/succession.hpp"
+
 #include <csignal>
 #include <future>
 #include <optional>
@@ -8,10 +10,9 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/services/hand_over.hpp"
 #include "cli/services/start_limit.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,4 +88,4 @@ TEST(start_limit, leaves_a_start_alone_that_is_over) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

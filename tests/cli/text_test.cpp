@@ -45,7 +45,8 @@ RC_GTEST_PROP(json_string, is_json_for_any_bytes, (const std::string& bytes)) {
 }
 
 TEST(log_json, is_an_object_for_any_bytes) {
-  const auto line = "{" + log_json("an event", {{"key", every_byte()}, {"b", "\"},{\""}}) + "}";
+  const auto line =
+      "{" + log::log_json("an event", {{"key", every_byte()}, {"b", "\"},{\""}}) + "}";
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const auto read = json::parse(line);
   EXPECT_EQ(read["event"], "an event");
@@ -54,7 +55,7 @@ TEST(log_json, is_an_object_for_any_bytes) {
 }
 
 TEST(log_text, is_one_line_for_any_bytes) {
-  const auto line = log_text("an event", {{"key", every_byte()}, {"b", "plain"}, {"c", ""}});
+  const auto line = log::log_text("an event", {{"key", every_byte()}, {"b", "plain"}, {"c", ""}});
   EXPECT_TRUE(is_printable_ascii(line)) << line;
   EXPECT_TRUE(line.starts_with("an event key=\"")) << line;
   EXPECT_TRUE(line.ends_with(" b=plain c=\"\"")) << line;
@@ -124,8 +125,8 @@ record_view hostile_record() {
 
 TEST(record_text, does_nothing_to_a_terminal) {
   const auto seen = hostile_record();
-  EXPECT_TRUE(is_printable_ascii(record_line(seen))) << record_line(seen);
-  EXPECT_EQ(record_page(seen).find('\x1b'), std::string::npos);
+  EXPECT_TRUE(is_printable_ascii(keys::record_line(seen))) << keys::record_line(seen);
+  EXPECT_EQ(keys::record_page(seen).find('\x1b'), std::string::npos);
 }
 
 TEST(record_json, holds_text_as_text_and_bytes_as_base64) {
@@ -177,7 +178,7 @@ TEST(record_json, is_read_back) {
       const auto read = read_record(written);
       ASSERT_TRUE(read) << read.error().detail;
       EXPECT_EQ(record_json(*read, with_body), written);
-      EXPECT_EQ(record_line(*read), record_line(seen));
+      EXPECT_EQ(keys::record_line(*read), keys::record_line(seen));
     }
   }
 }

@@ -8,7 +8,7 @@
 
 #include "support/waiting.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 using onceguard::testing::wait_until;
@@ -38,4 +38,4 @@ TEST(worker_pauses, are_for_all_workers_of_the_name) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -14,7 +14,7 @@
 #include "http/authorization.hpp"
 #include "observe/request_parts.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 using base::diagnoses;
@@ -162,4 +162,4 @@ diagnoses examine_credentials(const credential_facts& known) {
   return credential_examination(known).run();
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

@@ -7,7 +7,7 @@
 #include "base/diagnosis.hpp"
 #include "cli/diagnose/upstream_poll.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 
 /// The scheme that the service asks for and that signs each request anew; empty: none was seen.
 [[nodiscard]] std::string signed_scheme(const upstream_poll& seen);
@@ -29,4 +29,4 @@ struct credential_facts {
 
 [[nodiscard]] base::diagnoses examine_credentials(const credential_facts& known);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

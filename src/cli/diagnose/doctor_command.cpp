@@ -20,7 +20,7 @@
 #include "config/stores.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 using base::diagnoses;
@@ -261,7 +261,7 @@ int run_doctor(const given_flags& given, const doctor_request& request) {
     return exit_configuration;
   }
   auto found = examine(read, request);
-  if (has_password(read.values.store.url)) examine_secrecy(source.file, found);
+  if (init::has_password(read.values.store.url)) examine_secrecy(source.file, found);
   request.json ? print_json(found) : print_text(found);
   if (std::any_of(found.begin(), found.end(), [](const auto& one) { return one.out_of_reach; })) {
     return exit_store;
@@ -287,4 +287,4 @@ void add_doctor_command(const command& added) {
   added.runs([=] { return run_doctor(*given, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

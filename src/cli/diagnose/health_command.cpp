@@ -7,7 +7,7 @@
 #include "cli/command.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 using nlohmann::json;
@@ -59,4 +59,4 @@ void add_health_command(const command& added) {
   added.runs([=] { return run_health(*address); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

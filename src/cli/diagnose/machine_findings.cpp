@@ -24,7 +24,7 @@
 #include "base/value_text.hpp"
 #include "http1/server/socket_file.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 namespace fs = std::filesystem;
@@ -333,4 +333,4 @@ diagnosis examine_upstream(const gateway::upstream_params& upstream, const base:
           "start the service, or correct the url of its [[upstream]]"};
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

@@ -7,7 +7,7 @@
 #include "consume/consume_params.hpp"
 #include "gateway/params/gateway_params.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 
 /// Whether the port can be listened on, and who has it otherwise. The port is given back at once.
 /// `option` names it.
@@ -45,4 +45,4 @@ namespace onceguard::cli {
 /// need, and keeps it for as long.
 [[nodiscard]] base::diagnoses examine_consumer(const consume::consume_params& params);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

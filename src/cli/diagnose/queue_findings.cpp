@@ -2,7 +2,7 @@
 #include "messaging/broker_kind.hpp"
 #include "messaging/delivery_limits.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 
 using base::diagnoses;
 using grade = base::diagnosis::grade;
@@ -38,4 +38,4 @@ diagnoses examine_consumer(const consume::consume_params& params) {
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

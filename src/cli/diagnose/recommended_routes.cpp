@@ -8,7 +8,7 @@
 #include "cli/diagnose/credential_findings.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 constexpr std::string_view authorization_prefix = "Authorization: ";
@@ -213,4 +213,4 @@ std::string recommended_routes(const traffic& seen) {
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

@@ -15,7 +15,7 @@
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 using nlohmann::ordered_json;
@@ -182,4 +182,4 @@ void add_report_command(const command& added) {
   added.runs([=] { return run_report(*request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

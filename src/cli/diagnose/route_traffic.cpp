@@ -9,7 +9,7 @@
 #include "base/json_reader.hpp"
 #include "base/time_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 
 using nlohmann::json;
 
@@ -228,4 +228,4 @@ std::vector<advice> advise(const route_traffic& seen) {
   return std::move(out).all();
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

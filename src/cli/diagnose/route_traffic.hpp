@@ -12,7 +12,7 @@
 
 #include <onceguard/error.hpp>
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 
 using numbers_by_name = std::map<std::string, std::uint64_t, std::less<>>;
 
@@ -72,4 +72,4 @@ struct advice {
 /// In the order in which to do it.
 [[nodiscard]] std::vector<advice> advise(const route_traffic& seen);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

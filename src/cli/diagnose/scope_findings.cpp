@@ -9,7 +9,7 @@
 #include "admin/client.hpp"
 #include "admin/tokens.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 using base::diagnosis;
@@ -79,4 +79,4 @@ diagnosis examine_other_scopes(const admin::admin_params& params) {
       "routes (with --admin it counts those that observe alone)"};
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

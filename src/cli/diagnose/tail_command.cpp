@@ -23,7 +23,7 @@
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 using nlohmann::ordered_json;
@@ -260,4 +260,4 @@ void add_tail_command(const command& added) {
   added.runs([=] { return run_tail(*request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

@@ -20,7 +20,7 @@
 #include "cli/store_work.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 using nlohmann::json;
@@ -196,4 +196,4 @@ void add_top_command(const command& added) {
   added.runs([=] { return run_top(*request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

@@ -10,7 +10,7 @@
 #include "base/field.hpp"
 #include "http/proxy_sign.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 using base::diagnoses;
@@ -284,4 +284,4 @@ diagnoses examine_answers(const upstream_poll& seen, gateway::empty_framing empt
   return answer_examination(seen, empty_body).run();
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

@@ -12,7 +12,7 @@
 #include "gateway/upstream_pool.hpp"
 #include "tls/session.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 namespace {
 
 namespace asio = boost::asio;
@@ -180,4 +180,4 @@ upstream_poll poll_upstream(const gateway::upstream_params& upstream,
   return upstream_polling(upstream, params, paths).run();
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

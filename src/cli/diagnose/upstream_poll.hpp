@@ -9,7 +9,7 @@
 #include "gateway/params/gateway_params.hpp"
 #include "http1/message.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::diagnose {
 
 /// What came to one of them.
 struct polled_answer {
@@ -53,4 +53,4 @@ inline constexpr const char* another_host = "onceguard.invalid";
                                           const gateway::gateway_params& params,
                                           const std::vector<std::string>& paths);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::diagnose

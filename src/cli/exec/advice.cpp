@@ -13,7 +13,7 @@
 #include "core/request.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::exec {
 namespace {
 
 constexpr std::size_t digits_of_scope = 12;
@@ -125,4 +125,4 @@ bool needs_person(const error& why, const config::settings& settings) {
   return !usable;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::exec

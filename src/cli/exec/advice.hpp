@@ -8,7 +8,7 @@
 #include "config/load.hpp"
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::exec {
 
 /// From the root, unless the working directory is gone.
 [[nodiscard]] std::string absolute_path(const std::string& path);
@@ -28,4 +28,4 @@ namespace onceguard::cli {
 /// try again later by oneself.
 [[nodiscard]] bool needs_person(const error& why, const config::settings& settings);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::exec

@@ -21,7 +21,7 @@
 #include "cli/log/log_lines.hpp"
 #include "config/table/parsers.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::exec {
 namespace {
 
 std::string key_fault(const std::string& text) {
@@ -79,9 +79,9 @@ int run_checked(const given_flags& flags, exec_request given) {
     code = run_once(given, *settings, signals);
     base::set_log_sink(nullptr);
   } else {
-    const auto descriptor = log_descriptor(settings->log);
+    const auto descriptor = log::log_descriptor(settings->log);
     if (!descriptor) return exit_exec_failed;
-    log_lines lines(settings->log, *descriptor);
+    log::log_lines lines(settings->log, *descriptor);
     base::set_log_sink(&lines);
     code = run_once(given, *settings, signals);
     lines.flush();
@@ -157,4 +157,4 @@ void add_exec_command(const command& added) {
   added.runs([=] { return run_exec(*flags, *given); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::exec

@@ -28,7 +28,7 @@
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::exec {
 namespace {
 
 constexpr milliseconds for_ever{std::chrono::hours(24 * 36'500)};
@@ -324,4 +324,4 @@ result<std::set<int>> codes_of(const std::vector<std::string>& given) {
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::exec

@@ -10,7 +10,7 @@
 #include "cli/exec/signal_relay.hpp"
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::exec {
 
 /// The command line. Durations are valid texts; empty: not given.
 struct exec_request {
@@ -46,4 +46,4 @@ struct exec_request {
 [[nodiscard]] int run_once(const exec_request& given, const config::settings& settings,
                            signal_relay& signals);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::exec

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace onceguard::cli {
+namespace onceguard::cli::exec {
 namespace {
 
 constexpr std::array<int, 9> relayed{SIGHUP,  SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,
@@ -126,4 +126,4 @@ void signal_relay::end_by_signal(int code) {
   ::raise(stopped_by_);
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::exec

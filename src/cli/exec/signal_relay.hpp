@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::exec {
 
 /// Takes the signals that end a process or have a meaning for its command. While a command runs,
 /// the command's process group gets them, once; before and between, they request a stop. The
@@ -54,4 +54,4 @@ class signal_relay {
   std::jthread thread_;
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::exec

@@ -18,7 +18,7 @@
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::init {
 namespace {
 
 struct init_request {
@@ -106,7 +106,7 @@ class initialisation {
     if (!read.ok()) return;
     const auto& upstream = read.values.routing.upstreams.front();
     const auto& gateway = read.values.gateway;
-    auto reached = examine_upstream(upstream, {}, gateway.connect_timeout);
+    auto reached = diagnose::examine_upstream(upstream, {}, gateway.connect_timeout);
     if (reached.level != base::diagnosis::grade::ok) {
       std::cerr << "onceguard: " << terminal_text(reached.text) << "\n";
       found_ = {std::move(reached)};
@@ -114,15 +114,15 @@ class initialisation {
     }
     std::vector<std::string> paths{"/"};
     paths.insert(paths.end(), given_.paths.begin(), given_.paths.end());
-    seen_ = poll_upstream(upstream, gateway, paths);
-    found_ = examine_answers(seen_, upstream.empty_body);
+    seen_ = diagnose::poll_upstream(upstream, gateway, paths);
+    found_ = diagnose::examine_answers(seen_, upstream.empty_body);
     given_.empty_length = std::any_of(seen_.answers.begin(), seen_.answers.end(),
                                       [](const auto& one) { return one.minor == 0; });
   }
 
   bool take_callers() {
-    const auto scheme = signed_scheme(seen_);
-    const auto cookie = cookie_of(seen_);
+    const auto scheme = diagnose::signed_scheme(seen_);
+    const auto cookie = diagnose::cookie_of(seen_);
     const std::string likely = !scheme.empty()   ? "signed"
                                : !cookie.empty() ? "cookie"
                                                  : "authorization";
@@ -248,7 +248,7 @@ class initialisation {
   init_answers given_;
   const bool asks_;
   questions person_;
-  upstream_poll seen_;
+  diagnose::upstream_poll seen_;
   base::diagnoses found_;
 };
 
@@ -283,4 +283,4 @@ void add_init_command(const command& added) {
   added.runs([=] { return initialisation(*request).run(); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::init

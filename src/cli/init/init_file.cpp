@@ -7,7 +7,7 @@
 #include "cli/diagnose/credential_findings.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::init {
 namespace {
 
 constexpr std::array<std::pair<callers_kind, std::string_view>, 5> callers_kinds{
@@ -163,7 +163,7 @@ class init_writer {
         return set("scope", quote("header:" + given_.name));
       case callers_kind::signature:
         comment(given_.name + " signs each request anew; this part of it stays the same.");
-        const auto known = scope_of_scheme(given_.name);
+        const auto known = diagnose::scope_of_scheme(given_.name);
         set("scope", quote(known.empty() ? "auth-param:" + given_.name : std::string(known)));
         if (given_.replay_check.empty()) return;
         comment(
@@ -223,4 +223,4 @@ std::string init_text(const init_answers& answers, std::string_view file,
   return init_writer(answers, file).run(found);
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::init

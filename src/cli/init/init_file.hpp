@@ -8,7 +8,7 @@
 
 #include "base/diagnosis.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::init {
 
 /// How the service knows its callers.
 enum class callers_kind : std::uint8_t {
@@ -42,4 +42,4 @@ struct init_answers {
 [[nodiscard]] std::string init_text(const init_answers& answers, std::string_view file,
                                     const base::diagnoses& found);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::init

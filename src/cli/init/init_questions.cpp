@@ -4,7 +4,7 @@
 
 #include "base/ascii.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::init {
 
 std::string questions::ask(const std::string& question, const std::string& proposal,
                            const std::function<std::string(const std::string&)>& fault) {
@@ -21,4 +21,4 @@ std::string questions::ask(const std::string& question, const std::string& propo
   }
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::init

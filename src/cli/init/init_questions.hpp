@@ -5,7 +5,7 @@
 #include <ostream>
 #include <string>
 
-namespace onceguard::cli {
+namespace onceguard::cli::init {
 
 class questions {
  public:
@@ -21,4 +21,4 @@ class questions {
   std::ostream& output_;
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::init

@@ -12,7 +12,7 @@
 #include "cli/store_work.hpp"
 #include "http/forwarded_fields.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 using boost::asio::awaitable;
@@ -122,4 +122,4 @@ void add_keys_complete_command(const command& added) {
   added.runs([=] { return run_keys_complete(*source, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

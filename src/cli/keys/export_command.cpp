@@ -21,7 +21,7 @@
 #include "store/imported_record.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 namespace {
 
@@ -277,4 +277,4 @@ void add_keys_export_command(const command& added) {
   added.runs([=] { return run_keys_export(*given, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -15,7 +15,7 @@
 #include "core/record_codec.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 using base::member;
@@ -219,4 +219,4 @@ std::optional<imported_record> aged(imported_record request, milliseconds later)
   return request;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

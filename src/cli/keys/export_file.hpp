@@ -11,7 +11,7 @@
 
 #include <onceguard/store.hpp>
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 /// The first line of a file.
 struct export_head {
@@ -65,4 +65,4 @@ class record_reader {
 /// by then.
 [[nodiscard]] std::optional<imported_record> aged(imported_record request, milliseconds later);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -1,6 +1,6 @@
 #include "cli/keys/filter_flags.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 std::function<std::string(const std::string&)> filter_check(std::string_view name) {
   return [name](const std::string& value) {
@@ -51,4 +51,4 @@ void add_filter_flags(const command& command, filter_flags& flags, const std::st
         "Only what needs a person: unknown, never settled, or unreadable"}});
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

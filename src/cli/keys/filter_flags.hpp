@@ -9,7 +9,7 @@
 #include "cli/command.hpp"
 #include "store/record_filter.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 /// The flags as given. An empty text: not given.
 struct filter_flags {
@@ -37,4 +37,4 @@ void add_filter_flags(const command& command, filter_flags& flags, const std::st
 /// For argument_terms::check: the fault of a value that record_filter::add() refuses.
 [[nodiscard]] std::function<std::string(const std::string&)> filter_check(std::string_view name);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -15,7 +15,7 @@
 #include "store/sealed/sealed_answer.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 using boost::asio::awaitable;
 
@@ -162,4 +162,4 @@ int refuse_unreadable(const unreadable_record& seen) {
   return exit_failed;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

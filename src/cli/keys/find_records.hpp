@@ -10,7 +10,7 @@
 
 #include "cli/command.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 /// A key or a record id in hex, and the scope's digest in hex or its first digits.
 struct key_choice {
@@ -40,4 +40,4 @@ struct found_record {
 /// returns the exit code.
 [[nodiscard]] int refuse_unreadable(const unreadable_record& seen);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -10,7 +10,7 @@
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 using boost::asio::awaitable;
@@ -192,4 +192,4 @@ void add_keys_import_command(const command& added) {
   added.runs([=] { return run_keys_import(*given, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -6,7 +6,7 @@
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 bool has_index(const store_kind& kind) { return kind.index_keys != nullptr; }
@@ -40,4 +40,4 @@ void add_keys_index_command(const command& added) {
   added.runs([=] { return run_index(*given, *drop); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

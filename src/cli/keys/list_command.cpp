@@ -9,7 +9,7 @@
 #include "cli/keys/record_text.hpp"
 #include "cli/store_work.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 using boost::asio::awaitable;
@@ -66,4 +66,4 @@ void add_keys_list_command(const command& added) {
   added.runs([=] { return run_keys_list(*source, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -5,7 +5,7 @@
 
 #include "cli/store_work.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 bool is_configured(const given_flags& given) {
@@ -64,4 +64,4 @@ int change_records(const record_source& source, const change_reason& reason,
   return run_work([&] { return work(records, defaults, reason.dry ? nullptr : changes.get()); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

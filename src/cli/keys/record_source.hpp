@@ -15,7 +15,7 @@
 #include "cli/given_flags.hpp"
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 /// The flags as given. Lives as long as the command's callback.
 struct record_source {
@@ -48,4 +48,4 @@ struct change_reason {
 [[nodiscard]] int change_records(const record_source& source, const change_reason& reason,
                                  const record_change_work& work);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -11,7 +11,7 @@
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 std::string why_text(const record_view& seen) {
@@ -190,4 +190,4 @@ std::string summary(const reconcile_counts& counts, bool preview) {
   return out + (preview ? "; nothing was changed" : "");
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -8,7 +8,7 @@
 #include "reconcile/reconcile.hpp"
 #include "text/record_json.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 /// One line for a list, without the line end.
 [[nodiscard]] std::string record_line(const record_view& seen);
@@ -25,4 +25,4 @@ namespace onceguard::cli {
 /// "3 done, 1 not done, 2 still unknown". Leaves out zero counts.
 [[nodiscard]] std::string summary(const reconcile_counts& counts, bool preview);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -6,7 +6,7 @@
 #include "cli/keys/resolve_selection.hpp"
 #include "cli/store_work.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 using boost::asio::awaitable;
@@ -70,4 +70,4 @@ void add_keys_release_command(const command& added) {
   added.runs([=] { return run_keys_release(*source, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -8,7 +8,7 @@
 #include "config/table/parsers.hpp"
 #include "store/staleness.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 using boost::asio::awaitable;
 
@@ -108,4 +108,4 @@ awaitable<int> resolve_record(record_access& records, found_record before, resol
   co_return exit_ok;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -7,7 +7,7 @@
 #include "cli/change_log.hpp"
 #include "cli/keys/find_records.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 struct resolve_end {
   int exit_code = 0;
@@ -31,4 +31,4 @@ inline constexpr milliseconds in_doubt_default{60'000};
     record_access& records, found_record before, resolution request, change_log& changes,
     milliseconds timeout, milliseconds in_doubt_max = in_doubt_default);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -8,7 +8,7 @@
 #include "cli/store_work.hpp"
 #include "store/sealed/sealed_answer.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 using boost::asio::awaitable;
 
@@ -103,4 +103,4 @@ awaitable<int> resolve_selection(record_access& records, const selection_flags& 
   co_return print_sum(counts, flags.yes);
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -11,7 +11,7 @@
 #include "cli/keys/filter_flags.hpp"
 #include "cli/keys/find_records.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 
 /// The flags of a command that takes KEY or a filter, and a reason for the audit log.
 struct selection_flags {
@@ -42,4 +42,4 @@ using resolution_maker = std::function<resolution(const record_view&)>;
                                                             change_log* changes,
                                                             milliseconds timeout);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

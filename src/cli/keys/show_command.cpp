@@ -9,7 +9,7 @@
 #include "cli/messages/payload_location.hpp"
 #include "cli/store_work.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::keys {
 namespace {
 
 using boost::asio::awaitable;
@@ -21,7 +21,7 @@ struct show_request {
 };
 
 void print_record(const record_view& seen, const config::settings& settings, bool as_json) {
-  const auto payload = payload_location(seen, settings);
+  const auto payload = messages::payload_location(seen, settings);
   if (!as_json) {
     std::cout << record_page(seen);
     if (!payload.empty()) std::cout << "payload       " << payload << "\n";
@@ -80,4 +80,4 @@ void add_keys_show_command(const command& added) {
   added.runs([=] { return run_keys_show(*source, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::keys

@@ -12,7 +12,7 @@
 // Where the program was linked in the usual way there are no stubs, and no such list.
 extern "C" [[gnu::weak]] const onceguard_late_library onceguard_late_libraries[];
 
-namespace onceguard::cli {
+namespace onceguard::cli::late {
 namespace {
 
 void* load_late_library(const char* library) noexcept {
@@ -44,10 +44,10 @@ std::string fault_of(std::string_view name) {
 
 void refuse_urls_without_library() noexcept { base::set_library_check(fault_of); }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::late
 
 void* onceguard_find_late_function(onceguard_late_function* wanted) noexcept {
-  using namespace onceguard::cli;
+  using namespace onceguard::cli::late;
   void* const library = load_late_library(wanted->library);
   void* const found = library == nullptr ? nullptr : ::dlsym(library, wanted->name);
   if (found == nullptr) {
@@ -55,7 +55,7 @@ void* onceguard_find_late_function(onceguard_late_function* wanted) noexcept {
     const auto* const known = late_library(wanted->library);
     const auto why = known == nullptr ? std::string(::dlerror()) : why_missing(*known);
     std::fprintf(stderr, "onceguard: %s\n", why.c_str());
-    std::_Exit(exit_failed);
+    std::_Exit(onceguard::cli::exit_failed);
   }
   std::atomic_ref(wanted->address).store(found, std::memory_order_release);
   return found;

@@ -19,10 +19,10 @@ struct onceguard_late_library {
 /// A library that can't be loaded ends the process, with a message. Thread-safe.
 extern "C" void* onceguard_find_late_function(onceguard_late_function* wanted) noexcept;
 
-namespace onceguard::cli {
+namespace onceguard::cli::late {
 
 /// From now on a URL whose library is missing is refused where it is read, with its place, so that
 /// no call of the library comes to that end.
 void refuse_urls_without_library() noexcept;
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::late

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 
 /// Bytes in memory that is kept from line to line. Every request has a line, so this is a part of
 /// what a request costs: std::string would check its capacity, and end the text, with each piece,
@@ -102,4 +102,4 @@ class line_buffer {
   std::size_t used_ = 0;
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 
 namespace {
 
@@ -213,4 +213,4 @@ bool line_writer::flush(std::chrono::milliseconds at_most) {
 
 std::uint64_t line_writer::dropped() const noexcept { return queue_->dropped; }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

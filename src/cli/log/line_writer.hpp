@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 
 /// Callers never wait for the reader: a stopped terminal, a full pipe, a pipe without a reader, a
 /// full disk. Lines that don't fit into the queue are counted, and the count is written once there
@@ -50,4 +50,4 @@ class line_writer {
                                         // object
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

@@ -8,7 +8,7 @@
 
 #include "base/log.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 
 result<int> open_log_file(const std::string& path) {
   constexpr mode_t rights = 0640;
@@ -44,4 +44,4 @@ void log_remarks(const config::remarks& remarks) {
   }
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

@@ -8,7 +8,7 @@
 #include "config/settings.hpp"
 #include "config/table/remark.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 
 /// Opens the file to append, and makes it if there is none: for its owner and group alone, as it
 /// names clients. Returns the descriptor, which the caller closes. A FIFO that nobody reads is an
@@ -22,4 +22,4 @@ namespace onceguard::cli {
 /// Logs what the configuration's check has to say, less the notes.
 void log_remarks(const config::remarks& remarks);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

@@ -9,7 +9,7 @@
 #include "cli/log/line_buffer.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 namespace {
 
 constexpr std::size_t room_for_lines = 1'024 * 1'024;
@@ -218,4 +218,4 @@ std::string log_json(std::string_view event, std::initializer_list<base::log_fie
   return std::string(out.view());
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

@@ -16,7 +16,7 @@
 #include "cli/log/log_rate_limit.hpp"
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 
 class line_buffer;
 
@@ -67,4 +67,4 @@ class log_lines final : public base::log_sink {
 [[nodiscard]] std::string log_json(std::string_view event,
                                    std::initializer_list<base::log_field> fields);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 
 bool log_rate_limit::passes(std::string_view event, time_point now) {
   constexpr std::chrono::seconds length(1);
@@ -34,4 +34,4 @@ std::vector<log_rate_limit::missing> log_rate_limit::take_missing(time_point now
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

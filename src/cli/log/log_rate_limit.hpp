@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::log {
 
 class log_rate_limit {
  public:
@@ -40,4 +40,4 @@ class log_rate_limit {
   time_point due_ = time_point::max();
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::log

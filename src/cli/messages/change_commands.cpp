@@ -12,7 +12,7 @@
 #include "core/request.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 namespace {
 
 using boost::asio::awaitable;
@@ -40,11 +40,11 @@ bool say(const known_letter& one, const letter_end& end) {
 /// Says on standard error why a key was not freed.
 free_key free_by_command(chosen_letters& chosen) {
   return [&chosen](const record_view& before, resolution change) -> awaitable<freed_key> {
-    found_record seen;
+    keys::found_record seen;
     seen.record = before;
     const auto timeout = chosen.settings.store.timeout;
-    const auto end = co_await resolve_one(chosen.records.records(), seen, std::move(change),
-                                          *chosen.changes, timeout);
+    const auto end = co_await keys::resolve_one(chosen.records.records(), seen, std::move(change),
+                                                *chosen.changes, timeout);
     freed_key out;  // this process has served nothing, and remembers no answer
     if (end.exit_code != exit_ok) out.why = "it stays";
     co_return out;
@@ -162,4 +162,4 @@ void add_messages_drop_command(const command& added) {
   added.runs([=] { return run_drop(*given, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

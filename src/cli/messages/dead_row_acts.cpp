@@ -1,6 +1,6 @@
 #include "cli/messages/dead_row_acts.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 namespace {
 
 row_end end_of(const result<bool>& changed) {
@@ -37,4 +37,4 @@ row_end change_row(relay::dead_rows& outbox, const std::string& relay_name,
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

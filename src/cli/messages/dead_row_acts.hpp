@@ -5,7 +5,7 @@
 #include "audit/audit_log.hpp"
 #include "relay/dead_rows.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 
 struct row_end {
   std::string_view outcome = "failed";  ///< "done", "changed" or "failed"
@@ -17,4 +17,4 @@ struct row_end {
                                  const relay::dead_row& seen, bool retries, audit_log& log,
                                  const audit_author& author);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

@@ -10,7 +10,7 @@
 #include "store/sealed/sealed_answer.hpp"
 #include "store/staleness.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 namespace {
 
 using boost::asio::awaitable;
@@ -172,4 +172,4 @@ letter_end drop_letter(letter_desk& desk, const known_letter& one) {
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

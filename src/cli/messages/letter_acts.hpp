@@ -13,7 +13,7 @@
 #include "consume/consume.hpp"
 #include "consume/dead_letter_box.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 
 struct freed_key {
   std::string why{};            ///< it was not freed; empty: it was
@@ -60,4 +60,4 @@ struct retry_terms {
 /// The letter leaves the box; its record stays.
 [[nodiscard]] letter_end drop_letter(letter_desk& desk, const known_letter& one);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

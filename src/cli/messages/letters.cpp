@@ -14,7 +14,7 @@
 #include "messaging/inbox/inbox.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 
 using boost::asio::awaitable;
 
@@ -202,4 +202,4 @@ nlohmann::ordered_json letter_json(const std::string& subscriber, const known_le
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

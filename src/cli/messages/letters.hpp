@@ -15,7 +15,7 @@
 #include "cli/command.hpp"
 #include "consume/dead_letter_box.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 
 /// What the record of a message says now.
 enum class letter_state : std::uint8_t {
@@ -72,4 +72,4 @@ void add_letter_choice(const command& command, letter_choice& choice);
 [[nodiscard]] nlohmann::ordered_json letter_json(const std::string& subscriber,
                                                  const known_letter& one, bool whole);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

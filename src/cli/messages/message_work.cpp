@@ -7,7 +7,7 @@
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 
 using boost::asio::awaitable;
 
@@ -113,4 +113,4 @@ int with_letters(const message_terms& terms, const letters_work& work) {
   return run_work(all);
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

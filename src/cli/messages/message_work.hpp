@@ -12,7 +12,7 @@
 #include "cli/given_flags.hpp"
 #include "cli/messages/letters.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 
 /// The letters of one subscriber that were chosen, and what a command needs to act on them.
 struct chosen_letters {
@@ -39,4 +39,4 @@ struct message_terms {
 /// removed. Returns the exit code: of the work, the worst; exit_not_found if no letter was chosen.
 [[nodiscard]] int with_letters(const message_terms& terms, const letters_work& work);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 namespace {
 
 std::atomic<int> noted{0};
@@ -43,4 +43,4 @@ const char* orderly_stop::signal() noexcept {
   }
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

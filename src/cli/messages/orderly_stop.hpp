@@ -2,7 +2,7 @@
 #pragma once
 #include <csignal>
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 
 /// While it lives, SIGTERM, SIGINT, SIGHUP and SIGQUIT are noted, unless whoever started this
 /// process has them ignored (nohup). A second SIGINT ends the process. At most one lives at a time.
@@ -24,4 +24,4 @@ class orderly_stop {
   former former_[4];
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

@@ -14,7 +14,7 @@
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 namespace {
 
 struct outbox_request {
@@ -198,4 +198,4 @@ void add_outbox_retry_command(const command& added) { add_change(added, true); }
 
 void add_outbox_drop_command(const command& added) { add_change(added, false); }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

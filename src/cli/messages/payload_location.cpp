@@ -6,7 +6,7 @@
 #include "messaging/inbox/inbox.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 namespace {
 
 /// Without user, password and parameters, which may hold secrets.
@@ -43,4 +43,4 @@ std::string payload_location(const record_view& seen, const config::settings& se
          plain_text(about.key) + " --config FILE, with the [[consume]] of that subscriber";
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

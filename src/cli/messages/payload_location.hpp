@@ -6,11 +6,11 @@
 
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 
 /// For people; empty: the record is of no message, or of one that needs nobody. `settings` may know
 /// the subscriber.
 [[nodiscard]] std::string payload_location(const record_view& seen,
                                            const config::settings& settings);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

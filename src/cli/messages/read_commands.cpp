@@ -6,7 +6,7 @@
 #include "cli/messages/message_work.hpp"
 #include "text/record_json.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::messages {
 namespace {
 
 using boost::asio::awaitable;
@@ -81,4 +81,4 @@ void add_messages_show_command(const command& added) {
   added.runs([=] { return run_show(*given, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::messages

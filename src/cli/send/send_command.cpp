@@ -18,7 +18,7 @@
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::send {
 namespace {
 
 struct send_request {
@@ -213,4 +213,4 @@ void add_send_command(const command& added) {
   added.runs([=] { return run_send(*request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::send

@@ -17,7 +17,7 @@
 #include "cli/services/until_stopped.hpp"
 #include "consume/consume.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 guard_params params_of(const config::settings& settings) {
@@ -180,4 +180,4 @@ void add_consume_command(const command& added) {
   added.runs([=] { return run_consumers(*given); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

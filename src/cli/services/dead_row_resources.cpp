@@ -11,14 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/act_reason.hpp"
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "admin/worker_api.hpp"
 #include "base/json_reader.hpp"
 #include "base/number_in.hpp"
 #include "cli/messages/dead_row_acts.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 namespace asio = boost::asio;
 using asio::awaitable;
@@ -88,9 +88,9 @@ admin::response list_rows(const relay::relay_params& params) {
   return admin::json_response(body);
 }
 
-row_end act_on_row(relay::dead_rows& outbox, const std::string& name, const seen_row& wanted,
-                   const row_request& request, bool retries, audit_log& log,
-                   const audit_author& author) {
+messages::row_end act_on_row(relay::dead_rows& outbox, const std::string& name,
+                             const seen_row& wanted, const row_request& request, bool retries,
+                             audit_log& log, const audit_author& author) {
   const auto number = base::number_in<std::int64_t>(wanted.row);
   if (!number) return {"not_found", {}};
   const auto found = outbox.find(*number);
@@ -98,7 +98,7 @@ row_end act_on_row(relay::dead_rows& outbox, const std::string& name, const seen
   if (!*found) return {"not_found", {}};
   if (std::to_string((*found)->dead_since) != wanted.seen) return {"changed", {}};
   if (request.dry) return {"done", {}};
-  return change_row(outbox, name, **found, retries, log, author);
+  return messages::change_row(outbox, name, **found, retries, log, author);
 }
 
 /// A row that an open transaction holds costs the whole time of a statement: the others behind it
@@ -116,7 +116,7 @@ admin::response act_on_rows(const relay::relay_params& params, const row_request
     if (why.empty() && closed()) why = "this process ends, or reads its configuration again";
     const auto end = why.empty()
                          ? act_on_row(*outbox, params.name, wanted, request, retries, log, author)
-                         : row_end{"failed", "not tried: " + why};
+                         : messages::row_end{"failed", "not tried: " + why};
     if (why.empty() && end.outcome == "failed") why = "another row failed";
     ordered_json entry{{"row", wanted.row}, {"outcome", end.outcome}};
     if (!end.detail.empty()) entry["detail"] = end.detail;
@@ -205,4 +205,4 @@ admin::resources dead_row_service::make_resources(admin::audit_source audit) {
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

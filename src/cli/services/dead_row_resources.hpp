@@ -11,7 +11,7 @@
 #include "admin/resource.hpp"
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// One look or act at a time, on a thread of its own: each waits for a database.
 class dead_row_service {
@@ -46,4 +46,4 @@ class dead_row_service {
   boost::asio::thread_pool pool_{1};
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -4,7 +4,7 @@
 
 #include "config/load.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 /// It ends before the gateway, which ends the engine.
@@ -58,4 +58,4 @@ result<void> decisions_beside::reload(const config::settings& settings) {
   return service_.set_rules(rules_beside(settings));
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

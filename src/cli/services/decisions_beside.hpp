@@ -12,7 +12,7 @@
 #include "gateway/server.hpp"
 #include "serve/server.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// Belongs to the thread of the signals. The gateway must outlive it.
 class decisions_beside {
@@ -42,4 +42,4 @@ class decisions_beside {
   std::thread ending_;
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -13,7 +13,7 @@
 #include "text/record_json.hpp"
 #include "tls/context.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 using nlohmann::ordered_json;
 
@@ -135,4 +135,4 @@ std::vector<std::pair<std::string, long long>> certificate_ends(const config::se
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -6,7 +6,7 @@
 
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// An object with a member for each table of the file. Each value stands there as it would in the
 /// file. Of URLs that may hold a password, only the scheme is shown.
@@ -20,4 +20,4 @@ namespace onceguard::cli {
 [[nodiscard]] std::vector<std::pair<std::string, long long>> certificate_ends(
     const config::settings& settings);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -9,20 +9,20 @@
 #include "cli/services/effective_config.hpp"
 #include "cli/trial/explained_record.hpp"
 #include "cli/trial/explanation.hpp"
-#include "http1/head_policy.hpp"
 #include "http1/message.hpp"
+#include "http1/start_line.hpp"
 #include "text/record_json.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 using boost::asio::awaitable;
 using reader = base::json_reader<nlohmann::json>;
 
 namespace {
 
-described_request read_described_request(const reader& object) {
+trial::described_request read_described_request(const reader& object) {
   object.has_only({"method", "url", "headers", "body", "client"});
-  described_request out;
+  trial::described_request out;
   const auto method = object.at("method");
   out.method = method.text();
   if (!http1::is_known_method(out.method)) method.refuse("the gateway answers 501 to this method");
@@ -44,7 +44,7 @@ described_request read_described_request(const reader& object) {
   if (!http1::is_field_value(text) || text.find(' ') != text.npos) {
     url.refuse("has spaces or control characters");
   }
-  set_url(out, text);
+  trial::set_url(out, text);
   return out;
 }
 
@@ -53,13 +53,13 @@ awaitable<admin::response> explain_request(config::settings settings, store& rec
   const auto request =
       base::read_json<nlohmann::json>(wanted.body, "the body", read_described_request);
   if (!request) co_return admin::refusal(422, request.error().detail);
-  auto reply = explain(settings, *request);
-  explained_record seen;
-  if (reply.kind == explanation::effect::guard) {
-    seen = co_await find_explained(settings, *request, records, reply);
+  auto reply = trial::explain(settings, *request);
+  trial::explained_record seen;
+  if (reply.kind == trial::explanation::effect::guard) {
+    seen = co_await trial::find_explained(settings, *request, records, reply);
   }
-  auto body = explanation_json(reply, seen.current, seen.same_request, seen.note);
-  const auto end = end_of(reply, seen);
+  auto body = trial::explanation_json(reply, seen.current, seen.same_request, seen.note);
+  const auto end = trial::end_of(reply, seen);
   body["observed"] = reply.observed;
   body["verdict"] = end.verdict;
   if (end.retry_after.count() > 0) body["retry_after_ms"] = end.retry_after.count();
@@ -85,4 +85,4 @@ admin::resources explain_resources(std::function<config::settings()> settings, s
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

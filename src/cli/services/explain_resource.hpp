@@ -7,11 +7,11 @@
 #include "admin/resource.hpp"
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// GET /api/routes and POST /api/explain. `settings`: those in force. The store must outlive the
 /// listener.
 [[nodiscard]] admin::resources explain_resources(std::function<config::settings()> settings,
                                                  store& records);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

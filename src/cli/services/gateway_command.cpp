@@ -42,9 +42,9 @@
 #include "cli/services/decisions_beside.hpp"
 #include "cli/services/effective_config.hpp"
 #include "cli/services/explain_resource.hpp"
-#include "cli/services/hand_over.hpp"
 #include "cli/services/running_gateway.hpp"
 #include "cli/services/start_limit.hpp"
+#include "cli/services/succession.hpp"
 #include "cli/services/traces.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
@@ -57,14 +57,14 @@
 #include "process/supervisor.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 using base::log_level;
 
 /// Raises the soft limit of open files as far as allowed.
 void allow_descriptors(std::size_t connections) {
-  const auto wanted = static_cast<rlim_t>(files_for(connections));
+  const auto wanted = static_cast<rlim_t>(diagnose::files_for(connections));
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
@@ -159,7 +159,8 @@ std::vector<int> released(std::vector<base::descriptor>& sockets) {
 }
 
 int serve(const given_flags& given, const config::settings& settings, signal_queue& queue,
-          store& records, log_lines& lines, admin::recent_activity& recent, surroundings& around) {
+          store& records, log::log_lines& lines, admin::recent_activity& recent,
+          surroundings& around) {
   // For scheduled reconciling.
   const auto query = config::make_query_source(settings, false);
   const auto traces = make_traces();
@@ -227,7 +228,7 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
 }
 
 int open_and_serve(const given_flags& given, const config::settings& settings, signal_queue& queue,
-                   log_lines& lines, admin::recent_activity& recent, surroundings& around,
+                   log::log_lines& lines, admin::recent_activity& recent, surroundings& around,
                    std::vector<process::passed_socket> passed) {
   auto sockets = sort_sockets(std::move(passed), settings);
   if (!sockets) return start_failure_code(sockets.error());
@@ -253,16 +254,16 @@ int run_gateway(const given_flags& given) {
   if (succeeds) around.limit.emplace(start_patience, [&around] { end_late_start(around.logs); });
   auto read = load_config(given, true);
   if (!read) return exit_configuration;
-  const auto descriptor = log_descriptor(read->values.log);
+  const auto descriptor = log::log_descriptor(read->values.log);
   if (!descriptor) return exit_failed;
   // Before the first attempt on the store, which may take long: a signal drains the gateway instead
   // of killing it.
   signal_queue queue;
-  log_lines lines(read->values.log, *descriptor);
+  log::log_lines lines(read->values.log, *descriptor);
   admin::recent_activity recent(lines);
   base::set_log_sink(&recent);
   around.logs = true;
-  log_remarks(read->remarks);
+  log::log_remarks(read->remarks);
   allow_descriptors(read->values.gateway.max_connections);
   // Until the predecessor has announced this process, what is said of the unit is its business.
   if (!succeeds) around.manager.say_status("opening the store");
@@ -280,4 +281,4 @@ void add_gateway_command(const command& added) {
   added.runs([=] { return run_gateway(*given); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

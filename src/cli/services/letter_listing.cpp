@@ -8,7 +8,7 @@
 #include "cli/messages/letter_acts.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 using boost::asio::awaitable;
 using nlohmann::ordered_json;
@@ -18,12 +18,12 @@ namespace {
 /// How long a broker may send nothing before that is all there is.
 constexpr milliseconds quiet{1'000};
 
-ordered_json letter_entry(const std::string& subscriber, const known_letter& one,
+ordered_json letter_entry(const std::string& subscriber, const messages::known_letter& one,
                           letter_names& names) {
-  auto out = letter_json(subscriber, one, false);
+  auto out = messages::letter_json(subscriber, one, false);
   out["message"] = names.next(one.letter);
   if (const auto token = token_of(one); token != 0) out["token"] = token;
-  const auto why = obstacle_to_retry(one);
+  const auto why = messages::obstacle_to_retry(one);
   if (!why.empty()) out["not_again"] = why;
   return out;
 }
@@ -54,9 +54,10 @@ awaitable<result<void>> with_box(const consume::consume_params& params, guard& r
   auto read = box->read(quiet);
   result<void> out;
   if (!read) out = read.error();
-  std::vector<known_letter> letters;
+  std::vector<messages::known_letter> letters;
   for (std::size_t i = 0; read && out && i < read->size(); ++i) {
-    auto known = co_await find_record_of(records.records(), params, std::move((*read)[i]), timeout);
+    auto known = co_await messages::find_record_of(records.records(), params, std::move((*read)[i]),
+                                                   timeout);
     if (known) {
       letters.push_back(*std::move(known));
     } else {
@@ -74,7 +75,7 @@ awaitable<result<void>> with_box(const consume::consume_params& params, guard& r
   co_return out;
 }
 
-void letter_listing::add(const known_letter& one) {
+void letter_listing::add(const messages::known_letter& one) {
   listed_.push_back(letter_entry(name_, one, names_));
 }
 
@@ -89,8 +90,9 @@ std::string letter_listing::body(bool counted, bool read) const {
 
 awaitable<void> list_letters(const config::settings& settings, guard& records, std::string name,
                              letter_listing& out) {
-  const box_work list = [&](consume::dead_letter_box&,
-                            std::vector<known_letter> letters) -> awaitable<result<void>> {
+  const box_work list =
+      [&](consume::dead_letter_box&,
+          std::vector<messages::known_letter> letters) -> awaitable<result<void>> {
     for (const auto& one : letters) out.add(one);
     if (letters.size() >= letters_max) out.add_more();
     co_return result<void>();
@@ -101,4 +103,4 @@ awaitable<void> list_letters(const config::settings& settings, guard& records, s
   }
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

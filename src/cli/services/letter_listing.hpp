@@ -14,7 +14,7 @@
 #include "config/settings.hpp"
 #include "consume/dead_letter_box.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// How many are looked at: more than a person settles one by one.
 inline constexpr std::size_t letters_max = 1'000;
@@ -26,8 +26,8 @@ inline constexpr std::size_t letters_max = 1'000;
 [[nodiscard]] bool reading_is_counted(const config::settings& settings, const std::string& name);
 
 /// What can be done with the letters of one table while its box is open.
-using box_work = std::function<boost::asio::awaitable<result<void>>(consume::dead_letter_box&,
-                                                                    std::vector<known_letter>)>;
+using box_work = std::function<boost::asio::awaitable<result<void>>(
+    consume::dead_letter_box&, std::vector<messages::known_letter>)>;
 /// Takes the letters, works, and puts back what was not removed.
 [[nodiscard]] boost::asio::awaitable<result<void>> with_box(const consume::consume_params& params,
                                                             guard& records, milliseconds timeout,
@@ -38,7 +38,7 @@ class letter_listing {
  public:
   explicit letter_listing(std::string name) : name_(std::move(name)) {}
 
-  void add(const known_letter& one);
+  void add(const messages::known_letter& one);
   void add_more() { more_ = true; }
   /// Whatever keeps a queue from being looked into stands beside them.
   void add_fault(const error& why) { faults_.push_back(why.detail); }
@@ -59,4 +59,4 @@ class letter_listing {
                                                         guard& records, std::string name,
                                                         letter_listing& out);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -9,7 +9,7 @@
 #include "base/hex.hpp"
 #include "base/json_reader.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 using reader = base::json_reader<nlohmann::json>;
 
@@ -56,7 +56,7 @@ std::string letter_names::next(const consume::dead_letter& letter) {
   return count == 1 ? name : name + "-" + std::to_string(count);
 }
 
-std::uint64_t token_of(const known_letter& one) {
+std::uint64_t token_of(const messages::known_letter& one) {
   return one.record ? one.record->stored.token : 0;
 }
 
@@ -68,4 +68,4 @@ result<std::string> read_poll_request(std::string_view body) {
   return base::read_json<nlohmann::json>(body, "the body", read_poll);
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -11,7 +11,7 @@
 
 #include "cli/messages/letters.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// One letter as the caller saw it.
 struct seen_letter {
@@ -39,11 +39,11 @@ class letter_names {
 };
 
 /// Of its record; 0: there is none that can be read.
-[[nodiscard]] std::uint64_t token_of(const known_letter& one);
+[[nodiscard]] std::uint64_t token_of(const messages::known_letter& one);
 
 /// errc::invalid_argument: the body is another one than was expected.
 [[nodiscard]] result<letter_request> read_letter_request(std::string_view body);
 /// The reason of a look, which may be missing; errors as above.
 [[nodiscard]] result<std::string> read_poll_request(std::string_view body);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

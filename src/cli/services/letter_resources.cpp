@@ -12,7 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 
-#include "admin/record_response.hpp"
+#include "admin/responses.hpp"
 #include "admin/worker_api.hpp"
 #include "audit/audited_resolve.hpp"
 #include "base/clock.hpp"
@@ -22,7 +22,7 @@
 #include "cli/services/letter_request.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 namespace asio = boost::asio;
 using asio::awaitable;
@@ -57,7 +57,8 @@ class letter_acts {
         left_.add_fault(handler.error());
         continue;
       }
-      const box_work work = [&](consume::dead_letter_box& box, std::vector<known_letter> letters) {
+      const box_work work = [&](consume::dead_letter_box& box,
+                                std::vector<messages::known_letter> letters) {
         return act_on(*each, *handler, box, std::move(letters));
       };
       const auto done = co_await with_box(*each, records_, settings_.store.timeout, work);
@@ -76,29 +77,29 @@ class letter_acts {
  private:
   awaitable<result<void>> act_on(const consume::consume_params& params,
                                  consume::message_handler& handler, consume::dead_letter_box& box,
-                                 std::vector<known_letter> letters) {
-    std::map<const known_letter*, std::string> chosen;
+                                 std::vector<messages::known_letter> letters) {
+    std::map<const messages::known_letter*, std::string> chosen;
     for (const auto& one : letters) {
       const auto name = names_.next(one.letter);
       const auto seen = std::ranges::find(wanted_.messages, name, &seen_letter::message);
       if (seen == wanted_.messages.end()) continue;
       found_.insert(name);
-      const bool same = seen->state == name_of(one.state) && seen->token == token_of(one);
+      const bool same = seen->state == messages::name_of(one.state) && seen->token == token_of(one);
       if (!same) {
         add(name, "changed", {});
       } else if (wanted_.dry) {
-        const auto why = retries_ ? obstacle_to_retry(one) : std::string();
+        const auto why = retries_ ? messages::obstacle_to_retry(one) : std::string();
         add(name, why.empty() ? "done" : "failed", why);
       } else {
         chosen.emplace(&one, name);
       }
     }
-    std::set<const known_letter*> gone;
+    std::set<const messages::known_letter*> gone;
     co_await change(params, handler, box, std::move(chosen), gone);
     for (auto& one : letters) {
       if (gone.contains(&one)) continue;
-      auto now = co_await find_record_of(records_.records(), params, std::move(one.letter),
-                                         settings_.store.timeout);
+      auto now = co_await messages::find_record_of(records_.records(), params,
+                                                   std::move(one.letter), settings_.store.timeout);
       if (!now) co_return now.error();
       left_.add(*now);
       box.hold();
@@ -110,13 +111,13 @@ class letter_acts {
   /// `gone`: those that have left the box.
   awaitable<void> change(const consume::consume_params& params, consume::message_handler& handler,
                          consume::dead_letter_box& box,
-                         std::map<const known_letter*, std::string> chosen,
-                         std::set<const known_letter*>& gone) {
-    letter_desk desk{params, box, log_, author_,
-                     [this](const record_view& before, resolution change) {
-                       return free(before, std::move(change));
-                     }};
-    const auto say = [&](const known_letter& one, const letter_end& end) {
+                         std::map<const messages::known_letter*, std::string> chosen,
+                         std::set<const messages::known_letter*>& gone) {
+    messages::letter_desk desk{params, box, log_, author_,
+                               [this](const record_view& before, resolution change) {
+                                 return free(before, std::move(change));
+                               }};
+    const auto say = [&](const messages::known_letter& one, const messages::letter_end& end) {
       auto text = end.text;
       for (const auto& fault : end.faults) text += (text.empty() ? "" : "; ") + fault;
       const auto found = chosen.find(&one);
@@ -124,14 +125,14 @@ class letter_acts {
       chosen.erase(found);
       if (end.done) gone.insert(&one);
     };
-    std::vector<const known_letter*> all;
+    std::vector<const messages::known_letter*> all;
     for (const auto& [one, name] : chosen) all.push_back(one);
     if (retries_) {
-      retry_terms terms{handler, desk, [this] { return !stopped_(); }, say};
-      co_await retry_letters(std::move(terms), std::move(all));
+      messages::retry_terms terms{handler, desk, [this] { return !stopped_(); }, say};
+      co_await messages::retry_letters(std::move(terms), std::move(all));
     }
     for (std::size_t i = 0; !retries_ && i < all.size() && !stopped_(); ++i) {
-      say(*all[i], drop_letter(desk, *all[i]));
+      say(*all[i], messages::drop_letter(desk, *all[i]));
       box.hold();
     }
     for (const auto& [one, name] : chosen) {
@@ -139,7 +140,7 @@ class letter_acts {
     }
   }
 
-  awaitable<freed_key> free(record_view before, resolution change) {
+  awaitable<messages::freed_key> free(record_view before, resolution change) {
     resolve_times times;
     times.timeout = settings_.store.timeout;
     times.in_doubt_max = in_doubt_max;
@@ -147,7 +148,7 @@ class letter_acts {
     const std::optional<record_view> seen(std::move(before));
     const auto end =
         co_await resolve_audited(records_.records(), seen, std::move(change), audit, times);
-    freed_key out;
+    messages::freed_key out;
     if (end.resolved && end.resolved->outcome == resolve_outcome::done) {
       out.forgets_answer = end.resolved->forgets_answer;
       if (end.unwritten) {
@@ -323,4 +324,4 @@ admin::resources letter_service::make_resources(admin::audit_source audit) {
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

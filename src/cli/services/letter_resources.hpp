@@ -16,7 +16,7 @@
 #include "base/clock.hpp"
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// One look or act at a time, on a thread of its own: each takes the letters from the broker.
 class letter_service {
@@ -63,4 +63,4 @@ class letter_service {
   boost::asio::thread_pool pool_{1};
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -16,7 +16,7 @@
 #include "mcp/stdio_proxy.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 struct mcp_request {
@@ -211,9 +211,9 @@ int run_mcp(const given_flags& flags, const mcp_request& given) {
   const auto settings = load_settings(flags, false);
   if (!settings) return exit_configuration;
   end_signals signals;
-  const auto descriptor = log_descriptor(settings->log);
+  const auto descriptor = log::log_descriptor(settings->log);
   if (!descriptor) return exit_failed;
-  log_lines lines(settings->log, *descriptor);
+  log::log_lines lines(settings->log, *descriptor);
   base::set_log_sink(&lines);
   const int code = serve(given, *settings, signals);
   lines.flush();
@@ -307,4 +307,4 @@ void add_mcp_command(const command& added) {
   added.runs([=] { return run_mcp(*flags, *given); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

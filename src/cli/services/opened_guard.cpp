@@ -4,7 +4,7 @@
 #include "base/stoppable_wait.hpp"
 #include "config/stores.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 constexpr milliseconds store_retry{1'000};
@@ -27,4 +27,4 @@ result<std::optional<guard>> open_guard(const config::settings& settings,
   return std::optional<guard>();
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -7,11 +7,11 @@
 
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// Opens the store, again and again until it opens or a stop is requested. Nullopt: the latter.
 [[nodiscard]] result<std::optional<guard>> open_guard(const config::settings& settings,
                                                       const guard_params& params,
                                                       const std::stop_token& stop);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

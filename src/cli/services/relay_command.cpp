@@ -10,7 +10,7 @@
 #include "cli/services/until_stopped.hpp"
 #include "relay/relay.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 /// All relays of the configuration, until one can't begin or a stop is requested.
@@ -114,4 +114,4 @@ void add_relay_command(const command& added) {
   added.runs([=] { return run_relays(*given); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

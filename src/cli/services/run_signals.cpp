@@ -10,14 +10,14 @@
 #include "cli/command.hpp"
 #include "cli/log/log_lines.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 std::string_view name_of_stop(int signal) noexcept {
   if (signal == SIGTERM) return "SIGTERM";
   return signal == SIGINT ? "SIGINT" : "SIGQUIT";
 }
 
-run_signals::run_signals(std::stop_source stop, signal_hooks hooks, log_lines& lines,
+run_signals::run_signals(std::stop_source stop, signal_hooks hooks, log::log_lines& lines,
                          process::supervisor manager)
     : stop_(std::move(stop)),
       hooks_(std::move(hooks)),
@@ -89,4 +89,4 @@ void run_signals::beat() {
   });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -12,9 +12,11 @@
 
 #include "process/supervisor.hpp"
 
-namespace onceguard::cli {
-
+namespace onceguard::cli::log {
 class log_lines;
+}
+
+namespace onceguard::cli::services {
 
 /// SIGTERM, SIGINT or SIGQUIT as a text.
 [[nodiscard]] std::string_view name_of_stop(int signal) noexcept;
@@ -31,7 +33,7 @@ struct signal_hooks {
 /// SIGTERM, SIGINT and SIGQUIT request a stop. A second SIGINT ends the process, as SIGKILL does.
 class run_signals {
  public:
-  run_signals(std::stop_source stop, signal_hooks hooks, log_lines& lines,
+  run_signals(std::stop_source stop, signal_hooks hooks, log::log_lines& lines,
               process::supervisor manager);
   run_signals(const run_signals&) = delete;
   run_signals& operator=(const run_signals&) = delete;
@@ -58,7 +60,7 @@ class run_signals {
 
   std::stop_source stop_;
   const signal_hooks hooks_;
-  log_lines& lines_;
+  log::log_lines& lines_;
   process::supervisor manager_;  // on the thread of the signals
   bool interrupted_ = false;
   boost::asio::io_context io_{1};
@@ -67,4 +69,4 @@ class run_signals {
   std::jthread thread_;
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

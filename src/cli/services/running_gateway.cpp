@@ -18,7 +18,7 @@
 #include "cli/services/run_signals.hpp"
 #include "config/table/parsers.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 /// Between two looks at the store for the status that the service manager shows.
@@ -33,7 +33,8 @@ void log_reopened(const std::string& path, const std::string& why) {
 
 running_gateway::running_gateway(signal_queue& queue, gateway::server& server,
                                  const given_flags& given, config::settings running,
-                                 log_lines& lines, const traces* spans, process::supervisor manager)
+                                 log::log_lines& lines, const traces* spans,
+                                 process::supervisor manager)
     : io_(queue.io),
       signals_(queue.signals),
       drain_delay_(queue.io),
@@ -163,7 +164,7 @@ void running_gateway::drain_all() {
 
 void running_gateway::reopen_log() {
   const auto& path = running_.log.file;
-  const auto opened = open_log_file(path);
+  const auto opened = log::open_log_file(path);
   if (opened) lines_.redirect(*opened);
   log_reopened(path, opened ? "" : opened.error().detail);
 }
@@ -186,7 +187,7 @@ admin::reload_outcome running_gateway::take_configuration(std::string_view autho
   // A file that is just being written is empty for a while, and would take all rules away.
   source.need_content = !effective_.says_nothing;
   auto read = config::load(source);
-  log_remarks(read.remarks);
+  log::log_remarks(read.remarks);
   for (const auto& r : read.remarks) {
     if (r.weight == config::remark::grade::fault) out.faults.push_back(r.text());
   }
@@ -313,4 +314,4 @@ std::string running_gateway::status() const {
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

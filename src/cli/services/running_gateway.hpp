@@ -20,13 +20,13 @@
 #include "cli/given_flags.hpp"
 #include "cli/log/log_lines.hpp"
 #include "cli/services/decisions_beside.hpp"
-#include "cli/services/hand_over.hpp"
+#include "cli/services/succession.hpp"
 #include "cli/services/traces.hpp"
 #include "config/load.hpp"
 #include "gateway/server.hpp"
 #include "process/supervisor.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// The signals of the gateway, on the main thread. What comes before somebody waits is kept.
 struct signal_queue {
@@ -41,7 +41,7 @@ class running_gateway final : public admin::program {
  public:
   /// `manager`: who hears how the gateway is.
   running_gateway(signal_queue& queue, gateway::server& server, const given_flags& given,
-                  config::settings running, log_lines& lines, const traces* spans,
+                  config::settings running, log::log_lines& lines, const traces* spans,
                   process::supervisor manager);
 
   /// A reload also reads the listener's tokens. Before the io_context runs.
@@ -88,7 +88,7 @@ class running_gateway final : public admin::program {
   gateway::server& server_;
   const given_flags& given_;
   const config::settings running_;
-  log_lines& lines_;
+  log::log_lines& lines_;
   const traces* spans_;  // null: none are sent
   process::supervisor manager_;
   succession succession_;
@@ -107,4 +107,4 @@ class running_gateway final : public admin::program {
   std::atomic<base::boot_clock::time_point> drain_end_{};
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -6,10 +6,10 @@
 #include "cli/hidden_arguments.hpp"
 #include "cli/log/log_file.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 running_service::running_service(const given_flags& given, config::settings running,
-                                 log_lines& lines, process::supervisor manager)
+                                 log::log_lines& lines, process::supervisor manager)
     : given_(given),
       running_(std::move(running)),
       signals_(std::stop_source(), hooks(), lines, std::move(manager)),
@@ -110,7 +110,7 @@ bool running_service::take_configuration() {
   auto source = sources_of(given_, false);
   source.need_content = !running_.says_nothing;
   const auto read = config::load(source);
-  log_remarks(read.remarks);
+  log::log_remarks(read.remarks);
   if (!read.ok()) return false;
   if (const auto set = service_->server.set_rules(config::serve_rules_of(read.values)); !set) {
     base::log(base::event::rules_refused, {{"why", set.error().detail}});
@@ -122,4 +122,4 @@ bool running_service::take_configuration() {
   return true;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

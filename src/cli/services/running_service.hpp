@@ -5,12 +5,12 @@
 
 #include "admin/server.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/services/hand_over.hpp"
 #include "cli/services/run_signals.hpp"
+#include "cli/services/succession.hpp"
 #include "config/load.hpp"
 #include "serve/server.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// A stop drains the service, SIGHUP reads its rules again, and SIGUSR2 starts the process that
 /// takes this one's place.
@@ -22,7 +22,7 @@ class running_service {
     bool shares_store;  ///< another process would find its records
   };
 
-  running_service(const given_flags& given, config::settings running, log_lines& lines,
+  running_service(const given_flags& given, config::settings running, log::log_lines& lines,
                   process::supervisor manager);
   running_service(const running_service&) = delete;
   running_service& operator=(const running_service&) = delete;
@@ -51,4 +51,4 @@ class running_service {
   succession succession_;
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -9,17 +9,17 @@
 #include "cli/given_flags.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
-#include "cli/services/hand_over.hpp"
 #include "cli/services/opened_guard.hpp"
 #include "cli/services/running_service.hpp"
 #include "cli/services/start_limit.hpp"
+#include "cli/services/succession.hpp"
 #include "config/all_options.hpp"
 #include "config/policy/policy_options.hpp"
 #include "process/passed_sockets.hpp"
 #include "process/supervisor.hpp"
 #include "serve/server.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 guard_params guard_params_of(const config::settings& settings) {
@@ -126,15 +126,15 @@ int run_service(const given_flags& given) {
                     "where do clients reach the service? --listen unix:PATH or HOST:PORT, or "
                     "listen in [serve]");
   }
-  const auto descriptor = log_descriptor(settings.log);
+  const auto descriptor = log::log_descriptor(settings.log);
   if (!descriptor) return exit_failed;
-  log_lines lines(settings.log, *descriptor);
+  log::log_lines lines(settings.log, *descriptor);
   base::set_log_sink(&lines);
   logs = true;
   int code = exit_ok;
   {
     running_service program(given, settings, lines, std::move(manager));
-    log_remarks(read->remarks);
+    log::log_remarks(read->remarks);
     auto sockets = sort_sockets(std::move(passed), settings);
     if (sockets) {
       around.sockets = *std::move(sockets);
@@ -173,4 +173,4 @@ void add_serve_command(const command& added) {
   added.runs([=] { return run_service(*given); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

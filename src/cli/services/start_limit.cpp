@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <utility>
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 void wait(const std::stop_token& over, std::chrono::milliseconds patience,
@@ -25,4 +25,4 @@ start_limit::start_limit(std::chrono::milliseconds patience, std::function<void(
         wait(over, patience, call);
       }) {}
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// Calls `at_end` on a thread of its own after that time, unless the object is gone by then: the
 /// start is over. Destroyed by any other thread.
@@ -17,4 +17,4 @@ class start_limit {
   std::jthread thread_;
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

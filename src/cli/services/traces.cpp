@@ -6,7 +6,7 @@
 
 #include "base/log.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 traces::traces(const trace::trace_settings& settings)
     : queue(settings.queue_max, settings.batch_max),
@@ -24,4 +24,4 @@ std::unique_ptr<traces> make_traces() {
   return setup.settings ? std::make_unique<traces>(*setup.settings) : nullptr;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -5,7 +5,7 @@
 #include "gateway/span_exporter.hpp"
 #include "trace/tracer.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// Must outlive the gateway whose requests it traces.
 struct traces {
@@ -19,4 +19,4 @@ struct traces {
 /// Null if no collector is named. Logs the variables that are not used.
 [[nodiscard]] std::unique_ptr<traces> make_traces();
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

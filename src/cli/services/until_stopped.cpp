@@ -19,7 +19,7 @@
 #include "cli/services/run_signals.hpp"
 #include "process/supervisor.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 int rounds::run(const work& one, const std::stop_token& stop) {
   std::optional<config::settings> former;
   while (true) {
@@ -53,7 +53,7 @@ bool rounds::take_next() {
 
 void rounds::reload() {
   const auto read = config::load(sources_of(given_, false));
-  log_remarks(read.remarks);
+  log::log_remarks(read.remarks);
   if (!read.ok() || !has_work_(read.values)) return refuse();
   const std::lock_guard lock(mutex_);
   for (const auto& name : config::fixed_changes(current_, read.values)) {
@@ -73,10 +73,10 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
   auto manager = process::supervisor::of_environment();
   for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it: no exit code would come
-  const auto descriptor = log_descriptor(settings.log);
+  const auto descriptor = log::log_descriptor(settings.log);
   if (!descriptor) return exit_failed;
   std::stop_source stop;
-  log_lines lines(settings.log, *descriptor);
+  log::log_lines lines(settings.log, *descriptor);
   base::set_log_sink(&lines);
   rounds all(given, settings, std::move(has_work));
   run_signals signals(stop,
@@ -86,7 +86,7 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
                       lines, std::move(manager));
   signals.begin();
   signals.say_ready();
-  log_remarks(read.remarks);
+  log::log_remarks(read.remarks);
   const int code = work(all, stop);
   base::log(base::event::stopped);
   lines.flush();
@@ -160,4 +160,4 @@ int start_failed(const std::string& table, const error& why) {
   return configured_wrongly ? exit_configuration : exit_failed;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -16,7 +16,7 @@
 #include "cli/services/worker_pauses.hpp"
 #include "config/load.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// The work of such a command by the tables of the configuration: when these are read again, what
 /// runs is finished, and the work begins anew by the new ones.
@@ -86,4 +86,4 @@ struct worker_crew {
 /// Logs that one of the tables of the configuration can't be worked on. Returns the exit code.
 [[nodiscard]] int start_failed(const std::string& table, const error& why);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

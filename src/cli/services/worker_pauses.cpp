@@ -2,7 +2,7 @@
 
 #include "cli/command.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 bool worker_pauses::paused(const std::string& name) const {
   const std::lock_guard lock(mutex_);
@@ -45,4 +45,4 @@ int worker_pauses::run(const std::string& name, const std::stop_token& stop,
   }
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

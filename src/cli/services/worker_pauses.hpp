@@ -10,7 +10,7 @@
 
 #include "admin/worker_api.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// It outlives a reload: what an operator paused stays so. Thread-safe.
 class worker_pauses final : public admin::worker_pauses {
@@ -31,4 +31,4 @@ class worker_pauses final : public admin::worker_pauses {
   std::multimap<std::string, std::stop_source> running_;  // several may share a name
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -8,7 +8,7 @@
 
 #include "config/all_options.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::shell {
 namespace {
 
 /// The first sentence of a text, without its full stop.
@@ -151,4 +151,4 @@ std::vector<completion> completions(const CLI::App& program,
   return begun_with(std::move(out), last);
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::shell

@@ -7,7 +7,7 @@ namespace CLI {
 class App;
 }  // namespace CLI
 
-namespace onceguard::cli {
+namespace onceguard::cli::shell {
 
 struct completion {
   /// What stands in the place of completions where the name of a file or a directory is wanted.
@@ -23,4 +23,4 @@ struct completion {
 [[nodiscard]] std::vector<completion> completions(const CLI::App& program,
                                                   const std::vector<std::string>& words);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::shell

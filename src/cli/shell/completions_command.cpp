@@ -7,7 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/shell/completion.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::shell {
 namespace {
 
 // The scripts ask the program itself, so they know whatever it knows. ":file" and ":directory" in
@@ -98,4 +98,4 @@ void add_completions_command(const command& added) {
   added.runs([=] { return run(*shell, *words); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::shell

@@ -4,7 +4,7 @@
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/store_work.hpp"
-namespace onceguard::cli {
+namespace onceguard::cli::stores {
 namespace {
 
 int run_backup(const given_flags& given, const std::string& text) {
@@ -51,4 +51,4 @@ void add_restore_command(const command& added) {
   added.runs([=] { return run_restore(*given, *source); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::stores

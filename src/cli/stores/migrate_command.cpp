@@ -10,7 +10,7 @@
 #include "config/stores.hpp"
 #include "messaging/postgres_queue/queue_table.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::stores {
 namespace {
 
 struct wanted {
@@ -113,4 +113,4 @@ void add_migrate_command(const command& added) {
   added.runs([=] { return run_migrate(*given, *value); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::stores

@@ -12,7 +12,7 @@
 #include "config/stores.hpp"
 #include "gateway/reconciling.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::stores {
 namespace {
 
 using boost::asio::awaitable;
@@ -59,11 +59,12 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
   }
   auto choose = [&inquiries](const subject& subject) { return inquiries.about(subject); };
   auto show = [&request](const finding& found) {
-    std::cout << (request.json ? finding_json(found) : finding_line(found)) << std::endl;
+    std::cout << (request.json ? keys::finding_json(found) : keys::finding_line(found))
+              << std::endl;
   };
   const auto counts = co_await reconcile(io, records, params, std::move(choose), std::move(show));
   if (!counts) co_return complain(counts.error());
-  if (!request.json) std::cout << summary(*counts, request.dry_run) << "\n";
+  if (!request.json) std::cout << keys::summary(*counts, request.dry_run) << "\n";
   co_return exit_ok;
 }
 
@@ -90,4 +91,4 @@ void add_reconcile_command(const command& added) {
   added.runs([=] { return run_reconcile(*given, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::stores

@@ -8,7 +8,7 @@
 #include "cli/keys/record_text.hpp"
 #include "cli/store_work.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::stores {
 namespace {
 
 using boost::asio::awaitable;
@@ -46,8 +46,8 @@ awaitable<int> show_counts(record_access& records, bool as_json, milliseconds ti
   co_return exit_ok;
 }
 
-int run_stats(const record_source& source, bool as_json) {
-  return with_records(source, [&](record_access& records, const config::settings& settings) {
+int run_stats(const keys::record_source& source, bool as_json) {
+  return keys::with_records(source, [&](record_access& records, const config::settings& settings) {
     return show_counts(records, as_json, settings.store.timeout);
   });
 }
@@ -57,8 +57,8 @@ int run_stats(const record_source& source, bool as_json) {
 void add_stats_command(const command& added) {
   const auto as_json = std::make_shared<bool>(false);
   added.add({{"--json", as_json.get(), "As one JSON object"}});
-  const auto source = add_record_source(added);
+  const auto source = keys::add_record_source(added);
   added.runs([=] { return run_stats(*source, *as_json); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::stores

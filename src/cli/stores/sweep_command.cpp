@@ -4,7 +4,7 @@
 #include "cli/given_flags.hpp"
 #include "cli/store_work.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::stores {
 namespace {
 
 using boost::asio::awaitable;
@@ -38,4 +38,4 @@ void add_sweep_command(const command& added) {
   added.runs([=] { return run_sweep(*given); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::stores

@@ -7,7 +7,7 @@
 #include "cli/command.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 namespace {
 
 using advise::choice;
@@ -126,4 +126,4 @@ void add_advise_command(const command& added) {
   });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

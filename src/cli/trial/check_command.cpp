@@ -7,7 +7,7 @@
 #include "config/load.hpp"
 #include "config/reference.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 namespace {
 
 int check(const given_flags& given) {
@@ -73,4 +73,4 @@ void add_check_command(const command& added) {
   });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

@@ -10,7 +10,7 @@
 #include "conformance/report.hpp"
 #include "conformance/runner.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 namespace {
 
 using conformance::test_case;
@@ -158,4 +158,4 @@ void add_conformance_command(const command& added) {
   added.runs([=] { return run_conformance(*request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

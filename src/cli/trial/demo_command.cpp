@@ -5,7 +5,7 @@
 #include "cli/command.hpp"
 #include "demo/report.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 namespace {
 
 struct demo_flags {
@@ -36,4 +36,4 @@ void add_demo_command(const command& added) {
   added.runs([flags] { return run_demo(*flags); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

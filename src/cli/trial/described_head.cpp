@@ -5,7 +5,7 @@
 
 #include "base/field.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 namespace {
 
 /// Whether the serialiser takes all of it. What it does not take no client can send either.
@@ -47,4 +47,4 @@ std::optional<http1::fault> fault_in_head(const config::settings& settings,
   return reader.fault();
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

@@ -8,10 +8,10 @@
 #include "cli/store_work.hpp"
 #include "cli/trial/explained_record.hpp"
 #include "cli/trial/explanation.hpp"
-#include "http1/head_policy.hpp"
 #include "http1/message.hpp"
+#include "http1/start_line.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 namespace {
 
 using boost::asio::awaitable;
@@ -91,4 +91,4 @@ void add_explain_command(const command& added) {
   added.runs([=] { return run_explain(*given, *request); });
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 
 using boost::asio::awaitable;
 
@@ -107,4 +107,4 @@ explained_end end_of(const explanation& reply, const explained_record& seen) {
   return {name_of(decided), decided.verdict.retry_after};
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

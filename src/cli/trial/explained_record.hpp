@@ -10,7 +10,7 @@
 
 #include "cli/trial/explanation.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 
 struct explained_record {
   std::optional<record_view> current;
@@ -33,4 +33,4 @@ struct explained_end {
 /// As the state machine decides it. Nothing is claimed.
 [[nodiscard]] explained_end end_of(const explanation& reply, const explained_record& seen);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

@@ -15,7 +15,7 @@
 #include "http/request_target.hpp"
 #include "text/json_text.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 namespace {
 
 std::vector<base::field> views_of(const described_request& request) {
@@ -219,7 +219,7 @@ std::string explanation_page(const explanation& reply, const std::optional<recor
   if (!store_note.empty()) return out + explanation_line("store", store_note);
   if (!current) return out + explanation_line("store", "no such record: it would run");
   if (same_request) out += explanation_line("compared", std::string(comparison(*same_request)));
-  return out + "\n" + record_page(*current);
+  return out + "\n" + keys::record_page(*current);
 }
 
 nlohmann::ordered_json explanation_json(const explanation& reply,
@@ -255,4 +255,4 @@ nlohmann::ordered_json explanation_json(const explanation& reply,
   return out;
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

@@ -11,7 +11,7 @@
 
 #include "config/settings.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::trial {
 
 struct described_request {
   std::string method;
@@ -66,4 +66,4 @@ void set_url(described_request& request, const std::string& url);
                                                       const std::optional<bool>& same_request,
                                                       const std::string& store_note);
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::trial

@@ -1,4 +1,4 @@
-#include "cli/services/hand_over.hpp"
+#include "cli/services/succession.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@
 #include "config/load.hpp"
 #include "process/successor.hpp"
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 namespace {
 
 // unix(7), SOCK_SEQPACKET: keeps the borders of messages, and shows that the other end is gone. The
@@ -341,4 +341,4 @@ void succession::confirm() {
   line_.close(ignored);
 }
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services

@@ -21,7 +21,7 @@ namespace onceguard::config {
 struct settings;
 }  // namespace onceguard::config
 
-namespace onceguard::cli {
+namespace onceguard::cli::services {
 
 /// From the start of a successor until it takes requests: stores may have a long way to open.
 inline constexpr std::chrono::seconds start_patience{120};
@@ -134,4 +134,4 @@ class succession {
   base::descriptor handle_;  // of the successor
 };
 
-}  // namespace onceguard::cli
+}  // namespace onceguard::cli::services
