@@ -17,7 +17,7 @@
 #include "config/table/table_reader.hpp"
 #include "config/upstreams_and_routes.hpp"
 #include "config/webhook_options.hpp"
-#include "http1/head_policy.hpp"
+#include "http1/start_line.hpp"
 #include "tls/context.hpp"
 #include "token/file_verifier.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/field.hpp"
-#include "http1/head_policy.hpp"
+#include "http1/framing.hpp"
 #include "http1/input_buffer.hpp"
 #include "http1/message.hpp"
 #include "http1/parser.hpp"
@@ -147,7 +147,7 @@ progress reader::state::take_head(std::string_view block) {
   parsed.status = request ? std::uint16_t{0} : cut.status();
   parsed.minor = cut.minor();
   parsed.fields = cut.fields();
-  if (auto why = request ? check_request(parsed) : check_answer(parsed, request_method)) {
+  if (auto why = request ? frame_request(parsed) : frame_answer(parsed, request_method)) {
     parsed = {};
     return fail(*why);
   }

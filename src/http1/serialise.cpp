@@ -4,9 +4,9 @@
 
 #include "base/octets.hpp"
 #include "base/time_text.hpp"
-#include "http1/head_policy.hpp"
 #include "http1/message.hpp"
 #include "http1/require.hpp"
+#include "http1/start_line.hpp"
 
 namespace onceguard::http1 {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/ascii.hpp"
-#include "http1/head_policy.hpp"
+#include "http1/start_line.hpp"
 #include "mcp/message.hpp"
 
 namespace onceguard::mcp {

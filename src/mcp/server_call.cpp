@@ -1,6 +1,6 @@
 #include "mcp/server_call.hpp"
 
-#include "http1/head_policy.hpp"
+#include "http1/start_line.hpp"
 #include "mcp/server_connection.hpp"
 
 namespace onceguard::mcp {

@@ -1,4 +1,4 @@
-#include "http1/head_policy.hpp"
+#include "http1/framing.hpp"
 
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace onceguard::http1 {
 namespace {
 
 /// The contents of the fields that determine the framing.
-struct framing {
+struct framing_fields {
   std::optional<std::uint64_t> length;
   bool chunked = false;
   bool close = false;
@@ -34,7 +34,7 @@ bool parse_length(std::string_view text, std::uint64_t& length) noexcept {
   return true;
 }
 
-std::optional<fault> take_length(framing& found, std::string_view value) noexcept {
+std::optional<fault> take_length(framing_fields& found, std::string_view value) noexcept {
   std::uint64_t length = 0;
   if (!parse_length(value, length)) {
     return bad("Content-Length is not a decimal number, or too large.");
@@ -68,7 +68,7 @@ bool is_unknown_coding(std::string_view value) noexcept {
   }
 }
 
-std::optional<fault> take_coding(framing& found, std::string_view value) noexcept {
+std::optional<fault> take_coding(framing_fields& found, std::string_view value) noexcept {
   if (found.chunked) return bad("Transfer-Encoding is there more than once.");
   if (!base::iequals(value, "chunked")) {
     if (is_unknown_coding(value))
@@ -79,14 +79,14 @@ std::optional<fault> take_coding(framing& found, std::string_view value) noexcep
   return std::nullopt;
 }
 
-std::optional<fault> take_host(framing& found, const base::field& field) noexcept {
+std::optional<fault> take_host(framing_fields& found, const base::field& field) noexcept {
   if (found.host != nullptr) return bad("Host is there more than once.");
   if (!is_authority(field.value)) return bad("Host is not a host name with an optional port.");
   found.host = &field;
   return std::nullopt;
 }
 
-void take_connection(framing& found, std::string_view value) noexcept {
+void take_connection(framing_fields& found, std::string_view value) noexcept {
   base::each_list_element(value, [&](std::string_view option) {
     if (base::iequals(option, "close")) found.close = true;
     if (base::iequals(option, "keep-alive")) found.keep_alive = true;
@@ -95,7 +95,8 @@ void take_connection(framing& found, std::string_view value) noexcept {
 }
 
 /// The length of the name rules out nearly all fields that are irrelevant here.
-std::optional<fault> take_field(framing& found, const base::field& field, bool request) noexcept {
+std::optional<fault> take_field(framing_fields& found, const base::field& field,
+                                bool request) noexcept {
   switch (field.name.size()) {
     case 4:
       if (request && base::iequals(field.name, "host")) return take_host(found, field);
@@ -125,7 +126,7 @@ std::optional<fault> take_field(framing& found, const base::field& field, bool r
   return std::nullopt;
 }
 
-std::optional<fault> take_fields(framing& found, const head& parsed, bool request) noexcept {
+std::optional<fault> take_fields(framing_fields& found, const head& parsed, bool request) noexcept {
   for (const auto& field : parsed.fields) {
     if (auto fault = take_field(found, field, request)) return fault;
   }
@@ -138,11 +139,11 @@ std::optional<fault> take_fields(framing& found, const head& parsed, bool reques
 }
 
 /// RFC 9112 section 9.3.
-bool keeps_alive(const framing& found, std::uint8_t minor) noexcept {
+bool keeps_alive(const framing_fields& found, std::uint8_t minor) noexcept {
   return !found.close && (minor == 1 || found.keep_alive);
 }
 
-void set_body_framing(head& parsed, const framing& found) noexcept {
+void set_body_framing(head& parsed, const framing_fields& found) noexcept {
   if (found.chunked) {
     parsed.body = body_kind::chunked;
   } else if (found.length.value_or(0) != 0) {
@@ -154,8 +155,8 @@ void set_body_framing(head& parsed, const framing& found) noexcept {
 
 }  // namespace
 
-std::optional<fault> check_request(head& parsed) noexcept {
-  framing found;
+std::optional<fault> frame_request(head& parsed) noexcept {
+  framing_fields found;
   if (auto fault = take_fields(found, parsed, true)) return fault;
   if (found.host == nullptr && parsed.minor == 1) return bad("Host is missing.");
   const auto authority = authority_of(parsed.target);
@@ -172,8 +173,8 @@ std::optional<fault> check_request(head& parsed) noexcept {
   return std::nullopt;
 }
 
-std::optional<fault> check_answer(head& parsed, request_kind request) noexcept {
-  framing found;
+std::optional<fault> frame_answer(head& parsed, request_kind request) noexcept {
+  framing_fields found;
   if (auto fault = take_fields(found, parsed, false)) return fault;
   const bool interim = parsed.status < 200;
   const bool tunnel = request == request_kind::connect && parsed.status / 100 == 2;
