@@ -130,7 +130,7 @@ inline next_claim(me) {
   }
 }
 
-/* --- the steps of one try: src/gateway/request_steps.cpp --------------------------------------- */
+/* --- the steps of one try: src/gateway/served_request.cpp --------------------------------------- */
 
 inline took_lease(me) {
   if
@@ -256,7 +256,7 @@ inline probe(me) {
   fi
 }
 
-/* work_at_upstream.cpp: just before the first byte the holder looks at its own clock. Then it waits until
+/* upstream_work.cpp: just before the first byte the holder looks at its own clock. Then it waits until
  * the answer is there, or its time is up. A holder that slept renews when it wakes. */
 #ifdef LATE_WORK /* a control: a client that stood still since its claim does not look at its clocks */
 #define MAY_BEGIN(me) true

@@ -15,9 +15,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-class answering {
+class client_answer {
  public:
-  explicit answering(work& job) : job_(job), session_(job.client), policy_(job.policy()) {}
+  explicit client_answer(work& job) : job_(job), session_(job.client), policy_(job.policy()) {}
 
   asio::awaitable<bool> run(outcome outcome);
 
@@ -35,7 +35,7 @@ class answering {
   const route_policy& policy_;
 };
 
-asio::awaitable<bool> answering::run(outcome outcome) {
+asio::awaitable<bool> client_answer::run(outcome outcome) {
   auto& report = session_.report();
   report.outcome = http::report_of(outcome, report.settled.has_value() || report.superseded);
   // From here on, the client may be slow, so the request's memory is freed now.
@@ -58,7 +58,7 @@ asio::awaitable<bool> answering::run(outcome outcome) {
   return send_refusal(std::move(reply));
 }
 
-asio::awaitable<bool> answering::send_answer() {
+asio::awaitable<bool> client_answer::send_answer() {
   if (job_.whole) {
     echo_key();
     return session_.send(*job_.whole, session_.style(), job_.extra);
@@ -67,7 +67,7 @@ asio::awaitable<bool> answering::send_answer() {
   return send_failure();
 }
 
-void answering::echo_key() {
+void client_answer::echo_key() {
   if (!policy_.echo_key) return;
   const auto& fields = session_.head().fields;
   for (const auto& source : policy_.key) {
@@ -78,7 +78,7 @@ void answering::echo_key() {
   }
 }
 
-asio::awaitable<bool> answering::pass_on() {
+asio::awaitable<bool> client_answer::pass_on() {
   auto begun = std::move(*job_.begun);
   // The operation is settled; the rest of the answer matters only to this client.
   client_watch client(session_);
@@ -90,14 +90,14 @@ asio::awaitable<bool> answering::pass_on() {
   co_return co_await send_failure();
 }
 
-asio::awaitable<bool> answering::send_failure() {
+asio::awaitable<bool> client_answer::send_failure() {
   const auto which = job_.failure.value_or(http::problem::upstream_broken);
   http::problem_detail more;
   if (which == http::problem::overloaded) more.retry_after = milliseconds(1'000);
   return session_.send_problem(which, std::move(more));
 }
 
-asio::awaitable<bool> answering::send_stored(answer_ptr answer) {
+asio::awaitable<bool> client_answer::send_stored(answer_ptr answer) {
   answer =
       http::answer_for(std::move(answer), session_.head().fields, policy_, policy_.max_answer_body);
   if (answer->body.size() > small_body) {
@@ -119,7 +119,7 @@ asio::awaitable<bool> answering::send_stored(answer_ptr answer) {
 
 /// Asks the service first: the caller's rights may have ended since the first answer, or the scope
 /// may be made of what nobody here has verified.
-asio::awaitable<bool> answering::send_if_granted(answer_ptr stored) {
+asio::awaitable<bool> client_answer::send_if_granted(answer_ptr stored) {
   auto ruling = co_await check_replay(session_);
   if (ruling.right == replay_right::granted) co_return co_await send_stored(std::move(stored));
   session_.report().outcome = http::request_outcome::refused;
@@ -130,7 +130,7 @@ asio::awaitable<bool> answering::send_if_granted(answer_ptr stored) {
   co_return co_await session_.send_problem(http::problem::replay_unchecked, std::move(more));
 }
 
-asio::awaitable<bool> answering::send_refusal(http::reply reply) {
+asio::awaitable<bool> client_answer::send_refusal(http::reply reply) {
   if (reply.which == http::problem::answer_not_kept) {
     session_.report().outcome = http::request_outcome::not_kept;
   }
@@ -144,7 +144,7 @@ asio::awaitable<bool> answering::send_refusal(http::reply reply) {
 }  // namespace
 
 asio::awaitable<bool> answer_client(work& done, outcome ended) {
-  answering answer(done);
+  client_answer answer(done);
   co_return co_await answer.run(std::move(ended));
 }
 

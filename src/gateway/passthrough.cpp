@@ -42,10 +42,10 @@ bool may_upgrade(const http1::head& head) {
 }
 
 /// One unguarded request that is being forwarded.
-class forwarding {
+class passthrough {
  public:
   /// `observed` may be null.
-  forwarding(session& session, observed_request* observed)
+  passthrough(session& session, observed_request* observed)
       : session_(session),
         params_(session.thread().shared.params),
         observed_(observed),
@@ -118,7 +118,7 @@ class forwarding {
   relayed result_;
 };
 
-void forwarding::append_body(std::string_view piece) {
+void passthrough::append_body(std::string_view piece) {
   if (observed_ != nullptr) observed_->take(piece);
   if (is_chunked()) {
     http1::append_chunk(out_, piece);
@@ -127,13 +127,13 @@ void forwarding::append_body(std::string_view piece) {
   }
 }
 
-void forwarding::append_end() {
+void passthrough::append_end() {
   if (!is_chunked()) return;
   const http::travel_filter filter(session_.head().fields, session_.rule().rule.policy);
   append_last_chunk(out_, session_.reader().trailers(), filter);
 }
 
-void forwarding::write_head() {
+void passthrough::write_head() {
   const auto& head = session_.head();
   const http::travel_filter filter(head.fields, session_.rule().rule.policy);
   append_upstream_head(out_, head, *session_.rule().upstream, filter, session_.hop(), true);
@@ -158,7 +158,7 @@ void forwarding::write_head() {
 }
 
 /// Collects the part of the body that has arrived; false if the body is malformed.
-bool forwarding::gather() {
+bool passthrough::gather() {
   if (session_.request_consumed()) upload_ = upload::whole;
   while (upload_ == upload::partial && out_.size() < gather_max) {
     switch (session_.reader().next()) {
@@ -183,13 +183,13 @@ bool forwarding::gather() {
 /// Whether the request may be sent again, as far as HTTP can tell (RFC 9110 section 9.2.2): the
 /// method is safe, and a kept connection may have ended just before the request. All of it must
 /// still be there, which it is unless its body was pumped.
-bool forwarding::may_repeat() const noexcept {
+bool passthrough::may_repeat() const noexcept {
   if (!upstream_->reused || !has_whole_body() || out_.empty()) return false;
   const auto method = session_.head().method;
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }
 
-asio::awaitable<bool> forwarding::run() {
+asio::awaitable<bool> passthrough::run() {
   write_head();
   if (!gather()) {
     http::problem_detail more{std::string(session_.reader().fault().text)};
@@ -230,7 +230,7 @@ asio::awaitable<bool> forwarding::run() {
 }
 
 /// False: no answer came.
-asio::awaitable<bool> forwarding::exchange() {
+asio::awaitable<bool> passthrough::exchange() {
   using namespace asio::experimental::awaitable_operators;
   reply_ = reply::awaited;
   if (observed_ != nullptr) observed_->begin_sending();
@@ -251,7 +251,7 @@ asio::awaitable<bool> forwarding::exchange() {
   co_return reply_ != reply::missing || client_gone();
 }
 
-asio::awaitable<void> forwarding::pump_body() {
+asio::awaitable<void> passthrough::pump_body() {
   client_.upload_begins();
   upload_ = co_await pump_pieces();
   client_.upload_ended();
@@ -259,12 +259,12 @@ asio::awaitable<void> forwarding::pump_body() {
   upstream_->stream.limit_reading(session_.rule().rule.policy.upstream_timeout);
 }
 
-void forwarding::begin_waiting() {
+void passthrough::begin_waiting() {
   answer_until_ = base::boot_now() + session_.rule().rule.policy.upstream_timeout;
   late_ = 0;
 }
 
-asio::awaitable<forwarding::upload> forwarding::pump_pieces() {
+asio::awaitable<passthrough::upload> passthrough::pump_pieces() {
   while (reply_ == reply::awaited) {
     const auto got = co_await session_.advance(params_.body_timeout);
     if (reply_ != reply::awaited) break;
@@ -291,7 +291,7 @@ asio::awaitable<forwarding::upload> forwarding::pump_pieces() {
   co_return upload::stalled;
 }
 
-asio::awaitable<http1::progress> forwarding::read_answer_head() {
+asio::awaitable<http1::progress> passthrough::read_answer_head() {
   for (;;) {
     const auto got = upstream_->reader.next();
     if (got == http1::progress::error) why_ = upstream_->reader.fault().text;
@@ -306,7 +306,7 @@ asio::awaitable<http1::progress> forwarding::read_answer_head() {
 }
 
 /// Interim answers do not extend the upstream's time.
-asio::awaitable<transfer> forwarding::read_answer(std::span<char> room) {
+asio::awaitable<transfer> passthrough::read_answer(std::span<char> room) {
   auto& stream = upstream_->stream;
   if (is_pumping()) co_return co_await stream.read_some(room, no_limit);
   const auto left = std::chrono::ceil<milliseconds>(answer_until_ - base::boot_now());
@@ -319,12 +319,12 @@ asio::awaitable<transfer> forwarding::read_answer(std::span<char> room) {
   co_return out;
 }
 
-asio::awaitable<void> forwarding::pass_answer() {
+asio::awaitable<void> passthrough::pass_answer() {
   reply_ = co_await pass_answers();
   if (!has_whole_body()) session_.stream().cancel();  // ends pump_body() if it still waits
 }
 
-asio::awaitable<forwarding::reply> forwarding::pass_answers() {
+asio::awaitable<passthrough::reply> passthrough::pass_answers() {
   for (;;) {
     if (co_await read_answer_head() != http1::progress::head) co_return reply::missing;
     const auto& answer = upstream_->reader.head();
@@ -354,7 +354,7 @@ asio::awaitable<forwarding::reply> forwarding::pass_answers() {
 }
 
 /// Answers the client when no answer came and the request can't be sent again.
-asio::awaitable<bool> forwarding::give_up() {
+asio::awaitable<bool> passthrough::give_up() {
   if (client_gone()) co_return false;
   const auto which = failure_ == asio::error::timed_out ? http::problem::upstream_timeout
                                                         : http::problem::upstream_broken;
@@ -367,7 +367,7 @@ asio::awaitable<bool> forwarding::give_up() {
 }  // namespace
 
 asio::awaitable<bool> forward_unguarded(session& session, observed_request* observed) {
-  forwarding request(session, observed);
+  passthrough request(session, observed);
   co_return co_await request.run();
 }
 

@@ -36,10 +36,10 @@ bool is_stream(const http1::head& answer, bool encrypted) {
   return endless || http::is_event_stream(answer.fields);
 }
 
-class call {
+class upstream_call {
  public:
-  call(upstream_connection& up, std::string head, std::string_view body, call_limits limits,
-       const held_lease* lease, byte_reservation& held)
+  upstream_call(upstream_connection& up, std::string head, std::string_view body,
+                call_limits limits, const held_lease* lease, byte_reservation& held)
       : up_(up),
         head_(std::move(head)),
         body_(body),
@@ -119,13 +119,13 @@ class call {
 };
 
 /// The process may have been stopped since the last piece, and another attempt may run by now.
-bool call::may_send() {
+bool upstream_call::may_send() {
   if (lease_ == nullptr || lease_->may_go_on()) return true;
   finish(call_end::lease_over);
   return false;
 }
 
-bool call::send_now() {
+bool upstream_call::send_now() {
   while (!all_sent()) {
     if (!may_send()) return true;
     const auto now = up_.stream.write_now(rest().substr(0, piece_max));
@@ -154,7 +154,7 @@ bool call::send_now() {
 
 /// The write timeout applies to the next byte: interim answers of an upstream that takes nothing do
 /// not extend it.
-asio::awaitable<void> call::send_on() {
+asio::awaitable<void> upstream_call::send_on() {
   do {
     const auto left = rest_until(write_until_);
     if (left.count() == 0) {
@@ -170,7 +170,7 @@ asio::awaitable<void> call::send_on() {
 }
 
 /// True: the head is final, and its body is to be read.
-bool call::take_head() {
+bool upstream_call::take_head() {
   const auto& answer = up_.reader.head();
   if (answer.status == 101) {
     finish(call_end::upgraded);
@@ -188,7 +188,7 @@ bool call::take_head() {
 
 /// The whole of an answer whose length is known, as two halves of answers could wait for each
 /// other.
-bool call::has_room() {
+bool upstream_call::has_room() {
   if (limits_.readers == nullptr || !in_body_) return true;
   const auto promised = up_.reader.head().content_length;
   if (promised) return held_.grow_to(static_cast<std::size_t>(*promised));
@@ -196,7 +196,7 @@ bool call::has_room() {
   return held_.grow_to(2 * std::min(needed, limits_.max_answer_body)) || held_.grow_to(needed);
 }
 
-asio::awaitable<void> call::wait_for_room() {
+asio::awaitable<void> upstream_call::wait_for_room() {
   while (!has_room()) {
     if (base::boot_now() >= until_) {
       finish(call_end::too_large);
@@ -208,7 +208,7 @@ asio::awaitable<void> call::wait_for_room() {
 }
 
 /// An upstream that announces a long body and sends little must not occupy memory for all of it.
-void call::make_room_for(std::size_t more) {
+void upstream_call::make_room_for(std::size_t more) {
   auto& body = result_.body;
   const auto needed = body.size() + more;
   if (needed <= body.capacity()) return;
@@ -222,7 +222,7 @@ void call::make_room_for(std::size_t more) {
   if (body.capacity() > held_.bytes()) held_.set(body.capacity());
 }
 
-bool call::take() {
+bool upstream_call::take() {
   while (!done_) {
     switch (up_.reader.next()) {
       case http1::progress::head:
@@ -256,7 +256,7 @@ bool call::take() {
   return false;
 }
 
-asio::awaitable<void> call::read_on() {
+asio::awaitable<void> upstream_call::read_on() {
   const auto room = up_.reader.prepare(answer_read_size);
   const auto left = rest_until(until_);
   if (left.count() == 0) {
@@ -268,7 +268,7 @@ asio::awaitable<void> call::read_on() {
 
 /// Data that arrived in time is in the kernel, however late it is read. The limit on late bytes
 /// keeps an upstream that sends without an end from getting more time.
-transfer call::read_late(std::span<char> buffer) {
+transfer upstream_call::read_late(std::span<char> buffer) {
   auto out = up_.stream.read_now(buffer);
   late_ += out.bytes;
   if (late_ > limits_.max_answer_body + late_more) out.failure = asio::error::timed_out;
@@ -282,7 +282,7 @@ transfer call::read_late(std::span<char> buffer) {
   return out;
 }
 
-void call::came(const transfer& read) {
+void upstream_call::came(const transfer& read) {
   if (!read.failure) {
     answer_begun_ = answer_begun_ || read.bytes != 0;
     up_.reader.commit(read.bytes);
@@ -303,12 +303,12 @@ void call::came(const transfer& read) {
 
 /// In TLS 1.3 an upstream looks at the gateway's certificate when the request may be on its way. If
 /// it refuses that, it has not decrypted the request.
-bool call::is_refused() const {
+bool upstream_call::is_refused() const {
   const auto* const tls = up_.stream.encryption();
   return tls != nullptr && tls->was_refused() && !up_.reused && !answer_begun_;
 }
 
-call_result call::result() {
+call_result upstream_call::result() {
   result_.request_begun = sent_ != 0;
   result_.request_sent = all_sent();
   const bool answered = result_.end == call_end::answered || result_.end == call_end::too_large;
@@ -322,7 +322,7 @@ call_result call::result() {
 asio::awaitable<call_result> call_upstream(upstream_connection& up, std::string head,
                                            std::string_view body, call_limits limits,
                                            const held_lease* lease, byte_reservation& held) {
-  call one(up, std::move(head), body, limits, lease, held);
+  upstream_call one(up, std::move(head), body, limits, lease, held);
   while (!one.done()) {
     if (one.sending() && !one.send_now()) co_await one.send_on();
     one.begin_waiting();
