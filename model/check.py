@@ -81,6 +81,8 @@ CONTROLS = [
         f"{HOLD} {TWO} -DSTARTED -DMISMATCH -DNO_COMPARISON {FEW}", "a_mismatch_never_runs"),
     Run("late-work", "gateway.pml", f"{HOLD} {TWO} -DSERVICE -DOPERATOR -DLATE_WORK",
         "at_most_once"),
+    Run("renewed-since-the-look", "gateway.pml",
+        f"{HOLD} {TWO} -DSERVICE -DOPERATOR -DUNBOUND -DCRASHES=0 -DTROUBLES=0", "at_most_once"),
     Run("released-by-force", "gateway.pml", f"{HOLD} {TWO} -DOPERATOR -DFORCED", "at_most_once"),
 ]
 

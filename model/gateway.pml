@@ -490,17 +490,18 @@ end:
 #else
 #define TIMEOUT_IS_OVER (in_flight == 0)
 #endif
-/* A person who knows what the upstream's ledger says: keys complete, keys release (without --force). The
- * upstream's timeout is over when nothing is on its way any more. */
+/* A person who looks what the upstream's ledger says, and acts on that later: keys complete, keys release
+ * (without --force). The upstream's timeout is over when nothing is on its way any more. */
 proctype operator() {
 end:
   do
-  :: atomic { HELD && TIMEOUT_IS_OVER ->
+  :: atomic { HELD && TIMEOUT_IS_OVER && !as_seen -> as_seen = 1; seen_effect = (effects > 0) }
+  :: atomic { HELD && TIMEOUT_IS_OVER && as_seen ->
        if
-       :: effects > 0 -> store_resolve(K_complete, L_over, B_no)
+       :: seen_effect -> store_resolve(K_complete, L_over, B_no)
        :: else -> store_resolve(K_release, L_over, B_no)
        fi;
-       result = 0 }
+       SEEN_NO_MORE; result = 0 }
   od
 }
 #endif

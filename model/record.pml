@@ -81,6 +81,15 @@ record r;         /* what the store answers from */
 byte last_token;  /* the largest that this store ever gave */
 byte result;      /* of the last act; 0 once it was read, in the same atomic step */
 hidden byte next_state, doubt_after; /* inside one act */
+bit as_seen;      /* the lease is the one that the operator looked at, and nobody has renewed it since */
+bit seen_effect;  /* what the upstream's ledger said at that look */
+
+#define SEEN_NO_MORE as_seen = 0; seen_effect = 0
+#ifdef UNBOUND /* a control: an operator's act is for the token that was seen, renewed or not */
+#define RENEWED_SINCE skip
+#else
+#define RENEWED_SINCE SEEN_NO_MORE
+#endif
 
 /* A lease is given to `id`. Rows decide whether; what must hold whenever one is given is checked. */
 inline grant(id, its_print, its_state) {
@@ -92,7 +101,8 @@ inline grant(id, its_print, its_state) {
   r.print = its_print;
   r.state = its_state;
   r.over = 0;
-  r.abandoned = 0
+  r.abandoned = 0;
+  SEEN_NO_MORE
 }
 
 inline take_doubt() {
@@ -200,6 +210,7 @@ inline store_extend(what, its_token, id) {
   :: result == O_done ->
      written_by(its_token);
      r.over = 0;
+     RENEWED_SINCE;
      r.state = (next_state == S_keep -> r.state : next_state);
      take_doubt()
   :: else

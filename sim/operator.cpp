@@ -38,9 +38,7 @@ asio::awaitable<void> person::settle(const scene_key& key, bool hasty) {
   const resolve_times times{milliseconds(300), milliseconds(1'500)};
   const auto found = co_await records_.find(key.id, times.timeout);
   if (!found || !*found || (*found)->state != observed_state::unknown) co_return;
-  resolution request;
-  request.id = key.id;
-  request.token = (*found)->stored.token;
+  auto request = resolution_of_seen(**found);
   request.keep_completed = true;
   request.retention = key.policy.retention;
   // Nobody may say that it did not happen while it still may: the store refuses that. So what the

@@ -209,6 +209,9 @@ struct resolution {
   /// Of the lease that the operator looked at: a record that has had another lease since stays as
   /// it is. 0: any.
   onceguard::token token = 0;
+  /// Of the record that the operator looked at (record_view::revision): a lease that was renewed
+  /// since, whose holder came back to its work, stays as it is. None: any.
+  std::optional<std::int64_t> revision{};
   /// True: the operation took effect (with `answer`, if there is one). False: it did not. A
   /// completed record without an answer takes this answer and keeps its retention.
   bool completed = false;
@@ -228,8 +231,8 @@ enum class resolve_outcome : std::uint8_t {
               ///< timeout after the lease has not passed yet
   already_completed,  ///< the record has its answer, or the resolution gave none; only a release
                       ///< without `keep_completed` changes such a record
-  changed,  ///< the record has another lease than the one that was seen, or can't be read any
-            ///< more; nothing was changed
+  changed,  ///< the record has another lease than the one that was seen, or that lease was renewed
+            ///< since, or the record can't be read any more; nothing was changed
 };
 
 /// The answer to a resolution, and the record to write. Without a record, nothing changes.
@@ -242,15 +245,17 @@ struct resolve_decision {
   std::optional<record> write;  ///< replaces the stored record
 };
 
-/// Decides a resolution. `stored` is null if there is no record.
+/// Decides a resolution. `stored` is null if there is no record. `revision` is that of the record,
+/// if its store counts its writes; none: the record's deadline.
 [[nodiscard]] resolve_decision decide_resolution(const record* stored, const resolution& request,
-                                                 const instant& now);
+                                                 const instant& now,
+                                                 std::optional<std::int64_t> revision = {});
 
-/// Makes the record that replaces an unreadable record; only with `force`. With a `token`, which
-/// can't be compared any more, nothing is written. A lease on the unreadable record is superseded.
-/// `next` is larger than any token that this store ever gave. The
-/// fingerprint of the first request is lost, so later requests are not compared with it if the
-/// record is completed.
+/// Makes the record that replaces an unreadable record; only with `force`. With a `token` or a
+/// `revision`, which can't be compared any more, nothing is written. A lease on the unreadable
+/// record is superseded. `next` is larger than any token that this store ever gave. The fingerprint
+/// of the first request is lost, so later requests are not compared with it if the record is
+/// completed.
 [[nodiscard]] resolve_decision resolve_unreadable(const resolution& request, const instant& now,
                                                   token next);
 

@@ -39,6 +39,9 @@ struct record_view {
   record_id id{};                                  ///< the record's id
   record stored;                                   ///< its points in time do not count
   observed_state state = observed_state::unknown;  ///< at the moment of the answer
+  /// Of an unsettled record: another number after each renewal of its lease, without any other
+  /// meaning. None: it is settled, or its source does not tell.
+  std::optional<std::int64_t> revision{};
   milliseconds lease_left{0};      ///< negative: the lease has been over for this long
   milliseconds retry_after{0};     ///< failed: until it may run again; unknown: until a probe
   milliseconds retention_left{0};  ///< 0: never expires

@@ -92,6 +92,7 @@ ordered_json act_of(const resolution& change, const std::string& reason) {
   out["force"] = change.force;
   out["wait"] = false;
   if (change.token != 0) out["token"] = change.token;
+  if (change.revision) out["revision"] = *change.revision;
   if (change.about) {
     out["key"] = change.about->key;
     out["scope"] = base::to_hex(change.about->scope);

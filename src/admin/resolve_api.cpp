@@ -63,7 +63,9 @@ response act_response(const resolve_decision& decided, act which, const resolve_
       return out;
     }
     case resolve_outcome::changed:
-      return refusal(409, "It has another lease than the one that was seen; nothing was changed.",
+      return refusal(409,
+                     "It has changed since it was seen: another lease, or the same one was "
+                     "renewed. Nothing was changed.",
                      more);
     case resolve_outcome::already_completed:
       return refusal(409,
@@ -86,6 +88,7 @@ resolution resolution_of(act which, const resolve_request& wanted, const record_
   out.completed = which == act::complete;
   out.answer = wanted.answer;
   out.token = wanted.token;
+  out.revision = wanted.revision;
   out.force = wanted.force;
   out.keep_completed = which == act::release || wanted.keep_completed;
   out.retention = params.retention(seen != nullptr ? seen->stored.about->route : std::string());
@@ -96,7 +99,9 @@ resolution resolution_of(act which, const resolve_request& wanted, const record_
 resolution resolution_of_listed(act which, const resolve_request& wanted, const record_view& seen,
                                 const resolve_params& params) {
   auto out = resolution_of(which, wanted, seen.id, &seen, params);
-  out.token = seen.stored.token;
+  const auto bound = resolution_of_seen(seen);
+  out.token = bound.token;
+  out.revision = bound.revision;
   out.keep_completed = which == act::release || seen.state != observed_state::completed;
   return out;
 }

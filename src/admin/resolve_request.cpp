@@ -110,7 +110,7 @@ std::string_view name_of(act which) noexcept {
 result<resolve_request> read_act(std::string_view text, act which) {
   return base::read_json<json>(text, "the body", [which](const reader& object) {
     resolve_request out;
-    read_common(object, which, {"key", "scope", "token", "keep_completed"}, out);
+    read_common(object, which, {"key", "scope", "token", "revision", "keep_completed"}, out);
     object.take("key", out.key);
     if (out.key && out.key->empty()) out.key.reset();
     std::string scope;
@@ -119,6 +119,9 @@ result<resolve_request> read_act(std::string_view text, act which) {
     if (!scope.empty() && !out.scope) object.at("scope").refuse("is no digest of 64 hex digits");
     object.take("keep_completed", out.keep_completed);
     object.take("token", out.token);
+    if (const auto revision = object.find("revision")) {
+      out.revision = revision->as<std::int64_t>();
+    }
     if (object.find("token") && out.token == 0) {
       object.at("token").refuse("is not that of the record as it was read");
     }

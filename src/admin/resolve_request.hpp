@@ -28,8 +28,9 @@ struct resolve_request {
   bool wait = true;
   /// Of one record: what is completed by then stays as it is. A release always does that.
   bool keep_completed = false;
-  onceguard::token token = 0;  ///< of the lease that was seen; 0: any
-  answer_ptr answer;           ///< complete: null if none was given
+  onceguard::token token = 0;              ///< of the lease that was seen; 0: any
+  std::optional<std::int64_t> revision{};  ///< of the record that was seen; none: any
+  answer_ptr answer;                       ///< complete: null if none was given
   /// Of a record that can't be read, if its caller knows them.
   std::optional<std::string> key;
   std::optional<digest> scope;

@@ -2,6 +2,7 @@
 
 #include "core/request.hpp"
 #include "guard/blocking.hpp"
+#include "store/resolve.hpp"
 
 namespace onceguard {
 namespace {
@@ -29,9 +30,7 @@ result<bool> release_old_run(guard& records, const request& request, const comma
   const auto& seen = *found;
   if (seen && seen->state == observed_state::completed && !is_old(*seen, rules)) return false;
   if (seen && seen->state == observed_state::completed) {
-    resolution forgotten;
-    forgotten.id = id;
-    forgotten.token = seen->stored.token;
+    auto forgotten = resolution_of_seen(*seen);
     const auto ended = run_here(records.records().resolve(std::move(forgotten), timeout));
     if (!ended) return ended.error();
   }

@@ -257,13 +257,19 @@ extend_decision decide_extension(const record* stored, const extension& request,
 }
 
 resolve_decision decide_resolution(const record* stored, const resolution& request,
-                                   const instant& now) {
+                                   const instant& now, std::optional<std::int64_t> revision) {
   resolve_decision out;
   if (counts_as_absent(stored, now)) {
     out.outcome = resolve_outcome::not_found;
     return out;
   }
   if (request.token != 0 && request.token != stored->token) {
+    out.outcome = resolve_outcome::changed;
+    return out;
+  }
+  // A holder that came back renewed its lease under the same token, and may have worked since.
+  const auto present = revision.value_or(stored->deadline_lease);
+  if (unsettled(*stored) && request.revision && *request.revision != present) {
     out.outcome = resolve_outcome::changed;
     return out;
   }
@@ -310,7 +316,7 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
 resolve_decision resolve_unreadable(const resolution& request, const instant& now, token next) {
   resolve_decision out;
   // Nobody can have seen the token of a record that can't be read.
-  if (request.token != 0) {
+  if (request.token != 0 || request.revision) {
     out.outcome = resolve_outcome::changed;
     return out;
   }

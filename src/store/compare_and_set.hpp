@@ -16,6 +16,7 @@
 //   retention_margin()               by which records stay longer, as clocks are apart
 // It calls decide_on(reading), meet_unreadable(reading), written() and fail(error). A reading says
 //   now, unreadable, former()        the record that counts; null: there is none
+//   revision()                       of that record, as of record_view
 //   next_token()                     larger than any token of the record; 0: the server numbers it
 //   clock_token()                    what the clock gives, without a record
 //   token_beyond()                   larger than what is left of an unreadable record
@@ -162,7 +163,7 @@ class resolve_act final : public act_of<Act, resolution, resolve_decision> {
 
  private:
   [[nodiscard]] typename parent::step decide_on(const typename parent::reading& seen) override {
-    return write(seen, decide_resolution(seen.former(), this->item_, seen.now));
+    return write(seen, decide_resolution(seen.former(), this->item_, seen.now, seen.revision()));
   }
   [[nodiscard]] typename parent::step meet_unreadable(
       const typename parent::reading& seen) override {

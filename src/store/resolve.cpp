@@ -31,6 +31,14 @@ bool carried_out(const std::optional<record_view>& before, const record_view* no
 
 }  // namespace
 
+resolution resolution_of_seen(const record_view& seen) {
+  resolution out;
+  out.id = seen.id;
+  out.token = seen.stored.token;
+  out.revision = seen.revision;
+  return out;
+}
+
 awaitable<result<resolve_decision>> resolve_surely(record_access& records,
                                                    std::optional<record_view> before,
                                                    resolution request, resolve_times times,
@@ -58,7 +66,7 @@ resolve_decision preview_resolution(const record_view& seen, const resolution& r
   instant now;
   now.lease = seen.stored.deadline_lease - seen.lease_left.count();
   now.wall = base::system_clock().wall_ms();
-  return decide_resolution(&seen.stored, request, now);
+  return decide_resolution(&seen.stored, request, now, seen.revision);
 }
 
 }  // namespace onceguard

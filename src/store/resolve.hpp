@@ -9,6 +9,10 @@
 
 namespace onceguard {
 
+/// Of a record that was looked at: an act on this lease alone, and only as long as nobody renews
+/// it.
+[[nodiscard]] resolution resolution_of_seen(const record_view& seen);
+
 /// How long a change waits at each step.
 struct resolve_times {
   milliseconds timeout{2'000};        ///< of each call of the store

@@ -91,6 +91,9 @@ record_view read(const reader& object) {
   object.take("why_status", stored.why_status);
   stored.attempt = object.at("attempt").as<std::uint32_t>();
   stored.token = object.at("token").as<token>();
+  if (const auto revision = object.find("revision")) {  // an older gateway does not tell it
+    out.revision = revision->as<std::int64_t>();
+  }
   stored.claimed_at_wall = time_in(object, "claimed_at");
   stored.settled_at_wall = time_in(object, "settled_at");
   stored.by_operator = object.at("by_operator").as<bool>();

@@ -29,6 +29,7 @@ ordered_json record_json(const record_view& seen, bool with_body) {
   out["attempt"] = r.attempt;
   if (seen.recovery) out["step"] = seen.recovery->step;
   out["token"] = r.token;
+  if (seen.revision) out["revision"] = *seen.revision;
   out["claimed_at"] = time_text(r.claimed_at_wall);
   if (r.settled_at_wall != 0) out["settled_at"] = time_text(r.settled_at_wall);
   out["age_ms"] = seen.age.count();

@@ -86,11 +86,12 @@ TEST(remote_records, an_act_without_an_answer_may_be_done) {
   admin::remote_records records({listener.address(), {}}, admin::answer_bodies::left_out, "a test");
   resolution change;
   change.token = 7;
+  change.revision = -3;
   const auto resolved = run(records.resolve(change, milliseconds(1'000)));
   ASSERT_FALSE(resolved);
   EXPECT_EQ(resolved.error().effect, effect::unknown) << resolved.error().detail;
   const auto sent = listener.received();
-  EXPECT_NE(sent.find(R"("token":7)"), std::string::npos) << sent;
+  EXPECT_NE(sent.find(R"("token":7,"revision":-3)"), std::string::npos) << sent;
 }
 
 }  // namespace

@@ -35,9 +35,15 @@ class resolve_api_test : public ::testing::Test {
   void SetUp() override { leave_unknown(); }
   /// The operation runs, and its outcome is unknown then.
   token leave_unknown(const std::string& key = "order-1") {
-    const auto held = caller_.leased(claim_of(key));
+    held_ = caller_.leased(claim_of(key));
     clock_.advance(lease_length + claim_of(key).about->run_timeout);
-    return held.token;
+    return held_.token;
+  }
+  /// The holder of the last lease works on, and its outcome is unknown again.
+  void come_back() {
+    const auto request = claim_of("order-1");
+    EXPECT_TRUE(caller_.extend(extend_of(request, held_)));
+    clock_.advance(lease_length + request.about->run_timeout);
   }
   void end_otherwise(bool completed) {
     resolution change;
@@ -75,6 +81,7 @@ class resolve_api_test : public ::testing::Test {
   faulty_store faults_{records_};
   blocking_store caller_{records_};
   moment audit_;
+  lease held_;
   const record_id id_ = claim_of("order-1").id;
 };
 
@@ -100,6 +107,28 @@ TEST_F(resolve_api_test, a_selection_leaves_a_later_attempt_alone) {
     EXPECT_EQ(seen.state, observed_state::unknown) << act;
     EXPECT_EQ(seen.stored.token, later) << act;
   }
+}
+
+TEST_F(resolve_api_test, a_selection_leaves_an_attempt_alone_whose_holder_came_back) {
+  for (const auto* act : {"release", "complete", "delete"}) {
+    audit_.meanwhile = [this] { come_back(); };
+    EXPECT_EQ(selected(act), "changed") << act;
+    EXPECT_EQ(caller_.seen(id_).state, observed_state::unknown) << act;
+    EXPECT_EQ(caller_.seen(id_).stored.token, held_.token) << act;
+  }
+}
+
+TEST_F(resolve_api_test, an_act_with_a_revision_is_for_the_lease_as_it_was_read) {
+  const auto seen = caller_.seen(id_);
+  come_back();
+  const auto path = base::to_hex(id_) + "/release";
+  const auto [status, body] =
+      post(path, {{"token", held_.token}, {"revision", *seen.revision}, {"force", true}});
+  EXPECT_EQ(status, 409) << body;
+  EXPECT_EQ(body["outcome"], "changed");
+  EXPECT_EQ(post(path, {{"revision", "1"}}).first, 422);
+  const auto now = caller_.seen(id_);
+  EXPECT_EQ(post(path, {{"token", held_.token}, {"revision", *now.revision}}).first, 200);
 }
 
 TEST_F(resolve_api_test, a_selection_that_stopped_begins_with_the_same_page_again) {

@@ -45,8 +45,8 @@ def record_after(store, key, act):
 
 @pytest.mark.parametrize("words, meanwhile, why, state", [
     (["release"], complete, "it was completed just now", "completed"),
-    (["release"], run_again, "another lease than the one that was seen", "unknown"),
-    (["complete"], run_again, "another lease than the one that was seen", "unknown")])
+    (["release"], run_again, "it has changed since it was seen", "unknown"),
+    (["complete"], run_again, "it has changed since it was seen", "unknown")])
 def test_a_record_that_changed_meanwhile_is_left_alone(store, key, words, meanwhile, why, state):
     store.shell(key, UNKNOWN[0], options=UNKNOWN[1])
     assert store.state(key) == "unknown"

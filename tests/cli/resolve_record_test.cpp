@@ -76,7 +76,7 @@ TEST_F(resolve_record_test, what_ran_again_between_the_look_and_the_act_stays_as
       clock_.advance(lease_length + request_.about->run_timeout);
     };
     EXPECT_EQ(resolve(completed), cli::exit_failed);
-    EXPECT_THAT(err_, HasSubstr("it has another lease than the one that was seen"));
+    EXPECT_THAT(err_, HasSubstr("it has changed since it was seen"));
     EXPECT_EQ(caller_.seen(request_.id).state, observed_state::unknown);
   }
 }

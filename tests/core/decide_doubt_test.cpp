@@ -216,6 +216,31 @@ TEST_F(decide_walk, an_answer_by_its_status_is_not_missing) {
   EXPECT_EQ(decide_resolution(there(), added, now).outcome, resolve_outcome::already_completed);
 }
 
+TEST_F(decide_walk, an_operator_ends_the_lease_as_it_was_seen_and_none_that_was_renewed_since) {
+  const auto held = ask(1).lease;
+  pass(61'000);
+  resolution change;
+  change.token = held.token;
+  change.revision = stored->deadline_lease;
+  EXPECT_EQ(decide_resolution(there(), change, now).outcome, resolve_outcome::done);
+  EXPECT_EQ(decide_resolution(there(), change, now, *change.revision + 1).outcome,
+            resolve_outcome::changed)
+      << "a store that counts its writes says which revision that is";
+  stored = decide_extension(there(), extend_lease({}, held, milliseconds(30'000)), now).write;
+  pass(200'000);
+  for (const bool completed : {false, true}) {
+    change.completed = completed;
+    change.force = true;
+    const auto refused = decide_resolution(there(), change, now);
+    EXPECT_EQ(refused.outcome, resolve_outcome::changed);
+    EXPECT_FALSE(refused.write);
+  }
+  change.revision = stored->deadline_lease;
+  EXPECT_EQ(decide_resolution(there(), change, now).outcome, resolve_outcome::done);
+  change.token = 0;
+  EXPECT_FALSE(resolve_unreadable(change, now, 100).write);
+}
+
 TEST_F(decide_walk, an_operator_ends_the_lease_that_was_seen_and_no_later_one) {
   resolution change;
   change.token = ask(1).lease.token;

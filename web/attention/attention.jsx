@@ -18,9 +18,9 @@ function cause(record) {
   return record.state === "unknown" ? `unknown/${record.why}` : record.state;
 }
 
-/** Whether two readings are of one attempt. */
+/** Whether two readings are of one attempt, whose lease nobody has renewed in between. */
 function isSame(one, other) {
-  return one !== undefined && one.token === other.token;
+  return one !== undefined && one.token === other.token && one.revision === other.revision;
 }
 
 export class Attention extends Reading {

@@ -25,6 +25,7 @@ async function isAsSeen(record) {
 async function send(kind, record, wanted) {
   const body = { ...wanted };
   if (record.token) body.token = record.token;
+  if (record.revision !== undefined) body.revision = record.revision;
   if (kind === "delete" && record.state !== "completed") body.keep_completed = true;
   let sent = false;
   try {

@@ -10,7 +10,7 @@ import { workerPath } from "./worker_path.js";
 export const MESSAGES = {
   member: "messages",
   id: "message",
-  facts: ["message", "state", "token"],
+  facts: ["message", "state", "token", "revision"],
   danger: "danger",
   nameOf: (one) => one.key ?? text("no_id"),
 };

@@ -11,6 +11,7 @@
 #include "cli/keys/resolve_selection.hpp"
 #include "cli/store_work.hpp"
 #include "http/forwarded_fields.hpp"
+#include "store/resolve.hpp"
 
 namespace onceguard::cli::keys {
 namespace {
@@ -45,8 +46,7 @@ answer_ptr answer_of(const complete_request& request) {
 
 resolution completion_of(const record_view* found, const complete_request& request,
                          const answer_ptr& made, const config::settings& settings) {
-  resolution change;
-  if (found != nullptr) change.id = found->id, change.token = found->stored.token;
+  auto change = found != nullptr ? resolution_of_seen(*found) : resolution();
   change.completed = true;
   change.answer = made;
   change.force = request.force;
@@ -71,6 +71,7 @@ awaitable<int> complete_record(record_access& records, const complete_request& r
   if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
   auto change = completion_of(found.record ? &*found.record : nullptr, request, made, settings);
   if (found.unreadable) change.id = found.unreadable->id;
+  bind_to_seen(request.selection, change);
   change.about = found.about;
   co_return co_await resolve_record(records, std::move(found), std::move(change), changes, timeout);
 }

@@ -83,6 +83,12 @@ std::string record_line(const record_view& seen) {
   return out;
 }
 
+std::string seen_text(const record_view& seen) {
+  auto out = std::to_string(seen.stored.token);
+  if (seen.revision) out += '-' + std::to_string(*seen.revision);
+  return out;
+}
+
 std::string record_page(const record_view& seen) {
   const auto& r = seen.stored;
   page out;
@@ -101,6 +107,7 @@ std::string record_page(const record_view& seen) {
   out.line("attempt", std::to_string(r.attempt));
   if (seen.recovery) out.line("step", plain_text(seen.recovery->step));
   out.line("token", std::to_string(r.token));
+  out.line("seen", seen_text(seen));
   out.line("claimed", time_text(r.claimed_at_wall));
   if (r.settled_at_wall != 0) out.line("settled", time_text(r.settled_at_wall));
   if (seen.lease_left.count() > 0) {

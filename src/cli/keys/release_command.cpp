@@ -5,6 +5,7 @@
 #include "cli/keys/resolve_record.hpp"
 #include "cli/keys/resolve_selection.hpp"
 #include "cli/store_work.hpp"
+#include "store/resolve.hpp"
 
 namespace onceguard::cli::keys {
 namespace {
@@ -22,9 +23,7 @@ bool keeps_completed(const record_view& seen) { return seen.state != observed_st
 awaitable<int> release_selection(record_access& records, const release_request& request,
                                  change_log* changes, milliseconds timeout) {
   const auto make = [&request](const record_view& seen) {
-    resolution change;
-    change.id = seen.id;
-    change.token = seen.stored.token;
+    auto change = resolution_of_seen(seen);
     change.force = request.force;
     change.keep_completed = keeps_completed(seen);
     return change;
@@ -37,9 +36,9 @@ awaitable<int> release_record(record_access& records, const release_request& req
   auto found = co_await find_one(records, request.selection.choice, false, timeout);
   if (!found.any()) co_return found.exit_code;
   if (found.unreadable && !request.force) co_return refuse_unreadable(*found.unreadable);
-  resolution change;
-  change.id = found.record ? found.record->id : found.unreadable->id;
-  if (found.record) change.token = found.record->stored.token;
+  auto change = found.record ? resolution_of_seen(*found.record) : resolution();
+  if (found.unreadable) change.id = found.unreadable->id;
+  bind_to_seen(request.selection, change);
   change.about = found.about;
   change.force = request.force;
   change.keep_completed = found.record && keeps_completed(*found.record);

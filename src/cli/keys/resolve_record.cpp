@@ -49,8 +49,8 @@ int complain_of_refusal(const resolve_decision& refused, bool completes) {
                           "operator, and stays as it is; look at it with `keys show`\n");
       break;
     case resolve_outcome::changed:
-      std::cerr << "onceguard: it has another lease than the one that was seen, so nothing was "
-                   "changed; look at it again with `keys show`\n";
+      std::cerr << "onceguard: it has changed since it was seen (another lease, or its holder came "
+                   "back to this one), so nothing was changed; look at it again with `keys show`\n";
       break;
   }
   return exit_failed;

@@ -1,7 +1,12 @@
 #include "cli/keys/resolve_selection.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <iostream>
+#include <optional>
+#include <string_view>
 
+#include "base/number_in.hpp"
 #include "cli/keys/find_records.hpp"
 #include "cli/keys/record_text.hpp"
 #include "cli/keys/resolve_record.hpp"
@@ -62,11 +67,44 @@ int print_sum(const selection_counts& counts, bool yes) {
 void add_selection_flags(const command& command, selection_flags& flags) {
   add_key_choice(command, flags.choice, key_needed::no);
   add_filter_flags(command, flags.filter, "--why");
-  command.add({reason_argument(flags.reason),
-               {"--yes", &flags.yes, "Change all that the filter chooses; without it, only show"}});
+  command.add(
+      {reason_argument(flags.reason),
+       {"--seen", &flags.seen, "Of KEY: only if its lease is still as `keys show` said (\"seen\")"},
+       {"--yes", &flags.yes, "Change all that the filter chooses; without it, only show"}});
+}
+
+namespace {
+
+struct seen_lease {
+  onceguard::token token = 0;
+  std::optional<std::int64_t> revision{};
+};
+
+/// The way back of seen_text().
+std::optional<seen_lease> read_seen(std::string_view text) {
+  const auto end = std::min(text.find('-'), text.size());
+  const auto token = base::number_in<onceguard::token>(text.substr(0, end));
+  if (!token || *token == 0) return std::nullopt;
+  seen_lease out{*token};
+  if (end == text.size()) return out;
+  out.revision = base::number_in<std::int64_t>(text.substr(end + 1));
+  return out.revision ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace
+
+void bind_to_seen(const selection_flags& flags, resolution& change) {
+  const auto seen = read_seen(flags.seen);
+  if (!seen) return;  // not given: well_chosen() has refused what can't be read
+  change.token = seen->token;
+  change.revision = seen->revision;
 }
 
 bool well_chosen(const selection_flags& flags) {
+  if (!flags.seen.empty() && (flags.several() || !read_seen(flags.seen))) {
+    std::cerr << "onceguard: --seen goes with KEY, and takes what `keys show` calls \"seen\"\n";
+    return false;
+  }
   if (flags.several() == flags.filter.any()) return true;
   std::cerr << (flags.several() ? "onceguard: KEY is missing, or a filter such as --route\n"
                                 : "onceguard: either KEY or a filter such as --route, not both\n");

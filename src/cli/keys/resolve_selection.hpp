@@ -19,6 +19,7 @@ struct selection_flags {
   filter_flags filter;
   bool yes = false;
   std::string reason;
+  std::string seen;  ///< of KEY: seen_text() of the record that a person looked at; empty: any
 
   [[nodiscard]] bool several() const noexcept { return choice.key.empty(); }
   /// Nothing is to be changed.
@@ -26,8 +27,12 @@ struct selection_flags {
 };
 void add_selection_flags(const command& command, selection_flags& flags);
 
-/// Whether there is either KEY or a filter; otherwise a message on standard error says so.
+/// Whether there is either KEY or a filter, and what was seen is a text of `keys show`; otherwise a
+/// message on standard error says so.
 [[nodiscard]] bool well_chosen(const selection_flags& flags);
+
+/// Binds the change of KEY to what a person looked at before, with an earlier command.
+void bind_to_seen(const selection_flags& flags, resolution& change);
 
 /// Makes the resolution of one record.
 using resolution_maker = std::function<resolution(const record_view&)>;

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/value_text.hpp"
 #include "engine/background.hpp"
+#include "store/resolve.hpp"
 #include "store/sealed/sealed_answer.hpp"
 #include "store/staleness.hpp"
 
@@ -56,9 +57,7 @@ bool remove(letter_desk& desk, const known_letter& one, letter_end& out) {
 /// next retry, since the letter still lies there.
 awaitable<freed_key> free_key_of(letter_desk& desk, const known_letter& one) {
   if (one.state != letter_state::unknown && one.state != letter_state::dead) co_return freed_key();
-  resolution change;
-  change.id = one.record->id;
-  change.token = one.record->stored.token;
+  auto change = resolution_of_seen(*one.record);
   change.keep_completed = one.state == letter_state::unknown;
   co_return co_await desk.free(*one.record, std::move(change));
 }

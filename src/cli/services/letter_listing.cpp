@@ -23,6 +23,7 @@ ordered_json letter_entry(const std::string& subscriber, const messages::known_l
   auto out = messages::letter_json(subscriber, one, false);
   out["message"] = names.next(one.letter);
   if (const auto token = token_of(one); token != 0) out["token"] = token;
+  if (const auto revision = revision_of(one)) out["revision"] = *revision;
   const auto why = messages::obstacle_to_retry(one);
   if (!why.empty()) out["not_again"] = why;
   return out;

@@ -18,13 +18,14 @@ namespace {
 constexpr std::size_t messages_max = 1'000;
 
 seen_letter read_seen(const reader& object) {
-  object.has_only({"message", "state", "token"});
+  object.has_only({"message", "state", "token", "revision"});
   seen_letter out;
   out.message = object.at("message").text();
   out.state = object.at("state").text();
   if (const auto token = object.find("token")) {
     out.token = token->number(0, std::numeric_limits<std::uint64_t>::max());
   }
+  if (const auto revision = object.find("revision")) out.revision = revision->as<std::int64_t>();
   return out;
 }
 
@@ -58,6 +59,10 @@ std::string letter_names::next(const consume::dead_letter& letter) {
 
 std::uint64_t token_of(const messages::known_letter& one) {
   return one.record ? one.record->stored.token : 0;
+}
+
+std::optional<std::int64_t> revision_of(const messages::known_letter& one) {
+  return one.record ? one.record->revision : std::nullopt;
 }
 
 result<letter_request> read_letter_request(std::string_view body) {

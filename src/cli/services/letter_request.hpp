@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +16,10 @@ namespace onceguard::cli::services {
 
 /// One letter as the caller saw it.
 struct seen_letter {
-  std::string message;      ///< of letter_names
-  std::string state;        ///< of its record then
-  std::uint64_t token = 0;  ///< 0: it had no record
+  std::string message;                     ///< of letter_names
+  std::string state;                       ///< of its record then
+  std::uint64_t token = 0;                 ///< 0: it had no record
+  std::optional<std::int64_t> revision{};  ///< of its record; none: it is not compared
 };
 
 struct letter_request {
@@ -40,6 +42,8 @@ class letter_names {
 
 /// Of its record; 0: there is none that can be read.
 [[nodiscard]] std::uint64_t token_of(const messages::known_letter& one);
+/// Of its record, as of record_view.
+[[nodiscard]] std::optional<std::int64_t> revision_of(const messages::known_letter& one);
 
 /// errc::invalid_argument: the body is another one than was expected.
 [[nodiscard]] result<letter_request> read_letter_request(std::string_view body);

@@ -84,7 +84,9 @@ class letter_acts {
       const auto seen = std::ranges::find(wanted_.messages, name, &seen_letter::message);
       if (seen == wanted_.messages.end()) continue;
       found_.insert(name);
-      const bool same = seen->state == messages::name_of(one.state) && seen->token == token_of(one);
+      const bool renewed = seen->revision && seen->revision != revision_of(one);
+      const bool same = seen->state == messages::name_of(one.state) &&
+                        seen->token == token_of(one) && !renewed;
       if (!same) {
         add(name, "changed", {});
       } else if (wanted_.dry) {

@@ -47,6 +47,10 @@ struct reading {
   [[nodiscard]] const record* former() const {
     return stored && !expired(stored->record, now) ? &stored->record : nullptr;
   }
+  /// As of record_view.
+  [[nodiscard]] std::int64_t revision() const {
+    return stored ? static_cast<std::int64_t>(stored->writes) : 0;
+  }
   static constexpr auto whose_clock = "this machine's clock";
   /// Larger than any token of the record.
   [[nodiscard]] token next_token() const {

@@ -166,6 +166,51 @@ TEST_P(operator_contract, a_resolution_of_a_lease_changes_no_later_lease) {
   EXPECT_EQ(caller_.seen(change.id).state, observed_state::completed);
 }
 
+TEST_P(operator_contract, a_resolution_changes_no_lease_that_was_renewed_after_the_look) {
+  const auto request = claim_of("k");
+  const auto held = caller_.leased(request);
+  const auto at_rest = lease_length + request.about->run_timeout;
+  advance(at_rest);
+  resolution change;
+  change.id = request.id;
+  change.token = held.token;
+  change.revision = caller_.seen(request.id).revision;
+  ASSERT_TRUE(change.revision);
+  EXPECT_EQ(caller_.list().records.at(0).revision, change.revision);
+  // The holder stood still, and works now. The outcome is unknown again, under the same token.
+  ASSERT_TRUE(caller_.extend(extend_of(request, held)));
+  advance(at_rest);
+  for (const bool completed : {false, true}) {
+    change.completed = completed;
+    for (const bool force : {false, true}) {
+      change.force = force;
+      EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::changed);
+    }
+  }
+  const auto now = caller_.seen(request.id);
+  EXPECT_EQ(now.state, observed_state::unknown);
+  EXPECT_EQ(now.stored.token, held.token);
+  change.revision = now.revision;
+  change.completed = change.force = false;
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
+}
+
+TEST_P(operator_contract, a_look_does_not_bind_an_act_on_what_was_settled) {
+  const auto request = claim_of("k");
+  const auto held = caller_.leased(request);
+  advance(lease_length);
+  resolution change;
+  change.id = request.id;
+  change.token = held.token;
+  change.revision = caller_.seen(request.id).revision;
+  caller_.settle(settle_of(request, held));
+  EXPECT_FALSE(caller_.seen(request.id).revision);
+  change.keep_completed = true;
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::already_completed);
+  change.keep_completed = false;
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
+}
+
 TEST_P(operator_contract, a_release_that_was_reported_stands_whatever_its_holder_does_meanwhile) {
   for (int i = 0; i < 20; ++i) {
     const auto request = claim_of("k" + std::to_string(i));

@@ -100,6 +100,8 @@ record_view view_of(const record_id& id, const stored_record& stored, const inst
     out.retention_left = std::max(out.retention_left - context.retention_margin, milliseconds(1));
     out.stored.expires_at_wall -= context.retention_margin.count();
   }
+  // The deadline is by the clock of this process alone.
+  if (out.revision) out.revision = static_cast<std::int64_t>(stored.writes);
   if (stored.pieces.count > 0) out.body_size = stored.body_size;
   return out;
 }

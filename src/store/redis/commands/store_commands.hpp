@@ -27,6 +27,10 @@ struct reading {
   static constexpr auto whose_clock = "this server's clock";
   /// Null: there is no record.
   [[nodiscard]] const record* former() const noexcept { return found ? &found->record : nullptr; }
+  /// As of record_view.
+  [[nodiscard]] std::int64_t revision() const noexcept {
+    return found ? found->record.deadline_lease : 0;
+  }
   /// Of a first claim the server gives it: its stamp.
   [[nodiscard]] token next_token() const noexcept {
     return found ? std::max(time, found->record.token + 1) : 0;
