@@ -53,6 +53,28 @@ class reader {
     found_.push_back({number_, fault + ": key " + std::to_string(key_ - keys_.data())});
   }
 
+  /// The present life began after the store had forgotten what it knew. What the holders of before
+  /// still do says nothing of it.
+  [[nodiscard]] bool is_of_lost_life() {
+    const auto kind = now_->kind;
+    const bool by_token = (kind >= event_kind::dispatch && kind <= event_kind::lease_lost) ||
+                          (kind >= event_kind::release && kind <= event_kind::abandon);
+    if (!by_token || now_->number == 0 || now_->number > key_->lost_up_to) return false;
+    if (kind == event_kind::effect) {
+      key_->lost_bodies.insert(now_->body);
+      key_->print_of_body[now_->body] = now_->print;
+    }
+    return true;
+  }
+
+  void begin_life_after_loss() {
+    begin_life();
+    key_->forgotten = false;
+    key_->lost_up_to = key_->last;
+    key_->granted_anew_at = now_->time;
+    for (const auto& [body, since] : key_->completed_bodies) key_->lost_bodies.insert(body);
+  }
+
   void forget_since(std::int64_t time) {
     for (auto& key : keys_) key.forgotten = key.forgotten || key.written_at >= time - clock_tick;
   }
@@ -70,6 +92,7 @@ class reader {
 
   void read() {
     if (now_->kind >= event_kind::grant) key_->written_at = now_->time;
+    if (is_of_lost_life()) return;
     switch (now_->kind) {
       case event_kind::request:
         key_->open_requests[now_->number] = now_->time;
@@ -128,7 +151,8 @@ class reader {
   void read_grant() {
     auto& key = *key_;
     if (now_->number == key.last && key.unsettled) return;  // the reply had been lost
-    if (now_->number <= key.last) wrong("a token came again");
+    if (now_->number <= key.last) fail("a token came again");
+    if (key.forgotten) begin_life_after_loss();
     if (key.completed) {
       if (now_->time + clock_tick < key.completed->until)
         wrong("a lease was granted over an answer");
@@ -285,11 +309,20 @@ class reader {
     if (now_->time - known > prompt) wrong("a client waited on although its twin had ended");
   }
 
+  /// A holder that was stopped gives its own answer, and memories serve what they have for a while.
+  [[nodiscard]] bool is_late_answer_of_lost_life(answer_kind kind) const {
+    if (!key_->lost_bodies.contains(now_->body)) return false;
+    if (kind != answer_kind::ran) return now_->time - key_->granted_anew_at <= stale_after;
+    const auto arrival = key_->arrivals.find(now_->number);
+    return arrival != key_->arrivals.end() && arrival->second <= key_->granted_anew_at;
+  }
+
   void read_success(answer_kind kind) {
     auto& key = *key_;
     if (now_->number > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
-    key.answered = true;
     const auto body = now_->body;
+    if (is_late_answer_of_lost_life(kind)) return;
+    key.answered = true;
     const auto stored = key.completed_bodies.find(body);
     if (stored == key.completed_bodies.end()) {
       return wrong("a client got an answer that was not stored");

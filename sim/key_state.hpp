@@ -46,7 +46,12 @@ struct key_state {
   std::set<token> known_lost;                           ///< their holders know it
   token freed_up_to = 0;                                ///< an operator says: none of these ran
   std::int64_t written_at = -1;                         ///< in the store, last
-  bool forgotten = false;  ///< the store has lost what it wrote of it: all may happen again
+  bool forgotten = false;  ///< the store has lost what it wrote of it: until the next lease, all
+                           ///< may happen again
+  // Of the lives before that lease.
+  token lost_up_to = 0;                 ///< their last lease
+  std::int64_t granted_anew_at = 0;     ///< when that life began
+  std::set<std::uint64_t> lost_bodies;  ///< their answers
   bool failed = false;
 };
 

@@ -148,7 +148,8 @@ struct settlement : settle_terms {
 enum class settle_outcome : std::uint8_t {
   done,      ///< carried out now, or by an earlier copy of the same settle
   incident,  ///< done, but the record was gone or released: the store or an operator forgot it
-  stale,  ///< the record belongs to another lease, or an operator resolved it; nothing was changed
+  stale,  ///< the record belongs to another lease, also to a later one whose retention is over, or
+          ///< an operator resolved it; nothing was changed
 };
 
 /// The answer to a settle.

@@ -57,7 +57,8 @@ struct inbox_policy {
 enum class inbox_result : std::uint8_t {
   handled,    ///< the handler ran, and its effect is durable
   duplicate,  ///< an earlier delivery was handled
-  failed,     ///< the handler failed; it runs again after `retry_after`
+  failed,     ///< the handler failed; it runs again after `retry_after`. Of a message in a batch
+              ///< also: its record can't be read, so that it did not run (attempt 0)
   dead,       ///< the handler failed for good, now or in an earlier delivery: see `reason`
   busy,       ///< another consumer works on the message, or its back-off is not over
   reused,     ///< the id belongs to a message with another payload

@@ -216,7 +216,13 @@ settle_decision decide_settle(const record* stored, const settlement& request, c
   // Before the case of a missing record: an application that learns `stale` rolls its effect back,
   // so there is nothing to rebuild a record for.
   if (request.by_application) return stale(stored, now);
-  if (stored == nullptr || expired(*stored, now)) return settle_missing(stored, request, now);
+  if (stored == nullptr || expired(*stored, now)) {
+    // The answer of a later lease has had its time. That of an earlier one must not begin another
+    // retention after it.
+    const bool superseded = stored != nullptr && stored->token > request.token;
+    if (superseded && request.kind != settle_kind::release) return stale(nullptr, now);
+    return settle_missing(stored, request, now);
+  }
   if (by_claim_id) return {};  // that claim has no lease here
   return stale(stored, now);
 }

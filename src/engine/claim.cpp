@@ -74,7 +74,7 @@ asio::awaitable<claim_result> claim_attempt::attempt_within_quota() {
 
 asio::awaitable<std::optional<claim_result>> claim_attempt::refuse_over_quota() {
   const auto now = base::boot_now();
-  auto got = engine_.quotas.take(*op_.about, *op_.policy, now);
+  auto got = engine_.quotas.take(op_.id, *op_.about, *op_.policy, now);
   if (got.over == scope_quotas::limit::none) {
     quota_ = std::move(got.held);
     co_return std::nullopt;
@@ -88,7 +88,7 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::refuse_over_quota() 
     co_return store_failed(found.error());
   }
   if (*found && (*found)->state != observed_state::released) {
-    quota_ = engine_.quotas.take_known(*op_.about, *op_.policy, now);
+    quota_ = engine_.quotas.take_known(op_.id, *op_.about, *op_.policy, now);
     co_return std::nullopt;
   }
   engine_.counters.over_quota.fetch_add(1, std::memory_order_relaxed);

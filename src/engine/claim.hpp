@@ -38,6 +38,7 @@ struct lease_handle::state final : held_lease {
   operation op;
   std::uint64_t epoch;  ///< epoch of the replay cache before the work began
   bool settled = false;
+  bool ended = false;
   bool resumed = false;       ///< this settle may be a repeated one, with another answer
   bool engine_ended = false;  ///< `granter` is gone, which had ended the lease
   lease_list::position listed;
@@ -45,7 +46,7 @@ struct lease_handle::state final : held_lease {
   scope_quotas::slot quota;               ///< of the scope, while the lease is held
 
   boost::asio::awaitable<outcome> settle(settle_terms terms);
-  /// The lease was settled or given up: ends its renewal.
+  /// The lease was settled or given up: ends its renewal. Once more, it does nothing.
   void end() noexcept;
 
  private:

@@ -100,10 +100,7 @@ engine::engine(store& records, engine_params params, byte_budget& budget)
 
 engine::~engine() {
   stop();
-  for (const auto& held : state_->leases.all()) {
-    held->engine_ended = true;
-    held->quota.leave();
-  }
+  for (const auto& held : state_->leases.all()) held->engine_ended = true;
 }
 
 result<void> engine::check() const {

@@ -67,7 +67,7 @@ struct engine::state {
   store_monitor monitor;
   unknown_outcomes unknowns;
   scope_watch scopes;
-  scope_quotas quotas;  // before `leases`, which have slots
+  scope_quotas quotas;
   follow_up behind;
   lease_list leases;
   std::atomic<std::size_t> leases_by_rounds{0};

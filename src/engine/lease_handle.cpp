@@ -1,5 +1,6 @@
 // The handle of a granted lease, from the grant to the settle.
 #include <stdexcept>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/hex.hpp"
@@ -18,6 +19,18 @@ namespace onceguard {
 namespace asio = boost::asio;
 
 namespace {
+
+/// A settle ends its lease also where it throws, or is destroyed on its way.
+class end_at_exit {
+ public:
+  explicit end_at_exit(lease_handle::state& held) noexcept : held_(held) {}
+  end_at_exit(const end_at_exit&) = delete;
+  end_at_exit& operator=(const end_at_exit&) = delete;
+  ~end_at_exit() { held_.end(); }
+
+ private:
+  lease_handle::state& held_;
+};
 
 outcome plain_outcome(outcome_kind kind) {
   outcome out;
@@ -52,6 +65,7 @@ lease_handle::state::state(engine::state& engine, const lease_home& home, operat
 
 void lease_handle::state::end() noexcept {
   settled = true;
+  if (std::exchange(ended, true) || engine_ended) return;
   stop_renewing();
   if (watching) watching->when_lost.reset();
   quota.leave();
@@ -195,6 +209,7 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
     terms.answer = nullptr;
   }
   const auto self = shared_from_this();
+  const end_at_exit ending(*this);
   const auto request = settle_lease(id(), lease(), op.about, std::move(terms));
   // While the settle is on its way, the lease stays renewed, so that no other attempt runs the work
   // again. A lease that is given up is not renewed any more.
@@ -218,13 +233,11 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
             out.kind == outcome_kind::ran && out.settled_as == settle_kind::complete;
         if (resumed && completed) out = co_await outcome_on_record(request);
       }
-      end();
       co_return out;
     }
     granter.behind.log_failed_settle(request, replies[0].error());
     if (hides_answer(replies[0].error())) {
       granter.waiting.poll(op.id);
-      end();
       co_return illegible_outcome(replies[0].error());
     }
     if (base::boot_now() + pause.next() >= until || granter.behind.stopping()) break;
@@ -239,7 +252,6 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   } else {
     granter.behind.settle(io, request, std::string(op.upstream));
   }
-  end();
   co_return out;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <list>
 #include <utility>
 
 #include "base/hash.hpp"
@@ -29,6 +30,14 @@ std::uint64_t scope_on_route(const subject& about, const route_policy& policy) n
   return scope ^ (base::checksum_of(about.route) + limits) * odd;
 }
 
+/// Two records with one of these are taken for one, and who wants such a pair has to find it as
+/// above.
+std::uint64_t name_of_record(const record_id& id) noexcept {
+  std::uint64_t out = 0;
+  std::memcpy(&out, id.data(), sizeof out);
+  return out;
+}
+
 }  // namespace
 
 std::string_view name_of(scope_quotas::limit over) noexcept {
@@ -45,26 +54,65 @@ std::string_view name_of(scope_quotas::limit over) noexcept {
   return "none";
 }
 
+/// What is counted, for as long as a slot of it is held.
+class scope_quotas::counts : public std::enable_shared_from_this<counts> {
+ public:
+  using moment = base::boot_clock::time_point;
+
+  explicit counts(std::size_t most) : most_(most) {}
+
+  answer take(const record_id& id, const subject& about, const route_policy& policy, moment now);
+  slot take_known(const record_id& id, const subject& about, const route_policy& policy,
+                  moment now);
+  void give_back(const slot& held) noexcept;
+  std::size_t scopes() const;
+
+ private:
+  struct counted {
+    std::uint64_t scope = 0;
+    std::uint32_t in_flight = 0;
+    std::uint32_t rate = 0;  ///< of its policy
+    double keys = 0;         ///< that may still come
+    moment counted_at{};     ///< `keys`
+  };
+  using entries = std::list<counted>;
+
+  /// Under the mutex. Null: all scopes that are counted have something in flight.
+  counted* find(std::uint64_t scope, const route_policy& policy, moment now);
+  slot slot_of(counted& entry, std::uint64_t record, bool took_key);
+
+  const std::size_t most_;
+  mutable std::mutex mutex_;
+  entries idle_;  // with nothing in flight; the one that came last is first
+  entries busy_;
+  std::unordered_map<std::uint64_t, entries::iterator> by_scope_;
+  std::unordered_map<std::uint64_t, std::uint32_t> slots_;  // by record
+};
+
+scope_quotas::scope_quotas(std::size_t most) : counts_(std::make_shared<counts>(most)) {}
+
 scope_quotas::slot::slot(slot&& other) noexcept
-    : owner_(std::exchange(other.owner_, nullptr)),
+    : counted_by_(std::move(other.counted_by_)),
       scope_(other.scope_),
+      record_(other.record_),
       took_key_(other.took_key_) {}
 
 scope_quotas::slot& scope_quotas::slot::operator=(slot&& other) noexcept {
   if (this == &other) return *this;
   leave();
-  owner_ = std::exchange(other.owner_, nullptr);
+  counted_by_ = std::move(other.counted_by_);
   scope_ = other.scope_;
+  record_ = other.record_;
   took_key_ = other.took_key_;
   return *this;
 }
 
 void scope_quotas::slot::leave() noexcept {
-  if (auto* const owner = std::exchange(owner_, nullptr)) owner->give_back(scope_, took_key_);
+  if (const auto owner = std::exchange(counted_by_, nullptr)) owner->give_back(*this);
 }
 
-scope_quotas::counted* scope_quotas::find(std::uint64_t scope, const route_policy& policy,
-                                          moment now) {
+scope_quotas::counts::counted* scope_quotas::counts::find(std::uint64_t scope,
+                                                          const route_policy& policy, moment now) {
   const double most = policy.quota_new_keys;
   const auto known = by_scope_.find(scope);
   if (known == by_scope_.end()) {
@@ -87,21 +135,28 @@ scope_quotas::counted* scope_quotas::find(std::uint64_t scope, const route_polic
   return &found;
 }
 
-scope_quotas::slot scope_quotas::slot_of(counted& entry, bool took_key) noexcept {
+scope_quotas::slot scope_quotas::counts::slot_of(counted& entry, std::uint64_t record,
+                                                 bool took_key) {
+  ++slots_[record];
   slot out;
-  out.owner_ = this;
+  out.counted_by_ = shared_from_this();
   out.scope_ = entry.scope;
+  out.record_ = record;
   out.took_key_ = took_key;
   if (entry.in_flight++ == 0)
     busy_.splice(busy_.begin(), idle_, by_scope_.find(entry.scope)->second);
   return out;
 }
 
-scope_quotas::answer scope_quotas::take(const subject& about, const route_policy& policy,
-                                        moment now) {
+scope_quotas::answer scope_quotas::counts::take(const record_id& id, const subject& about,
+                                                const route_policy& policy, moment now) {
   const std::lock_guard lock(mutex_);
   auto* const found = find(scope_on_route(about, policy), policy, now);
   if (found == nullptr) return {limit::scopes, soon, {}};
+  const auto record = name_of_record(id);
+  // The store may not have the claim of its twin yet.
+  if (slots_.contains(record))
+    return {limit::none, milliseconds(0), slot_of(*found, record, false)};
   if (policy.quota_in_flight != 0 && found->in_flight >= policy.quota_in_flight) {
     return {limit::in_flight, soon, {}};
   }
@@ -111,25 +166,46 @@ scope_quotas::answer scope_quotas::take(const subject& about, const route_policy
     return {limit::new_keys, milliseconds(static_cast<std::int64_t>(std::ceil(wait))), {}};
   }
   if (counts_keys) found->keys -= 1;
-  return {limit::none, milliseconds(0), slot_of(*found, counts_keys)};
+  return {limit::none, milliseconds(0), slot_of(*found, record, counts_keys)};
 }
 
-scope_quotas::slot scope_quotas::take_known(const subject& about, const route_policy& policy,
-                                            moment now) {
+scope_quotas::slot scope_quotas::counts::take_known(const record_id& id, const subject& about,
+                                                    const route_policy& policy, moment now) {
   const std::lock_guard lock(mutex_);
   auto* const found = find(scope_on_route(about, policy), policy, now);
-  return found == nullptr ? slot() : slot_of(*found, false);
+  return found == nullptr ? slot() : slot_of(*found, name_of_record(id), false);
 }
 
-void scope_quotas::give_back(std::uint64_t scope, bool key) noexcept {
+void scope_quotas::counts::give_back(const slot& held) noexcept {
   const std::lock_guard lock(mutex_);
+  if (const auto record = slots_.find(held.record_); --record->second == 0) slots_.erase(record);
   // What has something in flight is not forgotten.
-  const auto found = by_scope_.find(scope)->second;
-  if (key) found->keys = std::min<double>(found->rate, found->keys + 1);
+  const auto found = by_scope_.find(held.scope_)->second;
+  if (held.took_key_) found->keys = std::min<double>(found->rate, found->keys + 1);
   if (--found->in_flight == 0) idle_.splice(idle_.begin(), busy_, found);
 }
 
-void scope_quotas::note_refusal(const subject& about, limit over, moment now) {
+std::size_t scope_quotas::counts::scopes() const {
+  const std::lock_guard lock(mutex_);
+  return by_scope_.size();
+}
+
+scope_quotas::answer scope_quotas::take(const record_id& id, const subject& about,
+                                        const route_policy& policy,
+                                        base::boot_clock::time_point now) {
+  return counts_->take(id, about, policy, now);
+}
+
+scope_quotas::slot scope_quotas::take_known(const record_id& id, const subject& about,
+                                            const route_policy& policy,
+                                            base::boot_clock::time_point now) {
+  return counts_->take_known(id, about, policy, now);
+}
+
+std::size_t scope_quotas::scopes() const { return counts_->scopes(); }
+
+void scope_quotas::note_refusal(const subject& about, limit over,
+                                base::boot_clock::time_point now) {
   std::uint64_t count = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -137,7 +213,7 @@ void scope_quotas::note_refusal(const subject& about, limit over, moment now) {
     const bool room = refused_.size() < routes_max || refused_.contains(about.route);
     auto& route = refused_[room ? about.route : std::string()];
     ++route.count;
-    const bool first = route.said_at == moment{};
+    const bool first = route.said_at == base::boot_clock::time_point{};
     if (!first && now - route.said_at < between_lines) return;
     route.said_at = now;
     count = std::exchange(route.count, 0);
@@ -146,11 +222,6 @@ void scope_quotas::note_refusal(const subject& about, limit over, moment now) {
                                           {"scope", base::digest_text(about.scope)},
                                           {"limit", name_of(over)},
                                           {"refused", count}});
-}
-
-std::size_t scope_quotas::scopes() const {
-  const std::lock_guard lock(mutex_);
-  return by_scope_.size();
 }
 
 }  // namespace onceguard

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,12 +16,14 @@ namespace onceguard {
 
 /// Counts by scope, route and limits, in this process. Its memory is bounded: of more scopes than
 /// that, those are forgotten that have nothing in flight and came longest ago, as if they had come
-/// for the first time. Thread-safe. Must outlive its slots.
+/// for the first time. Thread-safe. Its slots may outlive it.
 class scope_quotas {
+  class counts;
+
  public:
   static constexpr std::size_t scopes_max = 65'536;
 
-  explicit scope_quotas(std::size_t most = scopes_max) : most_(most) {}
+  explicit scope_quotas(std::size_t most = scopes_max);
   scope_quotas(const scope_quotas&) = delete;
   scope_quotas& operator=(const scope_quotas&) = delete;
 
@@ -35,15 +36,16 @@ class scope_quotas {
     slot& operator=(slot&& other) noexcept;
     ~slot() { leave(); }
 
-    [[nodiscard]] bool taken() const noexcept { return owner_ != nullptr; }
+    [[nodiscard]] bool taken() const noexcept { return counted_by_ != nullptr; }
     /// The key that was taken is a new one.
     void keep_key() noexcept { took_key_ = false; }
     void leave() noexcept;
 
    private:
-    friend class scope_quotas;
-    scope_quotas* owner_ = nullptr;
+    friend class counts;
+    std::shared_ptr<counts> counted_by_;  // also after the end of its quotas
     std::uint64_t scope_ = 0;
+    std::uint64_t record_ = 0;
     bool took_key_ = false;
   };
 
@@ -59,12 +61,13 @@ class scope_quotas {
   [[nodiscard]] static bool applies_to(const route_policy& policy) noexcept {
     return policy.quota_in_flight != 0 || policy.quota_new_keys != 0;
   }
-  /// For a claim that may be of a new key.
-  [[nodiscard]] answer take(const subject& about, const route_policy& policy,
+  /// For a claim that may be of a new key. It is known for none if a slot of its record is taken:
+  /// its twin's claim is under way, or its lease is held.
+  [[nodiscard]] answer take(const record_id& id, const subject& about, const route_policy& policy,
                             base::boot_clock::time_point now);
   /// For a claim of a key that is known: counted, and never refused.
-  [[nodiscard]] slot take_known(const subject& about, const route_policy& policy,
-                                base::boot_clock::time_point now);
+  [[nodiscard]] slot take_known(const record_id& id, const subject& about,
+                                const route_policy& policy, base::boot_clock::time_point now);
 
   /// A new key was refused. Logs it once a minute for each route.
   void note_refusal(const subject& about, limit over, base::boot_clock::time_point now);
@@ -72,30 +75,13 @@ class scope_quotas {
   [[nodiscard]] std::size_t scopes() const;
 
  private:
-  using moment = base::boot_clock::time_point;
-  struct counted {
-    std::uint64_t scope = 0;
-    std::uint32_t in_flight = 0;
-    std::uint32_t rate = 0;  ///< of its policy
-    double keys = 0;         ///< that may still come
-    moment counted_at{};     ///< `keys`
-  };
-  using entries = std::list<counted>;
   struct refusals {
-    moment said_at{};
+    base::boot_clock::time_point said_at{};
     std::uint64_t count = 0;
   };
 
-  /// Under the mutex. Null: all scopes that are counted have something in flight.
-  counted* find(std::uint64_t scope, const route_policy& policy, moment now);
-  slot slot_of(counted& entry, bool took_key) noexcept;
-  void give_back(std::uint64_t scope, bool key) noexcept;
-
-  const std::size_t most_;
-  mutable std::mutex mutex_;
-  entries idle_;  // with nothing in flight; the one that came last is first
-  entries busy_;
-  std::unordered_map<std::uint64_t, entries::iterator> by_scope_;
+  const std::shared_ptr<counts> counts_;
+  std::mutex mutex_;
   std::unordered_map<std::string, refusals> refused_;  // by route
 };
 

@@ -209,13 +209,13 @@ TEST_F(decide_walk, what_was_completed_after_its_release_is_compared_with_each_r
   EXPECT_EQ(ask(3).kind, verdict_kind::replay);
 }
 
-TEST_F(decide_walk, an_expired_record_of_another_attempt_is_none) {
+TEST_F(decide_walk, an_attempt_whose_successors_answer_has_expired_is_stale) {
   const auto slow = ask(1).lease;
   pass(1'000);
   end(ask(2, unknown_policy::rerun).lease, settle_kind::complete);
   pass(24 * hour);
-  EXPECT_EQ(end(slow, settle_kind::complete).outcome, settle_outcome::incident);
-  EXPECT_EQ(ask(3).kind, verdict_kind::replay) << "it took effect, and nothing else says so";
+  EXPECT_EQ(end(slow, settle_kind::complete).outcome, settle_outcome::stale);
+  EXPECT_EQ(ask(3).kind, verdict_kind::run) << "the retention of the key's answer is over";
 }
 
 TEST_F(decide_walk, only_a_release_may_name_a_lease_by_its_claim_id_alone) {

@@ -216,6 +216,25 @@ TEST_F(decide_walk, an_answer_by_its_status_is_not_missing) {
   EXPECT_EQ(decide_resolution(there(), added, now).outcome, resolve_outcome::already_completed);
 }
 
+TEST_F(decide_walk, a_settle_of_an_earlier_life_is_stale_after_a_later_one_has_expired) {
+  const auto first = ask(1).lease;
+  resolution freed;
+  freed.force = true;
+  stored = decide_resolution(there(), freed, now).write;
+  end(ask(2).lease, settle_kind::complete);
+  pass(48 * hour);
+  ASSERT_TRUE(expired(*stored, now));
+  for (const auto kind : {settle_kind::complete, settle_kind::fail, settle_kind::abandon}) {
+    const auto late = decide_settle(there(), settle_of(first, kind), now);
+    EXPECT_EQ(late.result.outcome, settle_outcome::stale);
+    EXPECT_EQ(late.result.state, observed_state::unknown) << "what has expired is not told";
+    EXPECT_FALSE(late.result.answer);
+    EXPECT_FALSE(late.write);
+  }
+  stored.reset();  // swept: nothing tells any more
+  EXPECT_EQ(end(first, settle_kind::complete).outcome, settle_outcome::incident);
+}
+
 TEST_F(decide_walk, an_operator_ends_the_lease_as_it_was_seen_and_none_that_was_renewed_since) {
   const auto held = ask(1).lease;
   pass(61'000);

@@ -2,11 +2,14 @@
 #include "engine/scope_quotas.hpp"
 
 #include <chrono>
+#include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/engine_fixture.hpp"
+#include "store/forwarding_store.hpp"
 
 namespace onceguard {
 namespace {
@@ -33,16 +36,21 @@ class quotas_of_scopes : public ::testing::Test {
   scope_quotas counted{4};
   base::boot_clock::time_point now = base::boot_clock::time_point(seconds(1'000));
   std::vector<scope_quotas::slot> held;
+  record_id last_record{};
 
+  record_id next_record() {
+    ++last_record[0];
+    return last_record;
+  }
   limit take(const subject& caller, const route_policy& policy) {
-    auto got = counted.take(caller, policy, now);
+    auto got = counted.take(next_record(), caller, policy, now);
     wait = got.retry_after;
     if (got.held.taken()) held.push_back(std::move(got.held));
     return got.over;
   }
   /// A new key whose operation ends at once.
   limit run(const subject& caller, const route_policy& policy) {
-    auto got = counted.take(caller, policy, now);
+    auto got = counted.take(next_record(), caller, policy, now);
     wait = got.retry_after;
     got.held.keep_key();
     return got.over;
@@ -92,7 +100,7 @@ TEST_F(quotas_of_scopes, give_back_the_key_of_what_was_no_new_one) {
 TEST_F(quotas_of_scopes, count_known_keys_without_refusing_them) {
   const auto policy = granting(1, 1);
   for (int known = 0; known < 3; ++known) {
-    held.push_back(counted.take_known(about(1), policy, now));
+    held.push_back(counted.take_known(next_record(), about(1), policy, now));
   }
   EXPECT_EQ(take(about(1), policy), limit::in_flight);
   held.clear();
@@ -135,7 +143,7 @@ TEST_F(quotas_of_scopes, never_forget_what_is_in_flight) {
   }
   EXPECT_EQ(take(about(5), policy), limit::scopes);
   EXPECT_EQ(take(about(1), policy), limit::in_flight);
-  EXPECT_FALSE(counted.take_known(about(5), policy, now).taken());
+  EXPECT_FALSE(counted.take_known(next_record(), about(5), policy, now).taken());
   held.pop_back();
   EXPECT_EQ(take(about(5), policy), limit::none);
   EXPECT_EQ(counted.scopes(), 4u);
@@ -143,7 +151,7 @@ TEST_F(quotas_of_scopes, never_forget_what_is_in_flight) {
 
 TEST_F(quotas_of_scopes, are_given_back_once) {
   const auto policy = granting(1, 0);
-  auto first = counted.take(about(1), policy, now).held;
+  auto first = counted.take(next_record(), about(1), policy, now).held;
   auto moved = std::move(first);
   first.leave();  // NOLINT(bugprone-use-after-move): it has nothing any more
   EXPECT_EQ(take(about(1), policy), limit::in_flight);
@@ -151,6 +159,27 @@ TEST_F(quotas_of_scopes, are_given_back_once) {
   moved.leave();
   EXPECT_EQ(take(about(1), policy), limit::none);
   EXPECT_EQ(take(about(1), policy), limit::in_flight);
+}
+
+TEST_F(quotas_of_scopes, know_a_repeat_of_what_has_a_slot) {
+  const auto policy = granting(1, 1);
+  const auto record = next_record();
+  auto first = counted.take(record, about(1), policy, now).held;
+  auto twin = counted.take(record, about(1), policy, now);
+  EXPECT_EQ(twin.over, limit::none);
+  first.leave();
+  EXPECT_EQ(counted.take(record, about(1), policy, now).over, limit::none) << "the twin has one";
+  twin.held.leave();
+  held.push_back(counted.take(next_record(), about(1), policy, now).held);
+  EXPECT_EQ(counted.take(record, about(1), policy, now).over, limit::in_flight) << "nobody has one";
+}
+
+TEST_F(quotas_of_scopes, may_end_before_their_slots) {
+  auto short_lived = std::make_unique<scope_quotas>();
+  auto slot = short_lived->take(next_record(), about(1), granting(1, 1), now).held;
+  short_lived.reset();
+  EXPECT_TRUE(slot.taken());
+  slot.leave();
 }
 
 // ---- in the engine
@@ -237,6 +266,63 @@ TEST_F(engine_over_faults, a_lease_that_is_dropped_gives_its_place_back) {
   }
   counted_work w;
   EXPECT_EQ(execute(w, op("other")).kind, outcome_kind::ran);
+}
+
+TEST_F(engine_over_faults, a_repeat_is_known_for_one_before_its_twin_is_in_the_store) {
+  policy.quota_in_flight = 1;
+  store.fail(store_call::claim, store_fault::delay_before, 1);
+  counted_work slow;
+  begin_soon(slow);
+  until([&] { return store.made(store_call::claim) == 1; });
+  counted_work repeat;
+  std::optional<outcome> second;
+  asio::co_spawn(io, operate(*tested, io, op(), repeat),
+                 [&](std::exception_ptr, outcome got) { second = std::move(got); });
+  until([&] { return second.has_value() || repeat.runs == 1; });
+  EXPECT_FALSE(second && second->kind == outcome_kind::over_quota);
+  counted_work w;
+  EXPECT_EQ(execute(w, op("new")).kind, outcome_kind::over_quota);
+  store.let_go();
+  gate.cancel();
+  until([&] { return first_.has_value() && second.has_value(); });
+}
+
+/// Whose settles throw.
+class throwing_store final : public forwarding_store {
+ public:
+  explicit throwing_store(store& inner) : inner_(inner) {}
+  asio::awaitable<std::vector<result<settled>>> settle(std::vector<settlement> batch,
+                                                       milliseconds timeout) override {
+    if (std::exchange(throws, false)) throw std::bad_alloc();
+    co_return co_await inner_.settle(std::move(batch), timeout);
+  }
+  bool throws = true;
+
+ private:
+  [[nodiscard]] result<store*> target() const override { return &inner_; }
+  store& inner_;
+};
+
+TEST_F(engine_over_faults, a_settle_that_throws_gives_its_place_back) {
+  policy.quota_in_flight = 1;
+  throwing_store throwing(inner);
+  tested = std::make_unique<engine>(throwing, params, budget);
+  ASSERT_TRUE(run(io, tested->poll_store()));
+  counted_work w;
+  EXPECT_THROW(execute(w, op("first")), std::bad_alloc);
+  EXPECT_EQ(execute(w, op("second")).kind, outcome_kind::ran);
+  EXPECT_EQ(tested->gauges().leases, 0u);
+  tested.reset();
+}
+
+TEST_F(engine_over_faults, a_claim_may_be_destroyed_after_its_engine) {
+  policy.quota_in_flight = 1;
+  store.fail(store_call::claim, store_fault::delay_before, 1);
+  auto loop = std::make_unique<asio::io_context>();
+  asio::co_spawn(*loop, tested->claim(*loop, op()), [](std::exception_ptr, claim_result) {});
+  while (store.made(store_call::claim) == 0) loop->run_one_for(std::chrono::milliseconds(20));
+  tested.reset();
+  loop.reset();
 }
 
 TEST_F(engine_over_faults, a_lease_that_outlives_its_engine_has_no_place_any_more) {

@@ -256,6 +256,18 @@ TEST_F(checker, what_the_store_has_forgotten_may_come_again_and_nothing_else) {
   EXPECT_EQ(found(), "");
 }
 
+TEST_F(checker, after_a_loss_of_memory_the_next_lease_is_held_to_all_rules_again) {
+  runs(1, 7);
+  happens(event_kind::lose_memory, 0, now_ - 1'000 * millisecond);
+  happens(event_kind::grant, 2, now_ + lease_end);
+  happens(event_kind::effect, 1, 0, 8);  // of the life that was forgotten
+  EXPECT_EQ(found(), "");
+  happens(event_kind::effect, 2, 0, 9);
+  EXPECT_EQ(found(), "");
+  happens(event_kind::effect, 2, 0, 10);
+  EXPECT_EQ(found(), "it took effect twice");
+}
+
 TEST_F(checker, who_asks_at_the_end_gets_an_answer) {
   terms_.first_of_asked = 100;
   answers(101, answer_kind::busy);

@@ -133,6 +133,14 @@ inbox_outcome away_of(attempt_away failed, bool blameless, const inbox_policy& p
   return out;
 }
 
+inbox_outcome unreadable(std::string why, const inbox_policy& policy) {
+  inbox_outcome out;
+  out.kind = inbox_result::failed;
+  out.retry_after = policy.backoff_max;
+  out.reason = std::move(why);
+  return out;
+}
+
 inbox_outcome handled(std::uint32_t attempt) {
   inbox_outcome out;
   out.kind = inbox_result::handled;

@@ -68,13 +68,22 @@ struct batch_plan {
   bool compare_;
 };
 
-/// `process` for each message alone, after the transaction of them all has failed.
+/// Of a message in a batch whose record can't be read: it did not run, and comes again.
+[[nodiscard]] inbox_outcome unreadable(std::string why, const inbox_policy& policy);
+
+/// `process` for each message alone, after the transaction of them all has failed. One whose record
+/// can't be read does not keep the others from being handled.
 template <class Process>
 [[nodiscard]] result<std::vector<inbox_outcome>> one_by_one(std::span<const inbox_message> batch,
+                                                            const inbox_policy& policy,
                                                             const Process& process) {
   std::vector<inbox_outcome> all;
   for (const auto& message : batch) {
     auto one = process(std::span(&message, 1));
+    if (!one && one.error().code == errc::record_unreadable) {
+      all.push_back(unreadable(std::move(one).error().detail, policy));
+      continue;
+    }
     if (!one) return one.error();
     all.push_back(std::move(one->front()));
   }

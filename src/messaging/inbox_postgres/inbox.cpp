@@ -149,9 +149,13 @@ class batch_processor {
       } catch (const statement_failed& failed) {
         const bool in_doubt = failed.lost() && reached == phase::committing;
         if (failed.lost()) return to_error(failed, in_doubt ? effect::unknown : effect::none);
-        if (reached == phase::claiming && !conflicts(failed)) return to_error(failed, effect::none);
+        if (reached == phase::claiming && !conflicts(failed)) {
+          auto why = to_error(failed, effect::none);
+          const bool of_one = why.code == errc::record_unreadable && batch.size() > 1;
+          if (!of_one) return why;
+        }
         if (batch.size() > 1) {
-          return msg::one_by_one(batch, [this](auto message) { return process(message); });
+          return msg::one_by_one(batch, policy_, [this](auto message) { return process(message); });
         }
         if (conflicts(failed) && conflicts_met++ < policy_.conflict_retries) continue;
         return give_up(batch, failed.what());

@@ -61,6 +61,10 @@ class batch_run {
     auto wanted = claim_of(request, terms, unknown_policy::hold);
     wanted.retention = policy_.retention;
     const auto got = tables().take(wanted);
+    if (!got && got.error().code == errc::record_unreadable && batch_.size() > 1) {
+      plan_.outcomes[position] = msg::unreadable(got.error().detail, policy_);
+      return;
+    }
     if (!got) throw batch_failed{got.error()};
     const auto& verdict = got->verdict;
     if (verdict.kind != verdict_kind::run) {
@@ -130,7 +134,8 @@ class batch_processor {
       return attempt(batch, handler);
     } catch (const batch_refused& refused) {
       if (batch.size() > 1) {
-        return msg::one_by_one(batch, [&](auto message) { return process(message, handler); });
+        return msg::one_by_one(batch, policy_,
+                               [&](auto message) { return process(message, handler); });
       }
       return give_up(batch, refused.why);
     }

@@ -109,6 +109,25 @@ TEST_P(inbox_contract, one_bad_message_does_not_fail_the_others) {
   EXPECT_EQ(charges("cyd"), 1);
 }
 
+TEST_P(inbox_contract, one_record_that_cannot_be_read_does_not_keep_the_others_of_its_batch) {
+  process({"m2", "bob"});
+  till_->damage_records();
+  const auto got = process_batch({{"m1", "ada"}, {"m2", "bob"}, {"m3", "cyd"}}, charging(*till_));
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0].kind, inbox_result::handled);
+  EXPECT_EQ(got[1].kind, inbox_result::failed);
+  EXPECT_EQ(got[1].attempt, 0u);
+  EXPECT_GT(got[1].retry_after.count(), 0);
+  EXPECT_NE(got[1].reason, "");
+  EXPECT_EQ(reply_to(got[1]), broker_reply::give_back);
+  EXPECT_EQ(got[2].kind, inbox_result::handled);
+  for (const auto* const customer : {"ada", "bob", "cyd"}) EXPECT_EQ(charges(customer), 1);
+  const std::vector<inbox_message> alone{{"m2", "bob"}};
+  const auto refused = till_->process("billing", impatient(), alone, charging(*till_));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::record_unreadable);
+}
+
 TEST_P(inbox_contract, a_twin_has_the_outcome_of_its_first_and_not_of_its_neighbour) {
   const auto handler = [&](const inbox_message& message, const lease& held) {
     charging (*till_)(message, held);

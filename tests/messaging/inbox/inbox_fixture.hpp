@@ -40,6 +40,13 @@ class inbox_till {
       dynamic_cast<sqlite_till&>(*till_).run(statement);
     }
   }
+  /// Those that are there by now.
+  void damage_records() {
+    const bool on_postgres = dynamic_cast<libpq_till*>(till_.get()) != nullptr;
+    run(on_postgres ? "UPDATE onceguard.records SET outcome = outcome || 'forged'"
+                    : "UPDATE onceguard_records SET record = "
+                      "CAST(x'01' || substr(record, 3) AS BLOB)");
+  }
 
  private:
   std::unique_ptr<till> till_;

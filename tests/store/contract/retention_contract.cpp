@@ -51,6 +51,21 @@ TEST_P(retention_contract, a_stale_settle_says_what_stands_where_its_record_was)
   EXPECT_EQ(reply.state, observed_state::released);
 }
 
+TEST_P(sweep_contract, an_answer_of_an_earlier_life_is_not_kept_after_a_later_one) {
+  const auto first = claim_of("k");
+  const auto held = caller_.leased(first);
+  resolution freed;
+  freed.id = first.id;
+  freed.force = true;
+  EXPECT_EQ(caller_.resolve(freed).outcome, resolve_outcome::done);
+  const auto second_life = claim_of("k");
+  caller_.settle(settle_of(second_life, caller_.leased(second_life)));
+  advance(2 * day);
+  EXPECT_EQ(caller_.settle(settle_of(first, held)).outcome, settle_outcome::stale);
+  EXPECT_FALSE(caller_.find(first.id));
+  EXPECT_EQ(caller_.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
 TEST_P(retention_contract, the_largest_retention_is_for_ever) {
   const auto request = claim_of("k");
   auto change = settle_of(request, caller_.leased(request));
