@@ -4,7 +4,7 @@ import pytest
 
 from support.client import all_at_once, fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.waiting import PATIENCE, Stopwatch, wait_until
+from support.waiting import Stopwatch, least_seconds, wait_until
 
 CONFIG = {
     "route": [
@@ -41,20 +41,26 @@ def test_a_waiter_gets_the_first_ones_answer(gateway, upstream, key):
     assert upstream.runs(key) == 1
 
 
-def test_a_waiter_in_another_process_gets_the_answer_too(gateway, start_gateway, upstream, key):
+def test_a_waiter_in_another_process_gets_the_answer_too(
+        gateway, start_gateway, upstream, fresh_key):
     other = start_gateway(upstream, CONFIG, database=gateway.database)
-    with gateway.begin_post("/wait", key=key, plan={"gate": key}) as running:
-        upstream.arrived(1, key)
-        waiters = [other.begin_post("/wait", key=key) for _ in range(5)]
-        assert waiters[0].silent_for(0.3)
-        upstream.open(key)
-        first = assert_first(running.read())
-        clock = Stopwatch()
-        for waiter in waiters:
-            assert_replay_of(waiter.read(), first)
-            waiter.close()
-        assert clock.seconds < PATIENCE  # and not when the wait is over
-    assert upstream.runs(key) == 1
+
+    def seconds_after_the_first():
+        key = fresh_key()
+        with gateway.begin_post("/wait", key=key, plan={"gate": key}) as running:
+            upstream.arrived(1, key)
+            waiters = [other.begin_post("/wait", key=key) for _ in range(5)]
+            assert waiters[0].silent_for(0.3)
+            upstream.open(key)
+            first = assert_first(running.read())
+            clock = Stopwatch()
+            for waiter in waiters:
+                assert_replay_of(waiter.read(), first)
+                waiter.close()
+        assert upstream.runs(key) == 1
+        return clock.seconds
+
+    assert least_seconds(seconds_after_the_first, enough=0.5) < 0.5
 
 
 def test_a_wait_has_an_end(gateway, upstream, key):
