@@ -34,6 +34,10 @@ std::optional<error> complaint(const route_policy& policy) {
   if (policy.store_failure == store_failure_rule::open) {
     return refuse("store_failure = open is for HTTP: a caller of the library gets store_failed");
   }
+  if (policy.pick != answer_parts{} || policy.redact != answer_parts{}) {
+    return refuse(
+        "pick and redact are for HTTP: a caller of the library keeps what its codec says");
+  }
   return std::nullopt;
 }
 

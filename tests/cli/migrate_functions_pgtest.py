@@ -50,6 +50,22 @@ def test_what_was_changed_by_hand_is_put_back(migrate, postgres_server, database
         assert [row[:5] for row in definitions(at)] == before
 
 
+def test_functions_of_a_newer_version_stay(migrate, postgres_server, database):
+    """An older program that is put back beside gateways of a newer one, at the same schema."""
+    migrate()
+    with postgres_server.connect(database) as at:
+        at.execute(CHANGES["the body"])
+        at.execute("UPDATE onceguard.meta SET functions = "
+                   "regexp_replace(functions, '^[0-9]+:', '999:')")
+        before = definitions(at)
+        assert migrate().endswith("already\n")
+        assert definitions(at) == before
+        at.execute("UPDATE onceguard.meta SET functions = "
+                   "regexp_replace(functions, '^[0-9]+:', '')")  # of before they had a version
+        assert migrate().endswith("already, functions renewed\n")
+        assert definitions(at) != before
+
+
 def test_a_second_migration_writes_nothing(migrate, postgres_server, database):
     migrate()
     with postgres_server.connect(database) as at:

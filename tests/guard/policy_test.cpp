@@ -189,6 +189,26 @@ TEST_F(guard_policy, waits_for_ever_if_it_says_so) {
   EXPECT_EQ(runs, 0);
 }
 
+TEST_F(guard_policy, that_keeps_a_part_of_an_answer_is_refused_and_not_ignored) {
+  for (const auto member : {&route_policy::redact, &route_policy::pick}) {
+    route_policy parts;
+    (parts.*member).pointers = {"/card/number"};
+    {
+      auto guard = open();
+      const auto got = guard.execute(charge, parts, [&] { return std::to_string(++runs); });
+      ASSERT_FALSE(got);
+      EXPECT_EQ(got.error().kind, refusal_kind::invalid_request);
+      EXPECT_THAT(got.error().detail, HasSubstr("pick and redact are for HTTP"));
+    }
+    guard_params params;
+    params.policy = parts;
+    const auto opened = guard::open(records.open(), std::move(params));
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::invalid_argument);
+  }
+  EXPECT_EQ(runs, 0);
+}
+
 TEST_F(guard_policy, that_has_a_negative_duration_is_refused) {
   auto guard = open();
   for (const auto member : policy_durations) {

@@ -54,11 +54,14 @@ std::string functions_hash() {
   return base::to_hex(hash.finish());
 }
 
+/// As `onceguard.meta` keeps it: the version, and the hash of what was applied.
+std::string functions_label() { return std::to_string(functions_version) + ':' + functions_hash(); }
+
 std::string functions_script() {
   // They refer to one another.
   std::string out = "SET LOCAL check_function_bodies = off;\n";
   for (const auto text : functions()) out += text;
-  return out + "UPDATE onceguard.meta SET functions = '" + functions_hash() + "' || '-' || " +
+  return out + "UPDATE onceguard.meta SET functions = '" + functions_label() + "' || '-' || " +
          std::string(functions_found) + ";\n";
 }
 
@@ -71,7 +74,8 @@ std::string script_of(const migration& one) {
 struct schema_state {
   int version = 0;  ///< 0: nothing
   int minimum = 0;
-  bool functions = false;  ///< they are those of this version
+  bool functions = false;     ///< they are those of this version
+  int functions_version = 0;  ///< theirs; 0: of before they had one
 };
 
 result<int> number_from(const sql_runner& run, const std::string& sql) {
@@ -101,9 +105,13 @@ result<schema_state> read_schema(const sql_runner& run) {
   if (!version) return version.error();
   auto minimum = number_from(run, "SELECT minimum_version FROM onceguard.meta");
   if (!minimum) return minimum.error();
-  auto functions = run("SELECT functions = '" + functions_hash() + "' || '-' || " +
+  auto functions = run("SELECT functions = '" + functions_label() + "' || '-' || " +
                        std::string(functions_found) + " FROM onceguard.meta");
   if (!functions) return functions.error();
+  auto theirs = number_from(
+      run, "SELECT coalesce(substring(functions from '^([0-9]{1,9}):'), '0') FROM onceguard.meta");
+  if (!theirs) return theirs.error();
+  out.functions_version = *theirs;
   out.version = *version;
   out.minimum = *minimum;
   out.functions = *functions == "t";
@@ -134,7 +142,9 @@ result<migrated> migrate_alone(const sql_runner& run, bool finish) {
     }
   }
   // The functions of a newer version serve this one too.
-  const bool others = found->version <= schema_version && !found->functions;
+  const bool newer =
+      found->version > schema_version || found->functions_version > functions_version;
+  const bool others = !newer && !found->functions;
   if (others) {
     if (auto done = run(functions_script()); !done) {
       auto why = done.error();

@@ -18,6 +18,10 @@ using migrated = store_kind::migrated;
 /// `minimum_version` is not above this number: migrations only add.
 inline constexpr int schema_version = 1;
 
+/// Of functions(): raised with each change of their text. An older version leaves newer ones as
+/// they are.
+inline constexpr int functions_version = 1;
+
 struct migration {
   int number;             ///< 1, 2, … without gaps
   std::string_view name;  ///< "001_tables"
