@@ -1,4 +1,4 @@
-// The text of the functions in SQL, and the version that is told from it.
+// The text of the functions in SQL, and its version.
 #include <gtest/gtest.h>
 
 #include "base/hash.hpp"
@@ -14,7 +14,7 @@ TEST(functions_version, is_raised_with_each_change_of_their_text) {
   base::sha256 hash;
   for (const auto text : functions()) hash.part(text);
   EXPECT_EQ(functions_version, 1);
-  EXPECT_EQ(base::to_hex(hash.finish()), "b6221ddde4b2ae0bd52502ea5f554cab3921f159264739ef24e74fc1995eddc7");
+  EXPECT_EQ(base::to_hex(hash.finish()).substr(0, 32), "b6221ddde4b2ae0bd52502ea5f554cab");
 }
 
 }  // namespace
