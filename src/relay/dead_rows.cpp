@@ -35,6 +35,12 @@ dead_row row_of(const queue::rows& read, int row) {
   return out;
 }
 
+std::vector<dead_row> rows_of(const queue::rows& read) {
+  std::vector<dead_row> out;
+  for (int row = 0; row < read.size(); ++row) out.push_back(row_of(read, row));
+  return out;
+}
+
 }  // namespace
 
 dead_rows::dead_rows(std::unique_ptr<queue::connection> server, std::string table)
@@ -56,9 +62,17 @@ result<std::vector<dead_row>> dead_rows::list(std::size_t most) {
   const auto read = server_->run(queue::about_table(statement, table_),
                                  queue::parameters().int8(static_cast<std::int64_t>(most)));
   if (!read) return read.error();
-  std::vector<dead_row> out;
-  for (int row = 0; row < read->size(); ++row) out.push_back(row_of(*read, row));
-  return out;
+  return rows_of(*read);
+}
+
+result<std::vector<dead_row>> dead_rows::of_message(const std::string& message_id,
+                                                    std::size_t most) {
+  const auto statement = std::string(read_rows) + " AND message_id = $1 ORDER BY id LIMIT $2";
+  const auto read =
+      server_->run(queue::about_table(statement, table_),
+                   queue::parameters().bytes(message_id).int8(static_cast<std::int64_t>(most)));
+  if (!read) return read.error();
+  return rows_of(*read);
 }
 
 result<std::optional<dead_row>> dead_rows::find(std::int64_t number) {

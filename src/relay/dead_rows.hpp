@@ -43,6 +43,9 @@ class dead_rows {
   /// The oldest by number.
   [[nodiscard]] result<std::vector<dead_row>> list(std::size_t most);
   [[nodiscard]] result<std::optional<dead_row>> find(std::int64_t number);
+  /// Those of this id, the oldest by number: among all dead rows, however many there are.
+  [[nodiscard]] result<std::vector<dead_row>> of_message(const std::string& message_id,
+                                                         std::size_t most);
   /// Lives again, and is sent. False: it is not dead since then, or a consumer holds it.
   [[nodiscard]] result<bool> revive(const dead_row& seen);
   /// The row is gone. False: as above.

@@ -8,6 +8,7 @@ import pytest
 from support.admin import Admin
 from support.brokers import NatsQueues, RabbitQueues, RedisQueues
 from support.consumer import Consumer, settled
+from support.waiting import wait_until
 
 VIEWER = "viewer-token-00002"
 PATH = "/api/workers/billing/messages"
@@ -29,6 +30,7 @@ def lying(onceguard, tmp_path, queues, own_upstream):
     for count, key in enumerate(("m1", "m2"), 1):
         queues.send("x", key)
         settled(consumer, count)
+    admin.consumer = consumer
     yield admin
     consumer.stop(signal.SIGKILL)
     admin.close()
@@ -87,3 +89,44 @@ def test_after_an_act_what_is_left_needs_no_look(lying):
                                           "dry_run": False}).json()
     assert [one["outcome"] for one in dropped["messages"]] == ["done"], dropped
     assert keys_of(lying.get(PATH, token=VIEWER)) == ["m2"]
+
+
+def reload(lying, *change):
+    """The process reads its configuration again, with a change in its text."""
+    consumer = lying.consumer
+    consumer.config.write_text(consumer.config.read_text().replace(*change))
+    before = len(consumer.events("reloaded"))
+    consumer.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: len(consumer.events("reloaded")) > before, 30, "the reload")
+    wait_until(lying.is_ready, 30, "the listener")
+
+
+def test_a_look_outlasts_a_reload(lying, queues):
+    lying.post(PATH + "/look", {})
+    looked = lying.get(PATH).json().get("looked_at")
+    reload(lying, "attempts = 1", "attempts = 2")
+    now = lying.get(PATH, token=VIEWER)
+    assert keys_of(now) == ["m1", "m2"]
+    if not isinstance(queues, RedisQueues):
+        assert now.json()["looked_at"] == looked is not None
+
+
+def other_dead_letters(queues):
+    """The end of the names of another queue of dead letters."""
+    if isinstance(queues, RabbitQueues):
+        queues.channel.queue_declare(queues.name + ".other", durable=True)
+        return ".other"
+    if isinstance(queues, NatsQueues):
+        queues.server.add_stream(queues.name + "-other")
+        queues.server.add_consumer(queues.name + "-other", "billing")
+    return "-other"
+
+
+def test_of_another_queue_nobody_has_looked(lying, queues):
+    lying.post(PATH + "/look", {})
+    other = other_dead_letters(queues)
+    reload(lying, f"{queues.name}{other[0]}dead", queues.name + other)
+    now = lying.get(PATH, token=VIEWER).json()
+    assert now["faults"] == now["messages"] == []
+    if not isinstance(queues, RedisQueues):  # which is read by whoever asks
+        assert "looked_at" not in now

@@ -134,6 +134,48 @@ def test_dead_rows_by_the_commands(dead, shop, own_upstream, tmp_path):  # noqa:
     assert running.stop(signal.SIGTERM) == 0
 
 
+def test_a_row_is_found_by_its_id_behind_the_first_thousand(dead, shop, tmp_path):  # noqa: F811
+    running, _ = dead
+    shop.connection.execute(
+        "INSERT INTO events (message_id, payload, dead_since)"
+        " SELECT 'filler-' || n, 'x'::bytea, now() FROM generate_series(1, 1500) n"
+        " UNION ALL SELECT 'late', 'x', now()")
+    shop.connection.execute("UPDATE events SET dead_since = NULL, visible_at = now() + '1 hour'"
+                            " WHERE message_id = 'again'")
+    assert running.command("outbox", "drop", "again", "--reason", "x").returncode == 5
+    found = running.command("outbox", "drop", "late", "--reason", "x")
+    assert found.returncode == 0 and found.stdout == "late: dropped\n", found
+    assert "there may be more" not in found.stderr
+    assert shop.rows(where="message_id = 'late'") == [(0,)]
+    shown = running.command("outbox", "drop", "--all", "--reason", "x")
+    assert "1000 rows; nothing was changed" in shown.stdout and "--limit" in shown.stderr
+    assert [act for _, act, _, _, _ in audited(tmp_path)] == 2 * ["drop"]
+
+
+@pytest.mark.parametrize("act", ["retry", "drop"])
+def test_an_id_of_several_rows_is_asked_about(dead, shop, tmp_path, act):  # noqa: F811
+    running, _ = dead
+    shop.connection.execute(
+        "INSERT INTO events (message_id, payload, dead_since, reason)"
+        " SELECT 'twice', 'x', now(), 'refused ' || n FROM generate_series(1, 3) n")
+    numbers = [number for number, in shop.rows("id", "message_id = 'twice' ORDER BY id")]
+    asked = running.command("outbox", act, "twice", "--reason", "mended")
+    assert asked.returncode == 2 and asked.stdout == "", asked
+    assert "3 dead rows have the id twice; nothing was changed" in asked.stderr
+    for number in numbers:
+        assert f"row {number}  twice" in asked.stderr, asked.stderr
+    assert audited(tmp_path) == []
+    by_row = running.command("outbox", act, "--row", str(numbers[1]), "--reason", "mended")
+    assert by_row.returncode == 0 and by_row.stdout.startswith("twice: "), by_row
+    left = "message_id = 'twice' AND dead_since IS NOT NULL"
+    assert shop.rows("id", left + " ORDER BY id") == [(numbers[0],), (numbers[2],)]
+    other = running.command("outbox", act, "again", "--row", str(numbers[0]), "--reason", "x")
+    assert other.returncode == 5 and "no such row is dead" in other.stderr, other
+    both = running.command("outbox", act, "twice", "--yes", "--reason", "mended")
+    assert both.returncode == 0 and "2 of 2 rows" in both.stdout, both
+    assert shop.rows(where=left) == [(0,)]
+
+
 def test_dead_rows_in_the_page(dead, shop, act_out, own_upstream):  # noqa: F811
     _, admin = dead
     act_out("dead_rows", {"url": f"http://{admin.text}", "operator": admin.token,

@@ -4,6 +4,7 @@ import { Component, h } from "preact";
 import { call, Refused } from "../shared/api.js";
 import { actFailure, isRefusal } from "../shared/lost.js";
 import { text } from "../shared/texts.js";
+import { shown } from "../shared/writing.js";
 import { workerPath } from "./worker_path.js";
 
 /** What an act is about: `member` of the call, with these facts of each, named by `id`. */
@@ -12,14 +13,14 @@ export const MESSAGES = {
   id: "message",
   facts: ["message", "state", "token", "revision"],
   danger: "danger",
-  nameOf: (one) => one.key ?? text("no_id"),
+  nameOf: (one) => (one.key ? shown(one.key) : text("no_id")),
 };
 export const ROWS = {
   member: "rows",
   id: "row",
   facts: ["row", "seen"],
   danger: "danger_row",
-  nameOf: (one) => one.message_id,
+  nameOf: (one) => shown(one.message_id ?? ""),
 };
 
 /** `letters` are as they were seen: one that has changed since stays as it is. */

@@ -5,17 +5,32 @@ import { call, Refused } from "../shared/api.js";
 import { bytes } from "../shared/forms.js";
 import { actFailure } from "../shared/lost.js";
 import { Time } from "../shared/parts.jsx";
-import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
-import { LetterAct, MESSAGES } from "./letter_act.jsx";
+import { Choosing } from "./choosing.jsx";
+import { MESSAGES } from "./letter_act.jsx";
 import { workerPath } from "./worker_path.js";
+
+const COLUMNS = [
+  ["message", (one) => (one.record
+    ? <a class="key" href={`#/record/${one.record}`}><bdi>{MESSAGES.nameOf(one)}</bdi></a>
+    : <bdi>{MESSAGES.nameOf(one)}</bdi>)],
+  ["since", (one) => one.since && <Time at={one.since} ago />],
+  ["why", (one) => <bdi>{one.reason}</bdi>],
+  ["body", (one) => bytes(one.payload_size), "number"],
+];
 
 /**
  * Each look takes the messages from the broker and gives them back: so none without being asked.
  * Where the broker counts that, a look is an act, and what is read is the last one.
  */
-export class Letters extends Reading {
-  state = { ...this.state, chosen: new Map(), act: null, looking: false, trouble: null };
+export class Letters extends Choosing {
+  state = { ...this.state, looking: false, trouble: null };
+
+  about = MESSAGES;
+
+  afterAct() {
+    return { value: null, trouble: null };
+  }
 
   load() {
     return call("GET", workerPath(this.props.name, "messages"), undefined, this.calls.signal);
@@ -33,23 +48,6 @@ export class Letters extends Reading {
     }
   };
 
-  choose(letters) {
-    const chosen = new Map(this.state.chosen);
-    const all = letters.every((one) => chosen.has(one.message));
-    for (const one of letters) {
-      if (all) chosen.delete(one.message);
-      else chosen.set(one.message, one);
-    }
-    this.setState({ chosen });
-  }
-
-  close = () => this.setState({ act: null });
-
-  done = () => {
-    this.setState({ act: null, chosen: new Map(), value: null, trouble: null });
-    this.read();
-  };
-
   groups() {
     const out = new Map();
     for (const one of this.state.value.messages) {
@@ -58,7 +56,7 @@ export class Letters extends Reading {
     return [...out];
   }
 
-  render({ name, acts, signedOut }, { value, failure, chosen, act, looking, trouble }) {
+  render({ name, acts }, { value, failure, looking, trouble }) {
     if (!value || looking) {
       return failure ? this.notice() : <p class="waiting">{text("letters_looking")}</p>;
     }
@@ -83,68 +81,18 @@ export class Letters extends Reading {
               {text(looked ? "letters_look" : "letters_look_first")}
             </button>
           )}
-          {acts && ["retry", "drop"].map((kind) => (
-            <button key={kind} type="button" disabled={!chosen.size}
-                    onClick={() => this.setState({ act: { kind, letters: [...chosen.values()] } })}>
-              {text(`act_${kind}`)} ({chosen.size})
-            </button>
-          ))}
+          {acts && this.actButtons()}
         </p>
-        {act && <LetterAct about={MESSAGES} kind={act.kind} letters={act.letters} name={name}
-                           close={this.close} done={this.done} signedOut={signedOut} />}
+        {this.dialog()}
         {this.groups().map(([state, letters]) => (
           <section key={state}>
             <h3>{text(`letter_${state}`)} ({letters.length})</h3>
             <p>{text(`find_letter_${state}`)}</p>
-            {acts && (
-              <button type="button" onClick={() => this.choose(letters)}>
-                {text("choose_all")}
-              </button>
-            )}
-            <LetterTable letters={letters} chosen={chosen} state={state}
-                         choose={acts ? (one) => this.choose([one]) : null} />
+            {acts && this.chooseAll(letters)}
+            {this.table(letters, text(`letter_${state}`), COLUMNS)}
           </section>
         ))}
       </section>
     );
   }
-}
-
-function LetterTable({ letters, chosen, choose, state }) {
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={text(`letter_${state}`)}>
-      <table>
-        <thead>
-          <tr>
-            {choose && <th scope="col"><span class="hidden">{text("choose")}</span></th>}
-            <th scope="col">{text("message")}</th>
-            <th scope="col">{text("since")}</th>
-            <th scope="col">{text("why")}</th>
-            <th scope="col">{text("body")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {letters.map((one) => (
-            <tr key={one.message}>
-              {choose && (
-                <td>
-                  <input type="checkbox" checked={chosen.has(one.message)}
-                         aria-label={`${text("choose")} ${one.key ?? text("no_id")}`}
-                         onChange={() => choose(one)} />
-                </td>
-              )}
-              <td>
-                {one.record
-                  ? <a class="key" href={`#/record/${one.record}`}><bdi>{one.key}</bdi></a>
-                  : <bdi>{one.key ?? text("no_id")}</bdi>}
-              </td>
-              <td>{one.since && <Time at={one.since} ago />}</td>
-              <td lang="en"><bdi>{one.reason}</bdi></td>
-              <td class="number">{bytes(one.payload_size)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 }

@@ -20,6 +20,7 @@ namespace {
 struct outbox_request {
   std::string relay;
   std::string id;
+  std::size_t row = 0;  // 0: whichever
   std::string why;
   std::string reason;
   std::size_t limit = 1'000;
@@ -28,12 +29,27 @@ struct outbox_request {
   bool dry = false;
   bool json = false;
 
-  [[nodiscard]] bool chooses() const { return all || !id.empty() || !why.empty(); }
-  [[nodiscard]] bool changes() const { return !dry && (yes || !id.empty()); }
+  [[nodiscard]] bool chooses() const { return all || names_one() || !why.empty(); }
+  /// An id can be that of several rows, and then only `yes` changes them.
+  [[nodiscard]] bool names_one() const { return !id.empty() || row != 0; }
+  [[nodiscard]] bool changes() const { return !dry && (yes || names_one()); }
   [[nodiscard]] bool fits(const relay::dead_row& one) const {
     return (id.empty() || one.message_id == id) && one.reason.find(why) != one.reason.npos;
   }
 };
+
+result<std::vector<relay::dead_row>> read_rows(relay::dead_rows& outbox,
+                                               const outbox_request& request) {
+  if (request.row != 0) {
+    auto found = outbox.find(static_cast<std::int64_t>(request.row));
+    if (!found) return found.error();
+    std::vector<relay::dead_row> out;
+    if (*found) out.push_back(**std::move(found));
+    return out;
+  }
+  if (!request.id.empty()) return outbox.of_message(request.id, request.limit);
+  return outbox.list(request.limit);
+}
 
 /// What a command does with the rows of one outbox that it chose. Returns the exit code.
 using rows_work = std::function<int(const relay::relay_params&, relay::dead_rows&,
@@ -87,7 +103,7 @@ int work_on_rows(const std::vector<const relay::relay_params*>& relays,
   for (const auto* params : relays) {
     auto outbox = relay::dead_rows::open(*params);
     if (!outbox) return complain(outbox.error());
-    auto read = outbox->list(request.limit);
+    auto read = read_rows(*outbox, request);
     if (!read) return complain(read.error());
     if (read->size() >= request.limit) {
       std::cerr << "onceguard: looked at the first " << request.limit
@@ -122,6 +138,15 @@ int show_rows(const std::string& name, const std::vector<relay::dead_row>& rows)
   return exit_ok;
 }
 
+/// The id was meant to name one.
+int ask_which(const std::string& name, const std::vector<relay::dead_row>& rows) {
+  std::cerr << "onceguard: " << rows.size() << " dead rows have the id "
+            << plain_text(rows.front().message_id)
+            << "; nothing was changed: choose one with --row, or change them all with --yes:\n";
+  for (const auto& one : rows) std::cerr << "  " << row_line(name, one) << "\n";
+  return exit_usage;
+}
+
 int change_rows(const relay::relay_params& params, relay::dead_rows& outbox,
                 const std::vector<relay::dead_row>& rows, bool retries, change_log& changes) {
   std::size_t done = 0;
@@ -145,7 +170,7 @@ int change_rows(const relay::relay_params& params, relay::dead_rows& outbox,
 }
 
 int run_change(const given_flags& given, const outbox_request& request, bool retries) {
-  if (!request.chooses()) return end_with(exit_usage, "ID is missing, or --why, or --all");
+  if (!request.chooses()) return end_with(exit_usage, "ID is missing, or --row, --why or --all");
   const auto settings = load_settings(given, false);
   if (!settings) return exit_configuration;
   const auto relays = relays_of(*settings, request, request.changes());
@@ -159,6 +184,7 @@ int run_change(const given_flags& given, const outbox_request& request, bool ret
   const int code =
       work_on_rows(relays, request, [&](const auto& params, auto& outbox, const auto& rows) {
         if (!changes) return show_rows(params.name, rows);
+        if (rows.size() > 1 && !request.yes) return ask_which(params.name, rows);
         return change_rows(params, outbox, rows, retries, *changes);
       });
   if (code == exit_not_found) std::cerr << "onceguard: no such row is dead\n";
@@ -174,12 +200,14 @@ void add_choice(const command& added, outbox_request& request) {
 
 void add_change(const command& added, bool retries) {
   const auto request = std::make_shared<outbox_request>();
-  added.add({{"ID", &request->id, "The id of a message", typed("")}});
+  added.add({{"ID", &request->id, "The id of a message", typed("")},
+             {"--row", &request->row, "The row of this number, as the list has it",
+              between(1, INT64_MAX)}});
   add_choice(added, *request);
   added.add({{"--all", &request->all, "All dead rows of the outbox"},
              reason_argument(request->reason),
              {"--yes", &request->yes, "Change all that the filter chooses; without it, only show"},
-             {"--dry-run", &request->dry, "Only show, also with ID", not_with("--yes")}});
+             {"--dry-run", &request->dry, "Only show, also with ID or --row", not_with("--yes")}});
   const auto given = add_store_flags(added, {"audit-log"});
   added.runs([=] { return run_change(*given, *request, retries); });
 }

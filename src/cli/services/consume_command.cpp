@@ -31,17 +31,18 @@ guard_params params_of(const config::settings& settings) {
 class consumers {
  public:
   consumers(const config::settings& settings, guard& records, worker_acts& acts,
-            std::stop_source stop)
+            kept_listings& listings, std::stop_source stop)
       : settings_(settings),
         records_(records),
         acts_(acts),
+        listings_(listings),
         stop_(std::move(stop)),
         counters_(settings.consumers.size()) {}
 
   /// Blocks. Returns the exit code.
   int run() {
     worker_crew crew{{}, [this] { return state(); }, acts_};
-    letter_service letters(settings_, records_);
+    letter_service letters(settings_, records_, listings_);
     crew.page = "consumers";
     crew.more = [&](const admin::audit_source& audit) { return resources_of(letters, audit); };
     crew.close = [&letters] { letters.close(); };
@@ -139,6 +140,7 @@ class consumers {
   const config::settings& settings_;
   guard& records_;
   worker_acts& acts_;
+  kept_listings& listings_;
   std::stop_source stop_;
   std::vector<consume::consume_counters> counters_;
 };
@@ -152,8 +154,9 @@ int consume_until(const config::settings& settings, rounds& all, const std::stop
   if (!records->has_value()) return exit_ok;
   auto& kept = **records;
   worker_acts acts(settings);
+  kept_listings listings;
   const auto round = [&](const config::settings& now, const std::stop_source& end) {
-    return consumers(now, kept, acts, end).run();
+    return consumers(now, kept, acts, listings, end).run();
   };
   return all.run(round, stop.get_token());
 }

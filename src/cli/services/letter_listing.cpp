@@ -43,6 +43,16 @@ std::vector<const consume::consume_params*> tables_of(const config::settings& se
   return out;
 }
 
+std::string listing_key(const config::settings& settings, const std::string& name) {
+  auto out = name;
+  for (const auto* each : tables_of(settings, name)) {
+    const auto url = consume::dead_letter_box_url(*each);
+    out += '\n';
+    if (url) out += *url;
+  }
+  return out;
+}
+
 bool reading_is_counted(const config::settings& settings, const std::string& name) {
   return std::ranges::any_of(tables_of(settings, name),
                              [](const auto* each) { return consume::reading_is_counted(*each); });

@@ -1,6 +1,7 @@
 // Looks at the dead letters of a subscriber, and what was found there.
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include <onceguard/guard.hpp>
 
+#include "base/clock.hpp"
 #include "cli/messages/letters.hpp"
 #include "cli/services/letter_request.hpp"
 #include "config/settings.hpp"
@@ -24,6 +26,18 @@ inline constexpr std::size_t letters_max = 1'000;
     const config::settings& settings, const std::string& name);
 /// Whether a look is an act: it uses up what the broker counts.
 [[nodiscard]] bool reading_is_counted(const config::settings& settings, const std::string& name);
+
+/// A look that is kept for those who ask after it.
+struct kept_listing {
+  std::string body;
+  bool whole = true;  ///< every queue was looked into
+  base::boot_clock::time_point read_time{};
+};
+/// By listing_key(). They outlive a reload: where a look uses up what the broker counts, the last
+/// one is all that a viewer sees.
+using kept_listings = std::map<std::string, kept_listing>;
+/// The subscriber and its queues of dead letters: with another queue, nobody has looked there.
+[[nodiscard]] std::string listing_key(const config::settings& settings, const std::string& name);
 
 /// What can be done with the letters of one table while its box is open.
 using box_work = std::function<boost::asio::awaitable<result<void>>(

@@ -18,7 +18,6 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "cli/messages/letter_acts.hpp"
-#include "cli/services/letter_listing.hpp"
 #include "cli/services/letter_request.hpp"
 #include "text/json_text.hpp"
 
@@ -204,11 +203,13 @@ admin::response busy() {
 
 }  // namespace
 
-bool letter_service::begin() {
-  const std::lock_guard lock(mutex_);
-  if (busy_ || closed_) return false;
-  busy_ = true;
-  return true;
+letter_service::turn letter_service::begin() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (busy_ || closed_) return {};
+    busy_ = true;
+  }
+  return {this, [](letter_service* service) { service->end(); }};
 }
 
 bool letter_service::is_closed() {
@@ -234,28 +235,29 @@ void letter_service::close() {
 awaitable<admin::response> letter_service::list(const admin::request& wanted) {
   const auto name = admin::worker_of(wanted);
   if (tables_of(settings_, name).empty()) co_return admin::refusal(404, "There is no such worker.");
-  const auto known = listings_.find(name);
+  const auto known = listings_.find(listing_key(settings_, name));
   const bool counted = reading_is_counted(settings_, name);
   const bool kept = known != listings_.end();
   if (kept && (counted || base::boot_now() - known->second.read_time < listing_age_max)) {
     co_return admin::response{.body = known->second.body};
   }
   if (counted) co_return admin::response{.body = letter_listing(name).body(counted, false)};
-  if (!begin()) co_return busy();
-  auto out = co_await read_listing(name);
+  auto mine = begin();
+  if (!mine) co_return busy();
+  auto out = co_await read_listing(name, std::move(mine));
   co_return admin::response{.body = std::move(out.body)};
 }
 
-awaitable<letter_service::kept_listing> letter_service::read_listing(std::string name) {
-  auto work = [this, name]() -> awaitable<kept_listing> {
-    const std::shared_ptr<void> ending(nullptr, [this](void*) { end(); });
+awaitable<kept_listing> letter_service::read_listing(std::string name, turn mine) {
+  auto work = [this, name, mine = std::move(mine)]() mutable -> awaitable<kept_listing> {
+    const auto ending = std::move(mine);  // before the answer: its reader may ask again at once
     letter_listing listing(name);
     co_await list_letters(settings_, records_, name, listing);
     co_return kept_listing{listing.body(reading_is_counted(settings_, name)),
                            listing.faults().empty(), base::boot_now()};
   };
   auto out = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
-  listings_[name] = out;
+  listings_[listing_key(settings_, name)] = out;
   co_return out;
 }
 
@@ -267,16 +269,16 @@ awaitable<admin::response> letter_service::poll(const admin::request& wanted,
   if (!reason) co_return admin::refusal(422, reason.error().detail);
   auto* log = audit();
   if (log == nullptr) co_return admin::refusal(503, "The audit log can't be opened.");
-  if (!begin()) co_return busy();
+  auto mine = begin();
+  if (!mine) co_return busy();
   audited_change change;
   change.action = "look";
   change.key = name;
   const audit_author author{wanted.sender.name, "admin", *reason};
   if (const auto line = log->intend(author, change); !line) {
-    end();
     co_return admin::refusal(503, line.error().detail + "; nobody has looked");
   }
-  auto out = co_await read_listing(name);
+  auto out = co_await read_listing(name, std::move(mine));
   const auto line = log->conclude(author, change, out.whole ? "done" : "failed");
   if (!line) base::log(base::event::audit_not_written, {{"why", line.error().detail}});
   co_return admin::response{.body = std::move(out.body)};
@@ -290,21 +292,22 @@ awaitable<admin::response> letter_service::act(const admin::request& wanted, boo
   if (!request) co_return admin::refusal(422, request.error().detail);
   auto* log = audit();
   if (log == nullptr) co_return admin::refusal(503, "The audit log can't be opened.");
-  if (!begin()) co_return busy();
+  auto mine = begin();
+  if (!mine) co_return busy();
   audit_author author{wanted.sender.name, "admin", request->reason};
   const auto acts = std::make_shared<letter_acts>(settings_, records_, name, *std::move(request),
                                                   std::move(author), *log, retries,
                                                   [this] { return is_closed(); });
-  auto work = [this, acts]() -> awaitable<std::string> {
-    const std::shared_ptr<void> ending(nullptr, [this](void*) { end(); });
+  auto work = [acts, mine = std::move(mine)]() mutable -> awaitable<std::string> {
+    const auto ending = std::move(mine);
     co_return co_await acts->run();
   };
   auto body = co_await asio::co_spawn(pool_, std::move(work), asio::use_awaitable);
   const bool counted = reading_is_counted(settings_, name);
   if (acts->left().faults().empty()) {
-    listings_[name] = {acts->left().body(counted), true, base::boot_now()};
+    listings_[listing_key(settings_, name)] = {acts->left().body(counted), true, base::boot_now()};
   } else if (!counted) {
-    listings_.erase(name);
+    listings_.erase(listing_key(settings_, name));
   }
   co_return admin::response{.body = std::move(body)};
 }

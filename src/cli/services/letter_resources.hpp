@@ -2,7 +2,7 @@
 // messages` does, by a process that works on the queue itself.
 #pragma once
 #include <condition_variable>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -13,7 +13,7 @@
 
 #include "admin/audit_api.hpp"
 #include "admin/resource.hpp"
-#include "base/clock.hpp"
+#include "cli/serve/letter_listing.hpp"
 #include "config/settings.hpp"
 
 namespace onceguard::cli::services {
@@ -21,9 +21,9 @@ namespace onceguard::cli::services {
 /// One look or act at a time, on a thread of its own: each takes the letters from the broker.
 class letter_service {
  public:
-  /// Both must outlive it.
-  letter_service(const config::settings& settings, guard& records)
-      : settings_(settings), records_(records) {}
+  /// All must outlive it.
+  letter_service(const config::settings& settings, guard& records, kept_listings& listings)
+      : settings_(settings), records_(records), listings_(listings) {}
   letter_service(const letter_service&) = delete;
   letter_service& operator=(const letter_service&) = delete;
   ~letter_service() { close(); }
@@ -36,26 +36,22 @@ class letter_service {
   void close();
 
  private:
-  struct kept_listing {
-    std::string body;
-    bool whole = true;  ///< every queue was looked into
-    base::boot_clock::time_point read_time{};
-  };
+  /// Of one look or act: it ends with its last owner, whatever ends that. Empty: another one runs.
+  using turn = std::shared_ptr<void>;
 
   boost::asio::awaitable<admin::response> list(const admin::request& wanted);
   boost::asio::awaitable<admin::response> poll(const admin::request& wanted,
                                                const admin::audit_source& audit);
-  /// After begin().
-  boost::asio::awaitable<kept_listing> read_listing(std::string name);
+  boost::asio::awaitable<kept_listing> read_listing(std::string name, turn mine);
   boost::asio::awaitable<admin::response> act(const admin::request& wanted, bool retries,
                                               const admin::audit_source& audit);
-  [[nodiscard]] bool begin();
+  [[nodiscard]] turn begin();
   [[nodiscard]] bool is_closed();
   void end();
 
   const config::settings& settings_;
   guard& records_;
-  std::map<std::string, kept_listing> listings_;  // of the listener's thread
+  kept_listings& listings_;  // of the listener's thread
   std::mutex mutex_;
   std::condition_variable ended_;
   bool busy_ = false;    // under the mutex
