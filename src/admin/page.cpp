@@ -1,5 +1,9 @@
 #include "admin/page.hpp"
 
+#include <memory>
+
+#include "admin/packed_text.hpp"
+
 namespace onceguard::admin {
 
 namespace {
@@ -12,14 +16,19 @@ constexpr std::string_view policy =
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'\r\n"
     "Referrer-Policy: no-referrer\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
-    "Cross-Origin-Resource-Policy: same-origin\r\n";
+    "Cross-Origin-Resource-Policy: same-origin\r\n"
+    "Vary: Accept-Encoding\r\n";
+constexpr std::string_view packed = "Content-Encoding: gzip\r\n";
 
 resource file(std::string_view path, std::string_view type, std::string_view (*text)() noexcept) {
-  return {
-      "GET", path, access::open, [type, text](const request&) -> boost::asio::awaitable<response> {
-        co_return response{
-            .body = std::string(text()), .type = std::string(type), .fields = std::string(policy)};
-      }};
+  const auto small = std::make_shared<const std::string>(gzip_of(text()));
+  return {"GET", path, access::open,
+          [type, text, small](const request& wanted) -> boost::asio::awaitable<response> {
+            response out{.body = {}, .type = std::string(type), .fields = std::string(policy)};
+            if (wanted.takes_gzip) out.fields += packed;
+            out.body = wanted.takes_gzip ? *small : std::string(text());
+            co_return out;
+          }};
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct request {
   std::vector<std::pair<std::string, std::string>> query;  ///< decoded, in their order
   std::string body;
   caller sender;
+  bool takes_gzip = false;
   std::string sign_in;  ///< the value of the cookie of the page; empty: none
   std::string segment;  ///< what stands in the path for the `{…}` of the resource's pattern
 

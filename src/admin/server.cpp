@@ -13,6 +13,7 @@
 
 #include "admin/authentication.hpp"
 #include "admin/caller_connection.hpp"
+#include "admin/packed_text.hpp"
 #include "admin/page.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
@@ -161,6 +162,7 @@ asio::awaitable<void> server::state::serve(http1::stream_socket socket) {
     if (!read_target(client.head().target, request)) {
       reply = refusal(400, "The target is no path.");
     } else {
+      request.takes_gzip = takes_gzip(client.head().fields);
       reply = callers.check(client.head(), request);
     }
     client.shown = callers.needs_token() ? request.sender.granted : access::open;

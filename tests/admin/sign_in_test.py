@@ -1,5 +1,7 @@
 """Signing in to the page: a cookie that stands for a token, and what it does not open."""
 
+import gzip
+
 import pytest
 
 JSON = ("Content-Type", "application/json")
@@ -45,6 +47,20 @@ def test_the_page_itself_needs_no_token(guarded):
         policy = answer.get("Content-Security-Policy")
         assert "default-src 'none'" in policy and "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
+
+
+@pytest.mark.parametrize("accepted, packed", [
+    ("gzip", True), ("br, GZIP;q=0.5, *", True), ("gzip; q=1.0", True), (None, False),
+    ("br", False), ("gzip;q=0", False), ("deflate, gzip; Q=0.000", False), ("xgzip", False)])
+def test_the_page_is_compressed_for_who_takes_it_so(guarded, accepted, packed):
+    _, admin, _, _ = guarded
+    fields = [("Accept-Encoding", accepted)] if accepted else []
+    for path in ("/", "/page.js", "/page.css"):
+        plain, answer = admin.get(path), admin.get(path, fields=fields)
+        assert plain.get("Content-Encoding") is None
+        assert answer.get("Vary") == "Accept-Encoding"
+        assert answer.get("Content-Encoding") == ("gzip" if packed else None)
+        assert (gzip.decompress(answer.body) if packed else answer.body) == plain.body
 
 
 @pytest.mark.parametrize("fields", [

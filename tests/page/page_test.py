@@ -65,7 +65,7 @@ def test_the_timeline_of_a_key(filled, act_out):
     act_out("timeline", facts)
 
 
-@pytest.mark.parametrize("name", ["life", "commands"])
+@pytest.mark.parametrize("name", ["life", "commands", "texts"])
 def test_what_is_made_of_a_record(name):
     done = subprocess.run(["node", "--test", HERE / f"{name}.test.mjs"], capture_output=True,
                           text=True, timeout=60, check=False)

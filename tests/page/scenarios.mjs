@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 
 import { acting } from "./acting.mjs";
 import { assertFits, signIn, violations, visit, withPage } from "./browser.mjs";
+import { budgetScenarios } from "./budget_scenarios.mjs";
 import { longScenarios } from "./left_open.mjs";
 import { monitoringScenarios } from "./monitoring_scenarios.mjs";
 import { recordScenarios } from "./record_scenarios.mjs";
@@ -17,6 +18,7 @@ const scenarios = {
   ...workerActs,
   ...workerScenarios,
   ...workScenarios,
+  ...budgetScenarios,
   ...longScenarios,
   ...monitoringScenarios,
   ...recordScenarios,

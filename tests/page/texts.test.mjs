@@ -1,0 +1,20 @@
+// The texts of the page: each in both languages, with the same places for values.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { MONITORING } from "../../web/shared/monitoring_texts.js";
+import { TABLE } from "../../web/shared/text_table.js";
+import { WORK_TEXTS } from "../../web/shared/work_texts.js";
+
+const places = (text) => text.split("{}").length;
+
+test("each text is in English and in German", () => {
+  const all = Object.entries({ ...WORK_TEXTS, ...TABLE, ...MONITORING });
+  assert.ok(all.length > 300, `${all.length} texts`);
+  for (const [name, texts] of all) {
+    assert.equal(texts.length, 2, name);
+    const [english, german] = texts;
+    assert.ok(english && german, name);
+    assert.equal(places(english), places(german), name);
+  }
+});
