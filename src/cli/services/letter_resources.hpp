@@ -13,7 +13,7 @@
 
 #include "admin/audit_api.hpp"
 #include "admin/resource.hpp"
-#include "cli/serve/letter_listing.hpp"
+#include "cli/services/letter_listing.hpp"
 #include "config/settings.hpp"
 
 namespace onceguard::cli::services {
