@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "store/earlier_boot.hpp"
 #include "store/record_errors.hpp"
 #include "store/sqlite/schema.hpp"
 
@@ -44,15 +45,7 @@ result<record> read_record(std::string_view bytes, std::int64_t boot, const mome
                            const encoded_parts& parts) {
   auto read = decode_record(bytes, parts);
   if (read && !read->about) return subject_unreadable();
-  if (read && boot != present.boot) {
-    // The clock of the earlier boot is gone. The lease ended when the machine did. The time of work
-    // that may still be under way elsewhere counts from the claim on the retention clock, which
-    // stood still in between, and at the earliest from the boot: this machine may have been running
-    // for long when the file came to it.
-    const auto claimed = read->claimed_at_wall - (present.now.wall - present.now.lease);
-    read->deadline_lease = std::clamp<std::int64_t>(claimed, 0, present.now.lease);
-    read->retry_at_lease = 0;
-  }
+  if (read && boot != present.boot) end_lease_of_earlier_boot(*read, present.now);
   return read;
 }
 

@@ -17,6 +17,8 @@
 #include "base/hash.hpp"
 #include "base/hex.hpp"
 #include "store/dynamodb/table.hpp"
+#include "store/journal/files.hpp"
+#include "store/journal/journal_store.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/postgres/database.hpp"
 #include "store/postgres/postgres_store.hpp"
@@ -81,6 +83,33 @@ class sqlite_delegate : public store_delegate {
   }
 
  private:
+  temporary_folder folder_;
+};
+
+/// `cache_size` 0: each record is read from its file. The segments are short, so that the log goes
+/// on in another one, and the oldest are removed, all the time.
+class journal_delegate : public store_delegate {
+ public:
+  explicit journal_delegate(std::size_t cache_size = 0)
+      : store_delegate(1'700'000'000'000), cache_size_(cache_size) {}
+  [[nodiscard]] std::unique_ptr<store> open() override {
+    journal::journal_params params;
+    params.path = folder_.file("journal");
+    params.clock = &clock;
+    params.segment_size = 8'192;
+    params.cache_size = cache_size_;
+    auto opened = journal::journal_store::open(params);
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    return std::move(*opened);
+  }
+  [[nodiscard]] bool remembers() const override { return true; }
+  void damage(const record_id& id) override {
+    const journal_files files(folder_.file("journal"));
+    files.flip(files.latest_frame_of(id), journal::frame_header_size + 20);
+  }
+
+ private:
+  const std::size_t cache_size_;
   temporary_folder folder_;
 };
 
@@ -338,6 +367,8 @@ struct engine_under_test {
 inline const engine_under_test engines[] = {
     {"memory", [] { return std::make_unique<memory_delegate>(); }},
     {"sqlite", [] { return std::make_unique<sqlite_delegate>(); }, true, true, false, true},
+    {"journal", [] { return std::make_unique<journal_delegate>(); }, true, true, false, true},
+    {"journal_cached", [] { return std::make_unique<journal_delegate>(1 << 20); }},
     {"postgres", [] { return std::make_unique<postgres_delegate>(); }, false, true, true, true},
     {"postgres_pooled", [] { return std::make_unique<postgres_delegate>(true); }, false, true,
      false, true},

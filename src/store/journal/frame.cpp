@@ -1,0 +1,106 @@
+#include "store/journal/frame.hpp"
+
+#include <algorithm>
+
+#include "base/hash.hpp"
+#include "store/journal/bytes.hpp"
+
+namespace onceguard::journal {
+namespace {
+
+constexpr std::uint32_t frame_mark = 0x4a0f10a7;
+constexpr std::string_view segment_mark = "onceguard journal";
+constexpr std::uint32_t segment_format = 1;
+constexpr std::size_t identity_size = 16;
+
+/// Checksums of one segment do not fit another one.
+std::uint64_t sum_in(std::uint32_t segment, std::string_view bytes) noexcept {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
+  return base::checksum_of(bytes) ^ (segment + std::uint64_t{1}) * odd;
+}
+
+void put_header(std::string& to, std::uint32_t segment, const frame_header& header) {
+  const auto begin = to.size();
+  put(to, frame_mark);
+  put(to, static_cast<std::uint8_t>(header.kind));
+  put(to, header.state);
+  put(to, std::uint16_t{0});
+  put(to, header.body_size);
+  put(to, header.boot);
+  put(to, header.group);
+  put(to, header.number);
+  to.append(base::as_chars(header.id));
+  put(to, header.expires_at);
+  put(to, header.body_sum);
+  put(to, std::uint64_t{0});
+  put(to, sum_in(segment, std::string_view(to).substr(begin)));
+}
+
+}  // namespace
+
+void append_frame(std::string& to, std::uint32_t segment, frame_header& header,
+                  std::string_view body) {
+  header.body_size = static_cast<std::uint32_t>(body.size());
+  header.body_sum = sum_in(segment, body);
+  const auto end = to.size() + header.whole_size();
+  put_header(to, segment, header);
+  to.append(body);
+  to.resize(end, '\0');
+}
+
+std::optional<frame_header> read_header(std::string_view bytes, std::uint32_t segment) {
+  auto rest = bytes.substr(0, frame_header_size);
+  const auto summed = rest.substr(0, frame_header_size - sizeof(std::uint64_t));
+  if (take<std::uint32_t>(rest) != frame_mark) return std::nullopt;
+  frame_header out;
+  out.kind = static_cast<frame_kind>(take<std::uint8_t>(rest));
+  out.state = take<std::uint8_t>(rest);
+  const auto reserved = take<std::uint16_t>(rest);
+  out.body_size = take<std::uint32_t>(rest);
+  out.boot = take<std::uint32_t>(rest);
+  out.group = take<std::uint64_t>(rest);
+  out.number = take<std::uint64_t>(rest);
+  std::copy_n(rest.begin(), out.id.size(), out.id.begin());
+  rest.remove_prefix(out.id.size());
+  out.expires_at = take<std::int64_t>(rest);
+  out.body_sum = take<std::uint64_t>(rest);
+  const auto more = take<std::uint64_t>(rest);
+  if (take<std::uint64_t>(rest) != sum_in(segment, summed)) return std::nullopt;
+  const bool known = out.kind == frame_kind::record || out.kind == frame_kind::commit;
+  if (!known || reserved != 0 || more != 0) return std::nullopt;
+  return out;
+}
+
+bool body_fits(const frame_header& header, std::uint32_t segment, std::string_view body) noexcept {
+  return body.size() == header.body_size && sum_in(segment, body) == header.body_sum;
+}
+
+std::string encode(const segment_header& header) {
+  std::string out(segment_mark);
+  out.resize(20, '\0');
+  put(out, segment_format);
+  put(out, header.number);
+  out.append(header.identity);
+  put(out, header.former_end);
+  out.resize(segment_header_size - sizeof(std::uint64_t), '\0');
+  put(out, base::checksum_of(out));
+  return out;
+}
+
+std::optional<segment_header> decode_segment_header(std::string_view bytes) {
+  if (bytes.size() < segment_header_size || !bytes.starts_with(segment_mark)) return std::nullopt;
+  bytes = bytes.substr(0, segment_header_size);
+  auto end = bytes.substr(segment_header_size - sizeof(std::uint64_t));
+  const auto sum = base::checksum_of(bytes.substr(0, bytes.size() - end.size()));
+  if (take<std::uint64_t>(end) != sum) return std::nullopt;
+  bytes.remove_prefix(20);
+  if (take<std::uint32_t>(bytes) != segment_format) return std::nullopt;
+  segment_header out;
+  out.number = take<std::uint32_t>(bytes);
+  out.identity = bytes.substr(0, identity_size);
+  bytes.remove_prefix(identity_size);
+  out.former_end = take<std::uint64_t>(bytes);
+  return out;
+}
+
+}  // namespace onceguard::journal

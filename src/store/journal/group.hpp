@@ -1,0 +1,85 @@
+// The work of one durable commit: each item is decided on the record as it stands, and what is to
+// be written waits here until it is on the disk.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <onceguard/decide.hpp>
+#include <onceguard/error.hpp>
+
+#include "core/record_codec.hpp"
+#include "core/record_id_hash.hpp"
+#include "store/journal/journal.hpp"
+#include "store/journal/record_cache.hpp"
+
+namespace onceguard::journal {
+
+/// Encodes, before the item's turn, what can be encoded of the record that the item will write.
+[[nodiscard]] inline encoded_parts parts_of(const claim& request) {
+  return encoded_parts(request.about);
+}
+[[nodiscard]] inline encoded_parts parts_of(const settlement& request) {
+  return encoded_parts(request.about, request.answer);
+}
+template <class Item>
+[[nodiscard]] encoded_parts parts_of(const Item&) {
+  return {};
+}
+
+/// A frame that is written anew at the end of the log.
+struct frame_move {
+  record_id id{};
+  frame_header header;
+  std::string body;
+};
+
+/// Used by the writer's thread alone, which is the only one that changes the journal: it reads the
+/// table without the lock.
+class group {
+ public:
+  group(journal& at, record_cache& cache, const moment& present);
+
+  result<verdict> apply(const claim& requested, const encoded_parts& parts = {});
+  result<settled> apply(const settlement& request, const encoded_parts& parts = {});
+  result<bool> apply(const extension& request, const encoded_parts& parts = {});
+  result<resolve_decision> apply(const resolution& request, const encoded_parts& parts = {});
+  result<import_outcome> apply(const imported_record& request, const encoded_parts& parts = {});
+
+  /// Moves a record as it is. It must not be changed in this group.
+  void apply(frame_move moved);
+
+  /// How many records were written by the calls above, so far.
+  [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
+
+  /// Writes everything, with a commit, and flushes. `effect::none`: nothing was changed; else
+  /// nothing is known, and the log has to be mended.
+  [[nodiscard]] result<void> commit();
+  /// After `commit`: from now on others see it.
+  void publish();
+
+ private:
+  struct change {
+    frame_header header;
+    std::optional<record> stored;  ///< of a record that was moved: none
+    std::string body;
+    frame_place place;
+  };
+
+  /// Null: there is no record.
+  [[nodiscard]] result<const record*> load(const record_id& id);
+  void write(const record_id& id, record stored, const encoded_parts& parts);
+  void add_frames();
+
+  journal& journal_;
+  record_cache& cache_;
+  const moment present_;
+  journal_state next_;
+  std::vector<change> changes_;
+  std::unordered_map<record_id, std::size_t, record_id_hash> changed_;
+  record loaded_;  // what `load` returned last, unless it was changed in this group
+  std::uint64_t writes_ = 0;
+};
+
+}  // namespace onceguard::journal

@@ -1,0 +1,103 @@
+#include "store/journal/journal.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/hash.hpp"
+#include "base/hex.hpp"
+#include "base/log.hpp"
+#include "base/random.hpp"
+#include "store/earlier_boot.hpp"
+#include "store/journal/recovery.hpp"
+#include "store/record_errors.hpp"
+
+namespace onceguard::journal {
+namespace {
+
+std::string random_identity() {
+  std::array<unsigned char, 16> bytes{};
+  base::random_bytes(bytes);
+  return std::string(base::as_chars(bytes));
+}
+
+std::span<const unsigned char> as_bytes(const std::string& text) {
+  return {reinterpret_cast<const unsigned char*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+journal::journal(const journal_params& params, std::unique_ptr<file_layer> files)
+    : clock_(*params.clock), segment_size_(params.segment_size), files_(std::move(files)) {}
+
+result<std::unique_ptr<journal>> journal::open(const journal_params& params) {
+  if (params.clock->boot_id().empty()) {
+    return error(errc::invalid_argument,
+                 "journal store " + params.path +
+                     ": the system does not tell its boot id, so leases could outlive a reboot");
+  }
+  auto files = params.files(params.path);
+  if (!files) return files.error();
+  std::unique_ptr<journal> opened(new journal(params, std::move(*files)));
+  if (auto why = opened->begin()) return *why;
+  return opened;
+}
+
+std::optional<error> journal::begin() {
+  auto found = recover(*files_, table);
+  if (!found) return found.error();
+  const auto identity = found->identity.empty() ? random_identity() : found->identity;
+  identity_ = base::to_hex(as_bytes(identity));
+  log.emplace(*files_, identity, segment_size_);
+  log->adopt(std::move(found->segments), found->last_group);
+  state = std::move(found->state);
+  guard = wall_guard(state.wall);
+  if (log->segments().empty()) {
+    // The identity is known to whoever polls from now on: it has to stay.
+    if (auto begun = log->begin_segment(0); !begun) return begun.error();
+  }
+  if (state.boot_id != clock_.boot_id()) enter_boot();
+  // Tokens go on from those of a journal that was lost here, or that this is an older copy of.
+  state.last_token =
+      std::max(state.last_token, static_cast<token>(std::max<std::int64_t>(clock_.wall_ms(), 0)) *
+                                     1'000);
+  return std::nullopt;
+}
+
+void journal::enter_boot() {
+  state.boot_id = clock_.boot_id();
+  ++state.boot;
+  guard = wall_guard::after_boot(state.last_wall, clock_.boot_ms(), clock_.wall_ms());
+}
+
+moment journal::look_at_clocks() const {
+  auto copy = guard;
+  const auto now = onceguard::read_clocks(clock_, copy);
+  return {now, state.boot, wall_ahead(clock_, now)};
+}
+
+moment journal::read_clocks() {
+  if (state.boot_id != clock_.boot_id()) enter_boot();
+  const bool doubted = guard.memory().unconfirmed;
+  const auto now = onceguard::read_clocks(clock_, guard);
+  if (guard.memory().unconfirmed != doubted) {
+    base::log(doubted ? base::event::clock_confirmed : base::event::clock_stepped,
+              {{"store", location()}});
+  }
+  return {now, state.boot, wall_ahead(clock_, now)};
+}
+
+result<record> read_record(const found_place& at, const record_id& id, const moment& present,
+                           std::uint32_t* boot) {
+  if (!at.from) return unreadable("its segment is gone");
+  const auto frame = read_frame(*at.from, at.place, id);
+  if (!frame) return frame.error();
+  auto read = decode_record(frame->body);
+  if (read && !read->about) return subject_unreadable();
+  if (read && frame->header.boot != present.boot) {
+    end_lease_of_earlier_boot(*read, present.now);
+  }
+  if (boot != nullptr) *boot = frame->header.boot;
+  return read;
+}
+
+}  // namespace onceguard::journal

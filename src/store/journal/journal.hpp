@@ -1,0 +1,73 @@
+// An open journal: its log, its table and its state. The writer changes them, and readers look at
+// them meanwhile.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <onceguard/decide.hpp>
+#include <onceguard/error.hpp>
+
+#include "core/record_codec.hpp"
+#include "store/journal/journal_params.hpp"
+#include "store/journal/key_table.hpp"
+#include "store/journal/segment_log.hpp"
+#include "store/journal/state.hpp"
+#include "store/wall_guard.hpp"
+
+namespace onceguard::journal {
+
+/// The clocks at one moment. Leases of records with another `boot` have ended.
+struct moment {
+  instant now;
+  std::uint32_t boot = 0;
+  std::int64_t wall_ahead = 0;  ///< how far the wall clock is ahead of the retention clock
+};
+
+/// A record's place, and the file that has it.
+struct found_place {
+  frame_place place;
+  segment_ptr from;
+};
+
+class journal {
+ public:
+  /// Recovers what is there, or begins a journal; blocks.
+  [[nodiscard]] static result<std::unique_ptr<journal>> open(const journal_params& params);
+
+  // Any thread, under the lock.
+  std::mutex lock;
+  key_table table;
+  std::optional<segment_log> log;
+  journal_state state;
+  wall_guard guard;
+
+  [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
+  [[nodiscard]] const std::string& location() const noexcept { return files_->location(); }
+  /// Under the lock: for readers, whose look at the clocks leaves no trace.
+  [[nodiscard]] moment look_at_clocks() const;
+  /// Under the lock. Notes a new boot of the machine, and what the wall clock does.
+  [[nodiscard]] moment read_clocks();
+  /// Under the lock.
+  [[nodiscard]] found_place place_of(const key_entry& entry) const {
+    return {entry.place, log->find(entry.place.segment)};
+  }
+
+ private:
+  journal(const journal_params& params, std::unique_ptr<file_layer> files);
+  void enter_boot();
+  [[nodiscard]] std::optional<error> begin();
+
+  const base::clock& clock_;
+  const std::uint64_t segment_size_;
+  const std::unique_ptr<file_layer> files_;
+  std::string identity_;  // in hex
+};
+
+/// Reads the record of a frame, and ends its lease if it is from before the last boot.
+[[nodiscard]] result<record> read_record(const found_place& at, const record_id& id,
+                                         const moment& present, std::uint32_t* boot = nullptr);
+
+}  // namespace onceguard::journal

@@ -1,0 +1,27 @@
+// The parameters with which the journal store is opened.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <onceguard/error.hpp>
+#include <onceguard/record.hpp>
+
+#include "base/clock.hpp"
+#include "store/journal/file_layer.hpp"
+
+namespace onceguard::journal {
+
+struct journal_params {
+  std::string path;  ///< of the folder
+  const base::clock* clock = &base::system_clock();
+  std::uint64_t segment_size = std::uint64_t{64} << 20;  ///< of a file, unless one group is larger
+  std::size_t cache_size = std::size_t{32} << 20;        ///< bytes of records kept in memory
+  std::size_t batch_max = 256;                           ///< calls in one group
+  /// Opens the folder's files.
+  std::function<result<std::unique_ptr<file_layer>>(const std::string&)> files = open_folder;
+};
+
+}  // namespace onceguard::journal

@@ -1,0 +1,90 @@
+#include "store/journal/key_table.hpp"
+
+#include <algorithm>
+
+namespace onceguard::journal {
+
+key_table::key_table() : by_id_(0, by_id{&entries_}, by_id{&entries_}) {}
+
+const key_entry* key_table::find(const record_id& id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &entries_[*found];
+}
+
+key_entry* key_table::find(const record_id& id) {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &entries_[*found];
+}
+
+key_table::slot key_table::add(const record_id& id) {
+  slot out = 0;
+  if (free_.empty()) {
+    out = static_cast<slot>(entries_.size());
+    entries_.emplace_back();
+  } else {
+    out = free_.back();
+    free_.pop_back();
+    entries_[out] = key_entry();
+  }
+  entries_[out].id = id;
+  by_id_.insert(out);
+  return out;
+}
+
+key_entry& key_table::put(const record_id& id, std::uint64_t number) {
+  if (auto* found = find(id)) return *found;
+  const auto added = add(id);
+  entries_[added].number = number;
+  order_.push_back(added);
+  return entries_[added];
+}
+
+void key_table::remove(key_entry& at) {
+  by_id_.erase(by_id_.find(at.id));
+  at.gone = true;
+  // Its slot is taken again only once nothing in `order_` leads to it.
+  if (++gone_ > order_.size() / 2 + 1'024) drop_gone();
+}
+
+void key_table::drop_gone() {
+  const auto gone = [this](slot at) {
+    if (!entries_[at].gone) return false;
+    free_.push_back(at);
+    return true;
+  };
+  order_.erase(std::remove_if(order_.begin(), order_.end(), gone), order_.end());
+  gone_ = 0;
+}
+
+void key_table::walk(std::uint64_t after,
+                     const std::function<bool(const key_entry&)>& visit) const {
+  auto it = std::upper_bound(
+      order_.begin(), order_.end(), after,
+      [this](std::uint64_t number, slot at) { return number < entries_[at].number; });
+  for (; it != order_.end(); ++it) {
+    if (!entries_[*it].gone && !visit(entries_[*it])) return;
+  }
+}
+
+key_entry* key_table::at_slot(std::size_t slot) {
+  auto& at = entries_[slot];
+  const bool used = !at.gone && at.number != 0;
+  return used ? &at : nullptr;
+}
+
+void key_table::put_unordered(const record_id& id, const key_entry& found) {
+  auto* at = find(id);
+  if (at == nullptr) {
+    const auto added = add(id);
+    order_.push_back(added);
+    at = &entries_[added];
+  }
+  *at = found;
+}
+
+void key_table::sort() {
+  std::sort(order_.begin(), order_.end(),
+            [this](slot a, slot b) { return entries_[a].number < entries_[b].number; });
+}
+
+}  // namespace onceguard::journal

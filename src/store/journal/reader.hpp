@@ -1,0 +1,92 @@
+// The reader: a thread that answers queries. It takes the lock for moments only, and reads the
+// files without it, while the writer goes on.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <onceguard/error.hpp>
+#include <onceguard/store.hpp>
+
+#include "store/batch_queue.hpp"
+#include "store/journal/journal.hpp"
+#include "store/worker_call.hpp"
+
+namespace onceguard::journal {
+
+/// What is asked of an open journal. Used by one thread.
+class record_queries {
+ public:
+  explicit record_queries(journal& at) : journal_(at) {}
+
+  [[nodiscard]] result<std::optional<record_view>> find(const record_id& id);
+  [[nodiscard]] result<list_page> list(const list_filter& filter, const std::string& cursor,
+                                       std::size_t limit);
+  [[nodiscard]] result<counts> count(const std::string& cursor);
+  [[nodiscard]] result<vitals> read_vitals();
+
+ private:
+  struct seen_entry {
+    key_entry entry;
+    found_place at;
+  };
+  template <class Visit>
+  result<std::string> walk(const std::string& cursor, Visit visit);
+  [[nodiscard]] moment look_at_clocks();
+  void note_unreadable(const record_id& id, const error& why);
+
+  journal& journal_;
+};
+
+// The jobs that the reader's thread carries out for callers.
+
+class read_job : public call {
+ public:
+  virtual void carry_out(record_queries& queries) = 0;
+};
+
+/// `Ask` is called with the queries and returns a result<Outcome>.
+template <class Outcome, class Ask>
+class question final : public read_job {
+ public:
+  explicit question(Ask ask) : ask_(std::move(ask)) {}
+
+  [[nodiscard]] result<Outcome> outcome() {
+    if (lapse()) {
+      auto why = *lapse();
+      why.effect = effect::none;
+      return why;
+    }
+    return std::move(*outcome_);
+  }
+
+ private:
+  void carry_out(record_queries& queries) override { outcome_.emplace(ask_(queries)); }
+
+  Ask ask_;
+  std::optional<result<Outcome>> outcome_;
+};
+
+class reader {
+ public:
+  /// `at` must outlive the reader.
+  explicit reader(journal& at);
+  ~reader() { stop(); }
+  reader(const reader&) = delete;
+  reader& operator=(const reader&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
+  /// Finishes the queued jobs, then ends the thread. Not thread-safe; idempotent.
+  void stop();
+
+ private:
+  void run();
+
+  record_queries queries_;
+  const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
+  std::thread thread_;
+};
+
+}  // namespace onceguard::journal

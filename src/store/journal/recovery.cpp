@@ -1,0 +1,255 @@
+#include "store/journal/recovery.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace onceguard::journal {
+namespace {
+
+error lost(const std::string& location, std::uint32_t number, std::uint64_t offset,
+           const std::string& why) {
+  return error(errc::store_lost,
+               "journal store " + location + ": " + segment_name(number) + " at byte " +
+                   std::to_string(offset) + ": " + why +
+                   ". Claims that were answered may be missing, so nothing is taken from it. "
+                   "Restore a backup, or move the folder away to begin with an empty store");
+}
+
+/// The content of a file, read piece by piece.
+class window {
+ public:
+  explicit window(const file& from) : from_(from) {}
+
+  /// Up to `size` bytes at `offset`; fewer only at the end of the file.
+  std::string_view at(std::uint64_t offset, std::size_t size) {
+    if (offset < begin_ || offset + size > begin_ + bytes_.size()) load(offset, size);
+    const auto skip = static_cast<std::size_t>(offset - begin_);
+    return skip >= bytes_.size() ? std::string_view{} : std::string_view(bytes_).substr(skip, size);
+  }
+  /// 0, or the errno of a read that failed.
+  [[nodiscard]] int failed() const noexcept { return failed_; }
+
+ private:
+  void load(std::uint64_t offset, std::size_t size) {
+    constexpr std::size_t piece = std::size_t{1} << 20;
+    bytes_.resize(std::max(size, piece));
+    begin_ = offset;
+    std::size_t got = 0;
+    if (const int why = from_.read(bytes_.data(), bytes_.size(), offset, got); why != 0) {
+      failed_ = why;
+      got = 0;
+    }
+    bytes_.resize(got);
+  }
+
+  const file& from_;
+  std::string bytes_;
+  std::uint64_t begin_ = 0;
+  int failed_ = 0;
+};
+
+class replay {
+ public:
+  replay(file_layer& files, key_table& table) : files_(files), table_(table) {}
+
+  result<recovered> run() {
+    auto numbers = list_segments();
+    if (!numbers) return numbers.error();
+    for (std::size_t i = 0; i < numbers->size(); ++i) {
+      const bool last = i + 1 == numbers->size();
+      if (auto done = read_segment((*numbers)[i], last); !done) return done.error();
+    }
+    if (groups_ > 0 && !out_.has_state) {
+      return lost_at(segment_->end, "the last commit is damaged");
+    }
+    table_.sort();
+    for (std::size_t slot = 0; slot < table_.slots(); ++slot) {
+      if (const auto* entry = table_.at_slot(slot)) count_live(*entry);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct pending {
+    frame_header header;
+    frame_place place;
+    bool whole = true;
+  };
+
+  [[nodiscard]] error lost_at(std::uint64_t offset, const std::string& why) const {
+    return lost(files_.location(), segment_->number, offset, why);
+  }
+
+  result<std::vector<std::uint32_t>> list_segments() {
+    auto names = files_.list();
+    if (!names) return names.error();
+    std::vector<std::uint32_t> numbers;
+    for (const auto& each : *names) {
+      if (const auto number = segment_number(each)) numbers.push_back(*number);
+    }
+    std::sort(numbers.begin(), numbers.end());
+    for (std::size_t i = 1; i < numbers.size(); ++i) {
+      if (numbers[i] != numbers[i - 1] + 1) {
+        return lost(files_.location(), numbers[i - 1] + 1, 0, "the file is missing");
+      }
+    }
+    return numbers;
+  }
+
+  result<void> read_segment(std::uint32_t number, bool last) {
+    auto opened = files_.open(segment_name(number), open_file::existing);
+    if (!opened) return opened.error();
+    segment_ = std::make_shared<segment>();
+    segment_->number = number;
+    segment_->bytes = std::move(*opened);
+    window seen(*segment_->bytes);
+    const auto header = decode_segment_header(seen.at(0, segment_header_size));
+    if (!header || header->number != number) {
+      return lost_at(0, "it is no segment of a format that this version reads, or damaged");
+    }
+    if (out_.identity.empty()) out_.identity = header->identity;
+    if (header->identity != out_.identity) return lost_at(0, "it belongs to another journal");
+    if (!out_.segments.empty() && out_.segments.back()->end != header->former_end) {
+      return lost(files_.location(), number - 1, out_.segments.back()->end,
+                  "a frame is damaged or missing: by the next segment, its frames end at byte " +
+                      std::to_string(header->former_end));
+    }
+    out_.segments.push_back(segment_);
+    return read_groups(seen, last);
+  }
+
+  /// Reads group by group, up to the first bytes that are no whole group.
+  result<void> read_groups(window& seen, bool last) {
+    std::vector<pending> group;
+    auto offset = std::uint64_t{segment_header_size};
+    segment_->end = offset;
+    while (const auto header = header_at(seen, offset)) {
+      if (!is_next(*header, group)) break;
+      pending each{*header, place_of(*header, offset), true};
+      // In a segment that is full, the groups are on the disk for certain.
+      if (last || header->kind == frame_kind::commit) each.whole = body_is_whole(seen, each);
+      group.push_back(each);
+      offset += header->whole_size();
+      if (header->kind != frame_kind::commit) continue;
+      auto committed = commit(seen, group, last, offset);
+      if (!committed) return committed.error();
+      if (!*committed) break;
+      group.clear();
+    }
+    if (seen.failed() != 0) return lost_at(offset, std::strerror(seen.failed()));
+    return last ? check_tail(seen) : result<void>();
+  }
+
+  /// The groups of the first segment may begin with any number: earlier segments were removed.
+  [[nodiscard]] bool is_next(const frame_header& header, const std::vector<pending>& group) const {
+    if (!group.empty()) return header.group == group.front().header.group;
+    return groups_ == 0 || header.group == out_.last_group + 1;
+  }
+
+  std::optional<frame_header> header_at(window& seen, std::uint64_t offset) const {
+    const auto bytes = seen.at(offset, frame_header_size);
+    if (bytes.size() < frame_header_size) return std::nullopt;
+    return read_header(bytes, segment_->number);
+  }
+
+  [[nodiscard]] frame_place place_of(const frame_header& header, std::uint64_t offset) const {
+    return {segment_->number, static_cast<std::uint32_t>(offset / frame_step), header.body_size};
+  }
+
+  [[nodiscard]] bool body_is_whole(window& seen, const pending& each) const {
+    const auto body = seen.at(each.place.offset() + frame_header_size, each.header.body_size);
+    return body_fits(each.header, segment_->number, body);
+  }
+
+  /// False: the group is torn, and there was none after it.
+  result<bool> commit(window& seen, const std::vector<pending>& group, bool last,
+                      std::uint64_t end) {
+    const auto& closing = group.back();
+    const bool whole =
+        std::all_of(group.begin(), group.end(), [](const pending& each) { return each.whole; });
+    std::optional<journal_state> state;
+    if (closing.whole) {
+      state = decode_state(
+          seen.at(closing.place.offset() + frame_header_size, closing.header.body_size));
+    }
+    if (!whole && last && !is_followed(seen, end, closing.header.group)) return false;
+    // Of a commit that can't be read, the next one has all that it said.
+    out_.has_state = state.has_value();
+    if (state) out_.state = std::move(*state);
+    ++groups_;
+    out_.last_group = closing.header.group;
+    for (const auto& each : group) {
+      if (each.header.kind == frame_kind::record) take(each);
+    }
+    segment_->end = end;
+    return true;
+  }
+
+  void take(const pending& each) {
+    key_entry entry;
+    entry.id = each.header.id;
+    entry.number = each.header.number;
+    entry.expires_at = each.header.expires_at;
+    entry.place = each.place;
+    entry.state = static_cast<record_state>(each.header.state);
+    entry.unreadable = !each.whole;
+    table_.put_unordered(entry.id, entry);
+  }
+
+  void count_live(const key_entry& entry) {
+    const auto first = out_.segments.front()->number;
+    out_.segments[entry.place.segment - first]->live += entry.place.whole_size();
+  }
+
+  /// Is there a frame of a later group than `group` behind `offset`? A group is written once the
+  /// one before is on the disk: then that one was not torn by a crash, but damaged since.
+  [[nodiscard]] bool is_followed(window& seen, std::uint64_t offset, std::uint64_t group) const {
+    std::uint64_t size = 0;
+    if (segment_->bytes->size(size) != 0) return true;
+    constexpr std::size_t piece = std::size_t{1} << 16;
+    while (offset < size) {
+      const auto bytes = seen.at(offset, piece);
+      if (bytes.size() < frame_header_size) break;
+      for (std::size_t i = 0; i + frame_header_size <= bytes.size(); i += frame_step) {
+        if (bytes[i] == '\0') continue;  // most of what is reserved
+        const auto header = read_header(bytes.substr(i), segment_->number);
+        if (header && header->group > group) return true;
+      }
+      // A header that begins in this piece may end in the next one.
+      offset += bytes.size() < piece ? bytes.size() : piece - frame_header_size;
+    }
+    return false;
+  }
+
+  /// What is behind the last whole group is nothing, or one group that was not finished.
+  result<void> check_tail(window& seen) {
+    std::uint64_t size = 0;
+    if (const int failed = segment_->bytes->size(size); failed != 0) {
+      return lost_at(segment_->end, std::strerror(failed));
+    }
+    if (is_followed(seen, segment_->end, out_.last_group + 1)) {
+      return lost_at(segment_->end, "a frame is damaged, and later ones are there");
+    }
+    if (seen.failed() != 0) return lost_at(segment_->end, std::strerror(seen.failed()));
+    const auto next = seen.at(segment_->end, frame_header_size);
+    const bool clean = std::all_of(next.begin(), next.end(), [](char c) { return c == '\0'; });
+    if (!clean) out_.cut_off = size - segment_->end;
+    return {};
+  }
+
+  file_layer& files_;
+  key_table& table_;
+  recovered out_;
+  segment_ptr segment_;
+  std::uint64_t groups_ = 0;
+};
+
+}  // namespace
+
+result<recovered> recover(file_layer& files, key_table& table) {
+  return replay(files, table).run();
+}
+
+}  // namespace onceguard::journal

@@ -1,0 +1,30 @@
+// Reads the segments of a journal when it is opened.
+#pragma once
+#include <deque>
+#include <string>
+
+#include <onceguard/error.hpp>
+
+#include "store/journal/file_layer.hpp"
+#include "store/journal/key_table.hpp"
+#include "store/journal/segment.hpp"
+#include "store/journal/state.hpp"
+
+namespace onceguard::journal {
+
+struct recovered {
+  std::string identity;  ///< empty: there is no journal yet
+  std::deque<segment_ptr> segments;
+  journal_state state;
+  bool has_state = false;  ///< there is a commit, and it could be read
+  std::uint64_t last_group = 0;
+  std::uint64_t cut_off = 0;  ///< bytes of a group that was not finished, at the end of the log
+};
+
+/// Reads all segments and fills the table, which must be empty. A group that a crash has torn ends
+/// the log, if it is the last one. errc::store_lost: a segment is missing or damaged; the detail
+/// names segment and offset. A frame whose body alone is damaged is no error: its record is
+/// unreadable.
+[[nodiscard]] result<recovered> recover(file_layer& files, key_table& table);
+
+}  // namespace onceguard::journal

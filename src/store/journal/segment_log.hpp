@@ -1,0 +1,65 @@
+// The segments of a journal in their order: groups are appended to the last one, and the oldest are
+// removed.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <onceguard/error.hpp>
+
+#include "store/journal/file_layer.hpp"
+#include "store/journal/frame.hpp"
+#include "store/journal/segment.hpp"
+
+namespace onceguard::journal {
+
+/// One thread appends. `find` may be called by others, under the lock of the store's table, under
+/// which `begin_segment` and `remove_oldest` are called, too.
+class segment_log {
+ public:
+  segment_log(file_layer& files, std::string identity, std::uint64_t segment_size)
+      : files_(files), identity_(std::move(identity)), segment_size_(segment_size) {}
+
+  /// For the recovery: the segments that are there, oldest first.
+  void adopt(std::deque<segment_ptr> found, std::uint64_t last_group);
+
+  /// Makes sure that a group of this size fits into the last segment. `errc::store_full`: there is
+  /// no room for another segment, and nothing was changed.
+  [[nodiscard]] bool has_room(std::uint64_t size) const noexcept;
+  [[nodiscard]] result<void> begin_segment(std::uint64_t size);
+
+  // One group: its frames and at last a commit are added, and then written and flushed.
+  void begin_group();
+  /// Returns the place at which the frame will stand.
+  frame_place add(frame_header header, std::string_view body);
+  [[nodiscard]] std::uint64_t group_size() const noexcept { return group_.size(); }
+  /// After an error nothing is known of the group, nor of the file behind the group before: `mend`
+  /// comes before anything else.
+  [[nodiscard]] result<void> write_group();
+  /// Cuts off what a failed group may have left. Until that has succeeded, nothing is written.
+  [[nodiscard]] result<void> mend();
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+  [[nodiscard]] segment_ptr find(std::uint32_t number) const;
+  [[nodiscard]] const std::deque<segment_ptr>& segments() const noexcept { return segments_; }
+  /// Removes the first segment, which must not be the last one. None of its frames is needed.
+  [[nodiscard]] result<void> remove_oldest();
+  [[nodiscard]] bool still_there() const;
+  [[nodiscard]] std::uint64_t size() const noexcept;
+
+ private:
+  [[nodiscard]] segment& last() const noexcept { return *segments_.back(); }
+
+  file_layer& files_;
+  const std::string identity_;
+  const std::uint64_t segment_size_;
+  std::deque<segment_ptr> segments_;
+  std::uint64_t capacity_ = 0;  // of the last segment
+  std::uint64_t group_number_ = 0;
+  std::string group_;
+  bool failed_ = false;
+};
+
+}  // namespace onceguard::journal

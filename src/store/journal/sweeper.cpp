@@ -1,0 +1,97 @@
+#include "store/journal/sweeper.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+
+namespace onceguard::journal {
+
+bool sweeper::is_expired(const key_entry& entry, const moment& present) const {
+  if (entry.expires_at == 0 || present.now.wall < entry.expires_at) return false;
+  if (entry.state < record_state::completed) {
+    const auto read = read_record(journal_.place_of(entry), entry.id, present);
+    // A record that can't be read may hold a lease: it stays.
+    return read && expired(*read, present.now);
+  }
+  record settled;
+  settled.state = entry.state;
+  settled.expires_at_wall = entry.expires_at;
+  return expired(settled, present.now);
+}
+
+std::size_t sweeper::remove_expired(const moment& present, std::size_t& slots, std::size_t most) {
+  const std::lock_guard locked(journal_.lock);
+  auto& table = journal_.table;
+  std::size_t gone = 0;
+  for (; slots > 0 && gone < most && table.slots() > 0; --slots) {
+    if (slot_ >= table.slots()) slot_ = 0;
+    auto* entry = table.at_slot(slot_++);
+    if (entry == nullptr || !is_expired(*entry, present)) continue;
+    journal_.log->find(entry->place.segment)->live -= entry->place.whole_size();
+    table.remove(*entry);
+    ++gone;
+  }
+  return gone;
+}
+
+bool sweeper::has_work() const {
+  const auto& segments = journal_.log->segments();
+  if (segments.size() < 2 || segments.front()->number == stuck_) return false;
+  std::uint64_t live = 0;
+  for (const auto& each : segments) live += each->live;
+  return segments.front()->live == 0 || live < journal_.log->size() / 2;
+}
+
+result<std::vector<frame_move>> sweeper::next_moves() {
+  constexpr std::size_t most_bytes = std::size_t{1} << 20;
+  constexpr std::size_t most_frames = 16'384;  // looked at
+  const auto& oldest = *journal_.log->segments().front();
+  if (reading_ != oldest.number) {
+    reading_ = oldest.number;
+    offset_ = segment_header_size;
+  }
+  std::vector<frame_move> out;
+  std::size_t bytes = 0;
+  for (std::size_t seen = 0; offset_ < oldest.end && oldest.live > 0; ++seen) {
+    if (bytes >= most_bytes || seen >= most_frames) break;
+    std::string header_bytes(frame_header_size, '\0');
+    std::size_t got = 0;
+    const int failed = oldest.bytes->read(header_bytes.data(), header_bytes.size(), offset_, got);
+    if (failed != 0) return to_error(failed, journal_.location(), "read");
+    const auto header = got < frame_header_size
+                            ? std::nullopt
+                            : read_header(header_bytes, oldest.number);
+    if (!header) {
+      stuck_ = oldest.number;
+      base::log(base::event::page_unreadable,
+                {{"store", journal_.location()},
+                 {"why", segment_name(oldest.number) + ": a frame's header is damaged"},
+                 {"code", "byte " + std::to_string(offset_)}});
+      return std::vector<frame_move>();
+    }
+    const frame_place place{oldest.number, static_cast<std::uint32_t>(offset_ / frame_step),
+                            header->body_size};
+    offset_ += header->whole_size();
+    const auto* entry =
+        header->kind == frame_kind::record ? journal_.table.find(header->id) : nullptr;
+    if (entry == nullptr || entry->place != place) continue;
+    auto whole = read_frame(oldest, place, header->id);
+    // A damaged record stays what it is: without a body, it can't be read either.
+    out.push_back({header->id, *header, whole ? std::move(whole->body) : std::string()});
+    bytes += place.whole_size();
+  }
+  return out;
+}
+
+result<void> sweeper::remove_unneeded() {
+  const std::lock_guard locked(journal_.lock);
+  const auto& segments = journal_.log->segments();
+  if (segments.size() < 2 || segments.front()->live != 0) return {};
+  // The state stands in the last segment, which must have one before the others go.
+  if (segments.back()->end == segment_header_size) return {};
+  return journal_.log->remove_oldest();
+}
+
+}  // namespace onceguard::journal

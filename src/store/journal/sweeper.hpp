@@ -1,0 +1,43 @@
+// Removes what has outlived its retention, and the segments of which too little is needed.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include <onceguard/error.hpp>
+
+#include "store/journal/group.hpp"
+#include "store/journal/journal.hpp"
+
+namespace onceguard::journal {
+
+/// Used by the writer's thread, between groups.
+class sweeper {
+ public:
+  explicit sweeper(journal& at) : journal_(at) {}
+
+  /// Looks at up to `slots` slots of the table, which are taken off, and removes up to `most`
+  /// expired keys. Returns how many were removed. The next call goes on behind them.
+  [[nodiscard]] std::size_t remove_expired(const moment& present, std::size_t& slots,
+                                           std::size_t most);
+
+  /// The oldest segment has to go: half of the log or more is needed no more.
+  [[nodiscard]] bool has_work() const;
+  /// Some of what is still needed in the oldest segment, to be moved to the end of the log. Once
+  /// they are on the disk, the next call goes on behind them.
+  [[nodiscard]] result<std::vector<frame_move>> next_moves();
+  /// They could not be moved: the next call begins anew.
+  void begin_anew() noexcept { reading_ = 0; }
+  /// Removes the oldest segment if nothing in it is needed.
+  [[nodiscard]] result<void> remove_unneeded();
+
+ private:
+  [[nodiscard]] bool is_expired(const key_entry& entry, const moment& present) const;
+
+  journal& journal_;
+  std::size_t slot_ = 0;       // where the next look begins
+  std::uint32_t reading_ = 0;  // the segment whose frames are moved
+  std::uint64_t offset_ = 0;   // of the next frame in it
+  std::uint32_t stuck_ = 0;    // a segment with a damaged header, which stays
+};
+
+}  // namespace onceguard::journal

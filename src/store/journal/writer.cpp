@@ -1,0 +1,194 @@
+#include "store/journal/writer.hpp"
+
+#include <algorithm>
+#include <pthread.h>
+
+#include "base/log.hpp"
+
+namespace onceguard::journal {
+namespace {
+
+writer_call& job(const call_ptr& queued) { return static_cast<writer_call&>(*queued); }
+
+/// The retention clock is stored so often, at least, that a reboot costs it no more than that.
+constexpr std::int64_t time_kept_every = 3'600'000;
+
+bool has_news(const journal& at, const moment& present) {
+  return at.guard.memory() != at.state.wall ||
+         present.now.wall - at.state.last_wall >= time_kept_every;
+}
+
+}  // namespace
+
+writer::writer(const journal_params& params, journal& at)
+    : params_(params), journal_(at), cache_(params.cache_size), sweeper_(at) {
+  thread_ = std::thread([this] { run(); });
+}
+
+void writer::stop() {
+  queue_->close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void writer::run() {
+  ::pthread_setname_np(::pthread_self(), "og-writer");
+  while (take_calls()) {
+    serve();
+    hand_back();
+    if (reclaiming_) reclaim();
+  }
+}
+
+bool writer::take_calls() {
+  if (unfinished_.empty() && (!reclaiming_ || queue_->closed())) {
+    return queue_->wait(calls_, params_.batch_max);
+  }
+  calls_.swap(unfinished_);
+  queue_->take(calls_, params_.batch_max);
+  return true;
+}
+
+error writer::lost() const {
+  return error(errc::store_lost,
+               "journal store " + journal_.location() +
+                   ": its files were removed or replaced while this process had them open. It "
+                   "takes no more calls until it is started again");
+}
+
+/// Once seen, never forgotten: what is written to files without a name is lost.
+bool writer::is_lost() {
+  if (!lost_ && !journal_.log->still_there()) {
+    lost_ = true;
+    base::log(base::event::store_file_replaced, {{"store", journal_.location()}});
+  }
+  return lost_;
+}
+
+void writer::serve() {
+  std::erase_if(calls_, [](const call_ptr& queued) { return !queued->take(); });
+  if (calls_.empty()) return;
+  if (is_lost()) {
+    for (const auto& queued : calls_) job(queued).fail(lost());
+    return;
+  }
+  const auto present = [this] {
+    const std::lock_guard locked(journal_.lock);
+    return journal_.read_clocks();
+  }();
+  serve_writes(present);
+  for (const auto& queued : calls_) {
+    if (job(queued).kind() == job_kind::check) {
+      static_cast<write_check&>(job(queued)).answer(check_writes());
+    } else if (job(queued).kind() == job_kind::sweep) {
+      serve_sweep(static_cast<sweep_job&>(job(queued)), present);
+    }
+  }
+}
+
+void writer::serve_writes(const moment& present) {
+  // No caller has a result of this batch yet, so its order is free. Those that end leases come
+  // first.
+  std::stable_partition(calls_.begin(), calls_.end(),
+                        [](const call_ptr& queued) { return job(queued).by_holder(); });
+  std::vector<write_job*> jobs;
+  for (const auto& queued : calls_) {
+    if (job(queued).kind() == job_kind::write) {
+      jobs.push_back(&static_cast<write_job&>(job(queued)));
+    }
+  }
+  group within(journal_, cache_, present);
+  for (auto* each : jobs) each->carry_out(within);
+  if (within.writes() == 0 && !has_news(journal_, present)) return;
+  const auto written = write(within);
+  if (written) return;
+  const auto& why = written.error();
+  report(why);
+  if (why.effect == effect::none) return answer_without_writing(jobs, present, why);
+  for (auto* each : jobs) each->fail(why);
+}
+
+void writer::report(const error& why) const {
+  base::log(base::event::transaction_failed, {{"store", journal_.location()},
+                                              {"why", why.detail},
+                                              {"code", std::string(name_of(why.code))}});
+}
+
+/// Nothing can be written. What needs no write is answered by what is on the disk.
+void writer::answer_without_writing(const std::vector<write_job*>& jobs, const moment& present,
+                                    const error& why) {
+  for (auto* each : jobs) {
+    group alone(journal_, cache_, present);
+    each->carry_out(alone);
+    if (alone.writes() != 0) each->fail(why);
+  }
+}
+
+result<void> writer::write(group& within) {
+  if (auto written = within.commit(); !written) return written;
+  // A flush may take seconds. If the files were replaced meanwhile, this group is where nobody else
+  // reads.
+  if (is_lost()) {
+    auto why = lost();
+    why.effect = effect::unknown;
+    return why;
+  }
+  within.publish();
+  return {};
+}
+
+result<void> writer::check_writes() {
+  constexpr std::uint64_t small_group = 65'536;
+  auto& log = *journal_.log;
+  if (log.failed()) {
+    if (auto mended = log.mend(); !mended) return mended;
+  }
+  if (log.has_room(small_group)) return {};
+  const std::lock_guard locked(journal_.lock);
+  return log.begin_segment(small_group);
+}
+
+void writer::serve_sweep(sweep_job& job, const moment& present) {
+  constexpr std::size_t slice = 8'192;
+  constexpr std::size_t least = 65'536;
+  constexpr std::size_t calls_for_all = 50;
+  const auto all = journal_.table.slots();
+  if (!job.begun()) job.begin(std::min(all, std::max(least, all / calls_for_all)));
+  const auto taken = std::min(slice, job.slots_left());
+  auto slots = taken;
+  job.removed(sweeper_.remove_expired(present, slots, job.left()));
+  job.slots_left() -= taken - slots;
+  if (!job.unfinished()) reclaiming_ = true;
+}
+
+/// One step. Claims and settles get their turn between the steps.
+void writer::reclaim() {
+  reclaiming_ = !lost_ && sweeper_.has_work();
+  if (!reclaiming_) return;
+  auto moves = sweeper_.next_moves();
+  const auto present = journal_.look_at_clocks();
+  group within(journal_, cache_, present);
+  auto done = moves ? result<void>() : result<void>(moves.error());
+  const bool any = moves && !moves->empty();
+  if (any) {
+    for (auto& each : *moves) within.apply(std::move(each));
+    done = write(within);
+  } else if (done) {
+    const auto before = journal_.log->segments().size();
+    done = sweeper_.remove_unneeded();
+    reclaiming_ = journal_.log->segments().size() < before;
+  }
+  if (done) return;
+  report(done.error());
+  sweeper_.begin_anew();
+  reclaiming_ = false;  // the next sweep tries again
+}
+
+void writer::hand_back() {
+  for (auto& queued : calls_) {
+    (job(queued).unfinished() ? unfinished_ : finished_).push_back(std::move(queued));
+  }
+  calls_.clear();
+  deliver_all(finished_);
+}
+
+}  // namespace onceguard::journal

@@ -1,0 +1,58 @@
+// The writer: a thread that takes all that is queued, and answers it with one flush.
+#pragma once
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <onceguard/error.hpp>
+
+#include "store/batch_queue.hpp"
+#include "store/journal/journal.hpp"
+#include "store/journal/journal_params.hpp"
+#include "store/journal/record_cache.hpp"
+#include "store/journal/sweeper.hpp"
+#include "store/journal/write_jobs.hpp"
+
+namespace onceguard::journal {
+
+class writer {
+ public:
+  /// Both must outlive the writer.
+  writer(const journal_params& params, journal& at);
+  ~writer() { stop(); }
+  writer(const writer&) = delete;
+  writer& operator=(const writer&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<batch_queue>& queue() const noexcept { return queue_; }
+  /// Finishes the queued jobs, then ends the thread. Not thread-safe; idempotent.
+  void stop();
+
+ private:
+  void run();
+  [[nodiscard]] bool take_calls();
+  void serve();
+  [[nodiscard]] bool is_lost();
+  void serve_writes(const moment& present);
+  void answer_without_writing(const std::vector<write_job*>& jobs, const moment& present,
+                              const error& why);
+  [[nodiscard]] result<void> write(group& within);
+  [[nodiscard]] result<void> check_writes();
+  void serve_sweep(sweep_job& job, const moment& present);
+  void reclaim();
+  void hand_back();
+  [[nodiscard]] error lost() const;
+  void report(const error& why) const;
+
+  const journal_params& params_;
+  journal& journal_;
+  const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
+  // The members below belong to the thread.
+  record_cache cache_;
+  sweeper sweeper_;
+  bool lost_ = false;        // its files are not those that were opened
+  bool reclaiming_ = false;  // a sweep was there, and segments may have to go
+  std::vector<call_ptr> calls_, unfinished_, finished_;
+  std::thread thread_;
+};
+
+}  // namespace onceguard::journal
