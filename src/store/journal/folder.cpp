@@ -136,8 +136,7 @@ error occupied(const std::string& path) {
 error to_error(int number, const std::string& location, std::string_view act, effect on_store) {
   const bool full = number == ENOSPC || number == EDQUOT || number == EFBIG;
   return error(full ? errc::store_full : errc::store_unreachable,
-               "journal store " + location + ": " + std::string(act) + ": " +
-                   std::strerror(number),
+               "journal store " + location + ": " + std::string(act) + ": " + std::strerror(number),
                on_store);
 }
 
@@ -160,8 +159,7 @@ result<std::unique_ptr<file_layer>> open_folder(const std::string& path) {
   }
   if (made) {
     // The folder's own name has to outlive a power cut as well.
-    base::descriptor above(
-        ::openat(opened.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    base::descriptor above(::openat(opened.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!above.is_open() || ::fsync(above.get()) != 0) return to_error(errno, path, "flush");
   }
   return std::unique_ptr<file_layer>(

@@ -8,7 +8,7 @@
 
 namespace onceguard::journal {
 
-group::group(journal& at, record_cache& cache, const moment& present)
+group::group(open_journal& at, record_cache& cache, const moment& present)
     : journal_(at), cache_(cache), present_(present), next_(at.state) {}
 
 result<const record*> group::load(const record_id& id) {

@@ -11,7 +11,7 @@
 
 #include "core/record_codec.hpp"
 #include "core/record_id_hash.hpp"
-#include "store/journal/journal.hpp"
+#include "store/journal/open_journal.hpp"
 #include "store/journal/record_cache.hpp"
 
 namespace onceguard::journal {
@@ -39,7 +39,7 @@ struct frame_move {
 /// table without the lock.
 class group {
  public:
-  group(journal& at, record_cache& cache, const moment& present);
+  group(open_journal& at, record_cache& cache, const moment& present);
 
   result<verdict> apply(const claim& requested, const encoded_parts& parts = {});
   result<settled> apply(const settlement& request, const encoded_parts& parts = {});
@@ -72,7 +72,7 @@ class group {
   void write(const record_id& id, record stored, const encoded_parts& parts);
   void add_frames();
 
-  journal& journal_;
+  open_journal& journal_;
   record_cache& cache_;
   const moment present_;
   journal_state next_;

@@ -35,7 +35,7 @@ awaitable<result<Outcome>> ask_reader(std::shared_ptr<batch_queue> queue, Ask as
 }  // namespace
 
 journal_store::journal_store(std::unique_ptr<const journal_params> params,
-                             std::unique_ptr<journal> opened)
+                             std::unique_ptr<open_journal> opened)
     : params_(std::move(params)),
       journal_(std::move(opened)),
       writer_(*params_, *journal_),
@@ -43,7 +43,7 @@ journal_store::journal_store(std::unique_ptr<const journal_params> params,
 
 result<std::unique_ptr<journal_store>> journal_store::open(journal_params params) {
   auto kept = std::make_unique<const journal_params>(std::move(params));
-  auto opened = journal::open(*kept);
+  auto opened = open_journal::open(*kept);
   if (!opened) return opened.error();
   return std::unique_ptr<journal_store>(new journal_store(std::move(kept), std::move(*opened)));
 }
@@ -119,8 +119,8 @@ std::vector<store_number> journal_store::numbers() const {
   const auto number = [](auto value) { return static_cast<double>(value); };
   const auto& log = *journal_->log;
   out.push_back({"onceguard_store_size_bytes", "Its segments.", number(log.size()), false});
-  out.push_back({"onceguard_store_segments", "The files of its log.",
-                 number(log.segments().size()), false});
+  out.push_back(
+      {"onceguard_store_segments", "The files of its log.", number(log.segments().size()), false});
   out.push_back(
       {"onceguard_store_keys", "Keys in its table.", number(journal_->table.size()), false});
   return out;

@@ -6,8 +6,8 @@
 
 #include <onceguard/store.hpp>
 
-#include "store/journal/journal.hpp"
 #include "store/journal/journal_params.hpp"
+#include "store/journal/open_journal.hpp"
 #include "store/journal/reader.hpp"
 #include "store/journal/writer.hpp"
 #include "store/store_overrides.hpp"
@@ -30,11 +30,11 @@ class journal_store final : public store {
   [[nodiscard]] std::vector<store_number> numbers() const override;
 
  private:
-  journal_store(std::unique_ptr<const journal_params> params, std::unique_ptr<journal> opened);
+  journal_store(std::unique_ptr<const journal_params> params, std::unique_ptr<open_journal> opened);
 
   const std::unique_ptr<const journal_params> params_;
   std::mutex stopping_;
-  const std::unique_ptr<journal> journal_;
+  const std::unique_ptr<open_journal> journal_;
   writer writer_;
   reader reader_;
 };

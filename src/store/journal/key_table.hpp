@@ -59,9 +59,7 @@ class key_table {
     using is_transparent = void;
     const std::deque<key_entry>* entries;
     [[nodiscard]] std::size_t operator()(slot at) const { return (*this)((*entries)[at].id); }
-    [[nodiscard]] std::size_t operator()(const record_id& id) const {
-      return record_id_hash()(id);
-    }
+    [[nodiscard]] std::size_t operator()(const record_id& id) const { return record_id_hash()(id); }
     [[nodiscard]] bool operator()(slot a, slot b) const { return a == b; }
     [[nodiscard]] bool operator()(const record_id& id, slot at) const {
       return (*entries)[at].id == id;
@@ -76,7 +74,7 @@ class key_table {
 
   std::deque<key_entry> entries_;
   boost::unordered_flat_set<slot, by_id, by_id> by_id_;
-  std::deque<slot> order_;   // of the numbers; what is gone stays until drop_gone()
+  std::deque<slot> order_;  // of the numbers; what is gone stays until drop_gone()
   std::vector<slot> free_;
   std::size_t gone_ = 0;  // in order_
 };

@@ -11,7 +11,7 @@
 #include <onceguard/store.hpp>
 
 #include "store/batch_queue.hpp"
-#include "store/journal/journal.hpp"
+#include "store/journal/open_journal.hpp"
 #include "store/worker_call.hpp"
 
 namespace onceguard::journal {
@@ -19,7 +19,7 @@ namespace onceguard::journal {
 /// What is asked of an open journal. Used by one thread.
 class record_queries {
  public:
-  explicit record_queries(journal& at) : journal_(at) {}
+  explicit record_queries(open_journal& at) : journal_(at) {}
 
   [[nodiscard]] result<std::optional<record_view>> find(const record_id& id);
   [[nodiscard]] result<list_page> list(const list_filter& filter, const std::string& cursor,
@@ -37,7 +37,7 @@ class record_queries {
   [[nodiscard]] moment look_at_clocks();
   void note_unreadable(const record_id& id, const error& why);
 
-  journal& journal_;
+  open_journal& journal_;
 };
 
 // The jobs that the reader's thread carries out for callers.
@@ -72,7 +72,7 @@ class question final : public read_job {
 class reader {
  public:
   /// `at` must outlive the reader.
-  explicit reader(journal& at);
+  explicit reader(open_journal& at);
   ~reader() { stop(); }
   reader(const reader&) = delete;
   reader& operator=(const reader&) = delete;

@@ -40,9 +40,9 @@ moment record_queries::look_at_clocks() {
 }
 
 void record_queries::note_unreadable(const record_id& id, const error& why) {
-  base::log(base::event::stored_record_unreadable, {{"store", journal_.location()},
-                                                    {"record", base::digest_text(id)},
-                                                    {"why", why.detail}});
+  base::log(
+      base::event::stored_record_unreadable,
+      {{"store", journal_.location()}, {"record", base::digest_text(id)}, {"why", why.detail}});
   const std::lock_guard locked(journal_.lock);
   if (auto* entry = journal_.table.find(id)) entry->unreadable = true;
 }

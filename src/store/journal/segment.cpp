@@ -34,8 +34,7 @@ std::optional<std::uint32_t> segment_number(std::string_view name) {
   return *out;
 }
 
-result<whole_frame> read_frame(const segment& from, const frame_place& place,
-                               const record_id& id) {
+result<whole_frame> read_frame(const segment& from, const frame_place& place, const record_id& id) {
   whole_frame out;
   out.body.resize(frame_header_size + place.body_size);
   std::size_t got = 0;

@@ -33,9 +33,7 @@ struct frame_place {
   std::uint32_t step = 0;  ///< the offset, in units of `frame_step`
   std::uint32_t body_size = 0;
 
-  [[nodiscard]] std::uint64_t offset() const noexcept {
-    return std::uint64_t{step} * frame_step;
-  }
+  [[nodiscard]] std::uint64_t offset() const noexcept { return std::uint64_t{step} * frame_step; }
   [[nodiscard]] std::uint64_t whole_size() const noexcept {
     frame_header sized;
     sized.body_size = body_size;

@@ -11,7 +11,7 @@ constexpr const char* new_name = "segment-new";
 
 void segment_log::adopt(std::deque<segment_ptr> found, std::uint64_t last_group) {
   segments_ = std::move(found);
-  group_number_ = last_group;
+  committed_ = last_group;
   // Its end was cut and flushed. What is reserved behind it may be gone: `mend` reserves it anew.
   failed_ = !segments_.empty();
 }
@@ -55,7 +55,8 @@ result<void> segment_log::begin_segment(std::uint64_t size) {
 
 void segment_log::begin_group() {
   group_.clear();
-  ++group_number_;
+  // Of a group that failed nothing is left: the next one has its number.
+  group_number_ = committed_ + 1;
 }
 
 frame_place segment_log::add(frame_header header, std::string_view body) {
@@ -78,6 +79,7 @@ result<void> segment_log::write_group() {
   }
   failed_ = false;
   last().end += group_.size();
+  committed_ = group_number_;
   return {};
 }
 

@@ -56,7 +56,8 @@ class segment_log {
   const std::string identity_;
   const std::uint64_t segment_size_;
   std::deque<segment_ptr> segments_;
-  std::uint64_t capacity_ = 0;  // of the last segment
+  std::uint64_t capacity_ = 0;   // of the last segment
+  std::uint64_t committed_ = 0;  // the number of the last group on the disk
   std::uint64_t group_number_ = 0;
   std::string group_;
   bool failed_ = false;

@@ -60,9 +60,8 @@ result<std::vector<frame_move>> sweeper::next_moves() {
     std::size_t got = 0;
     const int failed = oldest.bytes->read(header_bytes.data(), header_bytes.size(), offset_, got);
     if (failed != 0) return to_error(failed, journal_.location(), "read");
-    const auto header = got < frame_header_size
-                            ? std::nullopt
-                            : read_header(header_bytes, oldest.number);
+    const auto header =
+        got < frame_header_size ? std::nullopt : read_header(header_bytes, oldest.number);
     if (!header) {
       stuck_ = oldest.number;
       base::log(base::event::page_unreadable,

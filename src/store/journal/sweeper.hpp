@@ -6,14 +6,14 @@
 #include <onceguard/error.hpp>
 
 #include "store/journal/group.hpp"
-#include "store/journal/journal.hpp"
+#include "store/journal/open_journal.hpp"
 
 namespace onceguard::journal {
 
 /// Used by the writer's thread, between groups.
 class sweeper {
  public:
-  explicit sweeper(journal& at) : journal_(at) {}
+  explicit sweeper(open_journal& at) : journal_(at) {}
 
   /// Looks at up to `slots` slots of the table, which are taken off, and removes up to `most`
   /// expired keys. Returns how many were removed. The next call goes on behind them.
@@ -33,7 +33,7 @@ class sweeper {
  private:
   [[nodiscard]] bool is_expired(const key_entry& entry, const moment& present) const;
 
-  journal& journal_;
+  open_journal& journal_;
   std::size_t slot_ = 0;       // where the next look begins
   std::uint32_t reading_ = 0;  // the segment whose frames are moved
   std::uint64_t offset_ = 0;   // of the next frame in it

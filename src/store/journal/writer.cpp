@@ -13,14 +13,14 @@ writer_call& job(const call_ptr& queued) { return static_cast<writer_call&>(*que
 /// The retention clock is stored so often, at least, that a reboot costs it no more than that.
 constexpr std::int64_t time_kept_every = 3'600'000;
 
-bool has_news(const journal& at, const moment& present) {
+bool has_news(const open_journal& at, const moment& present) {
   return at.guard.memory() != at.state.wall ||
          present.now.wall - at.state.last_wall >= time_kept_every;
 }
 
 }  // namespace
 
-writer::writer(const journal_params& params, journal& at)
+writer::writer(const journal_params& params, open_journal& at)
     : params_(params), journal_(at), cache_(params.cache_size), sweeper_(at) {
   thread_ = std::thread([this] { run(); });
 }

@@ -7,8 +7,8 @@
 #include <onceguard/error.hpp>
 
 #include "store/batch_queue.hpp"
-#include "store/journal/journal.hpp"
 #include "store/journal/journal_params.hpp"
+#include "store/journal/open_journal.hpp"
 #include "store/journal/record_cache.hpp"
 #include "store/journal/sweeper.hpp"
 #include "store/journal/write_jobs.hpp"
@@ -18,7 +18,7 @@ namespace onceguard::journal {
 class writer {
  public:
   /// Both must outlive the writer.
-  writer(const journal_params& params, journal& at);
+  writer(const journal_params& params, open_journal& at);
   ~writer() { stop(); }
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
@@ -44,7 +44,7 @@ class writer {
   void report(const error& why) const;
 
   const journal_params& params_;
-  journal& journal_;
+  open_journal& journal_;
   const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
   // The members below belong to the thread.
   record_cache cache_;

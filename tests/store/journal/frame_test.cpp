@@ -1,13 +1,20 @@
 // The bytes of a journal.
+#include "store/journal/frame.hpp"
+
 #include <gtest/gtest.h>
 
-#include "store/journal/frame.hpp"
 #include "store/journal/state.hpp"
 
 namespace onceguard::testing {
 namespace {
 
-using namespace journal;
+using journal::append_frame;
+using journal::body_fits;
+using journal::frame_header;
+using journal::frame_header_size;
+using journal::read_header;
+using journal::segment_header;
+using journal::segment_header_size;
 
 frame_header sample() {
   frame_header out;
@@ -25,10 +32,10 @@ TEST(journal_frame_test, a_frame_is_read_as_it_was_written) {
   std::string bytes;
   append_frame(bytes, 9, header, "the body");
   EXPECT_EQ(bytes.size(), header.whole_size());
-  EXPECT_EQ(bytes.size() % frame_step, 0u);
+  EXPECT_EQ(bytes.size() % journal::frame_step, 0u);
   const auto read = read_header(bytes, 9);
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->kind, frame_kind::record);
+  EXPECT_EQ(read->kind, journal::frame_kind::record);
   EXPECT_EQ(read->state, 4);
   EXPECT_EQ(read->group, 7u);
   EXPECT_EQ(read->number, 1'000'000'000'000u);
@@ -67,7 +74,7 @@ TEST(journal_frame_test, a_frame_fits_in_its_own_segment_only) {
 TEST(journal_frame_test, zeros_are_no_frame_and_no_segment) {
   const std::string zeros(frame_header_size, '\0');
   EXPECT_FALSE(read_header(zeros, 0));
-  EXPECT_FALSE(decode_segment_header(zeros));
+  EXPECT_FALSE(journal::decode_segment_header(zeros));
 }
 
 TEST(journal_frame_test, each_flipped_bit_of_a_segments_header_is_noticed) {
@@ -75,9 +82,9 @@ TEST(journal_frame_test, each_flipped_bit_of_a_segments_header_is_noticed) {
   header.identity = std::string(16, 'i');
   header.number = 12;
   header.former_end = 4'096;
-  const auto bytes = encode(header);
+  const auto bytes = journal::encode(header);
   ASSERT_EQ(bytes.size(), segment_header_size);
-  const auto read = decode_segment_header(bytes);
+  const auto read = journal::decode_segment_header(bytes);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->identity, header.identity);
   EXPECT_EQ(read->number, 12u);
@@ -85,12 +92,12 @@ TEST(journal_frame_test, each_flipped_bit_of_a_segments_header_is_noticed) {
   for (std::size_t i = 0; i < bytes.size() * 8; ++i) {
     auto other = bytes;
     other[i / 8] = static_cast<char>(other[i / 8] ^ (1 << i % 8));
-    EXPECT_FALSE(decode_segment_header(other)) << i;
+    EXPECT_FALSE(journal::decode_segment_header(other)) << i;
   }
 }
 
 TEST(journal_frame_test, a_state_is_read_as_it_was_written) {
-  journal_state state;
+  journal::journal_state state;
   state.last_token = ~std::uint64_t{0};
   state.granted = 2;
   state.forgotten = 3;
@@ -99,7 +106,7 @@ TEST(journal_frame_test, a_state_is_read_as_it_was_written) {
   state.boot = 6;
   state.boot_id = "the boot";
   state.wall = {-7, true, 8, 9};
-  const auto read = decode_state(encode(state));
+  const auto read = journal::decode_state(journal::encode(state));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->last_token, state.last_token);
   EXPECT_EQ(read->granted, 2u);
@@ -109,7 +116,7 @@ TEST(journal_frame_test, a_state_is_read_as_it_was_written) {
   EXPECT_EQ(read->boot, 6u);
   EXPECT_EQ(read->boot_id, "the boot");
   EXPECT_EQ(read->wall, state.wall);
-  EXPECT_FALSE(decode_state("short"));
+  EXPECT_FALSE(journal::decode_state("short"));
 }
 
 }  // namespace

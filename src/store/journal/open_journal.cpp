@@ -1,4 +1,4 @@
-#include "store/journal/journal.hpp"
+#include "store/journal/open_journal.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,10 +26,10 @@ std::span<const unsigned char> as_bytes(const std::string& text) {
 
 }  // namespace
 
-journal::journal(const journal_params& params, std::unique_ptr<file_layer> files)
+open_journal::open_journal(const journal_params& params, std::unique_ptr<file_layer> files)
     : clock_(*params.clock), segment_size_(params.segment_size), files_(std::move(files)) {}
 
-result<std::unique_ptr<journal>> journal::open(const journal_params& params) {
+result<std::unique_ptr<open_journal>> open_journal::open(const journal_params& params) {
   if (params.clock->boot_id().empty()) {
     return error(errc::invalid_argument,
                  "journal store " + params.path +
@@ -37,12 +37,12 @@ result<std::unique_ptr<journal>> journal::open(const journal_params& params) {
   }
   auto files = params.files(params.path);
   if (!files) return files.error();
-  std::unique_ptr<journal> opened(new journal(params, std::move(*files)));
+  std::unique_ptr<open_journal> opened(new open_journal(params, std::move(*files)));
   if (auto why = opened->begin()) return *why;
   return opened;
 }
 
-std::optional<error> journal::begin() {
+std::optional<error> open_journal::begin() {
   auto found = recover(*files_, table);
   if (!found) return found.error();
   const auto identity = found->identity.empty() ? random_identity() : found->identity;
@@ -57,25 +57,24 @@ std::optional<error> journal::begin() {
   }
   if (state.boot_id != clock_.boot_id()) enter_boot();
   // Tokens go on from those of a journal that was lost here, or that this is an older copy of.
-  state.last_token =
-      std::max(state.last_token, static_cast<token>(std::max<std::int64_t>(clock_.wall_ms(), 0)) *
-                                     1'000);
+  state.last_token = std::max(
+      state.last_token, static_cast<token>(std::max<std::int64_t>(clock_.wall_ms(), 0)) * 1'000);
   return std::nullopt;
 }
 
-void journal::enter_boot() {
+void open_journal::enter_boot() {
   state.boot_id = clock_.boot_id();
   ++state.boot;
   guard = wall_guard::after_boot(state.last_wall, clock_.boot_ms(), clock_.wall_ms());
 }
 
-moment journal::look_at_clocks() const {
+moment open_journal::look_at_clocks() const {
   auto copy = guard;
   const auto now = onceguard::read_clocks(clock_, copy);
   return {now, state.boot, wall_ahead(clock_, now)};
 }
 
-moment journal::read_clocks() {
+moment open_journal::read_clocks() {
   if (state.boot_id != clock_.boot_id()) enter_boot();
   const bool doubted = guard.memory().unconfirmed;
   const auto now = onceguard::read_clocks(clock_, guard);

@@ -32,10 +32,10 @@ struct found_place {
   segment_ptr from;
 };
 
-class journal {
+class open_journal {
  public:
   /// Recovers what is there, or begins a journal; blocks.
-  [[nodiscard]] static result<std::unique_ptr<journal>> open(const journal_params& params);
+  [[nodiscard]] static result<std::unique_ptr<open_journal>> open(const journal_params& params);
 
   // Any thread, under the lock.
   std::mutex lock;
@@ -56,7 +56,7 @@ class journal {
   }
 
  private:
-  journal(const journal_params& params, std::unique_ptr<file_layer> files);
+  open_journal(const journal_params& params, std::unique_ptr<file_layer> files);
   void enter_boot();
   [[nodiscard]] std::optional<error> begin();
 

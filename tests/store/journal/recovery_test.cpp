@@ -1,0 +1,274 @@
+// A journal that is opened again: after damage, beside its owner, and once segments have gone.
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/journal/files.hpp"
+#include "store/journal/journal_store.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using journal::journal_params;
+using journal::journal_store;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class journal_recovery_test : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string path() const { return folder_.file("journal"); }
+  result<std::unique_ptr<journal_store>> try_open() {
+    journal_params params;
+    params.path = path();
+    params.clock = &clock_;
+    params.segment_size = 4'096;
+    params.cache_size = 0;
+    return journal_store::open(params);
+  }
+  blocking_store& reopen() {
+    store_.reset();
+    auto opened = try_open();
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    store_ = std::move(*opened);
+    caller_.emplace(*store_);
+    return *caller_;
+  }
+  void close() {
+    caller_.reset();
+    store_.reset();
+  }
+  /// Completes so many keys, one group each, and closes the journal.
+  void fill(int keys) {
+    auto& caller = reopen();
+    for (int i = 0; i < keys; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+    close();
+  }
+  void expect_lost(const std::string& segment, std::uint64_t offset) {
+    const auto opened = try_open();
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::store_lost);
+    EXPECT_THAT(opened.error().detail,
+                AllOf(HasSubstr(segment), HasSubstr("byte " + std::to_string(offset))));
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+  const journal_files files_{folder_.file("journal")};
+  std::unique_ptr<journal_store> store_;
+  std::optional<blocking_store> caller_;
+};
+
+TEST_F(journal_recovery_test, another_owner_is_refused_and_told_what_to_do) {
+  reopen().completed(claim_of("k"));
+  const auto other = try_open();
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, errc::store_unreachable);
+  EXPECT_THAT(other.error().detail,
+              AllOf(HasSubstr("another process has it open"), HasSubstr("sqlite:PATH")));
+  EXPECT_EQ(caller_->claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
+TEST_F(journal_recovery_test, a_file_is_no_folder_of_a_journal) {
+  std::ofstream(path()) << "a file";
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::invalid_argument);
+}
+
+TEST_F(journal_recovery_test, records_numbers_and_counters_are_those_of_before) {
+  auto& caller = reopen();
+  for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+  const auto running = claim_of("running");
+  const auto held = caller.leased(running);
+  const auto before = caller.vitals();
+  const auto listed = caller.list({}, {}, 100);
+  auto& after = reopen();
+  EXPECT_EQ(after.vitals().identity, before.identity);
+  EXPECT_EQ(after.vitals().generation, before.generation);
+  const auto again = after.list({}, {}, 100);
+  ASSERT_EQ(again.records.size(), listed.records.size());
+  for (std::size_t i = 0; i < again.records.size(); ++i) {
+    EXPECT_EQ(again.records[i].id, listed.records[i].id) << i;
+    EXPECT_EQ(again.records[i].stored.token, listed.records[i].stored.token) << i;
+  }
+  EXPECT_EQ(after.claim(claim_of("running")).kind, verdict_kind::busy);
+  EXPECT_EQ(after.settle(settle_of(running, held)).outcome, settle_outcome::done);
+}
+
+TEST_F(journal_recovery_test, a_damaged_body_costs_its_own_record_only) {
+  fill(30);
+  const auto id = claim_of("k3").id;
+  const auto frame = files_.latest_frame_of(id);
+  ASSERT_LT(frame.segment, files_.segments().back());
+  files_.flip(frame, journal::frame_header_size + 30);
+  auto& caller = reopen();
+  const auto verdict = caller.try_claim(claim_of("k3"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::record_unreadable);
+  EXPECT_THAT(verdict.error().detail, AllOf(HasSubstr(journal::segment_name(frame.segment)),
+                                            HasSubstr("byte " + std::to_string(frame.offset))));
+  EXPECT_EQ(caller.counts_of_all().unreadable, 1u);
+  EXPECT_EQ(caller.counted(observed_state::completed), 29u);
+}
+
+TEST_F(journal_recovery_test, a_damaged_header_names_its_segment_and_offset) {
+  fill(30);
+  const auto frame = files_.latest_frame_of(claim_of("k3").id);
+  for (const std::uint64_t behind : {0u, 5u, 9u, 40u, 95u}) {
+    files_.flip(frame, behind);
+    expect_lost(journal::segment_name(frame.segment), frame.offset);
+    files_.flip(frame, behind);
+  }
+  EXPECT_EQ(reopen().counted(observed_state::completed), 30u);
+}
+
+TEST_F(journal_recovery_test, damage_in_the_last_segment_is_no_torn_end_if_groups_follow) {
+  fill(30);
+  const auto all = files_.frames();
+  std::vector<journal_files::found_frame> last;
+  for (const auto& each : all) {
+    if (each.segment == files_.segments().back()) last.push_back(each);
+  }
+  ASSERT_GT(last.size(), 4u);
+  files_.flip(last[1], 7);  // of the first group's commit
+  expect_lost(journal::segment_name(last[1].segment), journal::segment_header_size);
+}
+
+TEST_F(journal_recovery_test, the_torn_end_of_the_log_is_cut_off) {
+  fill(30);
+  const auto all = files_.frames();
+  const auto& commit = all.back();
+  ASSERT_EQ(commit.header.kind, journal::frame_kind::commit);
+  files_.flip(commit, journal::frame_header_size + 2);
+  {
+    auto& caller = reopen();
+    // The last group was the completion of the last key: its lease is what is left.
+    EXPECT_EQ(caller.counted(observed_state::completed), 29u);
+    EXPECT_EQ(caller.claim(claim_of("k29")).kind, verdict_kind::busy);
+    caller.completed(claim_of("after"));
+  }
+  auto& caller = reopen();
+  EXPECT_EQ(caller.claim(claim_of("after")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.counted(observed_state::completed), 30u);
+}
+
+TEST_F(journal_recovery_test, missing_short_and_foreign_segments_are_losses) {
+  fill(30);
+  const auto segments = files_.segments();
+  ASSERT_GT(segments.size(), 4u);
+  const auto second = files_.path(segments[1]);
+  const auto kept = folder_.file("kept");
+  std::filesystem::rename(second, kept);
+  expect_lost(journal::segment_name(segments[1]), 0);
+  std::filesystem::copy_file(files_.path(segments[2]), second);
+  expect_lost(journal::segment_name(segments[1]), 0);
+  std::filesystem::remove(second);
+  std::filesystem::copy_file(kept, second);
+  std::filesystem::resize_file(second, journal::segment_header_size);
+  expect_lost(journal::segment_name(segments[1]), journal::segment_header_size);
+  std::filesystem::remove(second);
+  std::filesystem::rename(kept, second);
+  EXPECT_EQ(reopen().counted(observed_state::completed), 30u);
+}
+
+TEST_F(journal_recovery_test, segments_go_once_their_records_have_expired) {
+  auto& caller = reopen();
+  for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+  EXPECT_GT(files_.segments().size(), 5u);
+  clock_.advance(day);
+  caller.completed(claim_of("young"));
+  EXPECT_EQ(caller.sweep(), 30u);
+  wait_until("the segments to go", [&] { return files_.segments().size() <= 2; });
+  EXPECT_EQ(reopen().counted(observed_state::completed), 1u);
+}
+
+TEST_F(journal_recovery_test, what_lives_long_moves_on_as_it_is) {
+  auto& caller = reopen();
+  const auto unknown = claim_of("unknown");
+  caller.leased(unknown);
+  const auto damaged = claim_of("damaged");
+  caller.leased(damaged);
+  for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+  files_.flip(files_.latest_frame_of(damaged.id), journal::frame_header_size + 20);
+  const auto first = files_.segments().front();
+  const auto before = caller.seen(unknown.id);
+  clock_.advance(day);
+  caller.completed(claim_of("young"));
+  EXPECT_EQ(caller.sweep(), 30u);
+  wait_until("the segments to go", [&] { return files_.segments().front() > first + 3; });
+  for (const bool again : {false, true}) {
+    if (again) reopen();
+    const auto after = caller_->seen(unknown.id);
+    EXPECT_EQ(after.state, observed_state::unknown);
+    EXPECT_EQ(after.stored.token, before.stored.token);
+    EXPECT_EQ(after.stored.deadline_lease, before.stored.deadline_lease);
+    EXPECT_EQ(caller_->list().records.front().id, unknown.id);
+    const auto verdict = caller_->try_claim(claim_of("damaged"));
+    ASSERT_FALSE(verdict);
+    EXPECT_EQ(verdict.error().code, errc::record_unreadable);
+  }
+}
+
+TEST_F(journal_recovery_test, files_that_are_removed_under_the_owner_are_a_loss) {
+  auto& caller = reopen();
+  caller.completed(claim_of("k"));
+  std::filesystem::remove_all(path());
+  const auto verdict = caller.try_claim(claim_of("another"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_lost);
+  const auto vitals = caller.try_vitals();
+  ASSERT_FALSE(vitals);
+  EXPECT_EQ(vitals.error().code, errc::store_lost);
+  auto& after = reopen();
+  EXPECT_EQ(after.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(journal_recovery_test, a_reboot_ends_every_lease_and_keeps_every_record) {
+  const auto running = claim_of("running");
+  reopen().leased(running);
+  caller_->completed(claim_of("done"));
+  clock_.reboot("boot-2");
+  auto& caller = reopen();
+  EXPECT_EQ(caller.claim(claim_of("running")).kind, verdict_kind::unknown);
+  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
+  EXPECT_LE(caller.find(running.id)->lease_left.count(), 0);
+  // The upstream may run on another machine, which keeps working while this machine reboots.
+  resolution request;
+  request.id = running.id;
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::running);
+  clock_.advance(running.about->run_timeout);
+  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
+}
+
+TEST_F(journal_recovery_test, retention_continues_over_reboots_without_any_claim) {
+  reopen().completed(claim_of("k"));
+  for (const auto* boot : {"boot-2", "boot-3", "boot-4", "boot-5", "boot-6"}) {
+    for (int hour = 0; hour < 6; ++hour) {
+      clock_.advance(day / 24);
+      if (caller_->sweep() == 1) return;  // each boot loses less than an hour of retention time
+    }
+    clock_.reboot(boot);
+    reopen();
+  }
+  ADD_FAILURE() << "the record never expired";
+}
+
+TEST_F(journal_recovery_test, a_wall_clock_set_back_during_a_reboot_pauses_expiry) {
+  reopen().completed(claim_of("k"));
+  clock_.reboot("boot-2");
+  clock_.step_wall(-10 * day);
+  auto& caller = reopen();
+  clock_.step_wall(day);  // still before the latest time seen, so the clock is not trusted
+  clock_.advance(day - second);
+  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.sweep(), 0u);
+}
+
+}  // namespace
+}  // namespace onceguard::testing

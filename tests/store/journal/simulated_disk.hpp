@@ -1,0 +1,235 @@
+// A disk in memory for the files of a journal: each act on it can be made to fail, and after a
+// power cut it has what was flushed, and any part of what was not.
+#pragma once
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/journal/file_layer.hpp"
+
+namespace onceguard::testing {
+
+class simulated_disk {
+ public:
+  enum class fault : std::uint8_t {
+    once,   ///< one act fails, and the next one succeeds
+    lasts,  ///< all acts that need room fail from then on
+    cut,    ///< power is gone: all acts fail from then on
+  };
+
+  /// The act after `acts` more ones fails with `number`.
+  void fail_after(std::uint64_t acts, int number, fault kind) {
+    const std::lock_guard locked(lock_);
+    fault_at_ = acts_ + acts;
+    number_ = number;
+    kind_ = kind;
+  }
+  void heal() {
+    const std::lock_guard locked(lock_);
+    fault_at_ = never;
+  }
+  [[nodiscard]] std::uint64_t acts() const {
+    const std::lock_guard locked(lock_);
+    return acts_;
+  }
+  [[nodiscard]] bool has_failed() const {
+    const std::lock_guard locked(lock_);
+    return acts_ > fault_at_;
+  }
+
+  /// Sectors that were written since the last flush are there or not, whatever their order. So are
+  /// the last changes of names, from some change on.
+  void cut_power(std::uint32_t seed) {
+    const std::lock_guard locked(lock_);
+    std::mt19937 random(seed);
+    auto names = durable_names_;
+    const auto kept = random() % (name_changes_.size() + 1);
+    for (std::size_t i = 0; i < kept; ++i) apply(names, name_changes_[i]);
+    for (auto& [name, content] : names) content->tear(random);
+    names_ = durable_names_ = std::move(names);
+    name_changes_.clear();
+    fault_at_ = never;
+  }
+
+  [[nodiscard]] std::unique_ptr<journal::file_layer> mount() {
+    return std::make_unique<folder>(*this);
+  }
+  /// The sum of the files' sizes.
+  [[nodiscard]] std::uint64_t size() const {
+    const std::lock_guard locked(lock_);
+    std::uint64_t out = 0;
+    for (const auto& [name, content] : names_) out += content->now.size();
+    return out;
+  }
+
+ private:
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+  static constexpr std::size_t sector = 512;
+
+  struct content {
+    std::string durable;
+    std::string now;
+
+    void tear(std::mt19937& random) {
+      auto out = random() % 2 == 0 ? durable : std::string(now.size(), '\0');
+      const auto both = std::min(out.size(), durable.size());
+      std::copy_n(durable.begin(), both, out.begin());
+      for (std::size_t at = 0; at < out.size() && at < now.size(); at += sector) {
+        if (random() % 2 == 0) continue;
+        const auto size = std::min({sector, out.size() - at, now.size() - at});
+        std::copy_n(now.begin() + static_cast<std::ptrdiff_t>(at), size,
+                    out.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+      now = durable = std::move(out);
+    }
+  };
+  using names = std::map<std::string, std::shared_ptr<content>>;
+  struct name_change {
+    std::string from;               ///< loses its name; empty: none does
+    std::string to;                 ///< gets a file; empty: none does
+    std::shared_ptr<content> file;  ///< that one
+  };
+
+  static void apply(names& all, const name_change& change) {
+    if (!change.from.empty()) all.erase(change.from);
+    if (!change.to.empty()) all[change.to] = change.file;
+  }
+  void change_names(name_change change) {
+    apply(names_, change);
+    name_changes_.push_back(std::move(change));
+  }
+
+  /// 0, or the errno with which this act fails.
+  int act(bool needs_room = true) {
+    const auto now = acts_++;
+    if (now < fault_at_) return 0;
+    if (kind_ == fault::cut || now == fault_at_) return number_;
+    return kind_ == fault::lasts && needs_room ? number_ : 0;
+  }
+
+  class open_file final : public journal::file {
+   public:
+    open_file(simulated_disk& disk, std::shared_ptr<content> bytes)
+        : disk_(disk), bytes_(std::move(bytes)) {}
+    [[nodiscard]] int write(std::string_view bytes, std::uint64_t offset) override {
+      const std::lock_guard locked(disk_.lock_);
+      auto& now = bytes_->now;
+      const bool in_place = offset + bytes.size() <= now.size();
+      const int failed = disk_.act(!in_place);
+      if (failed != 0) bytes = bytes.substr(0, bytes.size() / 2);
+      if (offset + bytes.size() > now.size()) now.resize(offset + bytes.size(), '\0');
+      now.replace(offset, bytes.size(), bytes);
+      return failed;
+    }
+    [[nodiscard]] int read(char* to, std::size_t size, std::uint64_t offset,
+                           std::size_t& got) const override {
+      const std::lock_guard locked(disk_.lock_);
+      const auto& now = bytes_->now;
+      got = offset >= now.size() ? 0 : std::min<std::size_t>(size, now.size() - offset);
+      std::copy_n(now.data() + std::min<std::size_t>(offset, now.size()), got, to);
+      return 0;
+    }
+    [[nodiscard]] int flush() override {
+      const std::lock_guard locked(disk_.lock_);
+      if (const int failed = disk_.act(false); failed != 0) return failed;
+      bytes_->durable = bytes_->now;
+      return 0;
+    }
+    [[nodiscard]] int truncate(std::uint64_t size) override {
+      const std::lock_guard locked(disk_.lock_);
+      if (const int failed = disk_.act(false); failed != 0) return failed;
+      bytes_->now.resize(size, '\0');
+      return 0;
+    }
+    [[nodiscard]] int reserve(std::uint64_t size) override {
+      const std::lock_guard locked(disk_.lock_);
+      auto& now = bytes_->now;
+      if (const int failed = disk_.act(size > now.size()); failed != 0) return failed;
+      if (size > now.size()) now.resize(size, '\0');
+      return 0;
+    }
+    [[nodiscard]] int size(std::uint64_t& out) const override {
+      const std::lock_guard locked(disk_.lock_);
+      out = bytes_->now.size();
+      return 0;
+    }
+    [[nodiscard]] const std::shared_ptr<content>& bytes() const noexcept { return bytes_; }
+
+   private:
+    simulated_disk& disk_;
+    const std::shared_ptr<content> bytes_;
+  };
+
+  class folder final : public journal::file_layer {
+   public:
+    explicit folder(simulated_disk& disk) : disk_(disk) {}
+    [[nodiscard]] result<std::unique_ptr<journal::file>> open(const std::string& name,
+                                                              journal::open_file how) override {
+      const std::lock_guard locked(disk_.lock_);
+      const bool creates = how == journal::open_file::created;
+      if (const int failed = disk_.act(creates); failed != 0) return refuse(failed, "open");
+      const auto found = disk_.names_.find(name);
+      if (found == disk_.names_.end() && !creates) return refuse(ENOENT, "open");
+      if (creates) disk_.change_names({{}, name, std::make_shared<content>()});
+      return std::unique_ptr<journal::file>(
+          std::make_unique<open_file>(disk_, disk_.names_.at(name)));
+    }
+    [[nodiscard]] result<std::vector<std::string>> list() override {
+      const std::lock_guard locked(disk_.lock_);
+      std::vector<std::string> out;
+      for (const auto& [name, bytes] : disk_.names_) out.push_back(name);
+      return out;
+    }
+    [[nodiscard]] result<void> rename(const std::string& from, const std::string& to) override {
+      const std::lock_guard locked(disk_.lock_);
+      if (const int failed = disk_.act(); failed != 0) return refuse(failed, "rename");
+      disk_.change_names({from, to, disk_.names_.at(from)});
+      return {};
+    }
+    [[nodiscard]] result<void> remove(const std::string& name) override {
+      const std::lock_guard locked(disk_.lock_);
+      if (const int failed = disk_.act(false); failed != 0) return refuse(failed, "remove");
+      disk_.change_names({name, {}, nullptr});
+      return {};
+    }
+    [[nodiscard]] result<void> flush_names() override {
+      const std::lock_guard locked(disk_.lock_);
+      if (const int failed = disk_.act(false); failed != 0) return refuse(failed, "flush");
+      disk_.durable_names_ = disk_.names_;
+      disk_.name_changes_.clear();
+      return {};
+    }
+    [[nodiscard]] bool still_there(const std::string& name,
+                                   const journal::file& opened) const override {
+      const std::lock_guard locked(disk_.lock_);
+      const auto found = disk_.names_.find(name);
+      return found != disk_.names_.end() &&
+             found->second == static_cast<const open_file&>(opened).bytes();
+    }
+    [[nodiscard]] const std::string& location() const noexcept override { return name_; }
+
+   private:
+    [[nodiscard]] error refuse(int number, std::string_view act) const {
+      return journal::to_error(number, name_, act);
+    }
+    simulated_disk& disk_;
+    const std::string name_ = "simulated";
+  };
+
+  mutable std::mutex lock_;
+  std::uint64_t acts_ = 0;
+  std::uint64_t fault_at_ = never;
+  int number_ = 0;
+  fault kind_ = fault::once;
+  names names_, durable_names_;
+  std::vector<name_change> name_changes_;
+};
+
+}  // namespace onceguard::testing
