@@ -24,7 +24,7 @@ class file {
   /// Writes all of `bytes`.
   [[nodiscard]] virtual int write(std::string_view bytes, std::uint64_t offset) = 0;
   /// Reads up to `size` bytes into `to`. Fewer are `got` only at the end of the file.
-  [[nodiscard]] virtual int read(char* to, std::size_t size, std::uint64_t offset,
+  [[nodiscard]] virtual int read(char* target, std::size_t size, std::uint64_t offset,
                                  std::size_t& got) const = 0;
   /// What was written before is on the disk afterwards.
   [[nodiscard]] virtual int flush() = 0;
@@ -45,10 +45,11 @@ class file_layer {
   virtual ~file_layer() = default;
 
   [[nodiscard]] virtual result<std::unique_ptr<file>> open(const std::string& name,
-                                                           open_file how) = 0;
+                                                           open_file mode) = 0;
   /// The names in the folder, in no order.
   [[nodiscard]] virtual result<std::vector<std::string>> list() = 0;
-  [[nodiscard]] virtual result<void> rename(const std::string& from, const std::string& to) = 0;
+  [[nodiscard]] virtual result<void> rename(const std::string& former,
+                                            const std::string& target) = 0;
   [[nodiscard]] virtual result<void> remove(const std::string& name) = 0;
   /// The names in the folder are on the disk afterwards.
   [[nodiscard]] virtual result<void> flush_names() = 0;

@@ -31,12 +31,12 @@ class posix_file final : public file {
     }
     return 0;
   }
-  [[nodiscard]] int read(char* to, std::size_t size, std::uint64_t offset,
+  [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
                          std::size_t& got) const override {
     got = 0;
     while (got < size) {
       const auto done =
-          ::pread(opened_.get(), to + got, size - got, static_cast<off_t>(offset + got));
+          ::pread(opened_.get(), target + got, size - got, static_cast<off_t>(offset + got));
       if (done < 0 && errno == EINTR) continue;
       if (done < 0) return errno;
       if (done == 0) break;
@@ -72,20 +72,20 @@ class folder final : public file_layer {
       : path_(std::move(path)), opened_(std::move(opened)), lock_(std::move(lock)) {}
 
   [[nodiscard]] result<std::unique_ptr<file>> open(const std::string& name,
-                                                   open_file how) override {
+                                                   open_file mode) override {
     const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
-    const int more = how == open_file::created ? O_CREAT | O_TRUNC : 0;
+    const int more = mode == open_file::created ? O_CREAT | O_TRUNC : 0;
     // Answers may be confidential.
     base::descriptor file(::openat(opened_.get(), name.c_str(), flags | more, S_IRUSR | S_IWUSR));
     if (!file.is_open()) return to_error(errno, path_ + "/" + name, "open");
     return std::unique_ptr<journal::file>(std::make_unique<posix_file>(std::move(file)));
   }
   [[nodiscard]] result<std::vector<std::string>> list() override {
-    const int own = ::openat(opened_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR* const names = own < 0 ? nullptr : ::fdopendir(own);
+    const int copy = ::openat(opened_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR* const names = copy < 0 ? nullptr : ::fdopendir(copy);
     if (names == nullptr) {
       const auto why = errno;
-      if (own >= 0) ::close(own);
+      if (copy >= 0) ::close(copy);
       return to_error(why, path_, "list");
     }
     std::vector<std::string> out;
@@ -96,9 +96,9 @@ class folder final : public file_layer {
     if (why != 0) return to_error(why, path_, "list");
     return out;
   }
-  [[nodiscard]] result<void> rename(const std::string& from, const std::string& to) override {
-    if (::renameat(opened_.get(), from.c_str(), opened_.get(), to.c_str()) == 0) return {};
-    return to_error(errno, path_ + "/" + from, "rename");
+  [[nodiscard]] result<void> rename(const std::string& former, const std::string& target) override {
+    if (::renameat(opened_.get(), former.c_str(), opened_.get(), target.c_str()) == 0) return {};
+    return to_error(errno, path_ + "/" + former, "rename");
   }
   [[nodiscard]] result<void> remove(const std::string& name) override {
     if (::unlinkat(opened_.get(), name.c_str(), 0) == 0) return {};

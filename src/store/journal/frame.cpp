@@ -19,33 +19,33 @@ std::uint64_t sum_in(std::uint32_t segment, std::string_view bytes) noexcept {
   return base::checksum_of(bytes) ^ (segment + std::uint64_t{1}) * odd;
 }
 
-void put_header(std::string& to, std::uint32_t segment, const frame_header& header) {
-  const auto begin = to.size();
-  put(to, frame_mark);
-  put(to, static_cast<std::uint8_t>(header.kind));
-  put(to, header.state);
-  put(to, std::uint16_t{0});
-  put(to, header.body_size);
-  put(to, header.boot);
-  put(to, header.group);
-  put(to, header.number);
-  to.append(base::as_chars(header.id));
-  put(to, header.expires_at);
-  put(to, header.body_sum);
-  put(to, std::uint64_t{0});
-  put(to, sum_in(segment, std::string_view(to).substr(begin)));
+void put_header(std::string& target, std::uint32_t segment, const frame_header& header) {
+  const auto begin = target.size();
+  put(target, frame_mark);
+  put(target, static_cast<std::uint8_t>(header.kind));
+  put(target, header.state);
+  put(target, std::uint16_t{0});
+  put(target, header.body_size);
+  put(target, header.boot);
+  put(target, header.group);
+  put(target, header.number);
+  target.append(base::as_chars(header.id));
+  put(target, header.expires_at);
+  put(target, header.body_sum);
+  put(target, std::uint64_t{0});
+  put(target, sum_in(segment, std::string_view(target).substr(begin)));
 }
 
 }  // namespace
 
-void append_frame(std::string& to, std::uint32_t segment, frame_header& header,
+void append_frame(std::string& target, std::uint32_t segment, frame_header& header,
                   std::string_view body) {
   header.body_size = static_cast<std::uint32_t>(body.size());
   header.body_sum = sum_in(segment, body);
-  const auto end = to.size() + header.whole_size();
-  put_header(to, segment, header);
-  to.append(body);
-  to.resize(end, '\0');
+  const auto end = target.size() + header.whole_size();
+  put_header(target, segment, header);
+  target.append(body);
+  target.resize(end, '\0');
 }
 
 std::optional<frame_header> read_header(std::string_view bytes, std::uint32_t segment) {

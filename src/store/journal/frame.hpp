@@ -41,7 +41,7 @@ struct frame_header {
 };
 
 /// Appends the frame. Sets `body_size` and `body_sum` of `header`.
-void append_frame(std::string& to, std::uint32_t segment, frame_header& header,
+void append_frame(std::string& target, std::uint32_t segment, frame_header& header,
                   std::string_view body);
 /// None: the bytes, at least `frame_header_size` of them, are no header of this segment.
 [[nodiscard]] std::optional<frame_header> read_header(std::string_view bytes,

@@ -8,8 +8,8 @@
 
 namespace onceguard::journal {
 
-group::group(open_journal& at, record_cache& cache, const moment& present)
-    : journal_(at), cache_(cache), present_(present), next_(at.state) {}
+group::group(open_journal& opened, record_cache& cache, const moment& present)
+    : journal_(opened), cache_(cache), present_(present), next_(opened.state) {}
 
 result<const record*> group::load(const record_id& id) {
   if (const auto found = changed_.find(id); found != changed_.end()) {
@@ -17,12 +17,12 @@ result<const record*> group::load(const record_id& id) {
   }
   auto* const entry = journal_.table.find(id);
   if (entry == nullptr) return static_cast<const record*>(nullptr);
-  if (const auto* cached = cache_.find(id, entry->place)) {
+  if (const auto* cached = cache_.find(id, entry->location)) {
     loaded_ = cached->stored;
     if (cached->boot != present_.boot) end_lease_of_earlier_boot(loaded_, present_.now);
     return &loaded_;
   }
-  auto read = read_record(journal_.place_of(*entry), id, present_);
+  auto read = read_record(journal_.location_of(*entry), id, present_);
   if (!read) {
     const std::lock_guard locked(journal_.lock);
     entry->unreadable = true;  // lists of what needs a person have it from now on
@@ -30,7 +30,7 @@ result<const record*> group::load(const record_id& id) {
   }
   loaded_ = std::move(*read);
   // As of this boot: a lease that has ended with an earlier one ends once.
-  cache_.put(id, {entry->place, present_.boot, loaded_});
+  cache_.put(id, {entry->location, present_.boot, loaded_});
   return &loaded_;
 }
 
@@ -117,7 +117,7 @@ result<import_outcome> group::apply(const imported_record& request, const encode
 void group::add_frames() {
   auto& log = *journal_.log;
   log.begin_group();
-  for (auto& each : changes_) each.place = log.add(each.header, each.body);
+  for (auto& each : changes_) each.location = log.add(each.header, each.body);
   frame_header closing;
   closing.kind = frame_kind::commit;
   static_cast<void>(log.add(closing, encode(next_)));
@@ -148,17 +148,17 @@ void group::publish() {
     for (const auto& each : changes_) {
       const bool was_there = journal_.table.find(each.header.id) != nullptr;
       auto& entry = journal_.table.put(each.header.id, each.header.number);
-      if (was_there) log.find(entry.place.segment)->live -= entry.place.whole_size();
-      entry.place = each.place;
+      if (was_there) log.find(entry.location.segment)->live -= entry.location.whole_size();
+      entry.location = each.location;
       entry.state = static_cast<record_state>(each.header.state);
       entry.expires_at = each.header.expires_at;
       entry.unreadable = entry.unreadable && !each.stored;  // a move mends nothing
-      log.find(entry.place.segment)->live += entry.place.whole_size();
+      log.find(entry.location.segment)->live += entry.location.whole_size();
     }
     journal_.state = next_;
   }
   for (auto& each : changes_) {
-    if (each.stored) cache_.put(each.header.id, {each.place, present_.boot, *each.stored});
+    if (each.stored) cache_.put(each.header.id, {each.location, present_.boot, *each.stored});
   }
   changes_.clear();
   changed_.clear();

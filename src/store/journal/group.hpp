@@ -39,7 +39,7 @@ struct frame_move {
 /// table without the lock.
 class group {
  public:
-  group(open_journal& at, record_cache& cache, const moment& present);
+  group(open_journal& opened, record_cache& cache, const moment& present);
 
   result<verdict> apply(const claim& requested, const encoded_parts& parts = {});
   result<settled> apply(const settlement& request, const encoded_parts& parts = {});
@@ -64,7 +64,7 @@ class group {
     frame_header header;
     std::optional<record> stored;  ///< of a record that was moved: none
     std::string body;
-    frame_place place;
+    frame_location location;
   };
 
   /// Null: there is no record.

@@ -39,17 +39,17 @@ key_entry& key_table::put(const record_id& id, std::uint64_t number) {
   return entries_[added];
 }
 
-void key_table::remove(key_entry& at) {
-  by_id_.erase(by_id_.find(at.id));
-  at.gone = true;
+void key_table::remove(key_entry& entry) {
+  by_id_.erase(by_id_.find(entry.id));
+  entry.gone = true;
   // Its slot is taken again only once nothing in `order_` leads to it.
   if (++gone_ > order_.size() / 2 + 1'024) drop_gone();
 }
 
 void key_table::drop_gone() {
-  const auto gone = [this](slot at) {
-    if (!entries_[at].gone) return false;
-    free_.push_back(at);
+  const auto gone = [this](slot index) {
+    if (!entries_[index].gone) return false;
+    free_.push_back(index);
     return true;
   };
   order_.erase(std::remove_if(order_.begin(), order_.end(), gone), order_.end());
@@ -60,26 +60,26 @@ void key_table::walk(std::uint64_t after,
                      const std::function<bool(const key_entry&)>& visit) const {
   auto it = std::upper_bound(
       order_.begin(), order_.end(), after,
-      [this](std::uint64_t number, slot at) { return number < entries_[at].number; });
+      [this](std::uint64_t number, slot index) { return number < entries_[index].number; });
   for (; it != order_.end(); ++it) {
     if (!entries_[*it].gone && !visit(entries_[*it])) return;
   }
 }
 
 key_entry* key_table::at_slot(std::size_t slot) {
-  auto& at = entries_[slot];
-  const bool used = !at.gone && at.number != 0;
-  return used ? &at : nullptr;
+  auto& entry = entries_[slot];
+  const bool used = !entry.gone && entry.number != 0;
+  return used ? &entry : nullptr;
 }
 
 void key_table::put_unordered(const record_id& id, const key_entry& found) {
-  auto* at = find(id);
-  if (at == nullptr) {
+  auto* entry = find(id);
+  if (entry == nullptr) {
     const auto added = add(id);
     order_.push_back(added);
-    at = &entries_[added];
+    entry = &entries_[added];
   }
-  *at = found;
+  *entry = found;
 }
 
 void key_table::sort() {

@@ -19,7 +19,7 @@ struct key_entry {
   record_id id{};
   std::uint64_t number = 0;     ///< in the order of the first claims
   std::int64_t expires_at = 0;  ///< 0: never
-  frame_place place;
+  frame_location location;
   record_state state = record_state::started;
   bool unreadable = false;  ///< a call has found its record unreadable
   bool gone = false;        ///< not in the table any more
@@ -37,7 +37,7 @@ class key_table {
   [[nodiscard]] key_entry* find(const record_id& id);
   /// Adds a key with a number above all others, or changes a key, which keeps its number.
   key_entry& put(const record_id& id, std::uint64_t number);
-  void remove(key_entry& at);
+  void remove(key_entry& entry);
   [[nodiscard]] std::size_t size() const noexcept { return by_id_.size(); }
 
   /// Calls `visit` with the entries of numbers above `after`, in their order, until it returns
@@ -58,14 +58,14 @@ class key_table {
   struct by_id {
     using is_transparent = void;
     const std::deque<key_entry>* entries;
-    [[nodiscard]] std::size_t operator()(slot at) const { return (*this)((*entries)[at].id); }
+    [[nodiscard]] std::size_t operator()(slot index) const { return (*this)((*entries)[index].id); }
     [[nodiscard]] std::size_t operator()(const record_id& id) const { return record_id_hash()(id); }
     [[nodiscard]] bool operator()(slot a, slot b) const { return a == b; }
-    [[nodiscard]] bool operator()(const record_id& id, slot at) const {
-      return (*entries)[at].id == id;
+    [[nodiscard]] bool operator()(const record_id& id, slot index) const {
+      return (*entries)[index].id == id;
     }
-    [[nodiscard]] bool operator()(slot at, const record_id& id) const {
-      return (*entries)[at].id == id;
+    [[nodiscard]] bool operator()(slot index, const record_id& id) const {
+      return (*entries)[index].id == id;
     }
   };
 

@@ -48,7 +48,7 @@ std::optional<error> open_journal::begin() {
   const auto identity = found->identity.empty() ? random_identity() : found->identity;
   identity_ = base::to_hex(as_bytes(identity));
   log.emplace(*files_, identity, segment_size_);
-  log->adopt(std::move(found->segments), found->last_group);
+  log->take_over(std::move(found->segments), found->last_group);
   state = std::move(found->state);
   guard = wall_guard(state.wall);
   if (log->segments().empty()) {
@@ -68,7 +68,7 @@ void open_journal::enter_boot() {
   guard = wall_guard::after_boot(state.last_wall, clock_.boot_ms(), clock_.wall_ms());
 }
 
-moment open_journal::look_at_clocks() const {
+moment open_journal::poll_clocks() const {
   auto copy = guard;
   const auto now = onceguard::read_clocks(clock_, copy);
   return {now, state.boot, wall_ahead(clock_, now)};
@@ -76,19 +76,19 @@ moment open_journal::look_at_clocks() const {
 
 moment open_journal::read_clocks() {
   if (state.boot_id != clock_.boot_id()) enter_boot();
-  const bool doubted = guard.memory().unconfirmed;
+  const bool was_unconfirmed = guard.memory().unconfirmed;
   const auto now = onceguard::read_clocks(clock_, guard);
-  if (guard.memory().unconfirmed != doubted) {
-    base::log(doubted ? base::event::clock_confirmed : base::event::clock_stepped,
+  if (guard.memory().unconfirmed != was_unconfirmed) {
+    base::log(was_unconfirmed ? base::event::clock_confirmed : base::event::clock_stepped,
               {{"store", location()}});
   }
   return {now, state.boot, wall_ahead(clock_, now)};
 }
 
-result<record> read_record(const found_place& at, const record_id& id, const moment& present,
+result<record> read_record(const located_frame& located, const record_id& id, const moment& present,
                            std::uint32_t* boot) {
-  if (!at.from) return unreadable("its segment is gone");
-  const auto frame = read_frame(*at.from, at.place, id);
+  if (!located.container) return unreadable("its segment is gone");
+  const auto frame = read_frame(*located.container, located.location, id);
   if (!frame) return frame.error();
   auto read = decode_record(frame->body);
   if (read && !read->about) return subject_unreadable();

@@ -27,9 +27,9 @@ struct moment {
 };
 
 /// A record's place, and the file that has it.
-struct found_place {
-  frame_place place;
-  segment_ptr from;
+struct located_frame {
+  frame_location location;
+  segment_ptr container;
 };
 
 class open_journal {
@@ -47,12 +47,12 @@ class open_journal {
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
   [[nodiscard]] const std::string& location() const noexcept { return files_->location(); }
   /// Under the lock: for readers, whose look at the clocks leaves no trace.
-  [[nodiscard]] moment look_at_clocks() const;
+  [[nodiscard]] moment poll_clocks() const;
   /// Under the lock. Notes a new boot of the machine, and what the wall clock does.
   [[nodiscard]] moment read_clocks();
   /// Under the lock.
-  [[nodiscard]] found_place place_of(const key_entry& entry) const {
-    return {entry.place, log->find(entry.place.segment)};
+  [[nodiscard]] located_frame location_of(const key_entry& entry) const {
+    return {entry.location, log->find(entry.location.segment)};
   }
 
  private:
@@ -67,7 +67,7 @@ class open_journal {
 };
 
 /// Reads the record of a frame, and ends its lease if it is from before the last boot.
-[[nodiscard]] result<record> read_record(const found_place& at, const record_id& id,
+[[nodiscard]] result<record> read_record(const located_frame& located, const record_id& id,
                                          const moment& present, std::uint32_t* boot = nullptr);
 
 }  // namespace onceguard::journal

@@ -5,7 +5,7 @@
 
 namespace onceguard::journal {
 
-reader::reader(open_journal& at) : queries_(at) {
+reader::reader(open_journal& opened) : queries_(opened) {
   thread_ = std::thread([this] { run(); });
 }
 

@@ -19,7 +19,7 @@ namespace onceguard::journal {
 /// What is asked of an open journal. Used by one thread.
 class record_queries {
  public:
-  explicit record_queries(open_journal& at) : journal_(at) {}
+  explicit record_queries(open_journal& opened) : journal_(opened) {}
 
   [[nodiscard]] result<std::optional<record_view>> find(const record_id& id);
   [[nodiscard]] result<list_page> list(const list_filter& filter, const std::string& cursor,
@@ -30,11 +30,11 @@ class record_queries {
  private:
   struct seen_entry {
     key_entry entry;
-    found_place at;
+    located_frame located;
   };
   template <class Visit>
   result<std::string> walk(const std::string& cursor, Visit visit);
-  [[nodiscard]] moment look_at_clocks();
+  [[nodiscard]] moment poll_clocks();
   void note_unreadable(const record_id& id, const error& why);
 
   open_journal& journal_;
@@ -71,8 +71,8 @@ class question final : public read_job {
 
 class reader {
  public:
-  /// `at` must outlive the reader.
-  explicit reader(open_journal& at);
+  /// `opened` must outlive the reader.
+  explicit reader(open_journal& opened);
   ~reader() { stop(); }
   reader(const reader&) = delete;
   reader& operator=(const reader&) = delete;

@@ -13,7 +13,7 @@
 namespace onceguard::journal {
 
 struct cached_record {
-  frame_place place;  ///< of the frame that it was, so that an older state is noticed
+  frame_location location;  ///< of the frame that it was, so that an older state is noticed
   std::uint32_t boot = 0;
   record stored;
 };
@@ -25,12 +25,12 @@ class record_cache {
   explicit record_cache(std::size_t size) : half_(size / 2) {}
 
   /// Null: it is not there.
-  [[nodiscard]] const cached_record* find(const record_id& id, const frame_place& place) {
+  [[nodiscard]] const cached_record* find(const record_id& id, const frame_location& location) {
     if (const auto found = young_.find(id); found != young_.end()) {
-      return found->second.place == place ? &found->second : nullptr;
+      return found->second.location == location ? &found->second : nullptr;
     }
     const auto found = old_.find(id);
-    if (found == old_.end() || found->second.place != place) return nullptr;
+    if (found == old_.end() || found->second.location != location) return nullptr;
     auto kept = std::move(found->second);
     old_.erase(found);
     return add(id, std::move(kept));
@@ -41,7 +41,7 @@ class record_cache {
   static constexpr std::size_t overhead = 512;  // of a record and its place in a table
 
   const cached_record* add(const record_id& id, cached_record kept) {
-    const auto size = overhead + kept.place.body_size;
+    const auto size = overhead + kept.location.body_size;
     if (size > half_) return nullptr;
     if (used_ + size > half_) {
       old_ = std::exchange(young_, {});

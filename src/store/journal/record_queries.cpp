@@ -34,9 +34,9 @@ bool may_be(record_state stored, const std::vector<observed_state>& states) {
 
 }  // namespace
 
-moment record_queries::look_at_clocks() {
+moment record_queries::poll_clocks() {
   const std::lock_guard locked(journal_.lock);
-  return journal_.look_at_clocks();
+  return journal_.poll_clocks();
 }
 
 void record_queries::note_unreadable(const record_id& id, const error& why) {
@@ -48,15 +48,15 @@ void record_queries::note_unreadable(const record_id& id, const error& why) {
 }
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
-  const auto present = look_at_clocks();
-  found_place at;
+  const auto present = poll_clocks();
+  located_frame located;
   {
     const std::lock_guard locked(journal_.lock);
     const auto* entry = journal_.table.find(id);
     if (entry == nullptr) return std::optional<record_view>();
-    at = journal_.place_of(*entry);
+    located = journal_.location_of(*entry);
   }
-  auto read = read_record(at, id, present);
+  auto read = read_record(located, id, present);
   if (!read) return read.error();
   if (expired(*read, present.now)) return std::optional<record_view>();
   return std::optional(make_view(id, std::move(*read), present.now, present.wall_ahead));
@@ -77,7 +77,7 @@ result<std::string> record_queries::walk(const std::string& cursor, Visit visit)
     {
       const std::lock_guard locked(journal_.lock);
       journal_.table.walk(after, [&](const key_entry& entry) {
-        piece.push_back({entry, journal_.place_of(entry)});
+        piece.push_back({entry, journal_.location_of(entry)});
         return piece.size() < piece_size;
       });
     }
@@ -92,7 +92,7 @@ result<std::string> record_queries::walk(const std::string& cursor, Visit visit)
 
 result<list_page> record_queries::list(const list_filter& filter, const std::string& cursor,
                                        std::size_t limit) {
-  const auto present = look_at_clocks();
+  const auto present = poll_clocks();
   const auto states = states_of(filter);
   list_page page;
   const auto left_out = [&](const key_entry& entry, const error& why) {
@@ -103,7 +103,7 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
   auto walked = walk(cursor, [&](const seen_entry& it) {
     if (page.records.size() >= limit) return false;
     if (!it.entry.unreadable && !may_be(it.entry.state, states)) return true;
-    auto read = read_record(it.at, it.entry.id, present);
+    auto read = read_record(it.located, it.entry.id, present);
     if (!read) return left_out(it.entry, read.error());
     if (expired(*read, present.now)) return true;
     auto view = make_view(it.entry.id, std::move(*read), present.now, present.wall_ahead);
@@ -116,10 +116,10 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
 }
 
 result<counts> record_queries::count(const std::string& cursor) {
-  const auto present = look_at_clocks();
+  const auto present = poll_clocks();
   counts out;
   auto walked = walk(cursor, [&](const seen_entry& it) {
-    const auto read = read_record(it.at, it.entry.id, present);
+    const auto read = read_record(it.located, it.entry.id, present);
     if (!read) {
       note_unreadable(it.entry.id, read.error());
       ++out.unreadable;

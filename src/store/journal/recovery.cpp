@@ -20,7 +20,7 @@ error lost(const std::string& location, std::uint32_t number, std::uint64_t offs
 /// The content of a file, read piece by piece.
 class window {
  public:
-  explicit window(const file& from) : from_(from) {}
+  explicit window(const file& source) : source_(source) {}
 
   /// Up to `size` bytes at `offset`; fewer only at the end of the file.
   std::string_view at(std::uint64_t offset, std::size_t size) {
@@ -37,14 +37,14 @@ class window {
     bytes_.resize(std::max(size, piece));
     begin_ = offset;
     std::size_t got = 0;
-    if (const int why = from_.read(bytes_.data(), bytes_.size(), offset, got); why != 0) {
+    if (const int why = source_.read(bytes_.data(), bytes_.size(), offset, got); why != 0) {
       failed_ = why;
       got = 0;
     }
     bytes_.resize(got);
   }
 
-  const file& from_;
+  const file& source_;
   std::string bytes_;
   std::uint64_t begin_ = 0;
   int failed_ = 0;
@@ -74,7 +74,7 @@ class replay {
  private:
   struct pending {
     frame_header header;
-    frame_place place;
+    frame_location location;
     bool whole = true;
   };
 
@@ -127,7 +127,7 @@ class replay {
     segment_->end = offset;
     while (const auto header = header_at(seen, offset)) {
       if (!is_next(*header, group)) break;
-      pending each{*header, place_of(*header, offset), true};
+      pending each{*header, location_of(*header, offset), true};
       // In a segment that is full, the groups are on the disk for certain.
       if (last || header->kind == frame_kind::commit) each.whole = body_is_whole(seen, each);
       group.push_back(each);
@@ -154,12 +154,12 @@ class replay {
     return read_header(bytes, segment_->number);
   }
 
-  [[nodiscard]] frame_place place_of(const frame_header& header, std::uint64_t offset) const {
+  [[nodiscard]] frame_location location_of(const frame_header& header, std::uint64_t offset) const {
     return {segment_->number, static_cast<std::uint32_t>(offset / frame_step), header.body_size};
   }
 
   [[nodiscard]] bool body_is_whole(window& seen, const pending& each) const {
-    const auto body = seen.at(each.place.offset() + frame_header_size, each.header.body_size);
+    const auto body = seen.at(each.location.offset() + frame_header_size, each.header.body_size);
     return body_fits(each.header, segment_->number, body);
   }
 
@@ -172,7 +172,7 @@ class replay {
     std::optional<journal_state> state;
     if (closing.whole) {
       state = decode_state(
-          seen.at(closing.place.offset() + frame_header_size, closing.header.body_size));
+          seen.at(closing.location.offset() + frame_header_size, closing.header.body_size));
     }
     if (!whole && last && !is_followed(seen, end, closing.header.group)) return false;
     // Of a commit that can't be read, the next one has all that it said.
@@ -192,7 +192,7 @@ class replay {
     entry.id = each.header.id;
     entry.number = each.header.number;
     entry.expires_at = each.header.expires_at;
-    entry.place = each.place;
+    entry.location = each.location;
     entry.state = static_cast<record_state>(each.header.state);
     entry.unreadable = !each.whole;
     table_.put_unordered(entry.id, entry);
@@ -200,7 +200,7 @@ class replay {
 
   void count_live(const key_entry& entry) {
     const auto first = out_.segments.front()->number;
-    out_.segments[entry.place.segment - first]->live += entry.place.whole_size();
+    out_.segments[entry.location.segment - first]->live += entry.location.whole_size();
   }
 
   /// Is there a frame of a later group than `group` behind `offset`? A group is written once the

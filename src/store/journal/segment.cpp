@@ -11,9 +11,9 @@ namespace {
 constexpr std::string_view prefix = "segment-";
 constexpr std::size_t digits = 10;
 
-error damaged(const frame_place& place, const std::string& why) {
-  return error(errc::record_unreadable, "stored record: " + segment_name(place.segment) +
-                                            " at byte " + std::to_string(place.offset()) + ": " +
+error damaged(const frame_location& location, const std::string& why) {
+  return error(errc::record_unreadable, "stored record: " + segment_name(location.segment) +
+                                            " at byte " + std::to_string(location.offset()) + ": " +
                                             why);
 }
 
@@ -34,22 +34,23 @@ std::optional<std::uint32_t> segment_number(std::string_view name) {
   return *out;
 }
 
-result<whole_frame> read_frame(const segment& from, const frame_place& place, const record_id& id) {
+result<whole_frame> read_frame(const segment& source, const frame_location& location,
+                               const record_id& id) {
   whole_frame out;
-  out.body.resize(frame_header_size + place.body_size);
+  out.body.resize(frame_header_size + location.body_size);
   std::size_t got = 0;
-  const int failed = from.bytes->read(out.body.data(), out.body.size(), place.offset(), got);
-  if (failed != 0) return damaged(place, std::strerror(failed));
-  if (got < out.body.size()) return damaged(place, "the file ends within it");
-  const auto header = read_header(out.body, from.number);
+  const int failed = source.bytes->read(out.body.data(), out.body.size(), location.offset(), got);
+  if (failed != 0) return damaged(location, std::strerror(failed));
+  if (got < out.body.size()) return damaged(location, "the file ends within it");
+  const auto header = read_header(out.body, source.number);
   if (!header || header->kind != frame_kind::record || header->id != id ||
-      header->body_size != place.body_size) {
-    return damaged(place, "its header is damaged");
+      header->body_size != location.body_size) {
+    return damaged(location, "its header is damaged");
   }
   out.header = *header;
   out.body.erase(0, frame_header_size);
-  if (!body_fits(out.header, from.number, out.body)) {
-    return damaged(place, "its checksum is wrong: it is damaged");
+  if (!body_fits(out.header, source.number, out.body)) {
+    return damaged(location, "its checksum is wrong: it is damaged");
   }
   return out;
 }

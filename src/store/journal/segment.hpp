@@ -28,7 +28,7 @@ struct segment {
 using segment_ptr = std::shared_ptr<segment>;
 
 /// Where a frame stands.
-struct frame_place {
+struct frame_location {
   std::uint32_t segment = 0;
   std::uint32_t step = 0;  ///< the offset, in units of `frame_step`
   std::uint32_t body_size = 0;
@@ -39,7 +39,7 @@ struct frame_place {
     sized.body_size = body_size;
     return sized.whole_size();
   }
-  friend bool operator==(const frame_place&, const frame_place&) = default;
+  friend bool operator==(const frame_location&, const frame_location&) = default;
 };
 
 struct whole_frame {
@@ -49,7 +49,7 @@ struct whole_frame {
 
 /// Reads the record's frame. errc::record_unreadable: it is damaged, or the disk does not deliver
 /// it. Any thread.
-[[nodiscard]] result<whole_frame> read_frame(const segment& from, const frame_place& place,
+[[nodiscard]] result<whole_frame> read_frame(const segment& source, const frame_location& location,
                                              const record_id& id);
 
 }  // namespace onceguard::journal

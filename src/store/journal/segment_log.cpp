@@ -9,7 +9,7 @@ constexpr const char* new_name = "segment-new";
 
 }  // namespace
 
-void segment_log::adopt(std::deque<segment_ptr> found, std::uint64_t last_group) {
+void segment_log::take_over(std::deque<segment_ptr> found, std::uint64_t last_group) {
   segments_ = std::move(found);
   committed_ = last_group;
   // Its end was cut and flushed. What is reserved behind it may be gone: `mend` reserves it anew.
@@ -59,9 +59,9 @@ void segment_log::begin_group() {
   group_number_ = committed_ + 1;
 }
 
-frame_place segment_log::add(frame_header header, std::string_view body) {
+frame_location segment_log::add(frame_header header, std::string_view body) {
   header.group = group_number_;
-  frame_place out;
+  frame_location out;
   out.segment = last().number;
   out.step = static_cast<std::uint32_t>((last().end + group_.size()) / frame_step);
   append_frame(group_, last().number, header, body);
@@ -70,15 +70,16 @@ frame_place segment_log::add(frame_header header, std::string_view body) {
 }
 
 result<void> segment_log::write_group() {
+  auto& present = last();
   failed_ = true;
-  if (const int failed = last().bytes->write(group_, last().end); failed != 0) {
+  if (const int failed = present.bytes->write(group_, present.end); failed != 0) {
     return to_error(failed, files_.location(), "write", effect::unknown);
   }
-  if (const int failed = last().bytes->flush(); failed != 0) {
+  if (const int failed = present.bytes->flush(); failed != 0) {
     return to_error(failed, files_.location(), "flush", effect::unknown);
   }
   failed_ = false;
-  last().end += group_.size();
+  present.end += group_.size();
   committed_ = group_number_;
   return {};
 }

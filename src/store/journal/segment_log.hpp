@@ -23,7 +23,7 @@ class segment_log {
       : files_(files), identity_(std::move(identity)), segment_size_(segment_size) {}
 
   /// For the recovery: the segments that are there, oldest first.
-  void adopt(std::deque<segment_ptr> found, std::uint64_t last_group);
+  void take_over(std::deque<segment_ptr> found, std::uint64_t last_group);
 
   /// Makes sure that a group of this size fits into the last segment. `errc::store_full`: there is
   /// no room for another segment, and nothing was changed.
@@ -33,7 +33,7 @@ class segment_log {
   // One group: its frames and at last a commit are added, and then written and flushed.
   void begin_group();
   /// Returns the place at which the frame will stand.
-  frame_place add(frame_header header, std::string_view body);
+  frame_location add(frame_header header, std::string_view body);
   [[nodiscard]] std::uint64_t group_size() const noexcept { return group_.size(); }
   /// After an error nothing is known of the group, nor of the file behind the group before: `mend`
   /// comes before anything else.

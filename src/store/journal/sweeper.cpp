@@ -11,7 +11,7 @@ namespace onceguard::journal {
 bool sweeper::is_expired(const key_entry& entry, const moment& present) const {
   if (entry.expires_at == 0 || present.now.wall < entry.expires_at) return false;
   if (entry.state < record_state::completed) {
-    const auto read = read_record(journal_.place_of(entry), entry.id, present);
+    const auto read = read_record(journal_.location_of(entry), entry.id, present);
     // A record that can't be read may hold a lease: it stays.
     return read && expired(*read, present.now);
   }
@@ -29,7 +29,7 @@ std::size_t sweeper::remove_expired(const moment& present, std::size_t& slots, s
     if (slot_ >= table.slots()) slot_ = 0;
     auto* entry = table.at_slot(slot_++);
     if (entry == nullptr || !is_expired(*entry, present)) continue;
-    journal_.log->find(entry->place.segment)->live -= entry->place.whole_size();
+    journal_.log->find(entry->location.segment)->live -= entry->location.whole_size();
     table.remove(*entry);
     ++gone;
   }
@@ -70,16 +70,16 @@ result<std::vector<frame_move>> sweeper::next_moves() {
                  {"code", "byte " + std::to_string(offset_)}});
       return std::vector<frame_move>();
     }
-    const frame_place place{oldest.number, static_cast<std::uint32_t>(offset_ / frame_step),
-                            header->body_size};
+    const frame_location location{oldest.number, static_cast<std::uint32_t>(offset_ / frame_step),
+                                  header->body_size};
     offset_ += header->whole_size();
     const auto* entry =
         header->kind == frame_kind::record ? journal_.table.find(header->id) : nullptr;
-    if (entry == nullptr || entry->place != place) continue;
-    auto whole = read_frame(oldest, place, header->id);
+    if (entry == nullptr || entry->location != location) continue;
+    auto whole = read_frame(oldest, location, header->id);
     // A damaged record stays what it is: without a body, it can't be read either.
     out.push_back({header->id, *header, whole ? std::move(whole->body) : std::string()});
-    bytes += place.whole_size();
+    bytes += location.whole_size();
   }
   return out;
 }

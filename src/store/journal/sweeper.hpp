@@ -13,7 +13,7 @@ namespace onceguard::journal {
 /// Used by the writer's thread, between groups.
 class sweeper {
  public:
-  explicit sweeper(open_journal& at) : journal_(at) {}
+  explicit sweeper(open_journal& opened) : journal_(opened) {}
 
   /// Looks at up to `slots` slots of the table, which are taken off, and removes up to `most`
   /// expired keys. Returns how many were removed. The next call goes on behind them.

@@ -13,15 +13,15 @@ writer_call& job(const call_ptr& queued) { return static_cast<writer_call&>(*que
 /// The retention clock is stored so often, at least, that a reboot costs it no more than that.
 constexpr std::int64_t time_kept_every = 3'600'000;
 
-bool has_news(const open_journal& at, const moment& present) {
-  return at.guard.memory() != at.state.wall ||
-         present.now.wall - at.state.last_wall >= time_kept_every;
+bool has_unsaved_state(const open_journal& opened, const moment& present) {
+  return opened.guard.memory() != opened.state.wall ||
+         present.now.wall - opened.state.last_wall >= time_kept_every;
 }
 
 }  // namespace
 
-writer::writer(const journal_params& params, open_journal& at)
-    : params_(params), journal_(at), cache_(params.cache_size), sweeper_(at) {
+writer::writer(const journal_params& params, open_journal& opened)
+    : params_(params), journal_(opened), cache_(params.cache_size), sweeper_(opened) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -98,7 +98,7 @@ void writer::serve_writes(const moment& present) {
   }
   group within(journal_, cache_, present);
   for (auto* each : jobs) each->carry_out(within);
-  if (within.writes() == 0 && !has_news(journal_, present)) return;
+  if (within.writes() == 0 && !has_unsaved_state(journal_, present)) return;
   const auto written = write(within);
   if (written) return;
   const auto& why = written.error();
@@ -165,7 +165,7 @@ void writer::reclaim() {
   reclaiming_ = !lost_ && sweeper_.has_work();
   if (!reclaiming_) return;
   auto moves = sweeper_.next_moves();
-  const auto present = journal_.look_at_clocks();
+  const auto present = journal_.poll_clocks();
   group within(journal_, cache_, present);
   auto done = moves ? result<void>() : result<void>(moves.error());
   const bool any = moves && !moves->empty();

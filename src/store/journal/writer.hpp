@@ -18,7 +18,7 @@ namespace onceguard::journal {
 class writer {
  public:
   /// Both must outlive the writer.
-  writer(const journal_params& params, open_journal& at);
+  writer(const journal_params& params, open_journal& opened);
   ~writer() { stop(); }
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;

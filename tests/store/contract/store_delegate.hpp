@@ -86,8 +86,7 @@ class sqlite_delegate : public store_delegate {
   temporary_folder folder_;
 };
 
-/// `cache_size` 0: each record is read from its file. The segments are short, so that the log goes
-/// on in another one, and the oldest are removed, all the time.
+/// With short segments. `cache_size` 0: each record is read from its file.
 class journal_delegate : public store_delegate {
  public:
   explicit journal_delegate(std::size_t cache_size = 0)
@@ -98,9 +97,7 @@ class journal_delegate : public store_delegate {
     params.clock = &clock;
     params.segment_size = 8'192;
     params.cache_size = cache_size_;
-    auto opened = journal::journal_store::open(params);
-    if (!opened) throw std::runtime_error(opened.error().detail);
-    return std::move(*opened);
+    return std::move(journal::journal_store::open(params).value());
   }
   [[nodiscard]] bool remembers() const override { return true; }
   void damage(const record_id& id) override {

@@ -19,8 +19,8 @@ using journal::journal_params;
 using journal::journal_store;
 using fault = simulated_disk::fault;
 
-/// What callers were told.
-struct told {
+/// What was reported to callers.
+struct reports {
   std::map<std::string, claim> leased;     ///< and not settled since, as far as is known
   std::map<std::string, claim> completed;  ///< for certain
   std::map<std::string, claim> in_doubt;   ///< the last act on it has no certain outcome
@@ -47,8 +47,8 @@ class journal_fault_test : public ::testing::Test {
   }
 
   /// Claims and completes keys one by one, and leaves every third one running.
-  void work(blocking_store& caller, told& known, int from, int to) {
-    for (int i = from; i < to; ++i) {
+  void work(blocking_store& caller, reports& known, int first, int end) {
+    for (int i = first; i < end; ++i) {
       const auto key = "k" + std::to_string(i);
       const auto request = claim_of(key);
       const auto verdict = caller.try_claim(request);
@@ -71,14 +71,14 @@ class journal_fault_test : public ::testing::Test {
       }
     }
   }
-  static void note_failure(told& known, const std::string& key, const claim& request,
+  static void note_failure(reports& known, const std::string& key, const claim& request,
                            const error& why) {
     if (why.effect == effect::none) return;
     known.in_doubt.emplace(key, request);
   }
 
-  /// What was told is still so.
-  void expect_kept(blocking_store& caller, told& known) {
+  /// What was reported is still so.
+  void expect_kept(blocking_store& caller, reports& known) {
     for (const auto& [key, request] : known.completed) {
       const auto verdict = caller.claim(claim_of(key));
       ASSERT_EQ(verdict.kind, verdict_kind::replay) << key;
@@ -101,7 +101,7 @@ class journal_fault_test : public ::testing::Test {
 
   /// How many acts on a disk that never fails the work takes.
   std::uint64_t acts_of_work() {
-    told known;
+    reports known;
     const auto store = open();
     blocking_store caller(*store);
     work(caller, known, 0, keys);
@@ -115,16 +115,16 @@ class journal_fault_test : public ::testing::Test {
   std::unique_ptr<simulated_disk> disk_ = std::make_unique<simulated_disk>();
 };
 
-TEST_F(journal_fault_test, after_a_power_cut_at_any_act_everything_that_was_told_is_kept) {
+TEST_F(journal_fault_test, after_a_power_cut_at_any_act_everything_that_was_reported_is_kept) {
   const auto acts = acts_of_work();
   ASSERT_GT(acts, 2u * keys);
   int torn = 0;
-  for (std::uint64_t at = 0; at <= acts; ++at) {
+  for (std::uint64_t step = 0; step <= acts; ++step) {
     for (std::uint32_t seed = 0; seed < 8; ++seed) {
-      SCOPED_TRACE("act " + std::to_string(at) + ", seed " + std::to_string(seed));
+      SCOPED_TRACE("act " + std::to_string(step) + ", seed " + std::to_string(seed));
       disk_ = std::make_unique<simulated_disk>();
-      disk_->fail_after(at, EIO, fault::cut);
-      told known;
+      disk_->fail_after(step, EIO, fault::cut);
+      reports known;
       if (auto store = try_open()) {
         blocking_store caller(**store);
         ASSERT_NO_FATAL_FAILURE(work(caller, known, 0, keys));
@@ -142,11 +142,11 @@ TEST_F(journal_fault_test, after_a_power_cut_at_any_act_everything_that_was_told
 
 TEST_F(journal_fault_test, after_one_failure_at_any_act_the_store_goes_on_and_forgets_nothing) {
   const auto acts = acts_of_work();
-  for (std::uint64_t at = 0; at <= acts; ++at) {
-    SCOPED_TRACE("act " + std::to_string(at));
+  for (std::uint64_t step = 0; step <= acts; ++step) {
+    SCOPED_TRACE("act " + std::to_string(step));
     disk_ = std::make_unique<simulated_disk>();
-    disk_->fail_after(at, EIO, fault::once);
-    told known;
+    disk_->fail_after(step, EIO, fault::once);
+    reports known;
     auto opened = try_open();
     if (!opened) opened = try_open();
     ASSERT_TRUE(opened) << opened.error().detail;
@@ -158,7 +158,7 @@ TEST_F(journal_fault_test, after_one_failure_at_any_act_the_store_goes_on_and_fo
     // The same after a power cut, at which nothing is under way.
     (*opened)->stop();
     opened->reset();
-    disk_->cut_power(static_cast<std::uint32_t>(at));
+    disk_->cut_power(static_cast<std::uint32_t>(step));
     const auto store = open();
     blocking_store after(*store);
     for (const auto& [key, request] : known.completed) {
@@ -171,11 +171,11 @@ TEST_F(journal_fault_test, after_one_failure_at_any_act_the_store_goes_on_and_fo
 TEST_F(journal_fault_test, a_full_disk_refuses_what_needs_room_and_answers_the_rest) {
   const auto acts = acts_of_work();
   bool was_full = false;
-  for (std::uint64_t at = 0; at < acts; ++at) {
-    SCOPED_TRACE("act " + std::to_string(at));
+  for (std::uint64_t step = 0; step < acts; ++step) {
+    SCOPED_TRACE("act " + std::to_string(step));
     disk_ = std::make_unique<simulated_disk>();
-    disk_->fail_after(at, ENOSPC, fault::lasts);
-    told known;
+    disk_->fail_after(step, ENOSPC, fault::lasts);
+    reports known;
     auto opened = try_open();
     if (!opened) {
       EXPECT_EQ(opened.error().code, errc::store_full);

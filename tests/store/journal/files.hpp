@@ -38,8 +38,8 @@ class journal_files {
     return folder_ + "/" + journal::segment_name(segment);
   }
   [[nodiscard]] std::string bytes(std::uint32_t segment) const {
-    std::ifstream from(path(segment), std::ios::binary);
-    return {std::istreambuf_iterator<char>(from), {}};
+    std::ifstream source(path(segment), std::ios::binary);
+    return {std::istreambuf_iterator<char>(source), {}};
   }
   /// All frames, in the order of the log.
   [[nodiscard]] std::vector<found_frame> frames() const {
@@ -65,8 +65,8 @@ class journal_files {
     return *found;
   }
   /// Changes the byte so far behind the frame's beginning.
-  void flip(const found_frame& at, std::uint64_t behind) const {
-    flip(at.segment, at.offset + behind);
+  void flip(const found_frame& frame, std::uint64_t behind) const {
+    flip(frame.segment, frame.offset + behind);
   }
   void flip(std::uint32_t segment, std::uint64_t offset) const {
     std::fstream file(path(segment), std::ios::binary | std::ios::in | std::ios::out);

@@ -64,7 +64,7 @@ class journal_recovery_test : public ::testing::Test {
   std::optional<blocking_store> caller_;
 };
 
-TEST_F(journal_recovery_test, another_owner_is_refused_and_told_what_to_do) {
+TEST_F(journal_recovery_test, another_owner_is_refused_and_answered_what_to_do) {
   reopen().completed(claim_of("k"));
   const auto other = try_open();
   ASSERT_FALSE(other);

@@ -81,25 +81,25 @@ class simulated_disk {
       auto out = random() % 2 == 0 ? durable : std::string(now.size(), '\0');
       const auto both = std::min(out.size(), durable.size());
       std::copy_n(durable.begin(), both, out.begin());
-      for (std::size_t at = 0; at < out.size() && at < now.size(); at += sector) {
+      for (std::size_t begin = 0; begin < out.size() && begin < now.size(); begin += sector) {
         if (random() % 2 == 0) continue;
-        const auto size = std::min({sector, out.size() - at, now.size() - at});
-        std::copy_n(now.begin() + static_cast<std::ptrdiff_t>(at), size,
-                    out.begin() + static_cast<std::ptrdiff_t>(at));
+        const auto size = std::min({sector, out.size() - begin, now.size() - begin});
+        std::copy_n(now.begin() + static_cast<std::ptrdiff_t>(begin), size,
+                    out.begin() + static_cast<std::ptrdiff_t>(begin));
       }
       now = durable = std::move(out);
     }
   };
   using names = std::map<std::string, std::shared_ptr<content>>;
   struct name_change {
-    std::string from;               ///< loses its name; empty: none does
-    std::string to;                 ///< gets a file; empty: none does
+    std::string former;             ///< loses its name; empty: none does
+    std::string target;             ///< gets a file; empty: none does
     std::shared_ptr<content> file;  ///< that one
   };
 
   static void apply(names& all, const name_change& change) {
-    if (!change.from.empty()) all.erase(change.from);
-    if (!change.to.empty()) all[change.to] = change.file;
+    if (!change.former.empty()) all.erase(change.former);
+    if (!change.target.empty()) all[change.target] = change.file;
   }
   void change_names(name_change change) {
     apply(names_, change);
@@ -128,12 +128,12 @@ class simulated_disk {
       now.replace(offset, bytes.size(), bytes);
       return failed;
     }
-    [[nodiscard]] int read(char* to, std::size_t size, std::uint64_t offset,
+    [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
                            std::size_t& got) const override {
       const std::lock_guard locked(disk_.lock_);
       const auto& now = bytes_->now;
       got = offset >= now.size() ? 0 : std::min<std::size_t>(size, now.size() - offset);
-      std::copy_n(now.data() + std::min<std::size_t>(offset, now.size()), got, to);
+      std::copy_n(now.data() + std::min<std::size_t>(offset, now.size()), got, target);
       return 0;
     }
     [[nodiscard]] int flush() override {
@@ -171,9 +171,9 @@ class simulated_disk {
    public:
     explicit folder(simulated_disk& disk) : disk_(disk) {}
     [[nodiscard]] result<std::unique_ptr<journal::file>> open(const std::string& name,
-                                                              journal::open_file how) override {
+                                                              journal::open_file mode) override {
       const std::lock_guard locked(disk_.lock_);
-      const bool creates = how == journal::open_file::created;
+      const bool creates = mode == journal::open_file::created;
       if (const int failed = disk_.act(creates); failed != 0) return refuse(failed, "open");
       const auto found = disk_.names_.find(name);
       if (found == disk_.names_.end() && !creates) return refuse(ENOENT, "open");
@@ -187,10 +187,11 @@ class simulated_disk {
       for (const auto& [name, bytes] : disk_.names_) out.push_back(name);
       return out;
     }
-    [[nodiscard]] result<void> rename(const std::string& from, const std::string& to) override {
+    [[nodiscard]] result<void> rename(const std::string& former,
+                                      const std::string& target) override {
       const std::lock_guard locked(disk_.lock_);
       if (const int failed = disk_.act(); failed != 0) return refuse(failed, "rename");
-      disk_.change_names({from, to, disk_.names_.at(from)});
+      disk_.change_names({former, target, disk_.names_.at(former)});
       return {};
     }
     [[nodiscard]] result<void> remove(const std::string& name) override {
