@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -218,6 +219,32 @@ TEST_F(journal_fault_test, a_failed_flush_leaves_its_claim_in_doubt_and_no_trace
   caller.move_to(*store);
   EXPECT_EQ(caller.seen(request.id).stored.token, other.token);
   EXPECT_EQ(caller.claim(claim_of("before")).kind, verdict_kind::replay);
+}
+
+TEST_F(journal_fault_test, nothing_of_a_failed_group_comes_back_in_a_torn_one) {
+  for (std::uint32_t seed = 0; seed < 32; ++seed) {
+    SCOPED_TRACE(seed);
+    disk_ = std::make_unique<simulated_disk>();
+    auto store = open();
+    blocking_store caller(*store);
+    caller.completed(claim_of("before"));
+    disk_->fail_after(1, EIO, fault::once);
+    const std::vector<claim> failing{claim_of("a"), claim_of("b"), claim_of("c")};
+    for (const auto& verdict : caller.claims(failing)) {
+      ASSERT_FALSE(verdict);
+      EXPECT_EQ(verdict.error().effect, effect::unknown);
+    }
+    // Five acts mend the log. The write succeeds, and its flush does not.
+    disk_->fail_after(6, EIO, fault::cut);
+    EXPECT_EQ(caller.try_claim(claim_of("torn")).error().effect, effect::unknown);
+    store->stop();
+    store.reset();
+    disk_->cut_power(seed);
+    store = open();
+    caller.move_to(*store);
+    for (const auto& each : failing) EXPECT_FALSE(caller.find(each.id)) << each.about->key;
+    EXPECT_EQ(caller.claim(claim_of("before")).kind, verdict_kind::replay);
+  }
 }
 
 }  // namespace
