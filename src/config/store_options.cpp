@@ -29,10 +29,11 @@ const row<settings> store_table[]{
       .flag = "store",
       .fallback = "sqlite:onceguard.db",
       .example = "sqlite:/var/lib/onceguard/records.db",
-      .text = "Where records are kept: `sqlite:PATH`, `postgresql://…` as libpq reads it (after "
-              "`onceguard migrate`), `redis://…`, `redis+sentinel://…/NAME` or "
-              "`redis+cluster://…` (through TLS with `rediss`), `dynamodb://REGION/TABLE` "
-              "(after `onceguard migrate`), or `memory:` (gone with the process).",
+      .text = "Where records are kept: `sqlite:PATH`, `journal:/FOLDER` (for one process), "
+              "`postgresql://…` as libpq reads it (after `onceguard migrate`), `redis://…`, "
+              "`redis+sentinel://…/NAME` or `redis+cluster://…` (through TLS with `rediss`), "
+              "`dynamodb://REGION/TABLE` (after `onceguard migrate`), or `memory:` (gone with the "
+              "process).",
       .complaint = store_complaint,
       .secret = true},
      assign<&settings::store, &store_params::url>},

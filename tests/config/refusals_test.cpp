@@ -165,9 +165,9 @@ const refusal types[] = {
      "c.toml:4:16: [defaults] probe_absent: expected a status from 100 to 599, or \"\", got "
      "\"x\"\n"},
     {"empty_text", "[store]\nurl = \"\"\n",
-     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", "
-     "\"redis://HOST\", \"dynamodb://REGION/TABLE\" or \"memory:\", got a value without a "
-     "scheme\n"},
+     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"journal:/FOLDER\", "
+     "\"postgresql://HOST/DATABASE\", \"redis://HOST\", \"dynamodb://REGION/TABLE\" or "
+     "\"memory:\", got a value without a scheme\n"},
 };
 
 const refusal values[] = {
@@ -269,8 +269,15 @@ const refusal values[] = {
      "redis://[user:password@]host[:port][/database][?prefix=…], redis+sentinel://…/MASTER_NAME or "
      "redis+cluster://…, with special characters as %XX\n"},
     {"other_store", "[store]\nurl = \"mysql://user:secret@db\"\n",
-     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"postgresql://HOST/DATABASE\", "
-     "\"redis://HOST\", \"dynamodb://REGION/TABLE\" or \"memory:\", got the scheme \"mysql\"\n"},
+     "c.toml:2:7: [store] url: expected \"sqlite:PATH\", \"journal:/FOLDER\", "
+     "\"postgresql://HOST/DATABASE\", \"redis://HOST\", \"dynamodb://REGION/TABLE\" or "
+     "\"memory:\", got the scheme \"mysql\"\n"},
+    {"relative_journal", "[store]\nurl = \"journal:keys\"\n",
+     "c.toml:2:7: [store] url: expected the whole path of a folder, such as "
+     "\"journal:/var/lib/onceguard/journal\": from another working directory a relative one would "
+     "be another store\n"},
+    {"journal_without_path", "[store]\nurl = \"journal:\"\n",
+     "c.toml:2:7: [store] url: expected a folder after \"journal:\"\n"},
     {"sqlite_without_path", "[store]\nurl = \"sqlite:\"\n",
      "c.toml:2:7: [store] url: expected a path after \"sqlite:\"\n"},
     {"transactional", "[defaults]\neffect = \"transactional\"\n",

@@ -13,7 +13,7 @@ const store_kind& dynamodb_store_kind() noexcept {
   static constexpr std::array<std::string_view, 1> schemes{"dynamodb"};
   static const store_kind kind{
       .schemes = schemes,
-      .position = 4,
+      .position = 5,
       .example = dynamodb::url_example,
       .library = "libcurl.so",
       .traits = {.name = "dynamodb"},

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,9 +64,19 @@ class file_layer {
 [[nodiscard]] error to_error(int number, const std::string& location, std::string_view act,
                              effect on_store = effect::none);
 
+/// Why a journal can't be at this path, whatever is there; empty: it may be.
+[[nodiscard]] std::string path_fault(std::string_view path);
+
 /// Opens the folder, makes it if it is missing, and locks it for this process.
 /// errc::invalid_argument: it can't be the folder of a journal. errc::store_unreachable: another
 /// process has it, or a right is missing.
 [[nodiscard]] result<std::unique_ptr<file_layer>> open_folder(const std::string& path);
+
+/// To read files that nobody changes: the folder is not locked.
+[[nodiscard]] result<std::unique_ptr<file_layer>> open_folder_to_read(const std::string& path);
+
+/// The number of the process that has the journal open, empty if that is not known. None: no
+/// process has it.
+[[nodiscard]] std::optional<std::string> find_owner(const std::string& path);
 
 }  // namespace onceguard::journal

@@ -11,7 +11,6 @@ namespace {
 constexpr std::uint32_t frame_mark = 0x4a0f10a7;
 constexpr std::string_view segment_mark = "onceguard journal";
 constexpr std::uint32_t segment_format = 1;
-constexpr std::size_t identity_size = 16;
 
 /// Checksums of one segment do not fit another one.
 std::uint64_t sum_in(std::uint32_t segment, std::string_view bytes) noexcept {

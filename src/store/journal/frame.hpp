@@ -49,9 +49,10 @@ void append_frame(std::string& target, std::uint32_t segment, frame_header& head
 [[nodiscard]] bool body_fits(const frame_header& header, std::uint32_t segment,
                              std::string_view body) noexcept;
 
+inline constexpr std::size_t identity_size = 16;
 /// The beginning of a segment's file.
 struct segment_header {
-  std::string identity;  ///< 16 bytes: of the store
+  std::string identity;  ///< of the store
   std::uint32_t number = 0;
   std::uint64_t former_end = 0;  ///< where the frames of the segment before end
 };

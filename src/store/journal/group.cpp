@@ -130,9 +130,7 @@ result<void> group::commit() {
   std::uint64_t size = commit_room;
   for (const auto& each : changes_) size += frame_header_size + each.body.size() + frame_step;
   auto& log = *journal_.log;
-  if (log.failed()) {
-    if (auto mended = log.mend(); !mended) return mended;
-  }
+  if (auto mended = journal_.mend(); !mended) return mended;
   if (!log.has_room(size)) {
     const std::lock_guard locked(journal_.lock);
     if (auto begun = log.begin_segment(size); !begun) return begun;
@@ -145,6 +143,7 @@ void group::publish() {
   auto& log = *journal_.log;
   {
     const std::lock_guard locked(journal_.lock);
+    log.accept_group();
     for (const auto& each : changes_) {
       const bool was_there = journal_.table.find(each.header.id) != nullptr;
       auto& entry = journal_.table.put(each.header.id, each.header.number);

@@ -50,6 +50,12 @@ class group {
   /// Moves a record as it is. It must not be changed in this group.
   void apply(frame_move moved);
 
+  /// Says that the segments before this one may be gone.
+  void begin_log_with(std::uint32_t segment) {
+    ++writes_;
+    next_.first_segment = segment;
+  }
+
   /// How many records were written by the calls above, so far.
   [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
 

@@ -19,6 +19,9 @@ struct journal_params {
   const base::clock* clock = &base::system_clock();
   std::uint64_t segment_size = std::uint64_t{64} << 20;  ///< of a file, unless one group is larger
   std::size_t cache_size = std::size_t{32} << 20;        ///< bytes of records kept in memory
+  /// Bytes of log behind a checkpoint, at least, before another one is written. It is never less
+  /// than the checkpoint's own size, so that checkpoints at most double what is written.
+  std::uint64_t checkpoint_after = std::uint64_t{64} << 20;
   std::size_t batch_max = 256;                           ///< calls in one group
   /// Opens the folder's files.
   std::function<result<std::unique_ptr<file_layer>>(const std::string&)> files = open_folder;

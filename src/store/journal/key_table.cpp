@@ -73,18 +73,31 @@ key_entry* key_table::at_slot(std::size_t slot) {
 }
 
 void key_table::put_unordered(const record_id& id, const key_entry& found) {
-  auto* entry = find(id);
-  if (entry == nullptr) {
-    const auto added = add(id);
-    order_.push_back(added);
-    entry = &entries_[added];
+  const auto next = static_cast<slot>(entries_.size());
+  entries_.push_back(found);
+  entries_.back().id = id;
+  const auto [place, added] = by_id_.insert(next);
+  if (added) {
+    order_.push_back(next);
+    return;
   }
-  *entry = found;
+  entries_.pop_back();
+  entries_[*place] = found;
 }
 
 void key_table::sort() {
-  std::sort(order_.begin(), order_.end(),
-            [this](slot a, slot b) { return entries_[a].number < entries_[b].number; });
+  const auto before = [this](slot a, slot b) { return entries_[a].number < entries_[b].number; };
+  if (!std::is_sorted(order_.begin(), order_.end(), before)) {
+    std::sort(order_.begin(), order_.end(), before);
+  }
+}
+
+void key_table::clear() {
+  by_id_.clear();
+  order_.clear();
+  free_.clear();
+  entries_.clear();
+  gone_ = 0;
 }
 
 }  // namespace onceguard::journal

@@ -52,6 +52,9 @@ class key_table {
   /// For the recovery, which adds keys in the order of the log. To be called once at its end.
   void put_unordered(const record_id& id, const key_entry& found);
   void sort();
+  /// For so many keys.
+  void reserve(std::size_t keys) { by_id_.reserve(keys); }
+  void clear();
 
  private:
   using slot = std::uint32_t;
@@ -60,7 +63,9 @@ class key_table {
     const std::deque<key_entry>* entries;
     [[nodiscard]] std::size_t operator()(slot index) const { return (*this)((*entries)[index].id); }
     [[nodiscard]] std::size_t operator()(const record_id& id) const { return record_id_hash()(id); }
-    [[nodiscard]] bool operator()(slot a, slot b) const { return a == b; }
+    [[nodiscard]] bool operator()(slot a, slot b) const {
+      return a == b || (*entries)[a].id == (*entries)[b].id;
+    }
     [[nodiscard]] bool operator()(const record_id& id, slot index) const {
       return (*entries)[index].id == id;
     }

@@ -43,17 +43,20 @@ result<std::unique_ptr<open_journal>> open_journal::open(const journal_params& p
 }
 
 std::optional<error> open_journal::begin() {
+  const auto begun = base::boot_now();
   auto found = recover(*files_, table);
   if (!found) return found.error();
-  const auto identity = found->identity.empty() ? random_identity() : found->identity;
-  identity_ = base::to_hex(as_bytes(identity));
-  log.emplace(*files_, identity, segment_size_);
-  log->take_over(std::move(found->segments), found->last_group);
+  raw_identity_ = found->identity.empty() ? random_identity() : found->identity;
+  identity_ = base::to_hex(as_bytes(raw_identity_));
+  log.emplace(*files_, raw_identity_, segment_size_);
+  report(*found, begun);
+  opened_ = found->segments.empty();
+  log->take_over(std::move(found->segments), found->end, found->tail);
   state = std::move(found->state);
   guard = wall_guard(state.wall);
   if (log->segments().empty()) {
     // The identity is known to whoever polls from now on: it has to stay.
-    if (auto begun = log->begin_segment(0); !begun) return begun.error();
+    if (auto first = log->begin_segment(0); !first) return first.error();
   }
   if (state.boot_id != clock_.boot_id()) enter_boot();
   // Tokens go on from those of a journal that was lost here, or that this is an older copy of.
@@ -62,10 +65,46 @@ std::optional<error> open_journal::begin() {
   return std::nullopt;
 }
 
+void open_journal::report(const recovered& found, base::boot_clock::time_point begun) const {
+  if (!found.checkpoint_fault.empty()) {
+    base::log(base::event::checkpoint_unusable,
+              {{"store", location()}, {"why", found.checkpoint_fault}});
+  }
+  if (found.segments.empty()) return;
+  const auto& last = *found.segments.back();
+  if (found.cut_off) {
+    base::log(base::event::log_cut_back, {{"store", location()},
+                                          {"segment", segment_name(last.number)},
+                                          {"at", last.end},
+                                          {"why", "its last group was not whole"}});
+  }
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(base::boot_now() - begun);
+  base::log(base::event::log_read, {{"store", location()},
+                                    {"keys", table.size()},
+                                    {"segments", found.segments.size()},
+                                    {"bytes", found.tail},
+                                    {"after_ms", took.count()}});
+}
+
 void open_journal::enter_boot() {
   state.boot_id = clock_.boot_id();
   ++state.boot;
   guard = wall_guard::after_boot(state.last_wall, clock_.boot_ms(), clock_.wall_ms());
+}
+
+result<void> open_journal::mend() {
+  if (!log->failed()) return {};
+  if (auto mended = log->mend(); !mended) return mended;
+  // The first one after the start is no sign of a failure.
+  if (std::exchange(opened_, true)) {
+    const auto& last = *log->segments().back();
+    base::log(base::event::log_cut_back, {{"store", location()},
+                                          {"segment", segment_name(last.number)},
+                                          {"at", last.end},
+                                          {"why", "a write or a flush failed"}});
+  }
+  return {};
 }
 
 moment open_journal::poll_clocks() const {

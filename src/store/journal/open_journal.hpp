@@ -10,9 +10,11 @@
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 
+#include "base/clock.hpp"
 #include "core/record_codec.hpp"
 #include "store/journal/journal_params.hpp"
 #include "store/journal/key_table.hpp"
+#include "store/journal/recovery.hpp"
 #include "store/journal/segment_log.hpp"
 #include "store/journal/state.hpp"
 #include "store/wall_guard.hpp"
@@ -44,7 +46,12 @@ class open_journal {
   journal_state state;
   wall_guard guard;
 
+  /// For the writer: cuts off what a failed group has left, if one has.
+  [[nodiscard]] result<void> mend();
+
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
+  [[nodiscard]] const std::string& raw_identity() const noexcept { return raw_identity_; }
+  [[nodiscard]] file_layer& files() const noexcept { return *files_; }
   [[nodiscard]] const std::string& location() const noexcept { return files_->location(); }
   /// Under the lock: for readers, whose look at the clocks leaves no trace.
   [[nodiscard]] moment poll_clocks() const;
@@ -59,10 +66,13 @@ class open_journal {
   open_journal(const journal_params& params, std::unique_ptr<file_layer> files);
   void enter_boot();
   [[nodiscard]] std::optional<error> begin();
+  void report(const recovered& found, base::boot_clock::time_point begun) const;
 
   const base::clock& clock_;
   const std::uint64_t segment_size_;
   const std::unique_ptr<file_layer> files_;
+  bool opened_ = false;  // the end that was found when it was opened has been cut
+  std::string raw_identity_;
   std::string identity_;  // in hex
 };
 

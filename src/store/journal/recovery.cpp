@@ -5,6 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "store/journal/checkpoint.hpp"
+#include "store/journal/window.hpp"
+
 namespace onceguard::journal {
 namespace {
 
@@ -17,46 +20,15 @@ error lost(const std::string& location, std::uint32_t number, std::uint64_t offs
                    "Restore a backup, or move the folder away to begin with an empty store");
 }
 
-/// The content of a file, read piece by piece.
-class window {
- public:
-  explicit window(const file& source) : source_(source) {}
-
-  /// Up to `size` bytes at `offset`; fewer only at the end of the file.
-  std::string_view at(std::uint64_t offset, std::size_t size) {
-    if (offset < begin_ || offset + size > begin_ + bytes_.size()) load(offset, size);
-    const auto skip = static_cast<std::size_t>(offset - begin_);
-    return skip >= bytes_.size() ? std::string_view{} : std::string_view(bytes_).substr(skip, size);
-  }
-  /// 0, or the errno of a read that failed.
-  [[nodiscard]] int failed() const noexcept { return failed_; }
-
- private:
-  void load(std::uint64_t offset, std::size_t size) {
-    constexpr std::size_t piece = std::size_t{1} << 20;
-    bytes_.resize(std::max(size, piece));
-    begin_ = offset;
-    std::size_t got = 0;
-    if (const int why = source_.read(bytes_.data(), bytes_.size(), offset, got); why != 0) {
-      failed_ = why;
-      got = 0;
-    }
-    bytes_.resize(got);
-  }
-
-  const file& source_;
-  std::string bytes_;
-  std::uint64_t begin_ = 0;
-  int failed_ = 0;
-};
-
 class replay {
  public:
-  replay(file_layer& files, key_table& table) : files_(files), table_(table) {}
+  replay(file_layer& files, key_table& table, checkpoint_use use)
+      : files_(files), table_(table), use_(use) {}
 
   result<recovered> run() {
     auto numbers = list_segments();
     if (!numbers) return numbers.error();
+    if (auto begun = begin_with_checkpoint(*numbers); !begun) return begun.error();
     for (std::size_t i = 0; i < numbers->size(); ++i) {
       const bool last = i + 1 == numbers->size();
       if (auto done = read_segment((*numbers)[i], last); !done) return done.error();
@@ -64,6 +36,7 @@ class replay {
     if (groups_ > 0 && !out_.has_state) {
       return lost_at(segment_->end, "the last commit is damaged");
     }
+    if (auto whole = check_ends(); !whole) return whole.error();
     table_.sort();
     for (std::size_t slot = 0; slot < table_.slots(); ++slot) {
       if (const auto* entry = table_.at_slot(slot)) count_live(*entry);
@@ -88,6 +61,7 @@ class replay {
     std::vector<std::uint32_t> numbers;
     for (const auto& each : *names) {
       if (const auto number = segment_number(each)) numbers.push_back(*number);
+      has_checkpoint_ = has_checkpoint_ || each == checkpoint_name;
     }
     std::sort(numbers.begin(), numbers.end());
     for (std::size_t i = 1; i < numbers.size(); ++i) {
@@ -98,38 +72,108 @@ class replay {
     return numbers;
   }
 
+  result<void> begin_with_checkpoint(const std::vector<std::uint32_t>& numbers) {
+    if (!has_checkpoint_) return {};
+    if (numbers.empty()) {
+      return lost(files_.location(), 1, 0, "there is a checkpoint, and no segment");
+    }
+    if (use_ == checkpoint_use::ignored) return {};
+    auto read = read_checkpoint(files_, table_, numbers.front());
+    out_.checkpoint_fault = std::move(read.fault);
+    if (!read.found) return {};
+    if (read.found->begin.segment < numbers.front()) {
+      // Segments behind it were removed as well: what is left is read as a whole.
+      table_.clear();
+      return {};
+    }
+    from_ = std::move(read.found);
+    out_.identity = from_->identity;
+    out_.state = from_->state;
+    out_.has_state = true;
+    out_.end = from_->begin;
+    groups_ = 1;
+    return {};
+  }
+
+  /// What is certain to have been there, at both ends of the log.
+  [[nodiscard]] result<void> check_ends() const {
+    if (out_.segments.empty()) return {};
+    const auto& present = *out_.segments.back();
+    if (from_ && (present.number < from_->end.segment ||
+                  (present.number == from_->end.segment && present.end < from_->end.offset))) {
+      return lost(files_.location(), present.number, present.end,
+                  "the log ends here, and went on when the checkpoint was written");
+    }
+    if (out_.has_state && out_.segments.front()->number > out_.state.first_segment) {
+      return lost(files_.location(), out_.state.first_segment, 0, "the file is missing");
+    }
+    return {};
+  }
+
   result<void> read_segment(std::uint32_t number, bool last) {
     auto opened = files_.open(segment_name(number), open_file::existing);
     if (!opened) return opened.error();
     segment_ = std::make_shared<segment>();
     segment_->number = number;
     segment_->bytes = std::move(*opened);
-    window seen(*segment_->bytes);
-    const auto header = decode_segment_header(seen.at(0, segment_header_size));
+    std::string bytes(segment_header_size, '\0');
+    std::size_t got = 0;
+    const int failed = segment_->bytes->read(bytes.data(), bytes.size(), 0, got);
+    if (failed != 0) return lost_at(0, std::strerror(failed));
+    bytes.resize(got);
+    const auto header = decode_segment_header(bytes);
     if (!header || header->number != number) {
       return lost_at(0, "it is no segment of a format that this version reads, or damaged");
     }
     if (out_.identity.empty()) out_.identity = header->identity;
     if (header->identity != out_.identity) return lost_at(0, "it belongs to another journal");
-    if (!out_.segments.empty() && out_.segments.back()->end != header->former_end) {
-      return lost(files_.location(), number - 1, out_.segments.back()->end,
-                  "a frame is damaged or missing: by the next segment, its frames end at byte " +
-                      std::to_string(header->former_end));
+    if (!out_.segments.empty()) {
+      auto& former = *out_.segments.back();
+      if (is_left_out(former.number)) former.end = header->former_end;
+      if (former.end != header->former_end) {
+        return lost(files_.location(), number - 1, former.end,
+                    "a frame is damaged or missing: by the next segment, its frames end at byte " +
+                        std::to_string(header->former_end));
+      }
     }
     out_.segments.push_back(segment_);
+    if (!from_ || number != from_->begin.segment) out_.end.commit = 0;
+    if (is_left_out(number)) return {};
+    window seen(*segment_->bytes);
+    if (from_ && number == from_->begin.segment && !has_seen_group(seen)) {
+      return lost_at(from_->begin.commit, "the group that ended here when the checkpoint was "
+                                          "written is damaged or missing");
+    }
     return read_groups(seen, last);
+  }
+
+  /// Is the group there with which the checkpoint begins? The segment may be an older copy.
+  bool has_seen_group(window& seen) const {
+    const auto& begin = from_->begin;
+    if (begin.commit == 0) return begin.offset == segment_header_size;
+    const auto header = header_at(seen, begin.commit);
+    return header && header->kind == frame_kind::commit && header->group == begin.group &&
+           begin.commit + header->whole_size() == begin.offset;
+  }
+
+  /// Has the checkpoint all of this segment?
+  [[nodiscard]] bool is_left_out(std::uint32_t number) const {
+    return from_ && number < from_->begin.segment;
   }
 
   /// Reads group by group, up to the first bytes that are no whole group.
   result<void> read_groups(window& seen, bool last) {
     std::vector<pending> group;
     auto offset = std::uint64_t{segment_header_size};
+    if (from_ && segment_->number == from_->begin.segment) offset = from_->begin.offset;
+    const auto begin = offset;
     segment_->end = offset;
     while (const auto header = header_at(seen, offset)) {
       if (!is_next(*header, group)) break;
       pending each{*header, location_of(*header, offset), true};
       // In a segment that is full, the groups are on the disk for certain.
-      if (last || header->kind == frame_kind::commit) each.whole = body_is_whole(seen, each);
+      const bool looks = last || use_ == checkpoint_use::ignored;
+      if (looks || header->kind == frame_kind::commit) each.whole = body_is_whole(seen, each);
       group.push_back(each);
       offset += header->whole_size();
       if (header->kind != frame_kind::commit) continue;
@@ -139,13 +183,14 @@ class replay {
       group.clear();
     }
     if (seen.failed() != 0) return lost_at(offset, std::strerror(seen.failed()));
+    out_.tail += segment_->end - begin;
     return last ? check_tail(seen) : result<void>();
   }
 
   /// The groups of the first segment may begin with any number: earlier segments were removed.
   [[nodiscard]] bool is_next(const frame_header& header, const std::vector<pending>& group) const {
     if (!group.empty()) return header.group == group.front().header.group;
-    return groups_ == 0 || header.group == out_.last_group + 1;
+    return groups_ == 0 || header.group == out_.end.group + 1;
   }
 
   std::optional<frame_header> header_at(window& seen, std::uint64_t offset) const {
@@ -179,7 +224,8 @@ class replay {
     out_.has_state = state.has_value();
     if (state) out_.state = std::move(*state);
     ++groups_;
-    out_.last_group = closing.header.group;
+    out_.end.group = closing.header.group;
+    out_.end.commit = closing.location.offset();
     for (const auto& each : group) {
       if (each.header.kind == frame_kind::record) take(each);
     }
@@ -229,18 +275,21 @@ class replay {
     if (const int failed = segment_->bytes->size(size); failed != 0) {
       return lost_at(segment_->end, std::strerror(failed));
     }
-    if (is_followed(seen, segment_->end, out_.last_group + 1)) {
+    if (is_followed(seen, segment_->end, out_.end.group + 1)) {
       return lost_at(segment_->end, "a frame is damaged, and later ones are there");
     }
     if (seen.failed() != 0) return lost_at(segment_->end, std::strerror(seen.failed()));
     const auto next = seen.at(segment_->end, frame_header_size);
     const bool clean = std::all_of(next.begin(), next.end(), [](char c) { return c == '\0'; });
-    if (!clean) out_.cut_off = size - segment_->end;
+    out_.cut_off = !clean;
     return {};
   }
 
   file_layer& files_;
   key_table& table_;
+  const checkpoint_use use_;
+  std::optional<checkpoint> from_;
+  bool has_checkpoint_ = false;
   recovered out_;
   segment_ptr segment_;
   std::uint64_t groups_ = 0;
@@ -248,8 +297,8 @@ class replay {
 
 }  // namespace
 
-result<recovered> recover(file_layer& files, key_table& table) {
-  return replay(files, table).run();
+result<recovered> recover(file_layer& files, key_table& table, checkpoint_use use) {
+  return replay(files, table, use).run();
 }
 
 }  // namespace onceguard::journal

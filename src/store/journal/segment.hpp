@@ -13,6 +13,8 @@
 
 namespace onceguard::journal {
 
+/// Of a segment that is not finished.
+inline constexpr const char* new_segment_name = "segment-new";
 /// "segment-0000000001"
 [[nodiscard]] std::string segment_name(std::uint32_t number);
 /// None: this is no name of a segment.

@@ -3,15 +3,13 @@
 #include <algorithm>
 
 namespace onceguard::journal {
-namespace {
 
-constexpr const char* new_name = "segment-new";
-
-}  // namespace
-
-void segment_log::take_over(std::deque<segment_ptr> found, std::uint64_t last_group) {
+void segment_log::take_over(std::deque<segment_ptr> found, const log_position& end,
+                            std::uint64_t tail) {
+  appended_ = tail;
   segments_ = std::move(found);
-  committed_ = last_group;
+  committed_ = end.group;
+  commit_ = end.commit;
   // Its end was cut and flushed. What is reserved behind it may be gone: `mend` reserves it anew.
   failed_ = !segments_.empty();
 }
@@ -29,7 +27,7 @@ result<void> segment_log::begin_segment(std::uint64_t size) {
   header.number = next->number;
   header.former_end = segments_.empty() ? 0 : last().end;
   const auto capacity = std::max(segment_size_, segment_header_size + size);
-  auto opened = files_.open(new_name, open_file::created);
+  auto opened = files_.open(new_segment_name, open_file::created);
   if (!opened) return opened.error();
   next->bytes = std::move(*opened);
   // Blocks that are there, and zero: a group changes neither the file's size nor, on most file
@@ -38,14 +36,15 @@ result<void> segment_log::begin_segment(std::uint64_t size) {
   if (failed == 0) failed = next->bytes->write(encode(header), 0);
   if (failed == 0) failed = next->bytes->flush();
   if (failed != 0) {
-    static_cast<void>(files_.remove(new_name));  // the next attempt begins it anew
+    static_cast<void>(files_.remove(new_segment_name));  // the next attempt begins it anew
     return to_error(failed, files_.location(), "begin a segment");
   }
-  if (auto renamed = files_.rename(new_name, segment_name(next->number)); !renamed) {
+  if (auto renamed = files_.rename(new_segment_name, segment_name(next->number)); !renamed) {
     return renamed;
   }
   segments_.push_back(std::move(next));
   capacity_ = capacity;
+  commit_ = 0;
   // The name must be on the disk before what the file has counts. An empty segment does no harm.
   failed_ = true;
   if (auto flushed = files_.flush_names(); !flushed) return flushed;
@@ -63,7 +62,8 @@ frame_location segment_log::add(frame_header header, std::string_view body) {
   header.group = group_number_;
   frame_location out;
   out.segment = last().number;
-  out.step = static_cast<std::uint32_t>((last().end + group_.size()) / frame_step);
+  last_frame_ = last().end + group_.size();
+  out.step = static_cast<std::uint32_t>(last_frame_ / frame_step);
   append_frame(group_, last().number, header, body);
   out.body_size = header.body_size;
   return out;
@@ -79,9 +79,14 @@ result<void> segment_log::write_group() {
     return to_error(failed, files_.location(), "flush", effect::unknown);
   }
   failed_ = false;
-  present.end += group_.size();
-  committed_ = group_number_;
   return {};
+}
+
+void segment_log::accept_group() noexcept {
+  last().end += group_.size();
+  appended_ += group_.size();
+  committed_ = group_number_;
+  commit_ = last_frame_;
 }
 
 result<void> segment_log::mend() {

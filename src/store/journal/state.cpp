@@ -5,7 +5,7 @@
 namespace onceguard::journal {
 namespace {
 
-constexpr std::size_t fixed_size = 4 * 8 + 8 + 4 + 8 + 1 + 8 + 8;
+constexpr std::size_t fixed_size = 4 * 8 + 4 + 8 + 4 + 8 + 1 + 8 + 8;
 
 }  // namespace
 
@@ -15,6 +15,7 @@ std::string encode(const journal_state& state) {
   put(out, state.granted);
   put(out, state.forgotten);
   put(out, state.next_number);
+  put(out, state.first_segment);
   put(out, state.last_wall);
   put(out, state.boot);
   put(out, state.wall.offset);
@@ -32,6 +33,7 @@ std::optional<journal_state> decode_state(std::string_view bytes) {
   out.granted = take<std::uint64_t>(bytes);
   out.forgotten = take<std::uint64_t>(bytes);
   out.next_number = take<std::uint64_t>(bytes);
+  out.first_segment = take<std::uint32_t>(bytes);
   out.last_wall = take<std::int64_t>(bytes);
   out.boot = take<std::uint32_t>(bytes);
   out.wall.offset = take<std::int64_t>(bytes);

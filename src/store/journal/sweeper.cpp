@@ -84,13 +84,21 @@ result<std::vector<frame_move>> sweeper::next_moves() {
   return out;
 }
 
-result<void> sweeper::remove_unneeded() {
-  const std::lock_guard locked(journal_.lock);
+bool sweeper::oldest_is_unneeded() const {
   const auto& segments = journal_.log->segments();
-  if (segments.size() < 2 || segments.front()->live != 0) return {};
-  // The state stands in the last segment, which must have one before the others go.
-  if (segments.back()->end == segment_header_size) return {};
-  return journal_.log->remove_oldest();
+  return segments.size() > 1 && segments.front()->live == 0;
+}
+
+result<void> sweeper::remove_oldest() {
+  const auto oldest = journal_.log->segments().front();
+  {
+    const std::lock_guard locked(journal_.lock);
+    if (auto removed = journal_.log->remove_oldest(); !removed) return removed;
+  }
+  base::log(base::event::segment_removed, {{"store", journal_.location()},
+                                           {"segment", segment_name(oldest->number)},
+                                           {"bytes", oldest->end}});
+  return {};
 }
 
 }  // namespace onceguard::journal

@@ -27,8 +27,10 @@ class sweeper {
   [[nodiscard]] result<std::vector<frame_move>> next_moves();
   /// They could not be moved: the next call begins anew.
   void begin_anew() noexcept { reading_ = 0; }
-  /// Removes the oldest segment if nothing in it is needed.
-  [[nodiscard]] result<void> remove_unneeded();
+  /// Nothing in the oldest segment is needed, and it is not the last one.
+  [[nodiscard]] bool oldest_is_unneeded() const;
+  /// Removes it. That it may be gone must be on the disk before.
+  [[nodiscard]] result<void> remove_oldest();
 
  private:
   [[nodiscard]] bool is_expired(const key_entry& entry, const moment& present) const;

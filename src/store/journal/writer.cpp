@@ -21,13 +21,15 @@ bool has_unsaved_state(const open_journal& opened, const moment& present) {
 }  // namespace
 
 writer::writer(const journal_params& params, open_journal& opened)
-    : params_(params), journal_(opened), cache_(params.cache_size), sweeper_(opened) {
+    : params_(params), journal_(opened), cache_(params.cache_size), sweeper_(opened),
+      checkpointer_(params, opened) {
   thread_ = std::thread([this] { run(); });
 }
 
 void writer::stop() {
   queue_->close();
   if (thread_.joinable()) thread_.join();
+  checkpointer_.stop();
 }
 
 void writer::run() {
@@ -36,6 +38,7 @@ void writer::run() {
     serve();
     hand_back();
     if (reclaiming_) reclaim();
+    checkpointer_.begin_if_due();
   }
 }
 
@@ -139,9 +142,7 @@ result<void> writer::write(group& within) {
 result<void> writer::check_writes() {
   constexpr std::uint64_t small_group = 65'536;
   auto& log = *journal_.log;
-  if (log.failed()) {
-    if (auto mended = log.mend(); !mended) return mended;
-  }
+  if (auto mended = journal_.mend(); !mended) return mended;
   if (log.has_room(small_group)) return {};
   const std::lock_guard locked(journal_.lock);
   return log.begin_segment(small_group);
@@ -165,22 +166,41 @@ void writer::reclaim() {
   reclaiming_ = !lost_ && sweeper_.has_work();
   if (!reclaiming_) return;
   auto moves = sweeper_.next_moves();
-  const auto present = journal_.poll_clocks();
-  group within(journal_, cache_, present);
   auto done = moves ? result<void>() : result<void>(moves.error());
-  const bool any = moves && !moves->empty();
-  if (any) {
-    for (auto& each : *moves) within.apply(std::move(each));
-    done = write(within);
+  if (moves && !moves->empty()) {
+    done = write([&](group& within) {
+      for (auto& each : *moves) within.apply(std::move(each));
+    });
   } else if (done) {
-    const auto before = journal_.log->segments().size();
-    done = sweeper_.remove_unneeded();
-    reclaiming_ = journal_.log->segments().size() < before;
+    reclaiming_ = sweeper_.oldest_is_unneeded();
+    if (reclaiming_) done = remove_oldest();
   }
   if (done) return;
   report(done.error());
   sweeper_.begin_anew();
   reclaiming_ = false;  // the next sweep tries again
+}
+
+/// After a crash in between the next sweep removes it.
+result<void> writer::remove_oldest() {
+  const auto& segments = journal_.log->segments();
+  const auto next = segments.front()->number + 1;
+  // The state stands in the last segment, which must have one before the others go.
+  if (journal_.state.first_segment < next || segments.back()->end == segment_header_size) {
+    auto said = write([next](group& within) { within.begin_log_with(next); });
+    if (!said) return said;
+  }
+  return sweeper_.remove_oldest();
+}
+
+result<void> writer::write(const std::function<void(group&)>& fill) {
+  const auto present = [this] {
+    const std::lock_guard locked(journal_.lock);
+    return journal_.poll_clocks();
+  }();
+  group within(journal_, cache_, present);
+  fill(within);
+  return write(within);
 }
 
 void writer::hand_back() {

@@ -1,5 +1,6 @@
 // The writer: a thread that takes all that is queued, and answers it with one flush.
 #pragma once
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <onceguard/error.hpp>
 
 #include "store/batch_queue.hpp"
+#include "store/journal/checkpointer.hpp"
 #include "store/journal/journal_params.hpp"
 #include "store/journal/open_journal.hpp"
 #include "store/journal/record_cache.hpp"
@@ -36,6 +38,9 @@ class writer {
   void answer_without_writing(const std::vector<write_job*>& jobs, const moment& present,
                               const error& why);
   [[nodiscard]] result<void> write(group& within);
+  /// A group that nobody waits for.
+  [[nodiscard]] result<void> write(const std::function<void(group&)>& fill);
+  [[nodiscard]] result<void> remove_oldest();
   [[nodiscard]] result<void> check_writes();
   void serve_sweep(sweep_job& job, const moment& present);
   void reclaim();
@@ -49,6 +54,7 @@ class writer {
   // The members below belong to the thread.
   record_cache cache_;
   sweeper sweeper_;
+  checkpointer checkpointer_;
   bool lost_ = false;        // its files are not those that were opened
   bool reclaiming_ = false;  // a sweep was there, and segments may have to go
   std::vector<call_ptr> calls_, unfinished_, finished_;

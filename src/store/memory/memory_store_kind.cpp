@@ -10,7 +10,7 @@ const store_kind& memory_store_kind() noexcept {
   static constexpr std::array<std::string_view, 1> schemes{"memory"};
   static const store_kind kind{
       .schemes = schemes,
-      .position = 5,
+      .position = 6,
       .example = "memory:",
       .traits = {.name = "memory", .durable = false, .shared = false},
       .open = [](const store_params& params) -> result<std::unique_ptr<store>> {

@@ -19,7 +19,7 @@ const store_kind& postgres_store_kind() noexcept {
   };
   static const store_kind kind{
       .schemes = schemes,
-      .position = 2,
+      .position = 3,
       .example = "postgresql://HOST/DATABASE",
       .library = "libpq.so",
       .traits = {.name = "postgres", .transactional = true},

@@ -14,7 +14,7 @@ const store_kind& redis_store_kind() noexcept {
       "valkey+sentinel", "valkeys+sentinel", "valkey+cluster", "valkeys+cluster"};
   static const store_kind kind{
       .schemes = schemes,
-      .position = 3,
+      .position = 4,
       .example = "redis://HOST",
       .library = "libhiredis.so",
       .traits = {.name = "redis"},

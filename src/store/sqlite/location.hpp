@@ -11,6 +11,7 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
+#include "store/local_disk.hpp"
 
 namespace onceguard::sqlite {
 
@@ -19,22 +20,11 @@ namespace onceguard::sqlite {
 /// The error for a path that can't be used now: errc::store_unreachable.
 [[nodiscard]] error out_of_reach(const std::string& path, std::string_view why);
 
-/// The name of the network or user-space file system to which statfs(2) gives this magic number;
-/// empty for any other file system. SQLite's locks and shared memory need a local file system.
-[[nodiscard]] std::string_view network_file_system(std::int64_t magic) noexcept;
-
 /// Refuses a directory, any other file that is not regular, and a network file system. A file that
 /// is not writable, and a missing or unwritable parent directory, are out of reach. Never opens the
 /// file: closing it again would drop the locks that this process holds on the file (POSIX).
 /// @return the path with symbolic links resolved.
 [[nodiscard]] result<std::string> check_location(const std::string& path);
-
-/// The volume of a file, in bytes; -1: the system does not report the value.
-struct volume {
-  std::int64_t size = -1;
-  std::int64_t room = -1;  ///< free for any user
-};
-[[nodiscard]] volume volume_of(const std::string& path) noexcept;
 
 /// Identifies a file in the file system.
 struct file_mark {

@@ -14,6 +14,15 @@
 
 namespace onceguard::testing {
 
+inline void flip_byte(const std::string& path, std::uint64_t offset) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekg(static_cast<std::streamoff>(offset));
+  const int old = file.get();
+  file.seekp(static_cast<std::streamoff>(offset));
+  file.put(static_cast<char>(old ^ 4));
+  if (!file.flush()) throw std::runtime_error("the file can't be changed");
+}
+
 class journal_files {
  public:
   struct found_frame {
@@ -68,14 +77,7 @@ class journal_files {
   void flip(const found_frame& frame, std::uint64_t behind) const {
     flip(frame.segment, frame.offset + behind);
   }
-  void flip(std::uint32_t segment, std::uint64_t offset) const {
-    std::fstream file(path(segment), std::ios::binary | std::ios::in | std::ios::out);
-    file.seekg(static_cast<std::streamoff>(offset));
-    const int old = file.get();
-    file.seekp(static_cast<std::streamoff>(offset));
-    file.put(static_cast<char>(old ^ 4));
-    if (!file.flush()) throw std::runtime_error("the file can't be changed");
-  }
+  void flip(std::uint32_t segment, std::uint64_t offset) const { flip_byte(path(segment), offset); }
 
  private:
   const std::string folder_;

@@ -99,7 +99,7 @@ TEST_F(sqlite_room_test, a_wal_that_cannot_be_checkpointed_leaves_the_room_for_a
     reading.run("BEGIN");
     ASSERT_GT(reading.integer("SELECT count(*) FROM records"), 0);
     ASSERT_TRUE(fill(40'000));
-    EXPECT_GT(sqlite::volume_of(path_).room, static_cast<std::int64_t>(8 * mebibyte));
+    EXPECT_GT(volume_of(path_).room, static_cast<std::int64_t>(8 * mebibyte));
     expect_reads_and_replays();
     open();  // also after a restart
     expect_reads_and_replays();

@@ -68,11 +68,11 @@ TEST_F(sqlite_store_test, a_file_that_is_no_onceguard_database_is_refused) {
 }
 
 TEST_F(sqlite_store_test, network_file_systems_are_recognised_by_their_magic_number) {
-  EXPECT_EQ(sqlite::network_file_system(0x6969), "NFS");
-  EXPECT_EQ(sqlite::network_file_system(0x65735546), "FUSE");
-  EXPECT_EQ(sqlite::network_file_system(static_cast<std::int32_t>(0xfe534d42)), "SMB2");
-  EXPECT_EQ(sqlite::network_file_system(0xef53), "");      // ext4
-  EXPECT_EQ(sqlite::network_file_system(0x01021994), "");  // tmpfs
+  EXPECT_EQ(network_file_system(0x6969), "NFS");
+  EXPECT_EQ(network_file_system(0x65735546), "FUSE");
+  EXPECT_EQ(network_file_system(static_cast<std::int32_t>(0xfe534d42)), "SMB2");
+  EXPECT_EQ(network_file_system(0xef53), "");      // ext4
+  EXPECT_EQ(network_file_system(0x01021994), "");  // tmpfs
 }
 
 TEST_F(sqlite_store_test, the_files_are_accessible_to_their_owner_only) {

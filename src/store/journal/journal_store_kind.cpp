@@ -1,0 +1,67 @@
+// The journal by its URL: what it is, how it is opened and examined.
+#include <array>
+#include <filesystem>
+
+#include "store/journal/backup.hpp"
+#include "store/journal/examine.hpp"
+#include "store/journal/journal_store.hpp"
+#include "store/linked_stores.hpp"
+
+namespace onceguard {
+namespace {
+
+std::string path_of(std::string_view url) {
+  return std::string(url.substr(std::min(url.size(), std::string_view("journal:").size())));
+}
+
+journal::journal_params params_of(const store_params& params) {
+  journal::journal_params out;
+  out.path = path_of(params.url);
+  out.clock = params.clock;
+  return out;
+}
+
+}  // namespace
+
+const store_kind& journal_store_kind() noexcept {
+  static constexpr std::array<std::string_view, 1> schemes{"journal"};
+  static const store_kind kind{
+      .schemes = schemes,
+      .position = 2,
+      .example = "journal:/FOLDER",
+      .traits = {.name = "journal", .shared = false},
+      .made_when_missing = true,
+      .open = [](const store_params& params) -> result<std::unique_ptr<store>> {
+        auto opened = journal::journal_store::open(params_of(params));
+        if (!opened) return opened.error();
+        return std::unique_ptr<store>(std::move(*opened));
+      },
+      .url_fault = [](std::string_view url) { return journal::path_fault(path_of(url)); },
+      .unreadable_from_outside =
+          [](const std::string& url) {
+            const auto path = path_of(url);
+            std::error_code failed;
+            const bool there = std::filesystem::exists(path, failed);
+            return there ? std::string() : path + ": there is no such folder";
+          },
+      .back_up =
+          [](const store_params& params, const std::string& target) {
+            return journal::back_up(params_of(params), target);
+          },
+      .restore = [](const store_params& params,
+                    const std::string& source) -> result<store_kind::restored> {
+        auto former = journal::restore(params_of(params), source);
+        if (!former) return former.error();
+        return store_kind::restored{path_of(params.url), std::move(*former)};
+      },
+      .examine =
+          [](const store_params& params, store_role) {
+            return journal::examine(params_of(params), params.timeout);
+          },
+  };
+  return kind;
+}
+
+ONCEGUARD_REGISTER_STORE(journal);
+
+}  // namespace onceguard

@@ -1,0 +1,116 @@
+#include "store/journal/posix_folder.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace onceguard::journal {
+namespace {
+
+class posix_file final : public file {
+ public:
+  explicit posix_file(base::descriptor opened) : opened_(std::move(opened)) {}
+
+  [[nodiscard]] int number() const noexcept { return opened_.get(); }
+
+  [[nodiscard]] int write(std::string_view bytes, std::uint64_t offset) override {
+    while (!bytes.empty()) {
+      const auto done =
+          ::pwrite(opened_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (done < 0 && errno == EINTR) continue;
+      if (done <= 0) return done < 0 ? errno : EIO;
+      bytes.remove_prefix(static_cast<std::size_t>(done));
+      offset += static_cast<std::uint64_t>(done);
+    }
+    return 0;
+  }
+  [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
+                         std::size_t& got) const override {
+    got = 0;
+    while (got < size) {
+      const auto done =
+          ::pread(opened_.get(), target + got, size - got, static_cast<off_t>(offset + got));
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return errno;
+      if (done == 0) break;
+      got += static_cast<std::size_t>(done);
+    }
+    return 0;
+  }
+  [[nodiscard]] int flush() override { return ::fdatasync(opened_.get()) == 0 ? 0 : errno; }
+  [[nodiscard]] int truncate(std::uint64_t size) override {
+    return ::ftruncate(opened_.get(), static_cast<off_t>(size)) == 0 ? 0 : errno;
+  }
+  [[nodiscard]] int reserve(std::uint64_t size) override {
+    return ::posix_fallocate(opened_.get(), 0, static_cast<off_t>(size));
+  }
+  [[nodiscard]] int size(std::uint64_t& out) const override {
+    struct stat seen {};
+    if (::fstat(opened_.get(), &seen) != 0) return errno;
+    out = static_cast<std::uint64_t>(seen.st_size);
+    return 0;
+  }
+
+ private:
+  const base::descriptor opened_;
+};
+
+bool same(const struct stat& one, const struct stat& other) noexcept {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+}  // namespace
+
+result<std::unique_ptr<file>> posix_folder::open(const std::string& name, open_file mode) {
+  const int access = use_ == folder_use::read ? O_RDONLY : O_RDWR;
+  const int more = mode == open_file::created ? O_CREAT | O_TRUNC : 0;
+  // Answers may be confidential.
+  base::descriptor opened(::openat(opened_.get(), name.c_str(),
+                                   access | more | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+  if (!opened.is_open()) return to_error(errno, path_ + "/" + name, "open");
+  return std::unique_ptr<file>(std::make_unique<posix_file>(std::move(opened)));
+}
+
+result<std::vector<std::string>> posix_folder::list() {
+  const int copy = ::openat(opened_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const names = copy < 0 ? nullptr : ::fdopendir(copy);
+  if (names == nullptr) {
+    const auto why = errno;
+    if (copy >= 0) ::close(copy);
+    return to_error(why, path_, "list");
+  }
+  std::vector<std::string> out;
+  errno = 0;
+  while (const auto* each = ::readdir(names)) out.emplace_back(each->d_name);
+  const auto why = errno;
+  ::closedir(names);
+  if (why != 0) return to_error(why, path_, "list");
+  return out;
+}
+
+result<void> posix_folder::rename(const std::string& former, const std::string& target) {
+  if (::renameat(opened_.get(), former.c_str(), opened_.get(), target.c_str()) == 0) return {};
+  return to_error(errno, path_ + "/" + former, "rename");
+}
+
+result<void> posix_folder::remove(const std::string& name) {
+  if (::unlinkat(opened_.get(), name.c_str(), 0) == 0) return {};
+  return to_error(errno, path_ + "/" + name, "remove");
+}
+
+result<void> posix_folder::flush_names() {
+  if (::fsync(opened_.get()) == 0) return {};
+  return to_error(errno, path_, "flush");
+}
+
+bool posix_folder::still_there(const std::string& name, const file& opened) const {
+  struct stat by_name {};
+  struct stat by_file {};
+  return ::stat((path_ + "/" + name).c_str(), &by_name) == 0 &&
+         ::fstat(static_cast<const posix_file&>(opened).number(), &by_file) == 0 &&
+         same(by_name, by_file);
+}
+
+}  // namespace onceguard::journal

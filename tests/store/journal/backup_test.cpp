@@ -1,0 +1,224 @@
+// Copies of a journal: beside its owner, under load, of damage, and put back.
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/journal/backup.hpp"
+#include "store/journal/files.hpp"
+#include "store/journal/journal_store.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using journal::journal_params;
+using journal::journal_store;
+using ::testing::HasSubstr;
+
+class journal_backup_test : public ::testing::Test {
+ protected:
+  [[nodiscard]] journal_params params(const std::string& name = "journal") {
+    journal_params out;
+    out.path = folder_.file(name);
+    out.clock = &clock_;
+    out.segment_size = 4'096;
+    return out;
+  }
+  blocking_store& reopen(const std::string& name = "journal") {
+    close();
+    auto opened = journal_store::open(params(name));
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    store_ = std::move(*opened);
+    caller_.emplace(*store_);
+    return *caller_;
+  }
+  void close() {
+    caller_.reset();
+    store_.reset();
+  }
+  void complete(const std::string& name, int keys) {
+    for (int i = 0; i < keys; ++i) caller_->completed(claim_of(name + std::to_string(i)));
+  }
+  void back_up(const std::string& target = "copy") {
+    const auto done = journal::back_up(params(), folder_.file(target));
+    ASSERT_TRUE(done) << done.error().detail;
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+  const journal_files files_{folder_.file("journal")};
+  const journal_files copied_{folder_.file("copy")};
+  std::unique_ptr<journal_store> store_;
+  std::optional<blocking_store> caller_;
+};
+
+TEST_F(journal_backup_test, beside_its_owner_it_has_what_was_answered_before) {
+  reopen();
+  complete("k", 40);
+  back_up();
+  complete("later", 40);
+  ASSERT_GT(copied_.segments().size(), 5u);
+  for (const auto number : copied_.segments()) {
+    const bool is_last = number == copied_.segments().back();
+    // A last segment that its owner goes on writing has to be a file of its own.
+    EXPECT_EQ(std::filesystem::equivalent(copied_.path(number), files_.path(number)), !is_last);
+  }
+  const auto checked = journal::check(folder_.file("copy"));
+  ASSERT_TRUE(checked) << checked.error().detail;
+  EXPECT_EQ(checked->keys, 40u);
+  EXPECT_EQ(checked->unreadable, 0u);
+  auto& copy = reopen("copy");
+  EXPECT_EQ(copy.claim(claim_of("k39")).kind, verdict_kind::replay);
+  EXPECT_EQ(copy.claim(claim_of("later0")).kind, verdict_kind::run);
+  // What is written to the copy does not reach the journal.
+  complete("copied", 40);
+  EXPECT_EQ(reopen().counted(observed_state::completed), 80u);
+}
+
+TEST_F(journal_backup_test, while_its_owner_writes_and_removes_segments_each_copy_is_whole) {
+  reopen();
+  std::atomic<bool> ended{false};
+  std::atomic<int> done{0};
+  std::thread working([&] {
+    blocking_store another(*store_);
+    for (int i = 0; !ended; ++i) {
+      another.completed(claim_of("k" + std::to_string(i)));
+      done = i + 1;
+      if (i % 40 == 39) clock_.advance(day / 2);
+      if (i % 10 == 9) another.sweep();
+    }
+  });
+  for (int i = 0; i < 25; ++i) {
+    const auto name = "copy" + std::to_string(i);
+    const int before = done;
+    wait_until("the next key", [&] { return done > before + 2; });
+    const int least = done;
+    const auto copied = journal::back_up(params(), folder_.file(name));
+    ASSERT_TRUE(copied) << copied.error().detail;
+    auto opened = journal_store::open(params(name));
+    ASSERT_TRUE(opened) << opened.error().detail;
+    blocking_store copy(**opened);
+    EXPECT_EQ(copy.claim(claim_of("k" + std::to_string(least - 1))).kind, verdict_kind::replay);
+  }
+  ended = true;
+  working.join();
+  EXPECT_GT(files_.segments().front(), 1u);
+}
+
+TEST_F(journal_backup_test, a_target_that_is_there_is_left_alone) {
+  reopen();
+  complete("k", 3);
+  for (const std::string name : {"copy", "copy.part"}) {
+    std::ofstream(folder_.file(name)) << "mine";
+    const auto refused = journal::back_up(params(), folder_.file("copy"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::conflict);
+    EXPECT_EQ(std::filesystem::file_size(folder_.file(name)), 4u);
+    std::filesystem::remove(folder_.file(name));
+  }
+  back_up();
+}
+
+TEST_F(journal_backup_test, of_a_journal_with_a_damaged_header_there_is_none) {
+  reopen();
+  complete("k", 30);
+  close();
+  const auto frame = files_.latest_frame_of(claim_of("k3").id);
+  files_.flip(frame, 8);
+  const auto refused = journal::back_up(params(), folder_.file("copy"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::store_lost);
+  EXPECT_THAT(refused.error().detail, HasSubstr(journal::segment_name(frame.segment)));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("copy")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("copy.part")));
+}
+
+TEST_F(journal_backup_test, a_check_finds_a_damaged_record_wherever_it_stands) {
+  reopen();
+  complete("k", 30);
+  close();
+  ASSERT_LT(files_.latest_frame_of(claim_of("k3").id).segment, files_.segments().back());
+  for (const std::string key : {"k3", "k29"}) {
+    const auto frame = files_.latest_frame_of(claim_of(key).id);
+    files_.flip(frame, journal::frame_header_size + 30);
+    const auto checked = journal::check(folder_.file("journal"));
+    if (key == "k29") {
+      // It is in the last group: that could be one that was never finished.
+      ASSERT_TRUE(checked) << checked.error().detail;
+      EXPECT_EQ(checked->unreadable, 0u);
+    } else {
+      ASSERT_TRUE(checked) << checked.error().detail;
+      EXPECT_EQ(checked->keys, 30u);
+      EXPECT_EQ(checked->unreadable, 1u);
+    }
+    files_.flip(frame, journal::frame_header_size + 30);
+  }
+}
+
+TEST_F(journal_backup_test, put_back_it_is_another_store_and_tokens_go_on) {
+  auto& caller = reopen();
+  complete("k", 20);
+  back_up();
+  const auto before = caller.vitals();
+  complete("later", 5);
+  const auto last = caller.leased(claim_of("last"));
+  close();
+  const auto former = journal::restore(params(), folder_.file("copy"));
+  ASSERT_TRUE(former) << former.error().detail;
+  EXPECT_EQ(*former, folder_.file("journal.replaced-1"));
+  clock_.advance(second);
+  auto& after = reopen();
+  EXPECT_NE(after.vitals().identity, before.identity);
+  EXPECT_EQ(after.vitals().generation, before.generation);
+  EXPECT_EQ(after.counted(observed_state::completed), 20u);
+  EXPECT_GT(after.leased(claim_of("next")).token, last.token);
+  // What was there before is whole, too.
+  EXPECT_EQ(reopen("journal.replaced-1").counted(observed_state::completed), 25u);
+}
+
+TEST_F(journal_backup_test, a_journal_that_is_open_is_not_replaced) {
+  reopen();
+  complete("k", 3);
+  back_up();
+  complete("later", 1);
+  const auto refused = journal::restore(params(), folder_.file("copy"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::store_unreachable);
+  EXPECT_EQ(reopen().counted(observed_state::completed), 4u);
+}
+
+TEST_F(journal_backup_test, a_copy_that_is_damaged_changes_nothing) {
+  reopen();
+  complete("k", 30);
+  close();
+  back_up();
+  copied_.flip(copied_.segments().back(), 20);  // the others are the journal's own files
+  const auto refused = journal::restore(params(), folder_.file("copy"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  EXPECT_THAT(refused.error().detail, HasSubstr("nothing was changed"));
+  EXPECT_EQ(reopen().counted(observed_state::completed), 30u);
+}
+
+TEST_F(journal_backup_test, it_is_put_where_there_is_no_journal) {
+  reopen();
+  complete("k", 3);
+  back_up();
+  close();
+  std::filesystem::remove_all(folder_.file("journal"));
+  const auto former = journal::restore(params(), folder_.file("copy"));
+  ASSERT_TRUE(former) << former.error().detail;
+  EXPECT_EQ(*former, "");
+  EXPECT_EQ(reopen().counted(observed_state::completed), 3u);
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("journal.part")));
+}
+
+}  // namespace
+}  // namespace onceguard::testing

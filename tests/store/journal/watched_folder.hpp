@@ -1,0 +1,100 @@
+// A journal's folder that counts what is read of each file.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "store/journal/file_layer.hpp"
+
+namespace onceguard::testing {
+
+class read_bytes {
+ public:
+  void add(const std::string& name, std::uint64_t bytes) {
+    const std::lock_guard locked(lock_);
+    by_name_[name] += bytes;
+  }
+  [[nodiscard]] std::uint64_t at(const std::string& name) const {
+    const std::lock_guard locked(lock_);
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? 0 : found->second;
+  }
+  void clear() {
+    const std::lock_guard locked(lock_);
+    by_name_.clear();
+  }
+
+ private:
+  mutable std::mutex lock_;
+  std::map<std::string, std::uint64_t> by_name_;
+};
+
+class watched_file final : public journal::file {
+ public:
+  watched_file(std::unique_ptr<journal::file> watched, std::string name, read_bytes& counted)
+      : watched_(std::move(watched)), name_(std::move(name)), counted_(counted) {}
+  [[nodiscard]] int write(std::string_view bytes, std::uint64_t offset) override {
+    return watched_->write(bytes, offset);
+  }
+  [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
+                         std::size_t& got) const override {
+    const int failed = watched_->read(target, size, offset, got);
+    counted_.add(name_, got);
+    return failed;
+  }
+  [[nodiscard]] int flush() override { return watched_->flush(); }
+  [[nodiscard]] int truncate(std::uint64_t size) override { return watched_->truncate(size); }
+  [[nodiscard]] int reserve(std::uint64_t size) override { return watched_->reserve(size); }
+  [[nodiscard]] int size(std::uint64_t& out) const override { return watched_->size(out); }
+  [[nodiscard]] const journal::file& watched() const noexcept { return *watched_; }
+
+ private:
+  const std::unique_ptr<journal::file> watched_;
+  const std::string name_;
+  read_bytes& counted_;
+};
+
+class watched_folder final : public journal::file_layer {
+ public:
+  watched_folder(std::unique_ptr<journal::file_layer> watched, read_bytes& counted)
+      : watched_(std::move(watched)), counted_(counted) {}
+  [[nodiscard]] result<std::unique_ptr<journal::file>> open(const std::string& name,
+                                                            journal::open_file mode) override {
+    auto opened = watched_->open(name, mode);
+    if (!opened) return opened;
+    return std::unique_ptr<journal::file>(
+        std::make_unique<watched_file>(std::move(*opened), name, counted_));
+  }
+  [[nodiscard]] result<std::vector<std::string>> list() override { return watched_->list(); }
+  [[nodiscard]] result<void> rename(const std::string& former, const std::string& target) override {
+    return watched_->rename(former, target);
+  }
+  [[nodiscard]] result<void> remove(const std::string& name) override {
+    return watched_->remove(name);
+  }
+  [[nodiscard]] result<void> flush_names() override { return watched_->flush_names(); }
+  [[nodiscard]] bool still_there(const std::string& name,
+                                 const journal::file& opened) const override {
+    return watched_->still_there(name, static_cast<const watched_file&>(opened).watched());
+  }
+  [[nodiscard]] const std::string& location() const noexcept override {
+    return watched_->location();
+  }
+
+ private:
+  const std::unique_ptr<journal::file_layer> watched_;
+  read_bytes& counted_;
+};
+
+inline result<std::unique_ptr<journal::file_layer>> watch_folder(const std::string& path,
+                                                                 read_bytes& counted) {
+  auto opened = journal::open_folder(path);
+  if (!opened) return opened;
+  return std::unique_ptr<journal::file_layer>(
+      std::make_unique<watched_folder>(std::move(*opened), counted));
+}
+
+}  // namespace onceguard::testing
