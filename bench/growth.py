@@ -1,4 +1,4 @@
-"""What more live keys cost: a gateway on a file with many records beside one with ten thousand."""
+"""What more live keys cost: a gateway on a store with many records beside one with ten thousand."""
 
 import os
 import subprocess
@@ -10,23 +10,39 @@ from side_by_side import compare
 FEW = 10_000
 
 
-def filled(servers, name, keys, sqlite_bench):
-    """A file with so many completed records, written by the store's own statements."""
-    path = os.path.join(servers.dir, name + ".db")
+def size_of(path):
+    """Of a file, or of the files in a folder: as much as they take on the disk."""
+    paths = [os.path.join(path, name) for name in os.listdir(path)] if os.path.isdir(path) \
+        else [path]
+    return sum(os.stat(each).st_blocks * 512 for each in paths)
+
+
+def filled(servers, name, keys, benches):
+    """A store with so many completed records: SQLite's written by its own statements, a journal's by
+    claims and completes."""
+    url = servers.store_url(name)
+    kind, _, path = url.partition(":")
     begin = time.monotonic()
-    subprocess.run([sqlite_bench, "raw", path, str(keys)], check=True, capture_output=True)
-    size = os.path.getsize(path) / 2**20
-    print(f"{keys:,} records: {size:,.0f} MiB, written in {time.monotonic() - begin:.0f} s")
-    return "sqlite:" + path
+    words = ["raw", path] if kind == "sqlite" else ["fill", path]
+    program = os.path.join(benches, f"{kind}_bench")
+    subprocess.run([program, *words, str(keys)], check=True, capture_output=True)
+    took = time.monotonic() - begin
+    print(f"{keys:,} records: {size_of(path) / 2**20:,.0f} MiB, written in {took:.0f} s")
+    if kind == "journal":
+        started = subprocess.run([program, "start", path], check=True, capture_output=True,
+                                 text=True)
+        print(f"started in {started.stdout.strip()}   goal for 1,000,000: 150 ms")
+    return url
 
 
-def measure_growth(servers, rounds, seconds, keys, sqlite_bench):
-    """Both files grow by the rounds' own requests, alike."""
+def measure_growth(servers, rounds, seconds, keys, benches):
+    """Both stores grow by the rounds' own requests, alike."""
     many, few = (servers.gateway(f"growth-{count}", "--store-sweep", "1h",
-                                 store=filled(servers, f"growth-{count}", count, sqlite_bench))[0]
+                                 store=filled(servers, f"growth-{count}", count, benches))[0]
                  for count in (keys, FEW))
     title = "first requests per second, 64 connections"
     print(f"{title:<46} {'many':>9} {'few':>9} {'ratio':>7}   goal      stolen")
     compare(f"{keys:,} live keys beside {FEW:,}", rounds, lambda: wrk(many, "unique.lua", seconds),
-            lambda: wrk(few, "unique.lua", seconds), ">= 0.80")
+            lambda: wrk(few, "unique.lua", seconds),
+            ">= 0.90" if servers.store == "journal" else ">= 0.80")
     print()

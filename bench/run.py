@@ -24,7 +24,8 @@ from side_by_side import compare
 WHAT = ("peers", "gateway", "memory", "sqlite", "growth", "cost", "sizes", "watched", "redis",
         "postgres", "postgres-soak", "postgres-large", "attention", "page", "library", "inbox",
         "patterns", "tls", "exec", "clients", "sealed")
-SQLITE_BENCH = os.path.join(os.path.dirname(BINARY), "bench/sqlite_bench")
+BENCHES = os.path.join(os.path.dirname(BINARY), "bench")
+SQLITE_BENCH = os.path.join(BENCHES, "sqlite_bench")
 
 
 class SqliteItself:
@@ -151,7 +152,7 @@ def measure(name, wanted, servers):
             bench_memory(servers, seconds, wanted.requests)
         case "growth":
             import growth
-            growth.measure_growth(servers, rounds, seconds, wanted.keys, SQLITE_BENCH)
+            growth.measure_growth(servers, rounds, seconds, wanted.keys, BENCHES)
         case "cost":
             import cost
             cost.measure_cost(servers, rounds, seconds, wrk, cpu_seconds, wanted.old)
@@ -223,6 +224,8 @@ def arguments():
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--json", metavar="FILE", help="peers: the figures of each round")
     parser.add_argument("--svg", metavar="FILE", help="peers: a picture")
+    parser.add_argument("--store", choices=("sqlite", "journal"), default="sqlite",
+                        help="peers, memory, growth, cost: the gateways' store (sqlite)")
     parser.add_argument("--keys", type=int, default=1_000_000,
                         help="growth: as many records beside ten thousand (1,000,000)")
     parser.add_argument("--old", metavar="BINARY",
@@ -241,7 +244,7 @@ def main():
     wanted = arguments()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
-    with Servers() as servers:
+    with Servers(wanted.store) as servers:
         for name in WHAT:
             if name in wanted.what:
                 measure(name, wanted, servers)

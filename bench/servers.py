@@ -61,7 +61,9 @@ PROXY = """
 
 
 class Servers:
-    def __init__(self):
+    def __init__(self, store="sqlite"):
+        """`store`: the kind of a gateway's store, unless it is given one: sqlite or journal."""
+        self.store = store
         self.dir = tempfile.mkdtemp(prefix="onceguard-bench-")
         self.running = []
 
@@ -90,9 +92,12 @@ class Servers:
         wait_for(port, process)
         return process
 
+    def store_url(self, name):
+        return f"{self.store}:" + os.path.join(self.dir, f"{name}.{self.store}")
+
     def gateway(self, name, *flags, store=None, level="error", binary=None):
         port = free_port()
-        store = store or "sqlite:" + os.path.join(self.dir, name + ".db")
+        store = store or self.store_url(name)
         process = self.start([binary or BINARY, "gateway", "--listen", f"127.0.0.1:{port}",
                               "--upstream", f"http://127.0.0.1:{self.upstream}", "--store", store,
                               "--threads", "1", "--log-level", level, *flags], port)

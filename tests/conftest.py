@@ -155,9 +155,12 @@ def start_payments(request, tmp_path):
 
 @pytest.fixture(params=["sqlite", "postgresql", "redis", "dynamodb", "tiered"])
 def store(request):
-    """The table `store` of a configuration, for each store that outlives a gateway; fresh."""
+    """The table `store` of a configuration, for each store that outlives a gateway; fresh.
+    "journal" is for tests with one gateway only: see support/stores.py."""
     if request.param == "sqlite":
         return {}
+    if request.param == "journal":
+        return {"url": f"journal:{request.getfixturevalue('tmp_path')}/journal"}
     if request.param == "redis":
         return {"url": request.getfixturevalue("redis_server").create_store()}
     if request.param == "dynamodb":

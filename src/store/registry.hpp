@@ -85,6 +85,9 @@ struct store_kind {
   result<void> (*back_up)(const store_params& params, const std::string& target) = nullptr;
   /// Replaces the store, which nobody may use meanwhile, by the copy in the file `source`.
   result<restored> (*restore)(const store_params& params, const std::string& source) = nullptr;
+  /// Reads all of the copy at `path`, which nobody has open, and says for people how it was found.
+  /// errc::invalid_argument, errc::store_lost: it is none, or damaged.
+  result<std::string> (*check_copy)(const std::string& path) = nullptr;
   /// Makes the index by key, which searches by key use and each claim pays for, or drops it;
   /// nothing if that was done before. Blocks. Null: there is none of this kind.
   result<void> (*index_keys)(const store_params& params, bool drop) = nullptr;

@@ -12,6 +12,7 @@ import pytest
 
 from support.client import exchange, fields_for, request_bytes
 from support.expecting import assert_first, assert_replay_of
+from support.stores import on_each_store_of_one_gateway
 from support.waiting import Stopwatch, scaled, wait_until
 
 BODY = b'{"amount":100}'
@@ -23,6 +24,7 @@ def post_bytes(key, plan=None):
     return request_bytes("POST", "/charges", fields, BODY)
 
 
+@on_each_store_of_one_gateway
 def test_many_rounds_of_concurrent_identical_requests(start_gateway, own_upstream, store):
     # None is refused because a busy machine's store takes its time.
     gateway = start_gateway(own_upstream, {"store": {**store, "timeout": "30s"}})
@@ -196,8 +198,9 @@ async def ask_all(address, keys):
     return answers
 
 
-@pytest.mark.parametrize("store, fleet", [("sqlite", 1), ("postgresql", 1), ("redis", 1),
-                                          ("redis", 2), ("dynamodb", 1), ("dynamodb", 2)],
+@pytest.mark.parametrize("store, fleet", [("sqlite", 1), ("journal", 1), ("postgresql", 1),
+                                          ("redis", 1), ("redis", 2), ("dynamodb", 1),
+                                          ("dynamodb", 2)],
                          indirect=["store"])
 def test_no_key_runs_twice_whenever_a_gateway_dies(fleet, start_gateway, own_upstream, store):
     lease = 2 * fleet

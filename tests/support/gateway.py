@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
 
 from support.client import Connection, ask, fields_for
 from support.ports import Port
@@ -204,18 +205,31 @@ class Gateway:
                 found.append(os.readlink(folder / name))
         return [path for path in found if part in pathlib.Path(path).name]
 
-    def command(self, *arguments, stdin=None, timeout=60):
+    def command(self, *arguments, stdin=None, timeout=60, store=None):
         """Another onceguard command on the same store, beside the running gateway."""
         return subprocess.run(
-            [str(self.binary), *arguments, "--store", self.store_url()],
+            [str(self.binary), *arguments, "--store", store or self.store_url()],
             cwd=self.folder, input=stdin, capture_output=True, text=True, timeout=timeout,
             env={**clean_environment(), **PATIENT}, check=False)
 
     def keys(self, *filters):
         """What `keys list --json` says, as a list of records."""
-        done = self.command("keys", "list", "--json", *filters)
+        with self.readable_store() as store:
+            done = self.command("keys", "list", "--json", *filters, store=store)
         assert done.returncode == 0, done
         return records_of(done.stdout)
+
+    @contextlib.contextmanager
+    def readable_store(self):
+        """Its store for a command that reads: of a journal, which it owns, a copy."""
+        if not self.store_url().startswith("journal:"):
+            yield self.store_url()
+            return
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            copy = pathlib.Path(folder) / "copy"
+            done = self.command("backup", copy)
+            assert done.returncode == 0, done
+            yield f"journal:{copy}"
 
     def record(self, key):
         """The one record with this key, or None."""

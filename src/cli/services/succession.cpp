@@ -326,7 +326,8 @@ void succession::kill_after(std::chrono::milliseconds patience) {
 std::string succession::refusal(bool store_is_shared) const {
   if (under_way()) return "another upgrade is under way";
   if (!store_is_shared) {
-    return "the store belongs to this process: another one would not find its records";
+    return "the store belongs to this process, and to no other one meanwhile: stop it, and start "
+           "another one then";
   }
   // The kernel ends all processes of a PID namespace with its first one.
   if (::getpid() == 1) return "with process 1 the container ends: replace the container";

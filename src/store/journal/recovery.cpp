@@ -164,9 +164,9 @@ class replay {
   /// Reads group by group, up to the first bytes that are no whole group.
   result<void> read_groups(window& seen, bool last) {
     std::vector<pending> group;
-    auto offset = std::uint64_t{segment_header_size};
-    if (from_ && segment_->number == from_->begin.segment) offset = from_->begin.offset;
-    const auto begin = offset;
+    const bool begins_within = from_ && segment_->number == from_->begin.segment;
+    const auto begin = begins_within ? from_->begin.offset : segment_header_size;
+    auto offset = begin;
     segment_->end = offset;
     while (const auto header = header_at(seen, offset)) {
       if (!is_next(*header, group)) break;

@@ -246,6 +246,26 @@ result<void> back_up(const sqlite_params& sqlite, const std::string& target) {
   return {};
 }
 
+result<std::string> check_copy(const std::string& path) {
+  if (::access(path.c_str(), R_OK) != 0) {
+    return error(errno == ENOENT ? errc::not_found : errc::invalid_argument,
+                 path + ": " + std::strerror(errno));
+  }
+  if (size_of(path + "-wal") > 0) {
+    return error(errc::invalid_argument, path + " has a log beside it: it is a store in use, and "
+                                                "no copy that `onceguard backup` wrote");
+  }
+  try {
+    connection copy(file_alone(path), nullptr, open_as::reader);
+    if (const auto fault = fault_of(copy); !fault.empty()) {
+      return error(errc::invalid_argument, path + " " + fault);
+    }
+    return std::to_string(copy.integer("SELECT count(*) FROM records")) + " keys, whole";
+  } catch (const failure& failed) {
+    return error(errc::invalid_argument, path + " can't be read: " + failed.what());
+  }
+}
+
 result<std::string> restore(const sqlite_params& sqlite, const std::string& source) {
   const auto path = check_location(sqlite.path);
   if (!path) return path.error();

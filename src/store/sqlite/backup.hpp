@@ -13,6 +13,10 @@ namespace onceguard::sqlite {
 /// exists already.
 [[nodiscard]] result<void> back_up(const sqlite_params& sqlite, const std::string& target);
 
+/// Reads all of a copy, and says how many keys it has. errc::not_found: there is no such file.
+/// errc::invalid_argument: it is no sound copy.
+[[nodiscard]] result<std::string> check_copy(const std::string& path);
+
 /// Replaces the store by the copy in the file `source`. No process may have the store open
 /// (errc::conflict). The store gets a new identity: processes that knew the store see a loss of
 /// memory. errc::not_found: there is no file `source`. errc::invalid_argument: `source` is no sound

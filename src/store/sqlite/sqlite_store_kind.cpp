@@ -63,6 +63,7 @@ const store_kind& sqlite_store_kind() noexcept {
         if (!former) return former.error();
         return store_kind::restored{path_of(params.url), std::move(*former)};
       },
+      .check_copy = [](const std::string& path) { return sqlite::check_copy(path); },
       .index_keys = [](const store_params& params,
                        bool drop) { return sqlite::index_keys(params_of(params), drop); },
       .examine = [](const store_params& params,

@@ -98,7 +98,7 @@ class journal_checkpoint_test : public ::testing::Test {
   base::manual_clock clock_;
   const journal_files files_{folder_.file("journal")};
   std::uint64_t checkpoint_after_ = std::uint64_t{1} << 30;
-  read_bytes read_;
+  folder_watch read_;
   std::unique_ptr<journal_store> store_;
   std::optional<blocking_store> caller_;
 };
@@ -253,6 +253,45 @@ TEST_F(journal_checkpoint_test, the_store_writes_one_once_enough_was_appended) {
   auto& after = reopen();
   EXPECT_EQ(read_.at(journal::segment_name(1)), journal::segment_header_size);
   EXPECT_EQ(after.counted(observed_state::completed), 41u);
+}
+
+TEST_F(journal_checkpoint_test, what_changes_while_it_is_written_is_read_from_the_log) {
+  checkpoint_after_ = 16'384;
+  const auto early = claim_of("early");
+  const auto held = reopen().leased(early);
+  std::atomic<int> blocks{0};
+  read_.on_write = [&](const std::string& name) {
+    // The first block has the head, and the second one the key as it is now.
+    if (name != journal::new_checkpoint_name || ++blocks != 2) return;
+    blocking_store another(*store_);
+    another.settle(settle_of(early, held));
+    another.completed(claim_of("between"));
+  };
+  reopen();
+  for (int i = 0; !std::filesystem::exists(checkpoint()); ++i) {
+    ASSERT_LT(i, 1'000);
+    caller_->completed(claim_of("k" + std::to_string(i)));
+  }
+  close();
+  read_.on_write = nullptr;
+  checkpoint_after_ = std::uint64_t{1} << 30;
+  EXPECT_EQ(reopen().claim(early).kind, verdict_kind::replay);
+  EXPECT_EQ(caller_->claim(claim_of("between")).kind, verdict_kind::replay);
+  const auto expected = content();
+  close();
+  const auto kept = folder_.file("kept");
+  std::filesystem::rename(checkpoint(), kept);
+  reopen();
+  EXPECT_EQ(content(), expected);
+  close();
+  // Nothing behind the change is left in the log: the checkpoint has seen its group.
+  std::filesystem::rename(kept, checkpoint());
+  const auto changed = files_.latest_frame_of(claim_of("between").id);
+  std::filesystem::resize_file(files_.path(changed.segment), changed.offset);
+  for (const auto each : files_.segments()) {
+    if (each > changed.segment) std::filesystem::remove(files_.path(each));
+  }
+  expect_lost("went on when the checkpoint was written");
 }
 
 TEST_F(journal_checkpoint_test, one_that_is_written_under_load_finds_what_the_whole_log_says) {

@@ -82,6 +82,45 @@ TEST_F(journal_recovery_test, a_file_is_no_folder_of_a_journal) {
   EXPECT_EQ(opened.error().code, errc::invalid_argument);
 }
 
+TEST_F(journal_recovery_test, a_relative_path_is_no_place) {
+  for (const std::string path : {"journal", "./journal", ""}) {
+    journal_params params;
+    params.path = path;
+    const auto opened = journal_store::open(std::move(params));
+    ASSERT_FALSE(opened) << path;
+    EXPECT_EQ(opened.error().code, errc::invalid_argument) << path;
+  }
+  EXPECT_FALSE(std::filesystem::exists("journal"));
+}
+
+TEST_F(journal_recovery_test, a_folder_with_files_of_somebody_else_is_left_alone) {
+  std::filesystem::create_directory(path());
+  std::filesystem::create_directory(path() + "/lost+found");  // of a volume of its own
+  std::ofstream(path() + "/photo") << "mine";
+  const auto refused = try_open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  EXPECT_THAT(refused.error().detail, HasSubstr("photo"));
+  EXPECT_FALSE(std::filesystem::exists(path() + "/owner"));
+  std::filesystem::remove(path() + "/photo");
+  reopen().completed(claim_of("k"));
+  // Beside a journal they do no harm.
+  std::ofstream(path() + "/photo") << "mine";
+  EXPECT_EQ(reopen().claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
+TEST_F(journal_recovery_test, a_folder_whose_lock_file_was_removed_has_its_owner) {
+  reopen().completed(claim_of("k"));
+  for (const auto& each : std::filesystem::directory_iterator(path())) {
+    if (!journal::segment_number(each.path().filename().string())) {
+      std::filesystem::remove(each.path());
+    }
+  }
+  const auto other = try_open();
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().detail, HasSubstr("another process has it open"));
+}
+
 TEST_F(journal_recovery_test, records_numbers_and_counters_are_those_of_before) {
   auto& caller = reopen();
   for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));

@@ -1,6 +1,7 @@
-// A journal's folder that counts what is read of each file.
+// A journal's folder that counts what is read of each file, and tells when a file is written.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,8 +12,12 @@
 
 namespace onceguard::testing {
 
-class read_bytes {
+/// Any thread, but for `on_write`, which is set before the folder is opened.
+class folder_watch {
  public:
+  /// Called before each write with the file's name.
+  std::function<void(const std::string&)> on_write;
+
   void add(const std::string& name, std::uint64_t bytes) {
     const std::lock_guard locked(lock_);
     by_name_[name] += bytes;
@@ -34,9 +39,10 @@ class read_bytes {
 
 class watched_file final : public journal::file {
  public:
-  watched_file(std::unique_ptr<journal::file> watched, std::string name, read_bytes& counted)
+  watched_file(std::unique_ptr<journal::file> watched, std::string name, folder_watch& counted)
       : watched_(std::move(watched)), name_(std::move(name)), counted_(counted) {}
   [[nodiscard]] int write(std::string_view bytes, std::uint64_t offset) override {
+    if (counted_.on_write) counted_.on_write(name_);
     return watched_->write(bytes, offset);
   }
   [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
@@ -54,12 +60,12 @@ class watched_file final : public journal::file {
  private:
   const std::unique_ptr<journal::file> watched_;
   const std::string name_;
-  read_bytes& counted_;
+  folder_watch& counted_;
 };
 
 class watched_folder final : public journal::file_layer {
  public:
-  watched_folder(std::unique_ptr<journal::file_layer> watched, read_bytes& counted)
+  watched_folder(std::unique_ptr<journal::file_layer> watched, folder_watch& counted)
       : watched_(std::move(watched)), counted_(counted) {}
   [[nodiscard]] result<std::unique_ptr<journal::file>> open(const std::string& name,
                                                             journal::open_file mode) override {
@@ -86,11 +92,11 @@ class watched_folder final : public journal::file_layer {
 
  private:
   const std::unique_ptr<journal::file_layer> watched_;
-  read_bytes& counted_;
+  folder_watch& counted_;
 };
 
 inline result<std::unique_ptr<journal::file_layer>> watch_folder(const std::string& path,
-                                                                 read_bytes& counted) {
+                                                                 folder_watch& counted) {
   auto opened = journal::open_folder(path);
   if (!opened) return opened;
   return std::unique_ptr<journal::file_layer>(
