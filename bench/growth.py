@@ -1,4 +1,4 @@
-"""What more live keys cost: a gateway on a store with many records beside one with ten thousand."""
+"""What more live keys cost: a gateway on many records beside one on ten thousand."""
 
 import os
 import subprocess
@@ -18,8 +18,8 @@ def size_of(path):
 
 
 def filled(servers, name, keys, benches):
-    """A store with so many completed records: SQLite's written by its own statements, a journal's by
-    claims and completes."""
+    """A store with so many completed records: SQLite's written by its own statements, a journal's
+    by claims and completes."""
     url = servers.store_url(name)
     kind, _, path = url.partition(":")
     begin = time.monotonic()

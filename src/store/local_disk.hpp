@@ -12,7 +12,7 @@ namespace onceguard {
 /// The name of the network or user-space file system to which statfs(2) gives this magic number;
 /// empty for any other file system. File locks need a local file system.
 [[nodiscard]] std::string_view network_file_system(std::int64_t magic) noexcept;
-/// The same of the file system on which this file lies; empty also if that can't be told.
+/// The same of the file system on which this file lies; empty also if that is not known.
 [[nodiscard]] std::string_view network_file_system_of(const std::string& path) noexcept;
 
 /// The volume of a file, in bytes; -1: the system does not report the value.

@@ -276,8 +276,6 @@ const refusal values[] = {
      "c.toml:2:7: [store] url: expected the whole path of a folder, such as "
      "\"journal:/var/lib/onceguard/journal\": from another working directory a relative one would "
      "be another store\n"},
-    {"journal_without_path", "[store]\nurl = \"journal:\"\n",
-     "c.toml:2:7: [store] url: expected a folder after \"journal:\"\n"},
     {"sqlite_without_path", "[store]\nurl = \"sqlite:\"\n",
      "c.toml:2:7: [store] url: expected a path after \"sqlite:\"\n"},
     {"transactional", "[defaults]\neffect = \"transactional\"\n",

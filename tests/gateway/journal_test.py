@@ -55,7 +55,7 @@ def test_records_outlive_the_process(begin, own_upstream, fresh_key):
 @pytest.mark.parametrize("command", [["keys", "list"], ["stats"], ["sweep"],
                                      ["keys", "export", "records.jsonl"]],
                          ids=lambda words: words[-1])
-def test_a_command_beside_its_owner_is_told_whom_to_ask(begin, key, command):
+def test_a_command_beside_its_owner_says_whom_to_ask(begin, key, command):
     gateway = begin()
     assert_first(gateway.post(key=key))
     done = gateway.command(*command)

@@ -48,8 +48,9 @@ class part_folder {
     made_ = ::mkdir(path_.c_str(), S_IRWXU) == 0;
     if (made_) return {};
     if (errno != EEXIST) return from_system(path_);
-    return error(errc::conflict, path_ + ": another process writes it, or one was killed while it "
-                                         "did: then remove it");
+    return error(errc::conflict, path_ +
+                                     ": another process writes it, or one was killed while it "
+                                     "did: then remove it");
   }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::string file(std::uint32_t segment) const {
@@ -85,16 +86,17 @@ std::uint64_t whole_end(const file& source, std::uint32_t number) {
 }
 
 /// 0, or the errno.
-int copy(const file& source, std::uint64_t from, std::uint64_t end, file& target) {
+int copy(const file& source, std::uint64_t offset, std::uint64_t end, file& target) {
   std::string bytes(copied_at_once, '\0');
-  while (from < end) {
+  while (offset < end) {
     std::size_t got = 0;
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(copied_at_once, end - from));
-    if (const int failed = source.read(bytes.data(), size, from, got); failed != 0) return failed;
+    const auto size =
+        static_cast<std::size_t>(std::min<std::uint64_t>(copied_at_once, end - offset));
+    if (const int failed = source.read(bytes.data(), size, offset, got); failed != 0) return failed;
     if (got == 0) return EIO;
-    const int failed = target.write(std::string_view(bytes).substr(0, got), from);
+    const int failed = target.write(std::string_view(bytes).substr(0, got), offset);
     if (failed != 0) return failed;
-    from += got;
+    offset += got;
   }
   return 0;
 }
@@ -102,19 +104,20 @@ int copy(const file& source, std::uint64_t from, std::uint64_t end, file& target
 enum class part_of_segment : std::uint8_t { whole_file, whole_groups };
 
 /// With another identity, if it is not empty. errc::not_found: the segment is gone.
-result<void> copy_segment(const std::string& from, std::uint32_t number, const std::string& target,
-                          part_of_segment part, const std::string& identity) {
-  posix_folder source(from, base::descriptor(::open(from.c_str(), O_RDONLY | O_DIRECTORY)),
-                      folder_use::read);
+result<void> copy_segment(const std::string& folder, std::uint32_t number,
+                          const std::string& target, part_of_segment part,
+                          const std::string& identity) {
+  posix_folder source(folder, base::descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY)),
+                      folder_use::reader);
   auto read = source.open(segment_name(number), open_file::existing);
   if (!read) {
-    return ::access((from + "/" + segment_name(number)).c_str(), F_OK) == 0
+    return ::access((folder + "/" + segment_name(number)).c_str(), F_OK) == 0
                ? read.error()
                : error(errc::not_found, read.error().detail);
   }
-  posix_folder folder(target, base::descriptor(::open(target.c_str(), O_RDONLY | O_DIRECTORY)),
-                      folder_use::own);
-  auto made = folder.open(segment_name(number), open_file::created);
+  posix_folder copies(target, base::descriptor(::open(target.c_str(), O_RDONLY | O_DIRECTORY)),
+                      folder_use::owner);
+  auto made = copies.open(segment_name(number), open_file::created);
   if (!made) return made.error();
   std::string head(segment_header_size, '\0');
   std::size_t got = 0;
@@ -148,22 +151,22 @@ result<std::vector<std::uint32_t>> segments_of(const std::string& path) {
 }
 
 /// A second name for a segment that is full, or a copy where there can't be one.
-result<void> take_full_segment(const std::string& from, std::uint32_t number,
+result<void> take_full_segment(const std::string& folder, std::uint32_t number,
                                const part_folder& target) {
-  const auto name = from + "/" + segment_name(number);
+  const auto name = folder + "/" + segment_name(number);
   if (::link(name.c_str(), target.file(number).c_str()) == 0) return {};
   if (errno == ENOENT) return error(errc::not_found, name);
-  return copy_segment(from, number, target.path(), part_of_segment::whole_file, {});
+  return copy_segment(folder, number, target.path(), part_of_segment::whole_file, {});
 }
 
 /// errc::not_found: the owner has removed the oldest segment meanwhile.
-result<void> take_all(const std::string& from, const part_folder& target) {
-  auto numbers = segments_of(from);
+result<void> take_all(const std::string& folder, const part_folder& target) {
+  auto numbers = segments_of(folder);
   if (!numbers) return numbers.error();
   for (const auto number : *numbers) {
-    auto taken = number == numbers->back()
-                     ? copy_segment(from, number, target.path(), part_of_segment::whole_groups, {})
-                     : take_full_segment(from, number, target);
+    auto taken = number == numbers->back() ? copy_segment(folder, number, target.path(),
+                                                          part_of_segment::whole_groups, {})
+                                           : take_full_segment(folder, number, target);
     if (taken) continue;
     std::error_code ignored;
     for (const auto each : *numbers) std::filesystem::remove(target.file(each), ignored);

@@ -41,7 +41,7 @@ error occupied(const std::string& path, int folder) {
                    "sqlite:PATH, which the processes of a machine can share");
 }
 
-/// Others are told by it whom to ask. It decides nothing: on a full disk it has no number.
+/// Others read in it whom to ask. It decides nothing: on a full disk it has no number.
 result<void> note_owner(const std::string& path, int folder) {
   const base::descriptor file(::openat(folder, owner_name,
                                        O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
@@ -114,7 +114,7 @@ result<std::unique_ptr<file_layer>> open_folder(const std::string& path) {
   }
   const int number = opened->get();
   if (auto locked = lock(path, number); !locked) return locked.error();
-  auto out = std::make_unique<posix_folder>(path, std::move(*opened), folder_use::own);
+  auto out = std::make_unique<posix_folder>(path, std::move(*opened), folder_use::owner);
   if (auto checked = check_content(*out); !checked) return checked.error();
   if (auto noted = note_owner(path, number); !noted) return noted.error();
   if (made) {
@@ -129,7 +129,7 @@ result<std::unique_ptr<file_layer>> open_folder_to_read(const std::string& path)
   auto opened = open_directory(path);
   if (!opened) return opened.error();
   return std::unique_ptr<file_layer>(
-      std::make_unique<posix_folder>(path, std::move(*opened), folder_use::read));
+      std::make_unique<posix_folder>(path, std::move(*opened), folder_use::reader));
 }
 
 std::optional<std::string> find_owner(const std::string& path) {

@@ -22,7 +22,7 @@ struct journal_params {
   /// Bytes of log behind a checkpoint, at least, before another one is written. It is never less
   /// than the checkpoint's own size, so that checkpoints at most double what is written.
   std::uint64_t checkpoint_after = std::uint64_t{64} << 20;
-  std::size_t batch_max = 256;                           ///< calls in one group
+  std::size_t batch_max = 256;  ///< calls in one group
   /// Opens the folder's files.
   std::function<result<std::unique_ptr<file_layer>>(const std::string&)> files = open_folder;
 };

@@ -58,14 +58,12 @@ const store_kind& journal_store_kind() noexcept {
         const auto checked = journal::check(path);
         if (!checked) return checked.error();
         if (checked->unreadable == 0) return std::to_string(checked->keys) + " keys, all readable";
-        return error(errc::record_unreadable,
-                     path + ": of " + std::to_string(checked->keys) + " keys " +
-                         std::to_string(checked->unreadable) + " have a damaged record");
+        return error(errc::record_unreadable, path + ": of " + std::to_string(checked->keys) +
+                                                  " keys " + std::to_string(checked->unreadable) +
+                                                  " have a damaged record");
       },
-      .examine =
-          [](const store_params& params, store_role) {
-            return journal::examine(params_of(params), params.timeout);
-          },
+      .examine = [](const store_params& params,
+                    store_role) { return journal::examine(params_of(params), params.timeout); },
   };
   return kind;
 }

@@ -76,13 +76,13 @@ void key_table::put_unordered(const record_id& id, const key_entry& found) {
   const auto next = static_cast<slot>(entries_.size());
   entries_.push_back(found);
   entries_.back().id = id;
-  const auto [place, added] = by_id_.insert(next);
+  const auto [position, added] = by_id_.insert(next);
   if (added) {
     order_.push_back(next);
     return;
   }
   entries_.pop_back();
-  entries_[*place] = found;
+  entries_[*position] = found;
 }
 
 void key_table::sort() {

@@ -78,8 +78,7 @@ void open_journal::report(const recovered& found, base::boot_clock::time_point b
                                           {"at", last.end},
                                           {"why", "its last group was not whole"}});
   }
-  const auto took =
-      std::chrono::duration_cast<std::chrono::milliseconds>(base::boot_now() - begun);
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(base::boot_now() - begun);
   base::log(base::event::log_read, {{"store", location()},
                                     {"keys", table.size()},
                                     {"segments", found.segments.size()},

@@ -64,7 +64,7 @@ bool same(const struct stat& one, const struct stat& other) noexcept {
 }  // namespace
 
 result<std::unique_ptr<file>> posix_folder::open(const std::string& name, open_file mode) {
-  const int access = use_ == folder_use::read ? O_RDONLY : O_RDWR;
+  const int access = use_ == folder_use::reader ? O_RDONLY : O_RDWR;
   const int more = mode == open_file::created ? O_CREAT | O_TRUNC : 0;
   // Answers may be confidential.
   base::descriptor opened(::openat(opened_.get(), name.c_str(),

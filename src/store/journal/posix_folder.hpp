@@ -8,7 +8,7 @@
 namespace onceguard::journal {
 
 /// What a folder was opened for.
-enum class folder_use : std::uint8_t { own, read };
+enum class folder_use : std::uint8_t { owner, reader };
 
 class posix_folder final : public file_layer {
  public:

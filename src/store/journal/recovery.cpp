@@ -86,11 +86,11 @@ class replay {
       table_.clear();
       return {};
     }
-    from_ = std::move(read.found);
-    out_.identity = from_->identity;
-    out_.state = from_->state;
+    checkpoint_ = std::move(read.found);
+    out_.identity = checkpoint_->identity;
+    out_.state = checkpoint_->state;
     out_.has_state = true;
-    out_.end = from_->begin;
+    out_.end = checkpoint_->begin;
     groups_ = 1;
     return {};
   }
@@ -99,8 +99,9 @@ class replay {
   [[nodiscard]] result<void> check_ends() const {
     if (out_.segments.empty()) return {};
     const auto& present = *out_.segments.back();
-    if (from_ && (present.number < from_->end.segment ||
-                  (present.number == from_->end.segment && present.end < from_->end.offset))) {
+    if (checkpoint_ &&
+        (present.number < checkpoint_->end.segment ||
+         (present.number == checkpoint_->end.segment && present.end < checkpoint_->end.offset))) {
       return lost(files_.location(), present.number, present.end,
                   "the log ends here, and went on when the checkpoint was written");
     }
@@ -137,19 +138,20 @@ class replay {
       }
     }
     out_.segments.push_back(segment_);
-    if (!from_ || number != from_->begin.segment) out_.end.commit = 0;
+    if (!checkpoint_ || number != checkpoint_->begin.segment) out_.end.commit = 0;
     if (is_left_out(number)) return {};
     window seen(*segment_->bytes);
-    if (from_ && number == from_->begin.segment && !has_seen_group(seen)) {
-      return lost_at(from_->begin.commit, "the group that ended here when the checkpoint was "
-                                          "written is damaged or missing");
+    if (checkpoint_ && number == checkpoint_->begin.segment && !has_seen_group(seen)) {
+      return lost_at(checkpoint_->begin.commit,
+                     "the group that ended here when the checkpoint was "
+                     "written is damaged or missing");
     }
     return read_groups(seen, last);
   }
 
   /// Is the group there with which the checkpoint begins? The segment may be an older copy.
   bool has_seen_group(window& seen) const {
-    const auto& begin = from_->begin;
+    const auto& begin = checkpoint_->begin;
     if (begin.commit == 0) return begin.offset == segment_header_size;
     const auto header = header_at(seen, begin.commit);
     return header && header->kind == frame_kind::commit && header->group == begin.group &&
@@ -158,22 +160,23 @@ class replay {
 
   /// Has the checkpoint all of this segment?
   [[nodiscard]] bool is_left_out(std::uint32_t number) const {
-    return from_ && number < from_->begin.segment;
+    return checkpoint_ && number < checkpoint_->begin.segment;
   }
 
   /// Reads group by group, up to the first bytes that are no whole group.
   result<void> read_groups(window& seen, bool last) {
     std::vector<pending> group;
-    const bool begins_within = from_ && segment_->number == from_->begin.segment;
-    const auto begin = begins_within ? from_->begin.offset : segment_header_size;
+    const bool begins_within = checkpoint_ && segment_->number == checkpoint_->begin.segment;
+    const auto begin = begins_within ? checkpoint_->begin.offset : segment_header_size;
     auto offset = begin;
     segment_->end = offset;
     while (const auto header = header_at(seen, offset)) {
       if (!is_next(*header, group)) break;
       pending each{*header, location_of(*header, offset), true};
       // In a segment that is full, the groups are on the disk for certain.
-      const bool looks = last || use_ == checkpoint_use::ignored;
-      if (looks || header->kind == frame_kind::commit) each.whole = body_is_whole(seen, each);
+      const bool reads_bodies = last || use_ == checkpoint_use::ignored;
+      if (reads_bodies || header->kind == frame_kind::commit)
+        each.whole = body_is_whole(seen, each);
       group.push_back(each);
       offset += header->whole_size();
       if (header->kind != frame_kind::commit) continue;
@@ -288,7 +291,7 @@ class replay {
   file_layer& files_;
   key_table& table_;
   const checkpoint_use use_;
-  std::optional<checkpoint> from_;
+  std::optional<checkpoint> checkpoint_;
   bool has_checkpoint_ = false;
   recovered out_;
   segment_ptr segment_;

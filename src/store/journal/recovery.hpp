@@ -17,8 +17,8 @@ struct recovered {
   std::string identity;  ///< empty: there is no journal yet
   std::deque<segment_ptr> segments;
   journal_state state;
-  bool has_state = false;  ///< there is a commit, and it could be read
-  log_position end;             ///< of the last whole group
+  bool has_state = false;        ///< there is a commit, and it could be read
+  log_position end;              ///< of the last whole group
   std::uint64_t tail = 0;        ///< bytes of frames that were read, and not left to a checkpoint
   bool cut_off = false;          ///< there is a group that was not finished at the end of the log
   std::string checkpoint_fault;  ///< why a checkpoint that is there was not used
@@ -29,10 +29,10 @@ enum class checkpoint_use : std::uint8_t {
   ignored,  ///< all frames are read, and the sums of all bodies looked at
 };
 
-/// Reads the checkpoint and the segments behind it, or all segments, and fills the table, which must
-/// be empty. A group that a crash has torn ends the log, if it is the last one. errc::store_lost: a
-/// segment is missing or damaged; the detail names segment and offset. A frame whose body alone is
-/// damaged is no error: its record is unreadable.
+/// Reads the checkpoint and the segments behind it, or all segments, and fills the table, which
+/// must be empty. A group that a crash has torn ends the log, if it is the last one.
+/// errc::store_lost: a segment is missing or damaged; the detail names segment and offset. A frame
+/// whose body alone is damaged is no error: its record is unreadable.
 [[nodiscard]] result<recovered> recover(file_layer& files, key_table& table,
                                         checkpoint_use use = checkpoint_use::taken);
 

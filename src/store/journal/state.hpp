@@ -13,13 +13,13 @@ namespace onceguard::journal {
 
 struct journal_state {
   token last_token = 0;
-  std::uint64_t granted = 0;      ///< leases granted so far: the store's generation
-  std::uint64_t forgotten = 0;    ///< completed records that operators released
-  std::uint64_t next_number = 1;  ///< of the next new record
+  std::uint64_t granted = 0;        ///< leases granted so far: the store's generation
+  std::uint64_t forgotten = 0;      ///< completed records that operators released
+  std::uint64_t next_number = 1;    ///< of the next new record
   std::uint32_t first_segment = 1;  ///< those before it may be gone
-  std::int64_t last_wall = 0;     ///< the retention clock when this was written
-  std::uint32_t boot = 0;         ///< counts the boots of the machine that the journal has seen
-  std::string boot_id;            ///< of that boot
+  std::int64_t last_wall = 0;       ///< the retention clock when this was written
+  std::uint32_t boot = 0;           ///< counts the boots of the machine that the journal has seen
+  std::string boot_id;              ///< of that boot
   wall_memory wall;
 };
 

@@ -21,7 +21,10 @@ bool has_unsaved_state(const open_journal& opened, const moment& present) {
 }  // namespace
 
 writer::writer(const journal_params& params, open_journal& opened)
-    : params_(params), journal_(opened), cache_(params.cache_size), sweeper_(opened),
+    : params_(params),
+      journal_(opened),
+      cache_(params.cache_size),
+      sweeper_(opened),
       checkpointer_(params, opened) {
   thread_ = std::thread([this] { run(); });
 }
@@ -187,8 +190,8 @@ result<void> writer::remove_oldest() {
   const auto next = segments.front()->number + 1;
   // The state stands in the last segment, which must have one before the others go.
   if (journal_.state.first_segment < next || segments.back()->end == segment_header_size) {
-    auto said = write([next](group& within) { within.begin_log_with(next); });
-    if (!said) return said;
+    auto written = write([next](group& within) { within.begin_log_with(next); });
+    if (!written) return written;
   }
   return sweeper_.remove_oldest();
 }

@@ -252,8 +252,9 @@ result<std::string> check_copy(const std::string& path) {
                  path + ": " + std::strerror(errno));
   }
   if (size_of(path + "-wal") > 0) {
-    return error(errc::invalid_argument, path + " has a log beside it: it is a store in use, and "
-                                                "no copy that `onceguard backup` wrote");
+    return error(errc::invalid_argument, path +
+                                             " has a log beside it: it is a store in use, and "
+                                             "no copy that `onceguard backup` wrote");
   }
   try {
     connection copy(file_alone(path), nullptr, open_as::reader);

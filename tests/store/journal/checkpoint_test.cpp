@@ -1,5 +1,7 @@
-// A start by a checkpoint: what it reads, that it finds what the whole log says, and what becomes of
-// a checkpoint that is damaged, torn, or older than the log.
+// A start by a checkpoint: what it reads, that it finds what the whole log says, and what becomes
+// of a checkpoint that is damaged, torn, or older than the log.
+#include "store/journal/checkpoint.hpp"
+
 #include <atomic>
 #include <filesystem>
 #include <map>
@@ -11,7 +13,6 @@
 
 #include "base/hex.hpp"
 #include "store/contract/acts.hpp"
-#include "store/journal/checkpoint.hpp"
 #include "store/journal/files.hpp"
 #include "store/journal/journal_store.hpp"
 #include "store/journal/simulated_disk.hpp"
@@ -152,13 +153,13 @@ TEST_F(journal_checkpoint_test, a_damaged_one_is_not_used_and_nothing_is_lost) {
   const auto expected = content();
   close();
   const auto size = std::filesystem::file_size(checkpoint());
-  for (std::uint64_t at = 0; at < size; at += 97) {
-    flip_byte(checkpoint(), at);
+  for (std::uint64_t offset = 0; offset < size; offset += 97) {
+    flip_byte(checkpoint(), offset);
     reopen();
-    EXPECT_GT(read_.at(journal::segment_name(1)), journal::segment_header_size) << at;
-    EXPECT_EQ(content(), expected) << at;
+    EXPECT_GT(read_.at(journal::segment_name(1)), journal::segment_header_size) << offset;
+    EXPECT_EQ(content(), expected) << offset;
     close();
-    flip_byte(checkpoint(), at);
+    flip_byte(checkpoint(), offset);
   }
   for (const std::uint64_t left : {std::uint64_t{0}, size / 2, size - 1}) {
     std::filesystem::resize_file(checkpoint(), left);

@@ -71,7 +71,8 @@ TEST_F(journal_recovery_test, another_owner_is_refused_and_answered_what_to_do) 
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, errc::store_unreachable);
   EXPECT_THAT(other.error().detail,
-              AllOf(HasSubstr("another process (" + std::to_string(::getpid()) + ") has it open"), HasSubstr("sqlite:PATH")));
+              AllOf(HasSubstr("another process (" + std::to_string(::getpid()) + ") has it open"),
+                    HasSubstr("sqlite:PATH")));
   EXPECT_EQ(caller_->claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
