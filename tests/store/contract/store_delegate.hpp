@@ -97,7 +97,7 @@ class journal_delegate : public store_delegate {
     params.clock = &clock;
     params.segment_size = 8'192;
     params.cache_size = cache_size_;
-    return std::move(journal::journal_store::open(params).value());
+    return journal::journal_store::open(params).value();
   }
   [[nodiscard]] bool remembers() const override { return true; }
   void damage(const record_id& id) override {
