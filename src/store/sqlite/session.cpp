@@ -151,8 +151,9 @@ bool session::log_is_damaged() {
   // Where SQLite keeps no log, mapping its index would make an index that SQLite never closes.
   if (connection_.text("PRAGMA journal_mode") != "wal") return false;
   // In the log of a process that writes meanwhile, the end is still being written.
-  const auto frames = frames_of(connection_);
-  return has_damaged_frames(path_ + "-wal", frames) && frames_of(connection_) == frames;
+  const auto read = position_of(connection_);
+  if (!read) throw failure(SQLITE_IOERR, "the index of the write-ahead log can't be read");
+  return has_damaged_frames(path_ + "-wal", *read) && position_of(connection_) == read;
 }
 
 void session::set_up(session_use use) {
@@ -292,8 +293,13 @@ void session::begin_within_timeout() {
 }
 
 /// The first write after all of the write-ahead log is in the file restarts the log, unless a
-/// reader still uses it. No other process can restart the log until this transaction ends.
-void session::began() { metadata_->begins_log(all_moved(connection_)); }
+/// reader still uses it. No other process can restart the log until this transaction ends. A
+/// transaction that took a log for its own beginning would make it look like another file's.
+void session::began() {
+  const auto moved = all_moved_if_known(connection_);
+  if (!moved) throw failure(SQLITE_IOERR, "the index of the write-ahead log can't be read");
+  metadata_->begins_log(*moved);
+}
 
 bool session::try_begin() {
   limit_log();

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unistd.h>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace {
 // The header of the WAL index, after walformat.html of SQLite's documentation, in words of 32 bits.
 constexpr int index_region = 32'768;
 constexpr std::size_t frames_word = 16 / 4;
+constexpr std::size_t salts_word = 32 / 4;
 constexpr std::size_t moved_word = 96 / 4;
 
 constexpr std::int64_t log_header = 32;
@@ -35,6 +37,11 @@ struct seen {
   std::optional<pair_mark> mark;  ///< none: damaged, or there is no such table
   bool damaged = false;
 };
+
+/// As random bytes in hexadecimal digits.
+bool is_identity(std::string_view text) noexcept {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
 
 seen read_mark(connection& connection) {
   try {
@@ -53,6 +60,8 @@ seen read_mark(connection& connection) {
     out.log_base = row.integer(2);
     out.log_identity = row.bytes(3);
     row.reset();
+    // Of a page that was written by half, the head may point to where no row begins.
+    if (!is_identity(out.identity)) return {std::nullopt, true};
     out.cookie = connection.integer("PRAGMA schema_version");
     return {out, false};
   } catch (const failure& failed) {
@@ -83,27 +92,41 @@ std::string file_alone(const std::string& path) {
 
 namespace {
 
-/// The beginning of the WAL index in memory; null: not known.
-std::uint32_t volatile* index_of(connection& connection) noexcept {
+struct wal_index {
+  bool failed = false;                      ///< there may be one, and it can't be mapped
+  std::uint32_t volatile* words = nullptr;  ///< its beginning in memory; null: there is none
+};
+
+wal_index index_of(connection& connection) noexcept {
   sqlite3_file* file = nullptr;
   const int found =
       sqlite3_file_control(connection.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
-  if (found != SQLITE_OK || file->pMethods == nullptr) return nullptr;
-  if (file->pMethods->iVersion < 2) return nullptr;
+  if (found != SQLITE_OK || file->pMethods == nullptr) return {true, nullptr};
+  if (file->pMethods->iVersion < 2) return {};
   void volatile* index = nullptr;
-  const int mapped = file->pMethods->xShmMap(file, 0, index_region, 0, &index);
-  return mapped == SQLITE_OK ? static_cast<std::uint32_t volatile*>(index) : nullptr;
+  if (file->pMethods->xShmMap(file, 0, index_region, 0, &index) != SQLITE_OK) {
+    return {true, nullptr};
+  }
+  return {false, static_cast<std::uint32_t volatile*>(index)};
 }
 
 }  // namespace
 
-std::uint32_t frames_of(connection& connection) noexcept {
-  auto* const words = index_of(connection);
-  return words == nullptr ? 0 : __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
+std::optional<log_position> position_of(connection& connection) noexcept {
+  const auto [failed, words] = index_of(connection);
+  if (failed) return std::nullopt;
+  log_position out;
+  if (words == nullptr) return out;
+  out.frames = __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::uint32_t word = __atomic_load_n(words + salts_word + i, __ATOMIC_ACQUIRE);
+    std::memcpy(out.salts.data() + i * sizeof(word), &word, sizeof(word));
+  }
+  return out;
 }
 
 bool index_is(connection& connection, const file_mark& index) {
-  const auto address = reinterpret_cast<std::uintptr_t>(index_of(connection));
+  const auto address = reinterpret_cast<std::uintptr_t>(index_of(connection).words);
   if (address == 0) return true;
   // A line of proc(5): begin-end rights offset device inode path. The device is not compared: some
   // file systems show different ones here and in statx.
@@ -119,11 +142,16 @@ bool index_is(connection& connection, const file_mark& index) {
   return true;
 }
 
-bool all_moved(connection& connection) noexcept {
-  auto* const words = index_of(connection);
+std::optional<bool> all_moved_if_known(connection& connection) noexcept {
+  const auto [failed, words] = index_of(connection);
+  if (failed) return std::nullopt;
   if (words == nullptr) return true;
   const auto frames = __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
   return __atomic_load_n(words + moved_word, __ATOMIC_ACQUIRE) >= frames;
+}
+
+bool all_moved(connection& connection) noexcept {
+  return all_moved_if_known(connection).value_or(true);
 }
 
 bool log_belongs(connection& database, const std::string& path, const char* vfs) {
@@ -228,6 +256,7 @@ class log_reader {
   };
 
   [[nodiscard]] bool readable() const noexcept { return readable_; }
+  [[nodiscard]] const std::array<unsigned char, 8>& salts() const noexcept { return salts_; }
   [[nodiscard]] bool read_head(std::uint32_t number, frame& out) const {
     std::array<unsigned char, head_bytes> head{};
     if (!read(head, offset_of(number))) return false;
@@ -272,11 +301,16 @@ class log_reader {
 
 /// A transaction is only written behind a committed one. So a frame that continues the checksums of
 /// a commit proves that this commit was no remainder of a failed transaction.
-bool has_damaged_frames(const std::string& log, std::uint32_t frames) {
+bool has_damaged_frames(const std::string& log, const log_position& read) {
   const log_reader file(log);
   if (!file.readable()) return false;
+  // SQLite restarts a log in its index first. If the head of the new log could not be written then,
+  // the former one is still in the file: all of it was moved.
+  if (read.frames == 0 && big_endian(read.salts.data()) == big_endian(file.salts().data()) + 1) {
+    return false;
+  }
   log_reader::frame head;
-  for (auto number = frames + 1; file.read_head(number, head); ++number) {
+  for (auto number = read.frames + 1; file.read_head(number, head); ++number) {
     if (!file.is_ours(head) || !head.commits()) continue;
     if (file.follows(number + 1, head.sum)) return true;
   }

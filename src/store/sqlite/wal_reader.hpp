@@ -1,7 +1,9 @@
 // Reads what SQLite's own interface does not report about the write-ahead log: how much of it is in
 // the file, and whether it belongs to the file.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "store/sqlite/connection.hpp"
@@ -12,10 +14,20 @@ namespace onceguard::sqlite {
 // Finds out whether a write-ahead log has transactions behind a damaged frame. SQLite takes such a
 // log for one that ends before the damage, and says nothing.
 
-/// `frames`: the length of the log as SQLite read it. True only if a committed transaction, with
-/// another one behind it, certainly follows. A last transaction that a crash left incomplete, and
-/// the remains of transactions that failed, are no damage.
-[[nodiscard]] bool has_damaged_frames(const std::string& log, std::uint32_t frames);
+/// How far SQLite read the log, after the WAL index.
+struct log_position {
+  std::uint32_t frames = 0;              ///< that count; 0: none
+  std::array<unsigned char, 8> salts{};  ///< of the log that they are in
+  friend bool operator==(const log_position&, const log_position&) = default;
+};
+
+/// None if the index can't be mapped. The connection must have read or written before.
+[[nodiscard]] std::optional<log_position> position_of(connection& connection) noexcept;
+
+/// True only if a committed transaction, with another one behind it, certainly follows. A last
+/// transaction that a crash left incomplete, the remains of transactions that failed, and a former
+/// log that was moved, are no damage.
+[[nodiscard]] bool has_damaged_frames(const std::string& log, const log_position& read);
 
 /// Says what to do about such a log.
 [[nodiscard]] std::string damaged_log(const std::string& path);
@@ -23,6 +35,8 @@ namespace onceguard::sqlite {
 /// True: all of the write-ahead log is in the file, so the next commit may restart the log. Also
 /// true if the state is not known. The connection must have read or written before.
 [[nodiscard]] bool all_moved(connection& connection) noexcept;
+/// The same; none if the state is not known, as the WAL index can't be mapped.
+[[nodiscard]] std::optional<bool> all_moved_if_known(connection& connection) noexcept;
 
 /// Was the write-ahead log begun on this very file? The first commit after the start of a log
 /// stores the token counter and the identity that the file had then, and every commit raises the
@@ -31,10 +45,6 @@ namespace onceguard::sqlite {
 /// stored no start. No checkpoint may run meanwhile. Failures of SQLite other than damage are
 /// thrown.
 [[nodiscard]] bool log_belongs(connection& connection, const std::string& path, const char* vfs);
-
-/// How many frames of the write-ahead log count; 0: none, or not known. The connection must have
-/// read or written before.
-[[nodiscard]] std::uint32_t frames_of(connection& connection) noexcept;
 
 /// Does this connection use the WAL index of that name? All connections of a process share one
 /// index, also after its file was removed. True if the system does not tell.

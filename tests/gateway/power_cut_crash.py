@@ -1,0 +1,110 @@
+"""The power fails amid the load. What was answered is there when it is back, and runs no second
+time. Where this user may mount no volume, the gateway is killed instead, and a warning says so."""
+
+import asyncio
+import collections
+import contextlib
+import random
+import warnings
+
+import pytest
+
+from gateway.once_crash import Load, ask_all, listening
+from support.power import WITH_JOURNAL, WITHOUT_JOURNAL, volume_or_why
+from support.waiting import scaled
+
+LEASE = 2
+CUTS = 100  # of each kind of volume
+
+
+class Through(Load):
+    """Customers who also meet the moments in which the volume is gone."""
+
+    def final(self, key, answer):
+        if answer.problem in ("store-lost", "store-full", "overloaded"):
+            return False
+        return super().final(key, answer)
+
+
+@pytest.fixture(params=["data=ordered", "data=writeback"])
+def volume(request):
+    made, why = volume_or_why(request.param)
+    if made is None:
+        warnings.warn(f"no power cut is possible here, so the gateway is killed instead: {why}")
+    yield made
+    if made is not None:
+        made.close()
+
+
+class Machine:
+    """The gateway and its volume."""
+
+    def __init__(self, gateway, volume, rng):
+        self.gateway, self.volume, self.rng = gateway, volume, rng
+
+    def cut(self):
+        if self.volume is not None:
+            self.volume.cut(self.rng.choice((WITHOUT_JOURNAL, WITHOUT_JOURNAL, WITH_JOURNAL)))
+        self.gateway.kill()
+        if self.volume is not None:
+            self.volume.back()
+        self.gateway.start(wait=False)
+
+    async def cut_again_and_again(self, load, times):
+        for _ in range(times):
+            await listening(self.gateway)
+            if self.rng.random() < 0.8:  # else while it still starts, or has just begun
+                await load.more(self.rng.randint(1, 40))
+            await asyncio.sleep(self.rng.uniform(0.0, 0.05))
+            # Not in a thread: the gateway ends with the thread that started it.
+            self.cut()
+        await listening(self.gateway)
+
+
+async def settled(gateway, keys):
+    """The last answer to each key, once nobody is at it any more."""
+    answers = {}
+    left = list(keys)
+    for _ in range(60):
+        for key, answer in (await ask_all(gateway.address, left)).items():
+            answers[key] = answer
+        left = [key for key in left
+                if answers[key].problem in ("in-progress", "store-unreachable")]
+        if not left:
+            return answers
+        await asyncio.sleep(0.5)
+    raise AssertionError(f"can't be settled: {[answers[key] for key in left[:5]]}")
+
+
+def test_what_was_answered_survives_the_power(volume, start_gateway, own_upstream, tmp_path):
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    folder = volume.path if volume is not None else tmp_path
+    gateway = start_gateway(
+        own_upstream,
+        {"gateway": {"replay_cache": "0", "state_dir": str(folder / "state")},
+         "defaults": {"lease": f"{LEASE}s", "unknown": "hold"}},
+        database=folder / "onceguard.db", started=False)
+    with contextlib.suppress(FileExistsError):
+        (folder / "state").mkdir()
+    gateway.start()
+    load = Through([gateway.address], rng)
+    times = scaled(CUTS, least=3)
+    machine = Machine(gateway, volume, rng)
+    asyncio.run(load.run(machine.cut_again_and_again(load, times)))
+    assert load.wrong == []
+    answers = asyncio.run(settled(gateway, load.keys))
+    lost = [key for key in load.answers if not answers[key].replayed
+            or answers[key].stored_part() != load.answers[key]]
+    effects = own_upstream.effects()
+    arrivals = collections.Counter(r["key"] for r in own_upstream.requests(path="/charges"))
+    print(f"{times} cuts: {len(load.keys)} keys, {len(load.answers)} answered before, lost "
+          f"{len(lost)}, held as unknown "
+          f"{sum(a.problem == 'outcome-unknown' for a in answers.values())}")
+    assert lost == []
+    assert [key for key, count in arrivals.items() if count > 1] == []
+    assert [key for key, count in effects.items() if count > 1] == []
+    assert all(answers[key].problem == "outcome-unknown" for key in load.unknown)
+    assert "store-lost-its-memory" not in gateway.log()
+    assert len(load.answers) >= times, "too little was answered to show anything"
