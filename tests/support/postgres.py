@@ -1,5 +1,6 @@
 """A PostgreSQL server of the tests' own, in a temporary folder and on a free port."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -109,6 +110,20 @@ class Postgres:
 
     def crash(self):
         self.stop(signal.SIGQUIT)
+
+    def kill(self):
+        """SIGKILL for all of it: the sessions go with their postmaster, as with their machine."""
+        if self.process is not None:
+            sessions = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+            members = [int(number) for number in sessions.read_text().split()]
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait(60)
+            self.process = None
+            for number in members:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+            wait_until(lambda: not any(pathlib.Path(f"/proc/{number}").exists()
+                                       for number in members), 60, "the end of its sessions")
 
     def reload(self):
         """Takes over a changed pg_hba.conf and what else needs no restart."""
