@@ -11,7 +11,7 @@ from support.expecting import assert_problem
 from support.redis_fleet import RedisCluster, RedisSentinels
 from support.waiting import scaled, wait_until
 
-KILLS = 10  # with ONCEGUARD_TEST_SCALE=2 the twenty of docs/redis.md
+KILLS = 25  # of a Cluster, and of a master behind sentinels: fifty, each with and without WAIT
 
 
 @pytest.fixture(scope="module", params=[RedisCluster, RedisSentinels])
