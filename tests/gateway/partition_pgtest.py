@@ -4,7 +4,6 @@ all of these, and a warning says so."""
 
 import concurrent.futures
 import contextlib
-import time
 import warnings
 
 import pytest
@@ -15,7 +14,7 @@ from support.postgres import Postgres
 from support.private_network import CUTS, STORE, PrivateNetwork
 from support.redis import Redis
 from support.tcp_gate import TcpGate
-from support.waiting import wait_until
+from support.waiting import Stopwatch, wait_until
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,6 +78,11 @@ def start_on(store, start_gateway, upstream, lease="60s", settle_wait="60s"):
         "gateway": {"replay_cache": "0", "settle_wait": settle_wait}})
 
 
+def passes(seconds):
+    clock = Stopwatch()
+    wait_until(lambda: clock.seconds >= seconds, timeout=seconds, what="the time")
+
+
 def answered(gateway, key):
     """The answer once the way is free; until then only what a client may repeat."""
     def final():
@@ -116,7 +120,7 @@ def test_a_cut_at_the_settle_is_waited_out(store, how, start_gateway, own_upstre
         with store.cut(how):
             own_upstream.open(key)
             wait_until(lambda: own_upstream.effects() == {key: 1}, what="the effect")
-            time.sleep(1.5)  # longer than the store's timeout: the settle is tried again
+            passes(1.5)  # longer than the store's timeout: the settle is tried again
         first = assert_first(running.read())
     assert_replay_of(answered(gateway, key), first)
     assert own_upstream.effects() == {key: 1}
@@ -131,14 +135,14 @@ def test_a_cut_that_outlasts_the_lease_is_no_second_run(store, how, start_gatewa
     with gateway.begin_post(key=key, plan={"gate": key}) as running:
         own_upstream.arrived(1, key=key)
         with store.cut(how):
-            time.sleep(2.5)  # no renewal gets through, and the lease ends
+            passes(2.5)  # no renewal gets through, and the lease ends
             own_upstream.open(key)
-            told = running.read()
+            reply = running.read()
     last = [answered(each, key) for each in (gateway, other)]
     assert own_upstream.runs(key) == 1
     assert {answer.status == 201 for answer in last} in ({True}, {False}), last
-    if told.status == 201 and last[0].status == 201:
-        assert last[0].body == told.body
+    if reply.status == 201 and last[0].status == 201:
+        assert last[0].body == reply.body
 
 
 @pytest.mark.parametrize("how", list(CUTS))
@@ -157,7 +161,7 @@ def test_a_cut_during_a_flush_leaves_one_effect(postgres, how, start_gateway, ow
                         "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
                         ).fetchone()[0] >= 2, what="claims that hang")
                 cutting.enter_context(postgres.cut(how))
-            time.sleep(1.5)  # longer than the store's timeout
+            passes(1.5)  # longer than the store's timeout
         for each in asked:
             answer = each.result()
             assert answer.status == 201 or answer.problem in ("store-unreachable", "in-progress")

@@ -1,4 +1,4 @@
-"""Primaries die again and again under load, and their synchronous standbys take over: with PostgreSQL
+"""Primaries die again and again under load, and their synchronous standbys take over: PostgreSQL
 alone, and with Redis in front, which dies and forgets as well."""
 
 import collections

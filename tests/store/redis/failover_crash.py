@@ -82,6 +82,13 @@ class Audit:
               f"{len(self.forgotten)}, claims lost while they ran {len(self.remade)}, ends lost "
               f"{len(self.unknown)}; run twice {len(self.twice)}")
 
+    def assert_declared(self, gateway):
+        """What was lost was said: by the log, and by the record of each key that ran twice."""
+        if not self.found_everything():
+            gateway.says("store-lost-its-memory")
+        for key in self.twice:
+            assert gateway.record(key)["maybe_repeated"] is True, key
+
     def found_everything(self):
         return not (self.forgotten or self.remade or self.unknown or self.twice)
 
@@ -98,6 +105,7 @@ def test_masters_die_under_load(fleet, min_replicas, start_gateway, own_upstream
         customers.have_answers(20)
     audit = Audit(gateway, own_upstream, customers)
     audit.tell(fleet, min_replicas, f"{kills} masters killed")
+    audit.assert_declared(gateway)
     if min_replicas:
         assert audit.found_everything()
 
@@ -123,7 +131,7 @@ def test_what_a_hanging_replica_had_not_got_is_lost_with_its_master(fleet, start
     # In a Cluster the other masters' records stay; and a few may have been answered late.
     least = len(keys["within"]) - customers.count
     assert len(fleet.servers) > 2 or len(lost) >= least
-    gateway.says("store-lost-its-memory")
+    audit.assert_declared(gateway)
 
 
 def test_nothing_that_waits_for_a_hanging_replica_counts(fleet, start_gateway, own_upstream,
