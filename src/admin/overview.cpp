@@ -53,6 +53,17 @@ ordered_json times_of(const request_totals& totals) {
   return out;
 }
 
+ordered_json refusals_json(const std::vector<refusal_count>& refusals) {
+  auto out = ordered_json::array();
+  for (const auto& [why, count, last] : refusals) {
+    out.push_back({{"problem", http::info_of(why).type},
+                   {"status", http::info_of(why).status},
+                   {"count", count},
+                   {"last_at", time_text(last)}});
+  }
+  return out;
+}
+
 ordered_json process_of(const metric_sources& sources) {
   const auto program = sources.process.gauges();
   const auto engine = sources.engine.gauges();
@@ -82,9 +93,12 @@ ordered_json overview_of(const metric_sources& sources, const traffic_history& h
   out["records"] = counted_json(sources.records);
   out["totals"] = outcomes_of(sources.requests.totals());
   out["routes"] = ordered_json::array();
+  auto refusals = sources.requests.refusals_by_route();
   for (const auto& [route, totals] : sources.requests.totals_by_route()) {
-    out["routes"].push_back(
-        {{"route", route}, {"outcomes", outcomes_of(totals)}, {"times_us", times_of(totals)}});
+    out["routes"].push_back({{"route", route},
+                             {"outcomes", outcomes_of(totals)},
+                             {"times_us", times_of(totals)},
+                             {"refusals", refusals_json(refusals[route])}});
   }
   out["begun_at"] = time_text(history.begun_at_wall());
   out["interval_ms"] = std::chrono::milliseconds(traffic_history::interval).count();

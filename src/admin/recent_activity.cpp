@@ -18,11 +18,14 @@ std::variant<std::string, std::int64_t, bool> owned(const base::log_value& value
 
 void recent_activity::begin() {
   slots_ = std::make_unique<slot[]>(requests_max);
+  outcomes_.begin();
   keeps_.store(true, std::memory_order_release);
 }
 
 void recent_activity::finished(const http::request_report& report) noexcept {
   const auto number = next();
+  const auto now = base::system_clock().wall_ms();
+  outcomes_.add(number, now, report);
   auto& cell = slots_[number % requests_max];
   const std::unique_lock lock(cell.mutex, std::try_to_lock);
   if (!lock) return;
@@ -30,7 +33,7 @@ void recent_activity::finished(const http::request_report& report) noexcept {
   // A thread that was held up for a whole round replaces nothing newer.
   if (out.number > number) return;
   out.number = number;
-  out.at_wall = base::system_clock().wall_ms();
+  out.at_wall = now;
   out.outcome = report.outcome;
   out.why_unguarded = report.why_unguarded;
   out.unknown_why = report.unknown_why;

@@ -18,6 +18,7 @@
 
 #include <onceguard/key.hpp>
 
+#include "admin/outcome_history.hpp"
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "http/request_report.hpp"
@@ -100,6 +101,8 @@ class recent_activity final : public http::request_observer, public base::log_si
   }
   /// The request with that number; none: it was replaced, lost, is an event's, or is not there yet.
   [[nodiscard]] std::optional<recent_request> find(std::uint64_t number) const;
+  /// What no record says of its requests, for longer than find() knows them.
+  [[nodiscard]] const outcome_history& outcomes() const noexcept { return outcomes_; }
   /// Events with a higher number, the oldest first.
   [[nodiscard]] std::vector<recent_event> events_after(std::uint64_t number) const;
   /// Numbers of another beginning are of another process.
@@ -121,6 +124,7 @@ class recent_activity final : public http::request_observer, public base::log_si
   base::log_sink& lines_;
   const std::int64_t begun_at_wall_ = base::system_clock().wall_ms();
   std::unique_ptr<slot[]> slots_;
+  outcome_history outcomes_;
   std::atomic<bool> keeps_{false};
   std::atomic<std::uint64_t> taken_{0};
   mutable std::mutex mutex_;

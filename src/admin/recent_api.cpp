@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include <nlohmann/json.hpp>
@@ -166,12 +167,29 @@ ordered_json event_json(const recent_event& one) {
   return out;
 }
 
+/// The same, as far as it is known of a request of long ago.
+recent_request past_of(const past_request& one, const record_id& record) {
+  recent_request out;
+  out.number = one.number;
+  out.at_wall = one.at_wall;
+  out.outcome = one.report.outcome;
+  out.unknown_why = one.report.unknown_why;
+  out.settled = http::settled_name(one.report);
+  out.status = one.report.status;
+  out.upstream_status = one.report.upstream_status;
+  out.attempt = one.report.attempt;
+  out.total = one.report.total;
+  out.record = record;
+  return out;
+}
+
 /// What one caller gets: collected from the rows until it is enough.
 struct recent_page {
   ordered_json requests = ordered_json::array();
   ordered_json events = ordered_json::array();
   std::uint64_t after = 0;  ///< up to here all was looked at
   std::uint64_t lost = 0;
+  std::int64_t requests_since_wall = 0;  ///< those of a record are known from then on; 0: of none
 
   [[nodiscard]] bool empty() const { return requests.empty() && events.empty() && lost == 0; }
 };
@@ -227,6 +245,7 @@ class recent_reader {
       if (found && wanted_.fits(*found)) out.requests.push_back(request_json(*found));
     }
     std::reverse(out.requests.begin(), out.requests.end());
+    if (wanted_.record) add_past(out);
     for (const auto& one : recent_.events_after(0)) {
       if (one.number <= out.after && wanted_.fits(one)) out.events.push_back(event_json(one));
     }
@@ -236,6 +255,26 @@ class recent_reader {
   }
 
  private:
+  /// Before those that are kept whole, the others of the record, which have lost their texts.
+  void add_past(recent_page& out) const {
+    const auto since = recent_.outcomes().known_since_wall();
+    out.requests_since_wall = since != 0 ? since : recent_.begun_at_wall();
+    std::map<std::uint64_t, ordered_json> all;
+    for (auto& one : out.requests) {
+      const auto number = one["number"].get<std::uint64_t>();
+      all.emplace(number, std::move(one));
+    }
+    for (const auto& one : recent_.outcomes().of(*wanted_.record, wanted_.limit)) {
+      const auto past = past_of(one, *wanted_.record);
+      if (past.number <= out.after && wanted_.fits(past)) {
+        all.try_emplace(past.number, request_json(past));
+      }
+    }
+    while (all.size() > wanted_.limit) all.erase(all.begin());
+    out.requests = ordered_json::array();
+    for (auto& [number, one] : all) out.requests.push_back(std::move(one));
+  }
+
   const recent_activity& recent_;
   const recent_query& wanted_;
 };
@@ -245,6 +284,7 @@ response answer_page(const recent_activity& recent, const recent_page& page) {
   out["begun_at"] = time_text(recent.begun_at_wall());
   out["after"] = page.after;
   out["lost"] = page.lost;
+  if (page.requests_since_wall != 0) out["requests_since"] = time_text(page.requests_since_wall);
   out["requests"] = page.requests;
   out["events"] = page.events;
   return json_response(out);

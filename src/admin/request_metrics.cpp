@@ -5,6 +5,7 @@
 #include <new>
 
 #include "admin/metric_families.hpp"
+#include "base/clock.hpp"
 
 namespace onceguard::admin {
 
@@ -72,9 +73,36 @@ request_metrics::route& request_metrics::find_route(const http::request_report& 
   return found;
 }
 
+void request_metrics::add_refusal(route& to, const http::request_report& report) noexcept {
+  // What ran, or was passed on, may have got an answer of our own, too: no upstream answered.
+  if (report.outcome == http::request_outcome::ran ||
+      report.outcome == http::request_outcome::unguarded ||
+      report.outcome == http::request_outcome::observed) {
+    return;
+  }
+  for (std::size_t i = 0; i < problems; ++i) {
+    if (http::info_of(static_cast<http::problem>(i)).type != report.problem) continue;
+    to.refused[i].count.fetch_add(1, relaxed);
+    to.refused[i].last_wall.store(base::system_clock().wall_ms(), relaxed);
+    return;
+  }
+}
+
+std::vector<refusal_count> request_metrics::refusals_of(const route& one) {
+  std::vector<refusal_count> out;
+  for (std::size_t i = 0; i < problems; ++i) {
+    const auto count = one.refused[i].count.load(relaxed);
+    if (count == 0) continue;
+    out.push_back({static_cast<http::problem>(i), count, one.refused[i].last_wall.load(relaxed)});
+  }
+  return out;
+}
+
 void request_metrics::finished(const http::request_report& report) noexcept {
   try {
-    auto& counts = find_route(report).shares[thread_number() % threads];
+    auto& of_route = find_route(report);
+    if (!report.problem.empty()) add_refusal(of_route, report);
+    auto& counts = of_route.shares[thread_number() % threads];
     counts.outcomes[static_cast<std::size_t>(report.outcome)].fetch_add(1, relaxed);
     if (report.outcome == http::request_outcome::unguarded) {
       counts.unguarded[static_cast<std::size_t>(report.why_unguarded)].fetch_add(1, relaxed);
@@ -124,10 +152,18 @@ std::vector<std::pair<std::string, request_totals>> request_metrics::totals_by_r
   return out;
 }
 
+std::map<std::string, std::vector<refusal_count>> request_metrics::refusals_by_route() const {
+  std::map<std::string, std::vector<refusal_count>> out;
+  for (const auto* one : all()) out.emplace(one->name, refusals_of(*one));
+  return out;
+}
+
 std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
   auto requests = counter_family("onceguard_requests_total", "Requests, by what they got.");
   auto unguarded = counter_family("onceguard_unguarded_total",
                                   "Requests that were passed on without a record, by the reason.");
+  auto refusals = counter_family("onceguard_refusals_total",
+                                 "Requests that were refused, by the type of the problem.");
   std::array<prometheus::MetricFamily, request_steps> times{
       histogram_family("onceguard_request_seconds", "From a request's head to its answer's end."),
       histogram_family("onceguard_claim_seconds", "Claims, with the store's commit."),
@@ -148,6 +184,10 @@ std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
       for (const auto& counts : one->shares) count += counts.unguarded[i].load(relaxed);
       add_value(unguarded, static_cast<double>(count), {{"route", one->name}, {"reason", reason}});
     }
+    for (const auto& [why, count, last] : refusals_of(*one)) {
+      add_value(refusals, static_cast<double>(count),
+                {{"route", one->name}, {"problem", http::info_of(why).type}});
+    }
     for (std::size_t i = 0; i < request_steps; ++i) {
       std::uint64_t sum_us = 0;
       for (const auto& counts : one->shares) sum_us += counts.times[i].sum_us.load(relaxed);
@@ -155,6 +195,7 @@ std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
     }
   }
   std::vector<prometheus::MetricFamily> out{std::move(requests), std::move(unguarded)};
+  if (!refusals.metric.empty()) out.push_back(std::move(refusals));
   std::move(times.begin(), times.end(), std::back_inserter(out));
   return out;
 }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/problem.hpp"
 #include "http/request_report.hpp"
 
 namespace onceguard::admin {
@@ -35,6 +36,13 @@ struct request_totals {
   std::array<time_counts, request_steps> times{};
 };
 
+/// Why requests of a route were refused.
+struct refusal_count {
+  http::problem why = http::problem::bad_request;
+  std::uint64_t count = 0;
+  std::int64_t last_wall = 0;  ///< in milliseconds since 1970
+};
+
 /// Thread-safe. prometheus-cpp's histogram takes a lock for each observation, which all I/O threads
 /// would share; these don't.
 class request_metrics final : public http::request_observer, public prometheus::Collectable {
@@ -50,9 +58,12 @@ class request_metrics final : public http::request_observer, public prometheus::
   [[nodiscard]] request_totals totals() const;
   /// The same by route.
   [[nodiscard]] std::vector<std::pair<std::string, request_totals>> totals_by_route() const;
+  /// By route, those reasons that there were.
+  [[nodiscard]] std::map<std::string, std::vector<refusal_count>> refusals_by_route() const;
 
  private:
   static constexpr std::size_t threads = 8;  // more threads share
+  static constexpr auto problems = static_cast<std::size_t>(http::problem::quota_exceeded) + 1;
   using number = std::atomic<std::uint64_t>;
 
   struct histogram {
@@ -69,15 +80,23 @@ class request_metrics final : public http::request_observer, public prometheus::
       return times[static_cast<std::size_t>(step)];
     }
   };
+  struct refusals {
+    number count{0};
+    std::atomic<std::int64_t> last_wall{0};
+  };
   struct route {
     explicit route(std::string Name) : name(std::move(Name)) {}
     const std::string name;
     std::array<share, threads> shares{};
+    // Of all threads: a refusal is rare beside what runs.
+    std::array<refusals, problems> refused{};
   };
 
   [[nodiscard]] route& find_name(std::string_view name);  // under the mutex
   [[nodiscard]] route& find_route(const http::request_report& report);
   [[nodiscard]] std::vector<const route*> all() const;
+  static void add_refusal(route& to, const http::request_report& report) noexcept;
+  [[nodiscard]] static std::vector<refusal_count> refusals_of(const route& one);
   static void add_to(request_totals& sum, const route& of_route) noexcept;
 
   std::array<std::atomic<route*>, 256> by_index_{};  // the route that was last seen there

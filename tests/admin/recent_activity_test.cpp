@@ -132,5 +132,106 @@ TEST(recent_activity_test, a_reader_beside_many_threads_sees_whole_lines) {
   EXPECT_EQ(recent.latest(), 20'000u);
 }
 
+record_id record_of(unsigned char first) {
+  record_id out{};
+  out.front() = first;
+  out.back() = 7;
+  return out;
+}
+
+TEST(recent_activity_test, repeats_of_a_record_outlast_the_texts_of_requests) {
+  counting_sink sink;
+  recent_activity recent(sink);
+  recent.begin();
+  const auto mine = record_of(1);
+  auto repeat = keyed_report("a");
+  repeat.record = &mine;
+  recent.finished(repeat);
+  auto failed = keyed_report("a");
+  failed.record = &mine;
+  failed.outcome = http::request_outcome::ran;
+  failed.attempt = 1;
+  failed.settled = settle_kind::unknown;
+  failed.unknown_why = unknown_reason::upstream_timeout;
+  failed.status = 504;
+  failed.total = std::chrono::microseconds(1'500);
+  recent.finished(failed);
+  auto completed = failed;
+  completed.settled = settle_kind::complete;
+  recent.finished(completed);  // the record says so
+  auto again = completed;
+  again.attempt = 2;
+  recent.finished(again);
+  const auto other = record_of(2);
+  auto other_repeat = repeat;
+  other_repeat.record = &other;
+  recent.finished(other_repeat);
+  for (std::size_t i = 0; i < recent_activity::requests_max; ++i)
+    recent.finished(keyed_report("b"));
+  EXPECT_FALSE(recent.find(1));
+  const auto found = recent.outcomes().of(mine, 10);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].number, 1u);
+  EXPECT_EQ(found[0].report.outcome, http::request_outcome::replayed);
+  EXPECT_EQ(found[0].report.status, 201u);
+  EXPECT_EQ(found[1].report.outcome, http::request_outcome::ran);
+  EXPECT_EQ(found[1].report.settled, settle_kind::unknown);
+  EXPECT_EQ(found[1].report.unknown_why, unknown_reason::upstream_timeout);
+  EXPECT_EQ(found[1].report.status, 504u);
+  EXPECT_EQ(found[1].report.total.count(), 1'500);
+  EXPECT_EQ(found[2].report.attempt, 2u);
+  ASSERT_EQ(recent.outcomes().of(mine, 2).size(), 2u);
+  EXPECT_EQ(recent.outcomes().of(mine, 2)[0].number, 2u);
+}
+
+TEST(recent_activity_test, who_asks_for_a_record_learns_from_when_on_its_requests_are_known) {
+  outcome_history history;
+  history.begin();
+  const auto first = record_of(1);
+  const auto second = record_of(2);
+  auto repeat = keyed_report("a");
+  repeat.record = &first;
+  history.add(1, 1'000, repeat);
+  repeat.record = &second;
+  for (std::size_t i = 1; i < outcome_history::entries_max; ++i) history.add(i + 1, 2'000, repeat);
+  EXPECT_EQ(history.known_since_wall(), 0);
+  EXPECT_EQ(history.of(first, 10).size(), 1u);
+  history.add(outcome_history::entries_max + 1, 3'000, repeat);
+  EXPECT_EQ(history.known_since_wall(), 2'000);
+  EXPECT_TRUE(history.of(first, 10).empty());
+  EXPECT_EQ(history.of(second, outcome_history::entries_max).size(), outcome_history::entries_max);
+}
+
+TEST(recent_activity_test, an_entry_that_is_replaced_while_it_is_read_is_whole_or_not_there) {
+  outcome_history history;
+  history.begin();
+  std::atomic<bool> done{false};
+  std::vector<std::thread> writers;
+  const auto mine = record_of(1);
+  for (int i = 0; i < 2; ++i) {
+    writers.emplace_back([&history, &mine] {
+      auto repeat = keyed_report("a");
+      repeat.record = &mine;
+      for (std::uint64_t n = 1; n < 60'000; ++n) {
+        repeat.attempt = n;
+        repeat.status = static_cast<unsigned>(n % 1'000);
+        history.add(n, static_cast<std::int64_t>(n), repeat);
+      }
+    });
+  }
+  std::thread reader([&] {
+    while (!done) {
+      for (const auto& one : history.of(mine, 500)) {
+        EXPECT_EQ(one.report.attempt, one.number);
+        EXPECT_EQ(one.at_wall, static_cast<std::int64_t>(one.number));
+        EXPECT_EQ(one.report.status, one.number % 1'000);
+      }
+    }
+  });
+  for (auto& one : writers) one.join();
+  done = true;
+  reader.join();
+}
+
 }  // namespace
 }  // namespace onceguard::admin

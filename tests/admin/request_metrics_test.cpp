@@ -43,6 +43,37 @@ http::request_report report_of(std::string_view route, std::size_t index = 0) {
   return out;
 }
 
+TEST(request_metrics_test, refusals_are_counted_by_route_and_by_the_type_of_the_problem) {
+  request_metrics metrics;
+  metrics.finished(report_of("/a"));
+  EXPECT_TRUE(metrics.refusals_by_route().at("/a").empty());
+  auto refused = report_of("/a");
+  refused.outcome = request_outcome::refused;
+  refused.problem = "key-missing";
+  metrics.finished(refused);
+  metrics.finished(refused);
+  auto busy = report_of("/a");
+  busy.outcome = request_outcome::busy;
+  busy.problem = "in-progress";
+  metrics.finished(busy);
+  auto unreachable = report_of("/b", 1);  // it ran, and no upstream answered
+  unreachable.problem = "upstream-unreachable";
+  metrics.finished(unreachable);
+  const auto found = metrics.refusals_by_route();
+  ASSERT_EQ(found.at("/a").size(), 2u);
+  EXPECT_EQ(found.at("/a")[0].why, http::problem::in_progress);
+  EXPECT_EQ(found.at("/a")[0].count, 1u);
+  EXPECT_EQ(found.at("/a")[1].why, http::problem::key_missing);
+  EXPECT_EQ(found.at("/a")[1].count, 2u);
+  EXPECT_GT(found.at("/a")[1].last_wall, 0);
+  EXPECT_TRUE(found.at("/b").empty());
+  const auto all = metrics.Collect();
+  const auto& series = family(all, "onceguard_refusals_total").metric;
+  ASSERT_EQ(series.size(), 2u);
+  EXPECT_EQ(label(series[1], "problem"), "key-missing");
+  EXPECT_EQ(series[1].counter.value, 2);
+}
+
 TEST(request_metrics_test, the_counts_of_all_threads_are_one_sum) {
   request_metrics metrics;
   constexpr int threads = 12;

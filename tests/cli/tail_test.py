@@ -14,6 +14,7 @@ from support.gateway import DEFAULT_BODY, clean_environment
 from support.waiting import wait_until
 
 VIEWER = "viewer-token-00002"
+FLOOD = 2_100  # requests: the process keeps 2,048 whole
 JSON = ("Content-Type", "application/json")
 
 
@@ -116,22 +117,49 @@ def test_a_caller_waits_until_something_happens(watched, fresh_key):
     assert nothing["requests"] == nothing["events"] == []
 
 
-def test_a_slow_reader_gets_the_number_of_lost_lines(watched, fresh_key):
-    gateway, admin = watched
+def flood(gateway, admin, key):
+    """More requests than the process keeps whole, until the last of them is noted."""
     begin = recent(admin)["after"]
-    key = fresh_key()
-    gateway.post(key=key)
     with gateway.connect() as connection:
-        for _ in range(2_100):
+        for _ in range(FLOOD):
             connection.send_request(
                 "POST", "/charges", [JSON, *fields_for(key)], DEFAULT_BODY)
             assert connection.read().status == 201
+    wait_until(lambda: recent(admin)["after"] >= begin + FLOOD, 30, "the last request")
+
+
+def test_a_slow_reader_gets_the_number_of_lost_lines(watched, fresh_key):
+    gateway, admin = watched
+    begin = recent(admin)["after"]
+    flood(gateway, admin, fresh_key())
     answer = recent(admin, f"?after={begin}&limit=2000")
     rest = recent(admin, f"?after={answer['after']}&limit=2000")
     numbers = [one["number"] for part in (answer, rest)
                for one in part["requests"] + part["events"]]
-    assert answer["lost"] >= 53
+    assert answer["lost"] >= FLOOD - 2_048
     assert answer["lost"] + rest["lost"] + len(numbers) == rest["after"] - begin
+
+
+def test_a_record_has_its_repeats_after_thousands_of_other_requests(watched, fresh_key):
+    gateway, admin = watched
+    key = fresh_key()
+    for _ in range(3):
+        gateway.post(key=key)
+    (record,) = admin.records(f"key={key}")
+    asked = f"?record={record['record']}"
+    before = recent(admin, asked)
+    assert [one["outcome"] for one in before["requests"]] == ["ran", "replayed", "replayed"]
+    flood(gateway, admin, fresh_key())
+    after = recent(admin, asked)
+    # The first attempt stands in the record. No texts are kept for so long.
+    assert [(one["outcome"], one["status"], one["record"], "client" in one)
+            for one in after["requests"]] == [("replayed", 201, record["record"], False)] * 2
+    assert [one["number"] for one in after["requests"]] == [
+        one["number"] for one in before["requests"][1:]]
+    assert after["requests_since"] == after["begun_at"]  # nothing had to make room yet
+    assert not recent(admin, f"{asked}&outcome=busy")["requests"]
+    assert len(recent(admin, f"{asked}&limit=1")["requests"]) == 1
+    assert "requests_since" not in recent(admin)
 
 
 @pytest.mark.parametrize("query, why", [
