@@ -43,7 +43,8 @@ async function open(page, kind) {
   await page.getByRole("button", { name: kind }).click();
   const dialog = page.locator("dialog:modal");
   await dialog.getByLabel("Reason").fill("looked at the bank");
-  await dialog.getByLabel("also while it may still run").check();
+  const force = dialog.getByLabel("also while it may still run");
+  if (await force.count()) await force.check();
   return dialog;
 }
 
@@ -68,12 +69,13 @@ export const acting = {
       await visit(page, "Needs attention");
       await page.getByRole("link", { name: facts.unknown[0] }).click();
       const dialog = await open(page, "It did not take effect");
-      await dialog.getByText("Attempt 1").waitFor();
+      await dialog.getByText("Runs 1").waitFor();
       await dialog.getByRole("button", { name: "Try without a change" }).click();
       await dialog.getByText("Nothing was changed.").waitFor();
-      await dialog.getByText("done").waitFor();
+      await dialog.getByText("1 would be released, 0 would not.").waitFor();
+      await dialog.getByText(": would be released").waitFor();
       await runAgain(facts, facts.unknown[0]);
-      await page.locator("dl.facts div").filter({ hasText: /^Attempt2$/ })
+      await page.locator("dl.facts div").filter({ hasText: /^Runs2$/ })
         .waitFor({ state: "attached" });
       await dialog.getByRole("button", { name: "Release" }).click();
       assertResults(await results(dialog), /has changed since/);
@@ -94,7 +96,7 @@ export const acting = {
       await waitForAttempt(page, second);
       await dialog.getByRole("button", { name: "Release" }).click();
       const found = (await results(dialog)).sort();
-      assertResults(found, /charge-2.*has changed since/, /charge-3.*done/);
+      assertResults(found, /charge-2.*has changed since/, /charge-3.*released/);
     });
   },
 
@@ -128,7 +130,7 @@ export const acting = {
       assert.equal(await list.getByRole("checkbox").count(), 2);
       await list.getByLabel("Scope of all of them").fill(bob.slice(0, 12));
       await ask();
-      await list.getByText("1 of the list need nobody, or are not here: of-alice").waitFor();
+      await list.getByText("Not found: 1.of-alice").waitFor();
       await list.getByText("1 chosen.").waitFor();
       await list.getByLabel("Scope of all of them").fill("");
       await ask();
@@ -138,7 +140,7 @@ export const acting = {
       const dialog = await open(page, "It took effect (2)");
       assert.equal(await dialog.locator(".chosen").getByText(alice.slice(0, 12)).count(), 2);
       await dialog.getByRole("button", { name: "Complete" }).click();
-      assertResults(await results(dialog), /done/, /done/);
+      assertResults(await results(dialog), /: completed/, /: completed/);
     });
   },
 
@@ -158,10 +160,10 @@ export const acting = {
       await page.getByText("Choose by a list").click();
       await page.getByLabel("Keys, one a line").fill(`${facts.unknown[1]}\nnobody-knows`);
       await page.getByRole("button", { name: "Choose", exact: true }).click();
-      await page.getByText("1 of the list need nobody, or are not here: nobody-knows").waitFor();
+      await page.getByText("Not found: 1.nobody-knows").waitFor();
       const dialog = await open(page, "It did not take effect (1)");
       await dialog.getByRole("button", { name: "Release" }).click();
-      assertResults(await results(dialog), /charge-2.*done/);
+      assertResults(await results(dialog), /charge-2.*released/);
     });
   },
 
@@ -180,7 +182,7 @@ export const acting = {
         return route.abort("connectionreset");
       });
       await dialog.getByRole("button", { name: "Release" }).click();
-      assertResults(await results(dialog), /: done/, /not known: it may have been done/,
+      assertResults(await results(dialog), /: released/, /not known: it may have been done/,
         /not tried/);
       await page.unroute("**/release");
       await dialog.getByRole("button", { name: "Close" }).click();
@@ -219,7 +221,7 @@ export const acting = {
       const polled = page.waitForResponse((one) => one.url().includes("/api/records?")
         && one.status() === 401);
       await dialog.getByRole("button", { name: "Release" }).click();
-      const wanted = [/done/, /not tried/, /not tried/];
+      const wanted = [/: released/, /not tried/, /not tried/];
       assertResults(await results(dialog), ...wanted);
       await polled;
       assertResults(await results(dialog), ...wanted);
@@ -250,7 +252,7 @@ export const acting = {
       assert.equal((await recordOf(facts, facts.unknown[0])).state, "unknown");
       await dialog.getByLabel("Status").fill("201");
       await dialog.getByRole("button", { name: "Complete" }).click();
-      assertResults(await results(dialog), /done/);
+      assertResults(await results(dialog), /: completed/);
     });
   },
 

@@ -8,7 +8,7 @@ export const longScenarios = {
    * its hour of history is full is what it holds at the end. */
   async left_open(facts) {
     await withPage({ ...facts, clock: true }, async (page) => {
-      await page.getByText("All is well.").waitFor();
+      await page.getByText(/^(All is well|It works)\.$/).waitFor();
       const session = await page.context().newCDPSession(page);
       await session.send("HeapProfiler.enable");
       let reads = 0;

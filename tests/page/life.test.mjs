@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lifeOf } from "../../web/record/life.js";
+import { countsOf, knownSince, lifeOf } from "../../web/record/life.js";
 
 const at = (seconds) => new Date(Date.UTC(2026, 0, 1, 12, 0, seconds)).toISOString();
 const record = (more = {}) => ({ attempt: 1, ...more, timeline: [
@@ -70,4 +70,32 @@ test("events that name the record stand there", () => {
   // What the audit log has stands there once.
   const audited = { at: at(1), event: "audit", fields: { why: "x" } };
   assert.ok(!lifeOf(record(), [], [audited], []).some((one) => one.kind === "event"));
+});
+
+test("requests are counted by what they got, and a record knows its runs itself", () => {
+  const busy = { outcome: "busy", status: 409, at: at(1) };
+  const counts = countsOf(record({ attempt: 2 }), [busy, busy, { outcome: "replayed", at: at(3) },
+    { outcome: "waited", at: at(3) }, { outcome: "mismatch", status: 422, at: at(4) }]);
+  assert.deepEqual(counts, { all: 7, ran: 2, answered: 2, refused: [
+    { outcome: "busy", status: 409, count: 2 }, { outcome: "mismatch", status: 422, count: 1 }] });
+  assert.equal(countsOf(record(), [ran, ran]).ran, 2); // it was forgotten, and ran again
+});
+
+test("what was before the process knows requests is said to be unknown, where it may be", () => {
+  const claimed = record({ claimed_at: at(10) });
+  assert.equal(knownSince(claimed, [], at(9)), null);
+  assert.equal(knownSince(claimed, [], at(11)), Date.parse(at(11)));
+  // Of a second run, nobody knows when the first began, but by the request itself.
+  const again = record({ attempt: 2, claimed_at: at(10) });
+  assert.equal(knownSince(again, [], at(0)), Date.parse(at(0)));
+  assert.equal(knownSince(again, [ran], at(0)), null);
+  assert.equal(knownSince(again, [ran], at(1)), Date.parse(at(1)));
+  const life = lifeOf(claimed, [], [], [], Date.parse(at(1)));
+  assert.deepEqual(names(life), ["claimed", "before_unknown", "settled", "forgotten"]);
+});
+
+test("a request of long ago has no steps but its answer", () => {
+  const { upstream_begin_us, upstream_us, client, ...past } = { ...ran, attempt: 2 };
+  const life = lifeOf(record({ attempt: 2 }), [past], [], []);
+  assert.deepEqual(names(life), ["attempt", "answered", "complete", "forgotten"]);
 });

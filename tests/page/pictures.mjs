@@ -13,7 +13,7 @@ async function keep(page, name) {
 }
 
 await withPage({ url, options }, async (page) => {
-  await page.getByText("All is well.").waitFor();
+  await page.getByText(/^(All is well|It works)\.$/).waitFor();
   await page.locator(".chart polygon").first().waitFor();
   await keep(page, "overview");
   await visit(page, "Needs attention");
@@ -28,7 +28,7 @@ await withPage({ url, options }, async (page) => {
   await keep(page, "key");
 });
 await withPage({ url, options: { ...options, colorScheme: "dark" } }, async (page) => {
-  await page.getByText("All is well.").waitFor();
+  await page.getByText(/^(All is well|It works)\.$/).waitFor();
   await page.locator(".chart polygon").first().waitFor();
   await keep(page, "overview-dark");
 });

@@ -41,7 +41,7 @@ const scenarios = {
         await page.getByLabel("Token").waitFor();
         await look("sign-in");
         await signIn(page, facts.operator);
-        await page.getByText("All is well.").waitFor();
+        await page.getByText(/^(All is well|It works)\.$/).waitFor();
         await look("overview");
         await visit(page, "Needs attention");
         await page.getByRole("link", { name: facts.unknown[0] }).waitFor();
@@ -129,7 +129,7 @@ const scenarios = {
         await dialog.getByText("Nothing was changed.").waitFor();
         await dialog.getByRole("button", { name: done }).click();
         await dialog.getByText("What became of them:").waitFor();
-        await dialog.getByText("done").waitFor();
+        await dialog.getByText(`${done}d: 1. Not ${done.toLowerCase()}d: 0.`).waitFor();
         await dialog.getByRole("button", { name: "Close" }).click();
       }
     });
@@ -213,7 +213,8 @@ const scenarios = {
       await page.keyboard.type("seen in the bank's list");
       await press("button", "Complete");
       await page.getByText("What became of them:").waitFor();
-      assert.equal(await page.getByText("done").count(), count);
+      assert.equal(await page.getByText(": completed").count(), count);
+      await page.getByText(`Completed: ${count}. Not completed: 0.`).waitFor();
       await press("button", "Close");
       await page.getByText("Nothing needs you.").waitFor();
     });
@@ -234,12 +235,13 @@ const scenarios = {
         ["It did not take effect", "Release", rest]]) {
         await page.getByRole("button", { name: `${kind} (${count})` }).click();
         await page.getByLabel("Reason").fill("the bank's list of today");
-        await page.getByRole("button", { name: done, exact: true }).click();
+        await page.getByRole("button", { name: `${done} (${count})` }).click();
         await page.getByText("What became of them:").waitFor();
         await page.getByRole("button", { name: "Close" }).click();
         if (done === "Complete") {
           await page.getByText(`${rest} records need a person.`).waitFor();
-          await page.getByRole("button", { name: "Choose all of these" }).click();
+          await page.getByRole("button", { name: `Choose the others of when the list was read (${rest})` })
+            .click();
         }
       }
       await page.getByText("Nothing needs you.").waitFor();
@@ -249,12 +251,12 @@ const scenarios = {
   /** Without tokens there is nothing to sign in to; German is one choice away. */
   async without_tokens(facts) {
     await withPage(facts, async (page) => {
-      await page.getByText("All is well.").waitFor();
+      await page.getByText(/^(All is well|It works)\.$/).waitFor();
       assert.equal(await page.getByRole("button", { name: "Sign out" }).count(), 0);
       await page.getByLabel("Language").selectOption("de");
-      await page.getByText("Alles in Ordnung.").waitFor();
+      await page.getByText(/^(Alles in Ordnung|Es arbeitet)\.$/).waitFor();
       await page.reload();
-      await page.getByText("Alles in Ordnung.").waitFor();
+      await page.getByText(/^(Alles in Ordnung|Es arbeitet)\.$/).waitFor();
       assert.equal(await page.evaluate(() => document.documentElement.lang), "de");
     });
   },
@@ -262,7 +264,7 @@ const scenarios = {
   /** A process that was started anew counts its samples from 1: they replace the former ones. */
   async started_anew(facts) {
     await withPage(facts, async (page) => {
-      await page.getByText("All is well.").waitFor();
+      await page.getByText(/^(All is well|It works)\.$/).waitFor();
       const real = await (await page.request.get(`${facts.url}/api/overview`)).json();
       const sample = (number, ran) => ({ number, at: real.at, outcomes: { ran }, times_us: {} });
       let [begun, samples] = ["2026-01-01T00:00:00.000Z", [sample(41, 100), sample(42, 200)]];
@@ -283,7 +285,7 @@ const scenarios = {
   /** In a large store, the pieces before the one with the key are empty. */
   async search_goes_on(facts) {
     await withPage(facts, async (page) => {
-      await page.getByText("All is well.").waitFor();
+      await page.getByText(/^(All is well|It works)\.$/).waitFor();
       const record = { record: "a".repeat(64), key: "order-9", state: "completed", attempt: 1,
         method: "POST", route: "/", claimed_at: new Date().toISOString() };
       const cursors = [];
@@ -306,7 +308,7 @@ const scenarios = {
   /** A gateway that is gone is said; a gateway that is back is seen without a reload. */
   async gateway_gone(facts) {
     await withPage({ ...facts, gone: true }, async (page) => {
-      await page.getByText("All is well.").waitFor();
+      await page.getByText(/^(All is well|It works)\.$/).waitFor();
       process.stdout.write("stop\n");
       await page.getByText("The gateway is out of reach").waitFor();
       process.stdout.write("start\n");

@@ -3,6 +3,7 @@ import { h } from "preact";
 
 import { call, query, Refused } from "../shared/api.js";
 import { Act } from "../record/act.jsx";
+import { applies } from "../record/applying.js";
 import { Conspicuous } from "./conspicuous.jsx";
 import { choiceOf, readLines } from "./key_list.js";
 import { number } from "../shared/forms.js";
@@ -26,8 +27,9 @@ function isSame(one, other) {
 export class Attention extends Reading {
   interval = 5000;
 
+  // `rest` has those that needed a person when a list was read, and did not stand in it.
   // `chosen` has the records by their id as they were when they were chosen: an act is for these.
-  state = { ...this.state, chosen: new Map(), act: null, listed: null };
+  state = { ...this.state, chosen: new Map(), act: null, listed: null, rest: [] };
 
   async* pages() {
     let cursor = "";
@@ -45,6 +47,7 @@ export class Attention extends Reading {
       records.push(...page.records);
       if (page.cursor && records.length >= MOST) return { records, more: true };
     }
+    this.props.unknown?.(records.length);
     return { records, more: false };
   }
 
@@ -78,13 +81,26 @@ export class Attention extends Reading {
     this.setState({ chosen });
   }
 
+  /** Of those that did not stand in the list, those that are as they were then. */
+  restNow() {
+    const { value, rest } = this.state;
+    const now = new Map(value.records.map((one) => [one.record, one]));
+    return rest.filter((one) => isSame(one, now.get(one.record)));
+  }
+
   async chooseListed(event) {
     event.preventDefault();
     const wanted = readLines(this.list.value, this.scope.value.trim().toLowerCase());
     this.setState({ listed: null });
     try {
-      const { chosen, ...listed } = await choiceOf(wanted, this.pages(), this.calls.signal);
-      this.setState({ chosen, listed });
+      const pages = [];
+      for await (const page of this.pages()) pages.push(page);
+      const { chosen, ...listed } = await choiceOf(wanted, pages, this.calls.signal);
+      const doubtful = new Set(listed.several.flatMap(({ records }) => records
+        .map((one) => one.record)));
+      const rest = pages.flatMap(({ records }) => records)
+        .filter((one) => !chosen.has(one.record) && !doubtful.has(one.record));
+      this.setState({ chosen, listed, rest });
     } catch (failure) {
       if (failure.name === "AbortError" || this.calls.signal.aborted) return;
       if (!(failure instanceof Refused)) throw failure;
@@ -128,16 +144,7 @@ export class Attention extends Reading {
             {text("changed_since", changed.length)} <Keys keys={changed.map((one) => one.key)} />
           </p>
         )}
-        {acts && (
-          <p class="acts">
-            {["complete", "release", "delete"].map((kind) => (
-              <button key={kind} type="button" disabled={!selected.length} class={kind}
-                      onClick={() => this.setState({ act: { kind, records: selected } })}>
-                {text(`act_${kind}`)} ({selected.length})
-              </button>
-            ))}
-          </p>
-        )}
+        {acts && this.renderActs(selected)}
         {act && <Act kind={act.kind} records={act.records} close={this.close} done={this.done}
                      signedOut={this.props.signedOut} />}
         {this.props.conspicuous && <Conspicuous signedOut={this.props.signedOut} />}
@@ -159,6 +166,30 @@ export class Attention extends Reading {
       </div>
     );
   }
+
+  renderActs(selected) {
+    const rest = this.restNow();
+    return (
+      <p class="acts">
+        {["complete", "release", "delete"].map((kind) => {
+          const records = selected.filter((one) => applies(kind, one));
+          return (
+            <button key={kind} type="button" disabled={!records.length} class={kind}
+                    onClick={() => this.setState({ act: { kind, records } })}>
+              {text(`act_${kind}`)} ({records.length})
+            </button>
+          );
+        })}
+        {rest.length > 0 && (
+          <button type="button" onClick={() => this.setState({
+            chosen: new Map(rest.map((one) => [one.record, one])) })}>
+            {text("choose_rest", rest.length)}
+          </button>
+        )}
+      </p>
+    );
+  }
+
   renderList(listed, selected, chosen) {
     return (
       <details>
@@ -173,11 +204,28 @@ export class Attention extends Reading {
             <input autocomplete="off" spellcheck={false} ref={(scope) => { this.scope = scope; }} />
           </label>
           <button type="submit">{text("choose")}</button>
-          <p role="status">
-            {listed && text("chosen_of_list", selected.length)}
-            {listed?.missing.length > 0 && ` ${text("not_here", listed.missing.length)} `}
-            {listed && <Keys keys={listed.missing} />}
-          </p>
+          <div role="status">
+            {listed && <p>{text("chosen_of_list", selected.length)}</p>}
+            {listed?.settled.length > 0 && (
+              <div>
+                {text("settled_already", listed.settled.length)}
+                <ul>
+                  {listed.settled.map(({ key, states }) => (
+                    <li key={key}><bdi class="key">{shown(key)}</bdi>{": "}
+                      {states.map((state) => text(`state_${state}`)).join(", ")}</li>
+                  ))}
+                </ul>
+              </div>
+            )}
+            {listed?.away.length > 0 && (
+              <div>
+                {text("not_here", listed.away.length)}
+                <ul>
+                  {listed.away.map((key) => <li key={key}><bdi class="key">{shown(key)}</bdi></li>)}
+                </ul>
+              </div>
+            )}
+          </div>
         </form>
         {listed?.several.length > 0 && (
           <div>

@@ -10,7 +10,8 @@ const AT_ONCE = 4; // calls
  * @returns {{key: string, scope: string}[]}
  */
 export function readLines(list, scope) {
-  const lines = list.split("\n").map((line) => line.trim()).filter(Boolean);
+  // What stands behind a key in a list that was copied from a sentence is not the key's.
+  const lines = list.split("\n").map((line) => line.trim().replace(/[,;]+$/, "")).filter(Boolean);
   return [...new Set(lines)].map((line) => {
     const [key, own = ""] = line.split("\t");
     return { key: key.trim(), scope: own.trim().toLowerCase() || scope };
@@ -60,11 +61,23 @@ export async function choiceOf(wanted, pages, signal) {
   for (let i = 0; i < open.length; i += AT_ONCE) {
     await Promise.all(open.slice(i, i + AT_ONCE).map(look));
   }
+  const missing = found.filter(({ records }) => !records.length);
+  const settled = [];
+  const away = [];
+  const lookFor = async ({ key, scope }) => {
+    const others = (await recordsOf(key, signal)).filter((one) => one.scope.startsWith(scope));
+    if (others.length) settled.push({ key, states: others.map((one) => one.state) });
+    else away.push(key);
+  };
+  for (let i = 0; i < missing.length; i += AT_ONCE) {
+    await Promise.all(missing.slice(i, i + AT_ONCE).map(lookFor));
+  }
   const ambiguous = new Set(several.map(({ line }) => line));
   const single = open.filter((line) => !ambiguous.has(line)).flatMap(({ records }) => records);
   return {
     chosen: new Map(single.map((one) => [one.record, one])),
     several,
-    missing: found.filter(({ records }) => !records.length).map(({ key }) => key),
+    settled, // need nobody, in these states
+    away, // of no record
   };
 }

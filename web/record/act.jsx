@@ -4,12 +4,15 @@ import { Component, h } from "preact";
 import { keyName, Scope } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
 import { sendAll } from "./acting.js";
+import { mayStillRun } from "./applying.js";
 
 /** `records` are as they were seen: what is read of them meanwhile must not get into it. */
 export class Act extends Component {
-  state = { results: null, failure: null, busy: false, dry: false, signedOut: false };
+  state = { results: null, failure: null, busy: false, dry: false, signedOut: false,
+    status: "", body: "" };
 
   componentDidMount() {
+    this.form.reset(); // a browser may put back what was typed in another dialog
     this.dialog.showModal();
   }
 
@@ -54,26 +57,33 @@ export class Act extends Component {
     else this.props.close();
   }
 
-  render({ kind, records }, { results, failure, busy, dry, signedOut }) {
+  render({ kind, records }, { results, failure, busy, dry, signedOut, status, body }) {
     const finished = signedOut || (results && !dry);
+    const forcible = records.some((one) => mayStillRun(kind, one))
+      || results?.some((one) => one.outcome === "running");
     return (
       <dialog aria-labelledby="act-title"
               ref={(dialog) => { this.dialog = dialog ?? this.dialog; }}
               onCancel={(event) => busy && event.preventDefault()} onClose={() => this.closed()}>
         <form onSubmit={(event) => this.send(event)} ref={(form) => { this.form = form; }}>
           <h2 id="act-title">{text(`act_${kind}`)} ({records.length})</h2>
-          <p class="danger">{text(`danger_${kind}`)}</p>
-          <Chosen records={records} />
-          {!finished && <Fields kind={kind} />}
+          <Danger kind={kind} records={records} />
+          {results ? <Results kind={kind} results={results} dry={dry} />
+            : <Chosen records={records} />}
+          {!finished && (
+            <Fields kind={kind} forcible={forcible} status={status} body={body}
+                    typed={(event) => this.setState({ [event.target.name]: event.target.value })} />
+          )}
           {failure && <p class="failure" role="alert">{failure}</p>}
           {signedOut && <p class="failure" role="alert">{text("signed_out_amid")}</p>}
-          {results && <Results results={results} dry={dry} />}
           <p class="acts">
             {!finished && (
               <button type="submit" name="dry" disabled={busy}>{text("dry_run")}</button>
             )}
             {!finished && (
-              <button type="submit" class={kind} disabled={busy}>{text(`do_${kind}`)}</button>
+              <button type="submit" class={kind} disabled={busy}>
+                {text(`do_${kind}`, records.length)}
+              </button>
             )}
             <button type="button" onClick={() => this.endOrStop()}>
               {text(busy ? "stop" : "close")}
@@ -90,6 +100,23 @@ export class Act extends Component {
   }
 }
 
+/** What it leads to; of a completed record what its clients were told. */
+function Danger({ kind, records }) {
+  const answered = records.filter((one) => one.state === "completed");
+  return (
+    <div class="danger">
+      <p>{text(`danger_${kind}`)}</p>
+      {kind === "delete" && answered.length > 0 && (
+        <p class="failure">
+          {answered.length === 1 && answered[0].status
+            ? text("danger_delete_answered", answered[0].status)
+            : text("danger_delete_completed", answered.length)}
+        </p>
+      )}
+    </div>
+  );
+}
+
 function Chosen({ records }) {
   return (
     <ul class="chosen" tabIndex={0} aria-label={text("records")}>
@@ -104,7 +131,7 @@ function Chosen({ records }) {
   );
 }
 
-function Fields({ kind }) {
+function Fields({ kind, forcible, status, body, typed }) {
   return (
     <div>
       <label>
@@ -114,27 +141,46 @@ function Fields({ kind }) {
       {kind === "complete" && (
         <fieldset>
           <legend>{text("answer_known")}</legend>
-          <label>{text("status")}<input name="status" inputMode="numeric"
-                                        pattern="[2-5][0-9][0-9]" size={3} /></label>
-          <label>{text("body")}<textarea name="body" rows={3} /></label>
+          <label>{text("status")}<input name="status" inputMode="numeric" autocomplete="off"
+                                        pattern="[2-5][0-9][0-9]" size={3} onInput={typed} /></label>
+          <label>{text("body")}<textarea name="body" rows={3} autocomplete="off"
+                                         onInput={typed} /></label>
+          <p>{repeatsGet(status, body)}</p>
         </fieldset>
       )}
-      <label class="check">
-        <input type="checkbox" name="force" /> {text("force")}
-      </label>
+      {forcible && (
+        <label class="check">
+          <input type="checkbox" name="force" /> {text("force")}
+          <small>{text(`force_${kind}`)}</small>
+        </label>
+      )}
     </div>
   );
 }
 
-function Results({ results, dry }) {
+/** What clients get from then on, in words. */
+function repeatsGet(status, body) {
+  if (!status) return text("repeats_get_none");
+  return text(body ? "repeats_get_body" : "repeats_get_status", status);
+}
+
+function Results({ kind, results, dry }) {
+  const count = results.filter((one) => one.outcome === "done").length;
+  const unknown = results.filter((one) => one.outcome === "unknown").length;
+  const said = (outcome) => (outcome === "done"
+    ? text(`${dry ? "would" : "did"}_${kind}`) : text(`result_${outcome}`));
   return (
     <div role="status">
-      <p>{dry ? text("would_be") : text("was_done")}</p>
-      <ul>
+      <p>
+        {dry ? text("nothing_changed") : text("was_done")}{" "}
+        <b>{text(`${dry ? "sum_would" : "sum_did"}_${kind}`, count,
+          results.length - count - unknown)} {unknown > 0 && text("sum_unknown", unknown)}</b>
+      </p>
+      <ul class="chosen" tabIndex={0} aria-label={text("result")}>
         {results.map(({ record, outcome, detail }) => (
           <li key={record.record}>
             <bdi>{keyName(record)}</bdi>{" "}
-            <Scope record={record} />: <b>{text(`result_${outcome}`)}</b>
+            <Scope record={record} />: {dry ? said(outcome) : <b>{said(outcome)}</b>}
             {detail && ` ${detail}`}
           </li>
         ))}

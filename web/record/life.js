@@ -8,7 +8,7 @@ const REPEATS = new Set(["replayed", "waited", "busy", "mismatch", "backoff", "u
  * @typedef {object} Moment
  * @property {number} at milliseconds since 1970
  * @property {string} kind how it is said: "record", "attempt", "dispatched", "answered", "renewed",
- *   "settled", "outcome", "audit" or "event"
+ *   "settled", "outcome", "audit", "event" or "gap": what was before is not known
  * @property {string} name
  * @property {any} [value]
  * @property {string} [note]
@@ -35,6 +35,9 @@ function stepsOf(request) {
         value: request.upstream_status });
     }
   }
+  if (request.upstream_status && request.upstream_begin_us === undefined) { // of long ago
+    out.push({ at: end, kind: "answered", name: "answered", value: request.upstream_status });
+  }
   if (request.renewals) {
     out.push({ at: end, kind: "renewed", name: "renewed", value: request.renewals });
   }
@@ -44,9 +47,47 @@ function stepsOf(request) {
   return out;
 }
 
+const ANSWERED = new Set(["replayed", "waited"]);
+
+/**
+ * How many requests a key had, and what they got.
+ * @param {object} record
+ * @param {object[]} requests those that are known
+ * @returns {{all: number, ran: number, answered: number,
+ *   refused: {outcome: string, status: number, count: number}[]}}
+ */
+export function countsOf(record, requests) {
+  const seen = requests.filter((one) => one.outcome === "ran").length;
+  const ran = Math.max(record.attempt ?? 0, seen); // the record counts its runs itself
+  const rest = requests.filter((one) => one.outcome !== "ran");
+  const answered = rest.filter((one) => ANSWERED.has(one.outcome)).length;
+  const refused = new Map();
+  for (const { outcome, status } of rest) {
+    if (ANSWERED.has(outcome)) continue;
+    const name = `${outcome} ${status}`;
+    refused.set(name, { outcome, status, count: (refused.get(name)?.count ?? 0) + 1 });
+  }
+  return { all: ran + rest.length, ran, answered, refused: [...refused.values()] };
+}
+
+/**
+ * From when on the requests of a key are known; null: all of them are.
+ * @param {object} record
+ * @param {object[]} requests those that are known, the oldest first
+ * @param {string} since of the process, as the admin API says it
+ */
+export function knownSince(record, requests, since) {
+  const first = requests.find((one) => one.outcome === "ran" && one.attempt === 1);
+  const begin = record.attempt === 1 ? Date.parse(record.claimed_at)
+    : first && Date.parse(first.at) - (first.total_us ?? 0) / 1000;
+  const known = Date.parse(since);
+  return begin !== undefined && known <= begin ? null : known;
+}
+
 /** @returns {Moment[]} the oldest first; what follows itself is one moment with a count */
-export function lifeOf(record, requests, events, audit) {
-  const all = [];
+export function lifeOf(record, requests, events, audit, since = null) {
+  const all = since === null ? []
+    : [{ at: since, kind: "gap", name: "before_unknown", value: since }];
   const ran = requests.filter((one) => one.outcome === "ran");
   // The steps of the attempt say it better than the record.
   const known = ran.some((one) => one.attempt === record.attempt)

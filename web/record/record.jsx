@@ -7,6 +7,7 @@ import { keyName, State } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 import { Act } from "./act.jsx";
+import { applies } from "./applying.js";
 import { Commands } from "./commands.jsx";
 import { readLife, Timeline } from "./timeline.jsx";
 
@@ -53,7 +54,7 @@ export class RecordView extends Reading {
         {value.state === "unreadable" ? <p>{value.why}</p> : <Facts record={value} />}
         {acts && (
           <p class="acts">
-            {["complete", "release", "delete"].map((kind) => (
+            {["complete", "release", "delete"].filter((kind) => applies(kind, value)).map((kind) => (
               <button key={kind} type="button" class={kind}
                       onClick={() => this.setState({ act: { kind, records: [value] } })}>
                 {text(`act_${kind}`)}
@@ -67,11 +68,14 @@ export class RecordView extends Reading {
         {value.state === "completed" && value.status !== undefined && (
           <section>
             <h3>{text("answer")}</h3>
-            <p>{text("status")} {value.status}, {bytes(value.body_size)}</p>
+            <p>{text("answer_is", value.status, bytes(value.body_size))}</p>
             {answer?.token === value.token
               ? <Answer answer={answer} />
               : <button type="button" onClick={() => this.showAnswer()}>{text("show")}</button>}
           </section>
+        )}
+        {value.state === "completed" && value.status === undefined && (
+          <section><h3>{text("answer")}</h3><p>{text("no_answer_kept")}</p></section>
         )}
         <Commands record={value} acts={acts} signedIn={me.signed_in} />
       </article>
@@ -85,7 +89,9 @@ function Facts({ record }) {
     ["path", record.path],
     ["scope", record.scope],
     ["scope_kind", record.scope_kind],
-    ["fingerprint", `${record.fingerprint_method} ${record.fingerprint}`],
+    // After a release there is none.
+    ["fingerprint", !/^0*$/.test(record.fingerprint)
+      && `${record.fingerprint_method} ${record.fingerprint}`],
     ["attempt", record.attempt],
     ["fencing_token", record.token],
     ["incident", record.incident],

@@ -2,9 +2,10 @@
 import { h } from "preact";
 
 import { call, query, Refused } from "../shared/api.js";
+import { number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
 import { locale, text } from "../shared/texts.js";
-import { lifeOf } from "./life.js";
+import { countsOf, knownSince, lifeOf } from "./life.js";
 
 /** What else is known of a record; nothing, where the gateway has no such resource or log. */
 async function beside(path, signal) {
@@ -16,20 +17,44 @@ async function beside(path, signal) {
   }
 }
 
-/** The record with `life`: what became of it so far. */
+const MOST = 2000; // requests that are read
+
+/** The record with `life`: what became of it so far; and `counts` of its requests, which are known
+ * from `since` on, null: all of them. */
 export async function readLife(id, signal) {
   const record = await call("GET", `/api/records/${encodeURIComponent(id)}?body=no`, undefined,
     signal);
   if (record.state === "unreadable") return record;
   const [recent, audit] = await Promise.all([
-    beside(`/api/recent?${query({ record: record.record, limit: 2000 })}`, signal),
+    beside(`/api/recent?${query({ record: record.record, limit: MOST })}`, signal),
     beside(`/api/audit?${query({ record: record.record, limit: 50 })}`, signal)]);
-  const life = lifeOf(record, recent.requests ?? [], recent.events ?? [], audit.entries ?? []);
-  return { ...record, life };
+  const requests = recent.requests ?? [];
+  const kept = requests.length < MOST ? recent.requests_since : requests[0].at;
+  const since = kept ? knownSince(record, requests, kept) : null;
+  const life = lifeOf(record, requests, recent.events ?? [], audit.entries ?? [], since);
+  return { ...record, life, since, counts: kept && countsOf(record, requests) };
 }
 
 function clock(at) {
   return new Date(at).toLocaleTimeString(locale());
+}
+
+/** Like "3 requests: 1 ran, 1 got the stored answer." */
+function Counts({ counts, since }) {
+  const { all, ran, answered, refused } = counts;
+  const parts = [
+    text("count_ran", number(ran)),
+    ...refused.map((one) => `${number(one.count)} ${text(one.outcome === "mismatch"
+      || one.outcome === "busy" ? `event_${one.outcome}` : `outcome_${one.outcome}`)}${one.status
+      ? ` (${one.status})` : ""}`),
+    answered > 0 && text("count_answered", number(answered)),
+  ].filter(Boolean);
+  return (
+    <p class="counts">
+      <b>{text(all === 1 ? "count_one" : "count_all", number(all))}</b>{" "}{parts.join(", ")}.
+      {since !== null && ` ${text("count_at_least")}`}
+    </p>
+  );
 }
 
 /** What a moment is, in words. */
@@ -39,6 +64,7 @@ function words({ kind, name, value, count, at }) {
   }
   if (kind === "audit") return text(`audit_${name}`, value);
   if (kind === "event") return name;
+  if (kind === "gap") return text(name, new Date(value).toLocaleString(locale()));
   if (kind !== "outcome") return text(`event_${name}`, value);
   if (name === "replayed" || name === "waited") {
     return count === 1 ? text("event_repeat") : text("event_repeats", count, clock(at));
@@ -63,11 +89,12 @@ export function Timeline({ record, traceUrl }) {
   return (
     <section>
       <h3>{text("timeline")}</h3>
+      {record.counts && <Counts counts={record.counts} since={record.since} />}
       <ol class="timeline">
         {record.life.map((one) => (
           <li key={`${one.at} ${one.kind} ${one.name}`}
               class={`${one.kind} ${one.at > Date.now() ? "ahead" : ""}`}>
-            <Time at={new Date(one.last).toISOString()} /> <bdi>{words(one)}</bdi>
+            <Time at={new Date(one.last).toISOString()} exact /> <bdi>{words(one)}</bdi>
             {(one.note || one.trace) && (
               <small>
                 <bdi>{one.note}</bdi>{one.note && one.trace && " · "}

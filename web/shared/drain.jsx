@@ -11,6 +11,7 @@ export class Drain extends Component {
   /** `process` names the process: another one does not drain. */
   componentDidUpdate(before) {
     const { process } = this.props;
+    if (this.dialog && !this.dialog.open) this.dialog.showModal();
     if (this.state.begun && before.process !== process) {
       this.setState({ begun: false, failure: null });
     }
@@ -34,27 +35,30 @@ export class Drain extends Component {
     return (
       <section aria-label={text("drain")}>
         {begun && <p role="status">{text("draining_now")}</p>}
-        {!asked && !begun && (
-          <button type="button" onClick={() => this.setState({ asked: true })}>
+        {!begun && (
+          <button type="button" onClick={() => this.setState({ asked: true, failure: null })}>
             {text("drain")} …
           </button>
         )}
         {asked && (
-          <form onSubmit={(event) => this.send(event)}>
-            <p class="danger">{text("danger_drain")}</p>
-            <label>
-              {text("reason")}
-              <input name="reason" required maxLength={1000} autocomplete="off" />
-            </label>
-            <p class="acts">
-              <button type="submit">{text("drain")}</button>
-              <button type="button" onClick={() => this.setState({ asked: false })}>
-                {text("close")}
-              </button>
-            </p>
-          </form>
+          <dialog aria-labelledby="drain-title" ref={(dialog) => { this.dialog = dialog; }}
+                  onClose={() => this.setState({ asked: false })}>
+            <form onSubmit={(event) => this.send(event)}>
+              <h2 id="drain-title">{text("drain")}</h2>
+              <p class="danger">{text("danger_drain")}</p>
+              <label>
+                {text("reason")}
+                <input name="reason" required maxLength={1000} autocomplete="off" autofocus />
+              </label>
+              {failure && <p class="failure" role="alert">{failure}</p>}
+              <p class="acts">
+                <button type="submit">{text("drain")}</button>
+                <button type="button" onClick={() => this.dialog.close()}>{text("close")}</button>
+              </p>
+            </form>
+          </dialog>
         )}
-        {failure && <p class="failure" role="alert">{failure}</p>}
+        {!asked && failure && <p class="failure" role="alert">{failure}</p>}
       </section>
     );
   }

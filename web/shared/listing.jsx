@@ -1,6 +1,7 @@
 // A list that is read page by page, and filtered as one types.
 import { h } from "preact";
 
+import { query } from "./api.js";
 import { Reading } from "./reading.jsx";
 import { text } from "./texts.js";
 
@@ -19,8 +20,16 @@ export class Listing extends Reading {
     clearTimeout(this.typing);
   }
 
+  /** What is asked for stands in the address, so that Back, a reload and a link bring it again. */
+  static filterOf(argument) {
+    return Object.fromEntries(new URLSearchParams(argument ?? ""));
+  }
+
   change(name, value) {
     this.filter = { ...this.filter, [name]: value.trim() };
+    const view = location.hash.replace(/^#\/?/, "").split(/[/?]/, 1)[0];
+    const asked = query(this.filter);
+    history.replaceState(null, "", `#/${view}${asked && `?${asked}`}`);
     this.cursor = "";
     this.before = [];
     clearTimeout(this.typing);

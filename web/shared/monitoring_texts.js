@@ -1,6 +1,8 @@
 // Texts of longer histories, traces, commands, and of what a store is asked: in English, in German.
 
 export const MONITORING = {
+  chart_top: ["at most {}", "höchstens {}"],
+  now: ["now", "jetzt"],
   span: ["Charts of", "Diagramme über"],
   span_1h: ["the last hour", "die letzte Stunde"],
   span_6h: ["6 hours, from Prometheus", "6 Stunden, aus Prometheus"],
@@ -20,8 +22,10 @@ export const MONITORING = {
   last_sweep: ["Last sweep", "Zuletzt aufgeräumt"],
   not_swept: ["not yet by this process", "von diesem Prozess noch nicht"],
   witness: ["Witness", "Zeuge"],
-  no_witness: ["none (state_dir): a process that starts anew does not notice a loss of memory",
-    "keiner (state_dir): ein neu begonnener Prozess bemerkt einen Gedächtnisverlust nicht"],
+  no_witness: ["none: without [gateway] state_dir, a process that starts anew does not notice "
+    + "that the store lost its records",
+  "keiner: ohne [gateway] state_dir bemerkt ein neu begonnener Prozess nicht, dass der Speicher "
+    + "seine Einträge verlor"],
   written: ["written", "geschrieben"],
   witness_not_there: ["is not there yet", "ist noch nicht da"],
 };

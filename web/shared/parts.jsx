@@ -5,10 +5,14 @@ import { number, span } from "./forms.js";
 import { locale, text } from "./texts.js";
 import { shown } from "./writing.js";
 
-/** A moment in the reader's zone, in UTC on hover. */
-export function Time({ at, ago }) {
+const EXACT = { year: "numeric", month: "short", day: "numeric", hour: "numeric",
+  minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 };
+const SHORT = { dateStyle: "medium", timeStyle: "medium" };
+
+/** A moment in the reader's zone, in UTC on hover. `exact`: with milliseconds. */
+export function Time({ at, ago, exact }) {
   const moment = new Date(at);
-  const local = moment.toLocaleString(locale(), { dateStyle: "medium", timeStyle: "medium" });
+  const local = moment.toLocaleString(locale(), exact ? EXACT : SHORT);
   return (
     <time dateTime={at} title={`${moment.toISOString()} (UTC)`}>
       {ago ? text("ago", span(Date.now() - moment.getTime())) : local}
@@ -60,11 +64,11 @@ export function RecordTable({ records, chosen, choose, mayChoose = () => true, l
           <tr>
             {choose && <th scope="col"><span class="hidden">{text("choose")}</span></th>}
             <th scope="col">{text("key")}</th>
-            <th scope="col">{text("scope")}</th>
             <th scope="col">{text("state")}</th>
+            <th scope="col">{text("scope")}</th>
             <th scope="col">{text("route")}</th>
             <th scope="col">{text("claimed")}</th>
-            <th scope="col">{text("attempt")}</th>
+            <th scope="col" class="number">{text("attempt")}</th>
           </tr>
         </thead>
         <tbody>
@@ -81,8 +85,8 @@ export function RecordTable({ records, chosen, choose, mayChoose = () => true, l
                 </td>
               )}
               <td><Key record={record} /></td>
-              <td><Scope record={record} /></td>
               <td><State record={record} /></td>
+              <td><Scope record={record} /></td>
               <td><bdi>{record.method} {record.route}</bdi></td>
               <td>{record.claimed_at && <Time at={record.claimed_at} ago />}</td>
               <td class="number">{record.attempt}</td>
@@ -99,19 +103,19 @@ export function Counted({ records }) {
   return (
     <section>
       <h2>{text("records")}</h2>
-      {records.oldest_unknown_at && (
-        <p>
-          <a href="#/attention">{text("oldest_unknown")}</a>{" "}
-          <Time at={records.oldest_unknown_at} ago />
-        </p>
-      )}
       {records.by_state
         ? (
           <dl class="figures">
             {Object.entries(records.by_state).map(([state, count]) => (
               <div key={state}>
-                <dt><span class={`state ${state}`}>{text(`state_${state}`)}</span></dt>
-                <dd>{number(count)}</dd>
+                <dt>
+                  <span class={count ? `state ${state}` : "state"}>{text(`state_${state}`)}</span>
+                </dt>
+                <dd>
+                  <a href={state === "unknown" || state === "unreadable" ? "#/attention"
+                    : `#/search?state=${state}`}
+                     aria-label={`${text(`state_${state}`)}: ${number(count)}`}>{number(count)}</a>
+                </dd>
               </div>
             ))}
           </dl>

@@ -1,9 +1,10 @@
 // The texts of the page, in the language that its reader chose.
 
 import { MONITORING } from "./monitoring_texts.js";
+import { REFUSAL_TEXTS } from "./refusal_texts.js";
 import { TABLE } from "./text_table.js";
 
-const TEXTS = { ...TABLE, ...MONITORING };
+const TEXTS = { ...TABLE, ...MONITORING, ...REFUSAL_TEXTS };
 
 const LANGUAGES = ["en", "de"];
 let chosen = read() ?? (navigator.language.startsWith("de") ? "de" : "en");
