@@ -7,6 +7,7 @@ import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 import { Explain } from "../explain/explain.jsx";
 import { Policies } from "./policies.jsx";
+import { Refusals } from "./refusals.jsx";
 
 const REFUSALS = ["busy", "mismatch", "backoff", "unknown", "not_kept", "refused", "store_failed"];
 
@@ -28,8 +29,8 @@ export class Routes extends Reading {
             <thead>
               <tr>
                 <th scope="col">{text("route")}</th>
-                {["ran", "replayed", "refusals", "unguarded", "time_request"].map((name) => (
-                  <th key={name} scope="col">{text(name === "ran" || name === "replayed"
+                {["ran", "replayed", "refusals", "unguarded", "time_both"].map((name) => (
+                  <th key={name} scope="col" class="number">{text(name === "ran" || name === "replayed"
                     || name === "unguarded" ? `outcome_${name}` : name)}</th>
                 ))}
               </tr>
@@ -40,10 +41,7 @@ export class Routes extends Reading {
                   <th scope="row"><bdi>{route}</bdi></th>
                   <td class="number">{number(outcomes.ran ?? 0)}</td>
                   <td class="number">{number(sum(outcomes, ["replayed", "waited"]))}</td>
-                  <td class="number" title={REFUSALS.filter((one) => outcomes[one])
-                    .map((one) => `${text(`outcome_${one}`)}: ${outcomes[one]}`).join("\n")}>
-                    {number(sum(outcomes, REFUSALS))}
-                  </td>
+                  <td class="number">{number(sum(outcomes, REFUSALS))}</td>
                   <td class="number">{number(outcomes.unguarded ?? 0)}</td>
                   <td class="number">
                     {times.request ? `${duration(times.request[0])} / ${duration(times.request[1])}`
@@ -54,6 +52,7 @@ export class Routes extends Reading {
             </tbody>
           </table>
         </div>
+        <Refusals routes={value.routes} signedOut={this.props.signedOut} />
         <Policies signedOut={this.props.signedOut} />
         <Explain signedOut={this.props.signedOut} />
       </div>

@@ -1,0 +1,92 @@
+// Why requests of each route were refused, and the latest of them.
+import { Component, h } from "preact";
+
+import { call, query, Refused } from "../shared/api.js";
+import { number } from "../shared/forms.js";
+import { Time } from "../shared/parts.jsx";
+import { text } from "../shared/texts.js";
+import { shown } from "../shared/writing.js";
+
+const LATEST = 20;
+const OUTCOMES = ["busy", "mismatch", "backoff", "unknown", "not_kept", "refused", "store_failed"];
+
+/** `routes`: as the overview has them. */
+export function Refusals({ routes, signedOut }) {
+  const refusing = routes.filter((one) => one.refusals.length);
+  return (
+    <section aria-label={text("why_refused")}>
+      <h2>{text("why_refused")}</h2>
+      {!refusing.length && <p>{text("nothing_refused")}</p>}
+      {refusing.map(({ route, refusals }) => (
+        <Route key={route} route={route} refusals={refusals} signedOut={signedOut} />
+      ))}
+    </section>
+  );
+}
+
+class Route extends Component {
+  state = { latest: null, failure: null };
+
+  async look() {
+    const { route } = this.props;
+    const wanted = new URLSearchParams(query({ route, limit: 500 }));
+    for (const one of OUTCOMES) wanted.append("outcome", one);
+    try {
+      const { requests } = await call("GET", `/api/recent?${wanted}`);
+      this.setState({ latest: requests.reverse().slice(0, LATEST), failure: null });
+    } catch (failure) {
+      if (!(failure instanceof Refused)) throw failure;
+      if (failure.status === 401) this.props.signedOut();
+      else this.setState({ failure: failure.message || text("out_of_reach") });
+    }
+  }
+
+  render({ route, refusals }, { latest, failure }) {
+    return (
+      <section aria-label={route}>
+        <h3><bdi>{route}</bdi></h3>
+        <ul>
+          {[...refusals].sort((one, other) => other.count - one.count).map((one) => (
+            <li key={one.problem}>
+              {number(one.count)} <b lang="en">{one.problem}</b> ({one.status}){": "}
+              {text(`refused_${one.problem}`)} {text("the_last")} <Time at={one.last_at} ago />
+            </li>
+          ))}
+        </ul>
+        <button type="button" onClick={() => this.look()}>{text("latest_refused")}</button>
+        {failure && <p class="failure" role="alert">{failure}</p>}
+        {latest && <Latest route={route} requests={latest} />}
+      </section>
+    );
+  }
+}
+
+function Latest({ route, requests }) {
+  if (!requests.length) return <p role="status">{text("refused_long_ago")}</p>;
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${text("latest_refused")}: ${route}`}>
+      <table>
+        <thead>
+          <tr>
+            {["when", "problem", "key", "path", "client"].map((name) => (
+              <th key={name} scope="col">{text(name)}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {requests.map((one) => (
+            <tr key={one.number}>
+              <td><Time at={one.at} ago /></td>
+              <td lang="en">{one.status} {one.problem}</td>
+              <td>{one.record && one.key
+                ? <a class="key" href={`#/record/${one.record}`}><bdi>{shown(one.key)}</bdi></a>
+                : one.key && <bdi class="key">{shown(one.key)}</bdi>}</td>
+              <td><bdi>{one.method} {one.path}</bdi></td>
+              <td><bdi>{one.client}</bdi></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
