@@ -2,6 +2,7 @@
 import { Component, h, render } from "preact";
 
 import { call, Refused } from "./shared/api.js";
+import { number } from "./shared/forms.js";
 import { isRefusal } from "./shared/lost.js";
 import { language, setLanguage, text } from "./shared/texts.js";
 import { Attention } from "./attention/attention.jsx";
@@ -47,17 +48,21 @@ function decoded(part) {
   }
 }
 
-/** What stands behind the "#/" of the address: a view's name, and its argument. */
+/** What stands behind the "#/" of the address: a view's name, its argument, and what is asked. */
 function place() {
-  const [name, argument] = location.hash.replace(/^#\/?/, "").split("/", 2);
-  return { name, argument: argument && decoded(argument) };
+  const whole = location.hash.replace(/^#\/?/, "");
+  const [path, asked = ""] = whole.split(/\?(.*)/s, 2);
+  const [name, argument] = path.split("/", 2);
+  return { name, argument: argument && decoded(argument), asked };
 }
 
 class Page extends Component {
   constructor() {
     super();
-    this.state = { ...place(), me: undefined, failure: null, trouble: null };
-    this.go = () => this.setState({ ...place(), trouble: null }, () => this.heading?.focus());
+    this.state = { ...place(), visit: 0, open: 0, me: undefined, failure: null, trouble: null };
+    this.go = () => this.setState(
+      { ...place(), visit: this.state.visit + 1, trouble: null }, () => this.heading?.focus());
+    this.unknown = (open) => { if (open !== this.state.open) this.setState({ open }); };
     this.signedOut = () => this.setState({ me: null, trouble: null });
   }
 
@@ -107,7 +112,7 @@ class Page extends Component {
     this.setState({});
   }
 
-  render(_, { me, name: wanted, argument, failure, trouble }) {
+  render(_, { me, name: wanted, argument, asked, visit, failure, trouble, open }) {
     const views = { workers: WORKER_VIEWS, consumers: CONSUMER_VIEWS }[me?.serves] ?? VIEWS;
     const name = wanted || views[0].name;
     document.title = `${text(name)} · Onceguard`;
@@ -115,7 +120,8 @@ class Page extends Component {
       return <main><h1>Onceguard</h1><p class="waiting">{text("loading")}</p></main>;
     }
     if (me === null) {
-      return <SignIn failure={failure} done={() => this.lookWhoIAm()} />;
+      return <SignIn failure={failure} done={() => this.lookWhoIAm()}
+                     speak={(chosen) => this.changeLanguage(chosen)} />;
     }
     const found = views.find((one) => one.name === name);
     const View = name === "record" && views !== WORKER_VIEWS ? RecordView : found?.view;
@@ -131,6 +137,9 @@ class Page extends Component {
               <a key={one.name} href={`#/${one.name}`}
                  aria-current={one.name === name ? "page" : undefined}>
                 {text(one.name)}
+                {one.name === "attention" && open > 0 && (
+                  <span class="count"> {number(open)}</span>
+                )}
               </a>
             ))}
           </nav>
@@ -150,11 +159,13 @@ class Page extends Component {
           <h1 tabIndex={-1} ref={(heading) => { this.heading = heading; }}>{text(name)}</h1>
           {trouble && <p class="failure" role="alert">{trouble}</p>}
           {View
-            ? <View key={`${name}/${argument}/${language()}`} argument={argument}
+            ? <View key={`${visit}/${language()}`} argument={argument}
+                    asked={asked}
                     me={me} acts={me.role === "operator"} conspicuous={views === VIEWS}
-                    signedOut={this.signedOut} />
+                    signedOut={this.signedOut} unknown={this.unknown} />
             : <p>{text("no_such_view")}</p>}
         </main>
+        <footer class="note">{text("zone", Intl.DateTimeFormat().resolvedOptions().timeZone)}</footer>
       </div>
     );
   }

@@ -10,6 +10,8 @@ import { shown } from "../shared/writing.js";
 const COLUMNS = ["when", "who", "action", "key", "reason_given", "result"];
 
 export class Audit extends Listing {
+  filter = Listing.filterOf(this.props.asked);
+
   load() {
     return call("GET", `/api/audit?${query({ ...this.filter, cursor: this.cursor })}`, undefined,
       this.calls.signal);
@@ -23,6 +25,7 @@ export class Audit extends Listing {
             <label key={name}>
               {text(name === "key" ? "filter_text" : name)}
               <input type="search" name={name} autocomplete="off" spellcheck={false}
+                     defaultValue={this.filter[name] ?? ""}
                      onInput={(event) => this.change(name, event.target.value)} />
             </label>
           ))}
@@ -67,7 +70,10 @@ function Lines({ entries }) {
               <td><Time at={one.at} /></td>
               <td><bdi>{one.who}</bdi> ({one.means})</td>
               <td>{action(one)}{one.about && <bdi> {one.about}</bdi>}</td>
-              <td><bdi class="key">{one.key ? shown(one.key) : one.record}</bdi></td>
+              <td>{one.record
+                ? <a class="key" href={`#/record/${one.record}`}><bdi>{one.key ? shown(one.key)
+                  : one.record}</bdi></a>
+                : <bdi class="key">{one.key && shown(one.key)}</bdi>}</td>
               <td><bdi>{one.why}</bdi></td>
               <td>{text(`stage_${one.stage}`)}</td>
             </tr>

@@ -2,11 +2,18 @@
 import { h } from "preact";
 
 import { span } from "../shared/forms.js";
+import { locale, text } from "../shared/texts.js";
 
 // Of the last hour, samples of 10 s: 5 minutes, a quarter of an hour, an hour. A chart grows as it
 // fills.
 const WIDTHS = [30, 90, 360];
 const HEIGHT = 80;
+
+/** What a sample says where the pointer rests. */
+function sampleText(series, i, form, at) {
+  return [new Date(at).toLocaleTimeString(locale()),
+    ...series.map((one) => `${one.name}: ${form(one.values[i] ?? 0)}`)].join("\n");
+}
 
 /**
  * @param {{title: string, series: {name: string, kind: string, values: number[]}[],
@@ -31,7 +38,7 @@ export function Chart({ title, series, stacked, form, interval }) {
   return (
     <figure class="chart">
       <figcaption>
-        {title} <small>{span(width * interval)}</small>
+        {title}
         <ul>
           {series.map(({ name, kind, values }) => (
             <li key={name}>
@@ -48,7 +55,17 @@ export function Chart({ title, series, stacked, form, interval }) {
           ? <polygon key={kind} class={kind} points={
               [...line(high), ...line(low).reverse()].join(" ")} />
           : <polyline key={kind} class={kind} points={line(high).join(" ")} />))}
+        {Array.from({ length: count }, (_, i) => (
+          <rect key={i} class="sample" x={x(i)} y={0} width={1} height={HEIGHT}>
+            <title>{sampleText(series, i, form, Date.now() - (count - 1 - i) * interval)}</title>
+          </rect>
+        ))}
       </svg>
+      <p class="axis">
+        <span>{text("ago", span(width * interval))}</span>
+        <span>{text("chart_top", form(count ? top : 0))}</span>
+        <span>{text("now")}</span>
+      </p>
     </figure>
   );
 }

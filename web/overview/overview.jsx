@@ -4,7 +4,7 @@ import { h } from "preact";
 
 import { Drain } from "../shared/drain.jsx";
 import { call } from "../shared/api.js";
-import { bytes, number } from "../shared/forms.js";
+import { bytes, number, span } from "../shared/forms.js";
 import { Counted } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
@@ -30,11 +30,13 @@ export class Overview extends Reading {
       this.history = [];
       return this.load();
     }
+    const states = read.records.by_state;
+    this.props.unknown?.(states ? states.unknown + states.unreadable : 0);
     this.history = [...this.history, ...read.history].slice(-SAMPLES);
     return read;
   }
 
-  render({ acts }, { value, span }) {
+  render({ acts }, { value, span: chosen }) {
     if (!value) return this.notice();
     const total = Object.values(value.totals).reduce((sum, one) => sum + one, 0);
     const replays = (value.totals.replayed ?? 0) + (value.totals.waited ?? 0);
@@ -42,8 +44,10 @@ export class Overview extends Reading {
       <div>
         {this.notice()}
         <Condition value={value} />
+        <Open records={value.records} />
+        <Counted records={value.records} />
         <dl class="figures" aria-live="off">
-          <Figure name="requests" value={number(total)} />
+          <Figure name="requests" value={number(total)} href="#/routes" />
           <Figure name="replay_share" value={`${number(total ? (100 * replays) / total : 0)} %`} />
           <Figure name="connections" value={number(value.process.connections)} />
           <Figure name="leases" value={number(value.process.leases)} />
@@ -53,15 +57,14 @@ export class Overview extends Reading {
         {value.longer_history && (
           <label class="span">
             {text("span")}{" "}
-            <select value={span} onChange={(event) => this.setState({ span: event.target.value })}>
+            <select value={chosen} onChange={(event) => this.setState({ span: event.target.value })}>
               {SPANS.map((one) => <option key={one} value={one}>{text(`span_${one}`)}</option>)}
             </select>
           </label>
         )}
-        {span === SPANS[0]
+        {chosen === SPANS[0]
           ? <Charts history={this.history} interval={value.interval_ms} label={text("last_hour")} />
-          : <LongerHistory key={span} span={span} signedOut={this.props.signedOut} />}
-        <Counted records={value.records} />
+          : <LongerHistory key={chosen} span={chosen} signedOut={this.props.signedOut} />}
         {acts && <Drain process={value.begun_at} look={this.refresh}
                         signedOut={this.props.signedOut} />}
       </div>
@@ -69,8 +72,25 @@ export class Overview extends Reading {
   }
 }
 
-function Figure({ name, value }) {
-  return <div><dt>{text(name)}</dt><dd>{value}</dd></div>;
+/** What a person has to do, in the first place. */
+function Open({ records }) {
+  const { unknown = 0, unreadable = 0 } = records.by_state ?? {};
+  const oldest = records.oldest_unknown_at;
+  if (!unknown && !unreadable && !oldest) return null;
+  const count = unknown === 1 ? text("open_one") : text("open_many", number(unknown));
+  return (
+    <p class="condition bad">
+      <a href="#/attention">
+        <b>{unknown > 0 ? count : text(unreadable ? "open_unreadable" : "open_some",
+          number(unreadable))}</b>
+        {oldest && ", "}{oldest && text("open_oldest", span(Date.now() - Date.parse(oldest)))}
+      </a>
+    </p>
+  );
+}
+
+function Figure({ name, value, href }) {
+  return <div><dt>{text(name)}</dt><dd>{href ? <a href={href}>{value}</a> : value}</dd></div>;
 }
 
 function Condition({ value }) {
@@ -78,9 +98,11 @@ function Condition({ value }) {
     .filter(Boolean).join(": "));
   if (value.store.forgot) troubles.push(text("store_forgot"));
   if (value.process.reload_refused) troubles.push(text("reload_refused"));
+  const open = value.records.oldest_unknown_at || value.records.by_state?.unknown
+    || value.records.by_state?.unreadable;
   return (
     <div class={troubles.length ? "condition bad" : "condition good"} role="status">
-      <b>{troubles.length ? text("not_well") : text("well")}</b>
+      <b>{troubles.length ? text("not_well") : text(open ? "well_but" : "well")}</b>
       {" "}Onceguard {value.version}, {text("store")} {value.store.name}
       {troubles.length > 0 && <ul>{troubles.map((one) => <li key={one}>{one}</li>)}</ul>}
     </div>

@@ -11,7 +11,12 @@ const FIELDS = ["key", "text", "scope", "route", "method", "older", "younger"];
 const PATIENCE = 5000; // ms for which a search goes on by itself
 
 export class Search extends Listing {
-  filter = { state: "" };
+  filter = Listing.filterOf(this.props.asked);
+
+  componentDidMount() {
+    this.form.reset(); // a browser may put back what was typed in another search
+    super.componentDidMount();
+  }
 
   /** A page may be empty before the last: it is a piece of the store. */
   async load() {
@@ -30,12 +35,14 @@ export class Search extends Listing {
   render(_, { value }) {
     return (
       <div>
-        <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}>
+        <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}
+              ref={(form) => { this.form = form ?? this.form; }}>
           {FIELDS.map((name) => (
             <label key={name}>
               {text(`filter_${name}`)}
               <input type={name === "key" ? "search" : "text"} name={name} autocomplete="off"
                      spellcheck={false} placeholder={text(`example_${name}`)}
+                     defaultValue={this.filter[name] ?? ""}
                      onInput={(event) => this.change(name, event.target.value)} />
             </label>
           ))}
@@ -44,7 +51,7 @@ export class Search extends Listing {
             <select name="state" onChange={(event) => this.change("state", event.target.value)}>
               <option value="">{text("any")}</option>
               {STATES.map((state) => (
-                <option key={state} value={state}>{text(`state_${state}`)}</option>
+                <option key={state} value={state} selected={state === this.filter.state}>{text(`state_${state}`)}</option>
               ))}
             </select>
           </label>
@@ -53,7 +60,8 @@ export class Search extends Listing {
         {value && (
           <div>
             <p role="status">
-              {value.records.length ? text("found", value.records.length) : text("found_none")}
+              {value.records.length ? text(value.records.length === 1 ? "found_one" : "found",
+                value.records.length) : !this.state.failure && text("found_none")}
             </p>
             <RecordTable records={value.records} />
             <p class="pages">

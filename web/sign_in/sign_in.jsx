@@ -2,9 +2,13 @@
 import { Component, h } from "preact";
 
 import { call } from "../shared/api.js";
-import { text } from "../shared/texts.js";
+import { language, text } from "../shared/texts.js";
 
 export class SignIn extends Component {
+  componentDidMount() {
+    this.field.focus();
+  }
+
   async send(event) {
     event.preventDefault();
     try {
@@ -22,6 +26,11 @@ export class SignIn extends Component {
     return (
       <main class="sign-in">
         <h1>Onceguard</h1>
+        <select aria-label={text("language")} value={language()}
+                onChange={(event) => this.props.speak(event.target.value)}>
+          <option value="en">English</option>
+          <option value="de">Deutsch</option>
+        </select>
         <form onSubmit={(event) => this.send(event)}>
           <label for="token">{text("token")}</label>
           <input id="token" type="password" autocomplete="current-password" required
