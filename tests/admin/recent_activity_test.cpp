@@ -151,7 +151,7 @@ TEST(recent_activity_test, repeats_of_a_record_outlast_the_texts_of_requests) {
   failed.record = &mine;
   failed.outcome = http::request_outcome::ran;
   failed.attempt = 1;
-  failed.settled = settle_kind::unknown;
+  failed.settled = settle_kind::abandon;
   failed.unknown_why = unknown_reason::upstream_timeout;
   failed.status = 504;
   failed.total = std::chrono::microseconds(1'500);
@@ -175,7 +175,7 @@ TEST(recent_activity_test, repeats_of_a_record_outlast_the_texts_of_requests) {
   EXPECT_EQ(found[0].report.outcome, http::request_outcome::replayed);
   EXPECT_EQ(found[0].report.status, 201u);
   EXPECT_EQ(found[1].report.outcome, http::request_outcome::ran);
-  EXPECT_EQ(found[1].report.settled, settle_kind::unknown);
+  EXPECT_EQ(found[1].report.settled, settle_kind::abandon);
   EXPECT_EQ(found[1].report.unknown_why, unknown_reason::upstream_timeout);
   EXPECT_EQ(found[1].report.status, 504u);
   EXPECT_EQ(found[1].report.total.count(), 1'500);

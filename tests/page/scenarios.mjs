@@ -213,7 +213,7 @@ const scenarios = {
       await page.keyboard.type("seen in the bank's list");
       await press("button", "Complete");
       await page.getByText("What became of them:").waitFor();
-      assert.equal(await page.getByText(": completed").count(), count);
+      assert.equal(await page.locator("[role=status] li").getByText(": completed").count(), count);
       await page.getByText(`Completed: ${count}. Not completed: 0.`).waitFor();
       await press("button", "Close");
       await page.getByText("Nothing needs you.").waitFor();

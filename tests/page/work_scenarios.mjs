@@ -124,7 +124,7 @@ export const workScenarios = {
       const force = dialog.getByLabel("also while it may still run");
       if (await force.count()) await force.check();
       await dialog.getByRole("button", { name: "Release" }).click();
-      await dialog.getByText(": released").waitFor();
+      await dialog.locator("[role=status] li").getByText(": released").waitFor();
     });
   },
 

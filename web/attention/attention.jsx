@@ -85,7 +85,8 @@ export class Attention extends Reading {
   restNow() {
     const { value, rest } = this.state;
     const now = new Map(value.records.map((one) => [one.record, one]));
-    return rest.filter((one) => isSame(one, now.get(one.record)));
+    return rest.filter((one) => (now.has(one.record) ? isSame(one, now.get(one.record))
+      : value.more));
   }
 
   async chooseListed(event) {
