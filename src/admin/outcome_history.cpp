@@ -40,16 +40,16 @@ std::uint64_t packed(const http::request_report& report) noexcept {
          static_cast<std::uint64_t>(report.upstream_status & 0xffffU) << 48U;
 }
 
-http::request_report unpacked(std::uint64_t from) noexcept {
+http::request_report unpacked(std::uint64_t facts) noexcept {
   http::request_report out;
-  out.outcome = static_cast<request_outcome>(from & 0xffU);
-  out.unknown_why = static_cast<unknown_reason>(from >> 8U & 0xffU);
-  if (const auto settled = from >> 16U & 0xffU; settled != 0) {
+  out.outcome = static_cast<request_outcome>(facts & 0xffU);
+  out.unknown_why = static_cast<unknown_reason>(facts >> 8U & 0xffU);
+  if (const auto settled = facts >> 16U & 0xffU; settled != 0) {
     out.settled = static_cast<settle_kind>(settled - 1);
   }
-  out.superseded = (from >> 24U & 1U) != 0;
-  out.status = static_cast<unsigned>(from >> 32U & 0xffffU);
-  out.upstream_status = static_cast<unsigned>(from >> 48U);
+  out.superseded = (facts >> 24U & 1U) != 0;
+  out.status = static_cast<unsigned>(facts >> 32U & 0xffffU);
+  out.upstream_status = static_cast<unsigned>(facts >> 48U);
   return out;
 }
 
@@ -79,13 +79,13 @@ void outcome_history::add(std::uint64_t request_number, std::int64_t at_wall,
   out.mark.store(2 * turn, std::memory_order_release);
 }
 
-bool outcome_history::read(const slot& from, entry& out) noexcept {
-  const auto before = from.mark.load(std::memory_order_acquire);
+bool outcome_history::read(const slot& source, entry& out) noexcept {
+  const auto before = source.mark.load(std::memory_order_acquire);
   if (before == 0 || before % 2 != 0) return false;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = from.words[i].load(std::memory_order_acquire);
+    out[i] = source.words[i].load(std::memory_order_acquire);
   }
-  return from.mark.load(std::memory_order_relaxed) == before;
+  return source.mark.load(std::memory_order_relaxed) == before;
 }
 
 std::vector<past_request> outcome_history::of(const record_id& record, std::size_t most) const {
@@ -95,11 +95,11 @@ std::vector<past_request> outcome_history::of(const record_id& record, std::size
   const auto last = taken_.load(std::memory_order_acquire);
   const auto first = last - std::min<std::uint64_t>(last, entries_max);
   for (auto turn = last; turn > first && out.size() < most; --turn) {
-    const auto& from = slots_[turn % entries_max];
+    const auto& source = slots_[turn % entries_max];
     // Most are another record's, which the first word says.
-    if (from.words[entry_word::record_begin].load(std::memory_order_relaxed) != begin) continue;
+    if (source.words[entry_word::record_begin].load(std::memory_order_relaxed) != begin) continue;
     entry found;
-    if (!read(from, found) || found[entry_word::record_begin] != begin ||
+    if (!read(source, found) || found[entry_word::record_begin] != begin ||
         found[entry_word::record_end] != end)
       continue;
     past_request one{found[entry_word::number], static_cast<std::int64_t>(found[entry_word::at]),

@@ -41,7 +41,7 @@ class outcome_history {
   };
   using entry = std::array<std::uint64_t, 7>;
 
-  [[nodiscard]] static bool read(const slot& from, entry& out) noexcept;
+  [[nodiscard]] static bool read(const slot& source, entry& out) noexcept;
 
   std::unique_ptr<slot[]> slots_;
   std::atomic<std::uint64_t> taken_{0};

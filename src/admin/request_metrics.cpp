@@ -73,7 +73,7 @@ request_metrics::route& request_metrics::find_route(const http::request_report& 
   return found;
 }
 
-void request_metrics::add_refusal(route& to, const http::request_report& report) noexcept {
+void request_metrics::add_refusal(route& refusing, const http::request_report& report) noexcept {
   // What ran, or was passed on, may have got an answer of our own, too: no upstream answered.
   if (report.outcome == http::request_outcome::ran ||
       report.outcome == http::request_outcome::unguarded ||
@@ -82,8 +82,8 @@ void request_metrics::add_refusal(route& to, const http::request_report& report)
   }
   for (std::size_t i = 0; i < problems; ++i) {
     if (http::info_of(static_cast<http::problem>(i)).type != report.problem) continue;
-    to.refused[i].count.fetch_add(1, relaxed);
-    to.refused[i].last_wall.store(base::system_clock().wall_ms(), relaxed);
+    refusing.refused[i].count.fetch_add(1, relaxed);
+    refusing.refused[i].last_wall.store(base::system_clock().wall_ms(), relaxed);
     return;
   }
 }

@@ -95,7 +95,7 @@ class request_metrics final : public http::request_observer, public prometheus::
   [[nodiscard]] route& find_name(std::string_view name);  // under the mutex
   [[nodiscard]] route& find_route(const http::request_report& report);
   [[nodiscard]] std::vector<const route*> all() const;
-  static void add_refusal(route& to, const http::request_report& report) noexcept;
+  static void add_refusal(route& refusing, const http::request_report& report) noexcept;
   [[nodiscard]] static std::vector<refusal_count> refusals_of(const route& one);
   static void add_to(request_totals& sum, const route& of_route) noexcept;
 

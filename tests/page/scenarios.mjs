@@ -240,8 +240,8 @@ const scenarios = {
         await page.getByRole("button", { name: "Close" }).click();
         if (done === "Complete") {
           await page.getByText(`${rest} records need a person.`).waitFor();
-          await page.getByRole("button", { name: `Choose the others of when the list was read (${rest})` })
-            .click();
+          const others = `Choose the others of when the list was read (${rest})`;
+          await page.getByRole("button", { name: others }).click();
         }
       }
       await page.getByText("Nothing needs you.").waitFor();

@@ -27,8 +27,8 @@ export const ACT_TEXTS = {
 
   answer_known: ["The answer, if it is known", "Die Antwort, wenn sie bekannt ist"],
   status_missing: ["A body needs its status.", "Ein Inhalt braucht seinen Status."],
-  repeats_get_none: ["Without a status, each repeat is told that it took effect, and that the answer "
-    + "is not kept: 409, answer-not-kept.",
+  repeats_get_none: ["Without a status, each repeat is told that it took effect, and that the "
+    + "answer is not kept: 409, answer-not-kept.",
   "Ohne Status erfährt jede Wiederholung, dass es wirkte und die Antwort nicht aufbewahrt ist: "
     + "409, answer-not-kept."],
   repeats_get_status: ["Each repeat gets the status {}, without a body.",
@@ -52,7 +52,8 @@ export const ACT_TEXTS = {
   did_complete: ["completed", "abgeschlossen"],
   did_release: ["released", "freigegeben"],
   did_delete: ["deleted", "gelöscht"],
-  sum_would_complete: ["{} would be completed, {} would not.", "{} würden abgeschlossen, {} nicht."],
+  sum_would_complete: ["{} would be completed, {} would not.",
+    "{} würden abgeschlossen, {} nicht."],
   sum_would_release: ["{} would be released, {} would not.", "{} würden freigegeben, {} nicht."],
   sum_would_delete: ["{} would be deleted, {} would not.", "{} würden gelöscht, {} nicht."],
   sum_unknown: ["Not known: {}.", "Nicht bekannt: {}."],

@@ -2,7 +2,8 @@
 
 export const REFUSAL_TEXTS = {
   why_refused: ["Why requests are refused", "Warum Anfragen abgelehnt werden"],
-  nothing_refused: ["Nothing was refused since the start.", "Seit dem Start wurde nichts abgelehnt."],
+  nothing_refused: ["Nothing was refused since the start.",
+    "Seit dem Start wurde nichts abgelehnt."],
   latest_refused: ["Show the latest", "Die letzten zeigen"],
   refused_long_ago: ["None of them is among the latest 2,048 requests.",
     "Keine ist unter den letzten 2.048 Anfragen."],
@@ -23,7 +24,8 @@ export const REFUSAL_TEXTS = {
     "der Client sendet keinen Schlüssel, und die Route verlangt einen."],
   "refused_key-malformed": ["the key is not written as the route expects it.",
     "der Schlüssel ist nicht geschrieben, wie die Route es erwartet."],
-  "refused_scope-missing": ["nothing says whose key it is.", "nichts sagt, wessen Schlüssel es ist."],
+  "refused_scope-missing": ["nothing says whose key it is.",
+    "nichts sagt, wessen Schlüssel es ist."],
   "refused_bad-request": ["the request can't be read.", "die Anfrage ist nicht lesbar."],
   "refused_request-too-large": ["the request is larger than the route takes.",
     "die Anfrage ist größer, als die Route annimmt."],

@@ -22,8 +22,8 @@ export const TABLE = {
   sign_in: ["Sign in", "Anmelden"],
   sign_out: ["Sign out", "Abmelden"],
   token: ["Token", "Token"],
-  token_note: ["Whoever runs the gateway gives it to you: it stands in the file that admin_token_file "
-    + "names. The browser keeps a cookie in its place.",
+  token_note: ["Whoever runs the gateway gives it to you: it stands in the file that "
+    + "admin_token_file names. The browser keeps a cookie in its place.",
   "Wer das Gateway betreibt, gibt es Ihnen: es steht in der Datei, die admin_token_file nennt. "
     + "Der Browser behält an seiner Stelle ein Cookie."],
   yes: ["yes", "ja"],
@@ -86,8 +86,10 @@ export const TABLE = {
   outcome_replayed: ["replayed", "wiedergegeben"],
   outcome_waited: ["waited and replayed", "gewartet, wiedergegeben"],
   outcome_busy: ["refused: the first still ran", "abgelehnt: die erste lief noch"],
-  outcome_mismatch: ["refused: key with another content", "abgelehnt: Schlüssel mit anderem Inhalt"],
-  outcome_backoff: ["refused: waits before it runs again", "abgelehnt: wartet vor dem nächsten Lauf"],
+  outcome_mismatch: ["refused: key with another content",
+    "abgelehnt: Schlüssel mit anderem Inhalt"],
+  outcome_backoff: ["refused: waits before it runs again",
+    "abgelehnt: wartet vor dem nächsten Lauf"],
   outcome_unknown: ["refused: outcome unknown", "abgelehnt: Ausgang unbekannt"],
   outcome_not_kept: ["refused: answer not kept", "abgelehnt: Antwort nicht aufbewahrt"],
   outcome_refused: ["refused before the key", "abgelehnt vor dem Schlüssel"],

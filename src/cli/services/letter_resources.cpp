@@ -84,8 +84,8 @@ class letter_acts {
       if (seen == wanted_.messages.end()) continue;
       found_.insert(name);
       const bool renewed = seen->revision && seen->revision != revision_of(one);
-      const bool same = seen->state == messages::name_of(one.state) &&
-                        seen->token == token_of(one) && !renewed;
+      const bool same =
+          seen->state == messages::name_of(one.state) && seen->token == token_of(one) && !renewed;
       if (!same) {
         add(name, "changed", {});
       } else if (wanted_.dry) {

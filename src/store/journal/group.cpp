@@ -44,18 +44,18 @@ void group::write(const record_id& id, record stored, const encoded_parts& parts
     header.number = entry != nullptr ? entry->number : next_.next_number++;
     header.boot = present_.boot;
   }
-  auto& change = changes_[found->second];
-  change.header.state = static_cast<std::uint8_t>(stored.state);
-  change.header.expires_at = stored.expires_at_wall;
-  change.body = encode_record(stored, parts);
-  change.stored = std::move(stored);
+  auto& changed = changes_[found->second];
+  changed.header.state = static_cast<std::uint8_t>(stored.state);
+  changed.header.expires_at = stored.expires_at_wall;
+  changed.body = encode_record(stored, parts);
+  changed.stored = std::move(stored);
 }
 
 void group::apply(frame_move moved) {
   ++writes_;
-  auto& change = changes_.emplace_back();
-  change.header = moved.header;
-  change.body = std::move(moved.body);
+  auto& changed = changes_.emplace_back();
+  changed.header = moved.header;
+  changed.body = std::move(moved.body);
 }
 
 result<verdict> group::apply(const claim& request, const encoded_parts& parts) {

@@ -66,8 +66,8 @@ void key_table::walk(std::uint64_t after,
   }
 }
 
-key_entry* key_table::at_slot(std::size_t slot) {
-  auto& entry = entries_[slot];
+key_entry* key_table::at_slot(std::size_t position) {
+  auto& entry = entries_[position];
   const bool used = !entry.gone && entry.number != 0;
   return used ? &entry : nullptr;
 }

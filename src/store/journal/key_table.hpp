@@ -47,7 +47,7 @@ class key_table {
   // In no order, for what looks at all of them bit by bit.
   [[nodiscard]] std::size_t slots() const noexcept { return entries_.size(); }
   /// Null: there is none in this slot.
-  [[nodiscard]] key_entry* at_slot(std::size_t slot);
+  [[nodiscard]] key_entry* at_slot(std::size_t position);
 
   /// For the recovery, which adds keys in the order of the log. To be called once at its end.
   void put_unordered(const record_id& id, const key_entry& found);
