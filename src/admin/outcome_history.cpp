@@ -30,7 +30,7 @@ bool says_more(const http::request_report& report) noexcept {
          report.settled != settle_kind::complete;
 }
 
-std::uint64_t packed(const http::request_report& report) noexcept {
+std::uint64_t facts_of(const http::request_report& report) noexcept {
   const auto settled =
       report.settled ? static_cast<std::uint64_t>(*report.settled) + 1 : std::uint64_t{0};
   return static_cast<std::uint64_t>(report.outcome) |
@@ -40,7 +40,7 @@ std::uint64_t packed(const http::request_report& report) noexcept {
          static_cast<std::uint64_t>(report.upstream_status & 0xffffU) << 48U;
 }
 
-http::request_report unpacked(std::uint64_t facts) noexcept {
+http::request_report report_of(std::uint64_t facts) noexcept {
   http::request_report out;
   out.outcome = static_cast<request_outcome>(facts & 0xffU);
   out.unknown_why = static_cast<unknown_reason>(facts >> 8U & 0xffU);
@@ -71,7 +71,7 @@ void outcome_history::add(std::uint64_t request_number, std::int64_t at_wall,
                     static_cast<std::uint64_t>(at_wall),
                     static_cast<std::uint64_t>(report.total.count()),
                     report.attempt,
-                    packed(report)};
+                    facts_of(report)};
   // Each says to who reads it that the mark is odd; these orders cost nothing on x86.
   for (std::size_t i = 0; i < words.size(); ++i) {
     out.words[i].store(words[i], std::memory_order_release);
@@ -103,7 +103,7 @@ std::vector<past_request> outcome_history::of(const record_id& record, std::size
         found[entry_word::record_end] != end)
       continue;
     past_request one{found[entry_word::number], static_cast<std::int64_t>(found[entry_word::at]),
-                     unpacked(found[entry_word::facts])};
+                     report_of(found[entry_word::facts])};
     one.report.total = std::chrono::microseconds(found[entry_word::total]);
     one.report.attempt = found[entry_word::attempt];
     out.push_back(one);

@@ -18,14 +18,14 @@ constexpr std::string_view policy =
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n"
     "Vary: Accept-Encoding\r\n";
-constexpr std::string_view packed = "Content-Encoding: gzip\r\n";
+constexpr std::string_view gzip_field = "Content-Encoding: gzip\r\n";
 
 resource file(std::string_view path, std::string_view type, std::string_view (*text)() noexcept) {
   const auto small = std::make_shared<const std::string>(gzip_of(text()));
   return {"GET", path, access::open,
           [type, text, small](const request& wanted) -> boost::asio::awaitable<response> {
             response out{.body = {}, .type = std::string(type), .fields = std::string(policy)};
-            if (wanted.takes_gzip) out.fields += packed;
+            if (wanted.takes_gzip) out.fields += gzip_field;
             out.body = wanted.takes_gzip ? *small : std::string(text());
             co_return out;
           }};

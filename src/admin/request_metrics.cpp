@@ -162,7 +162,7 @@ std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
   auto requests = counter_family("onceguard_requests_total", "Requests, by what they got.");
   auto unguarded = counter_family("onceguard_unguarded_total",
                                   "Requests that were passed on without a record, by the reason.");
-  auto refusals = counter_family("onceguard_refusals_total",
+  auto refused = counter_family("onceguard_refusals_total",
                                  "Requests that were refused, by the type of the problem.");
   std::array<prometheus::MetricFamily, request_steps> times{
       histogram_family("onceguard_request_seconds", "From a request's head to its answer's end."),
@@ -185,7 +185,7 @@ std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
       add_value(unguarded, static_cast<double>(count), {{"route", one->name}, {"reason", reason}});
     }
     for (const auto& [why, count, last] : refusals_of(*one)) {
-      add_value(refusals, static_cast<double>(count),
+      add_value(refused, static_cast<double>(count),
                 {{"route", one->name}, {"problem", http::info_of(why).type}});
     }
     for (std::size_t i = 0; i < request_steps; ++i) {
@@ -195,7 +195,7 @@ std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
     }
   }
   std::vector<prometheus::MetricFamily> out{std::move(requests), std::move(unguarded)};
-  if (!refusals.metric.empty()) out.push_back(std::move(refusals));
+  if (!refused.metric.empty()) out.push_back(std::move(refused));
   std::move(times.begin(), times.end(), std::back_inserter(out));
   return out;
 }

@@ -41,9 +41,9 @@ class resolve_api_test : public ::testing::Test {
   }
   /// The holder of the last lease works on, and its outcome is unknown again.
   void come_back() {
-    const auto request = claim_of("order-1");
-    EXPECT_TRUE(caller_.extend(extend_of(request, held_)));
-    clock_.advance(lease_length + request.about->run_timeout);
+    const auto wanted = claim_of("order-1");
+    EXPECT_TRUE(caller_.extend(extend_of(wanted, held_)));
+    clock_.advance(lease_length + wanted.about->run_timeout);
   }
   void end_otherwise(bool completed) {
     resolution change;

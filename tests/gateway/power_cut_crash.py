@@ -12,10 +12,10 @@ import pytest
 
 from gateway.once_crash import Load, ask_all, listening
 from support.power import WITH_JOURNAL, WITHOUT_JOURNAL, volume_or_why
-from support.waiting import scaled
+from support.waiting import SCALE, scaled
 
 LEASE = 2
-CUTS = 100  # of each kind of volume
+CUTS = 100 if SCALE >= 1 else 40  # of each kind of volume
 
 
 class Through(Load):

@@ -357,7 +357,9 @@ TEST(journal_checkpoint_fault_test, whatever_becomes_of_it_the_records_are_kept)
         const auto written = journal::write_checkpoint(**opened, std::atomic<bool>(false));
         failed = disk.has_failed();
         disk.heal();
-        if (failed && act < 3) EXPECT_FALSE(written);
+        if (failed && act < 3) {
+          EXPECT_FALSE(written);
+        }
       };
       complete(0, 20);
       write();

@@ -49,11 +49,11 @@ class simulated_disk {
   void cut_power(std::uint32_t seed) {
     const std::lock_guard locked(lock_);
     std::mt19937 random(seed);
-    auto names = durable_names_;
+    auto left = durable_names_;
     const auto kept = random() % (name_changes_.size() + 1);
-    for (std::size_t i = 0; i < kept; ++i) apply(names, name_changes_[i]);
-    for (auto& [name, content] : names) content->tear(random);
-    names_ = durable_names_ = std::move(names);
+    for (std::size_t i = 0; i < kept; ++i) apply(left, name_changes_[i]);
+    for (auto& [name, file] : left) file->tear(random);
+    names_ = durable_names_ = std::move(left);
     name_changes_.clear();
     fault_at_ = never;
   }
@@ -65,7 +65,7 @@ class simulated_disk {
   [[nodiscard]] std::uint64_t size() const {
     const std::lock_guard locked(lock_);
     std::uint64_t out = 0;
-    for (const auto& [name, content] : names_) out += content->now.size();
+    for (const auto& [name, file] : names_) out += file->now.size();
     return out;
   }
 

@@ -226,15 +226,14 @@ inline call_vfs::call_vfs() {
   made.pNext = nullptr;
   made.szOsFile = static_cast<int>(sizeof(call_layer::file)) + usual->szOsFile;
   made.xOpen = call_layer::open_file;
-  using outcome = call_layer::outcome;
   made.xDelete = [](sqlite3_vfs* v, const char* path, int sync) {
     const auto comes = call_layer::faults->next("a removal", path, false, false);
-    if (comes != outcome::passes) return SQLITE_IOERR_DELETE;
+    if (comes != call_layer::outcome::passes) return SQLITE_IOERR_DELETE;
     return call_layer::below(v)->xDelete(call_layer::below(v), path, sync);
   };
   made.xAccess = [](sqlite3_vfs* v, const char* path, int flags, int* out) {
     const auto comes = call_layer::faults->next("a look", path, false, false);
-    if (comes != outcome::passes) return SQLITE_IOERR_ACCESS;
+    if (comes != call_layer::outcome::passes) return SQLITE_IOERR_ACCESS;
     return call_layer::below(v)->xAccess(call_layer::below(v), path, flags, out);
   };
   made.xFullPathname = [](sqlite3_vfs* v, const char* path, int size, char* out) {

@@ -38,7 +38,9 @@ class expectation {
     } else if (reply.error().effect == effect::unknown) {
       now.insert(next);
     }
-    if (!reply) EXPECT_TRUE(reply.error().retryable()) << key << ": " << reply.error().detail;
+    if (!reply) {
+      EXPECT_TRUE(reply.error().retryable()) << key << ": " << reply.error().detail;
+    }
     return bool{reply};
   }
   void may_be(const std::string& key, possible states) { states_[key] = std::move(states); }
@@ -130,7 +132,9 @@ class every_call : public ::testing::TestWithParam<call_fault> {
       auto end = settle_of(requests_.at(key), *held, kind);
       if (kind == settle_kind::complete) end.answer = answer_of(key + std::string(3'000, 'a'));
       const auto reply = caller_->settles({end})[0];
-      if (expected_.note(key, reply, then)) EXPECT_EQ(reply->outcome, settle_outcome::done) << key;
+      if (expected_.note(key, reply, then)) {
+        EXPECT_EQ(reply->outcome, settle_outcome::done) << key;
+      }
     }
 
     void each_end(const std::string& number) {
@@ -141,13 +145,17 @@ class every_call : public ::testing::TestWithParam<call_fault> {
       const std::string key = "renew-" + number;
       if (const auto held = claimed(key)) {
         const auto reply = caller_->extends({extend_of(requests_.at(key), *held)})[0];
-        if (expected_.note(key, reply, observed_state::in_progress)) EXPECT_TRUE(*reply) << key;
+        if (expected_.note(key, reply, observed_state::in_progress)) {
+          EXPECT_TRUE(*reply) << key;
+        }
       }
     }
 
     void sweep_and_read() {
       const auto swept = caller_->try_sweep(100);
-      if (!swept) EXPECT_TRUE(swept.error().retryable()) << swept.error().detail;
+      if (!swept) {
+        EXPECT_TRUE(swept.error().retryable()) << swept.error().detail;
+      }
       static_cast<void>(caller_->try_vitals());
       for (const auto& [key, states] : expected_.all()) {
         const auto found = caller_->try_find(requests_.at(key).id);
@@ -158,7 +166,9 @@ class every_call : public ::testing::TestWithParam<call_fault> {
       // A list reads on, whatever failed before it.
       boost::asio::io_context context;
       const auto page = run(context, caller_->at().list({}, {}, 100, patience));
-      if (!page) EXPECT_TRUE(page.error().retryable()) << page.error().detail;
+      if (!page) {
+        EXPECT_TRUE(page.error().retryable()) << page.error().detail;
+      }
     }
 
     /// One call failed. Whatever that ended, the store works again by itself.
