@@ -163,7 +163,7 @@ std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
   auto unguarded = counter_family("onceguard_unguarded_total",
                                   "Requests that were passed on without a record, by the reason.");
   auto refused = counter_family("onceguard_refusals_total",
-                                 "Requests that were refused, by the type of the problem.");
+                                "Requests that were refused, by the type of the problem.");
   std::array<prometheus::MetricFamily, request_steps> times{
       histogram_family("onceguard_request_seconds", "From a request's head to its answer's end."),
       histogram_family("onceguard_claim_seconds", "Claims, with the store's commit."),

@@ -14,9 +14,9 @@ export const monitoringScenarios = {
         await page.getByLabel("Charts of").selectOption("6h");
         await chart("Requests per second: ran 2, replayed 0.5").waitFor();
         await chart("Time of a claim: median 10 ms, 99 % 49.2 ms").waitFor();
-        await page.getByText("6 h", { exact: true }).first().waitFor();
+        await page.getByText("6 h ago", { exact: true }).first().waitFor();
         await page.getByLabel("Charts of").selectOption("7d");
-        await page.getByText("7 d", { exact: true }).first().waitFor();
+        await page.getByText("7 d ago", { exact: true }).first().waitFor();
         const points = await page.locator(".chart polygon").first().getAttribute("points");
         assert.equal(points.split(" ").length, 4 * 360, "a step for each of the 360 samples");
         await assertFits(page, "a week");

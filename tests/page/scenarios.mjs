@@ -200,8 +200,7 @@ const scenarios = {
         }
         throw new Error(`the keyboard does not reach ${role} ${name}`);
       };
-      await page.getByLabel("Token").waitFor();
-      await page.keyboard.press("Tab");
+      await page.locator("input:focus").waitFor();
       await page.keyboard.type(facts.operator);
       await page.keyboard.press("Enter");
       await press("link", "Needs attention");
