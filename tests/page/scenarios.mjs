@@ -239,7 +239,7 @@ const scenarios = {
         await page.getByRole("button", { name: "Close" }).click();
         if (done === "Complete") {
           await page.getByText(`${rest} records need a person.`).waitFor();
-          const others = `Choose the others of when the list was read (${rest})`;
+          const others = `Choose those that were not in the list (${rest})`;
           await page.getByRole("button", { name: others }).click();
         }
       }

@@ -140,7 +140,7 @@ export class Attention extends Reading {
             : text("attention_none")}
         </p>
         {acts && this.renderList(listed, selected, chosen)}
-        {changed.length > 0 && (
+        {changed.length > 0 && !act && (
           <p class="failure" role="alert">
             {text("changed_since", changed.length)} <Keys keys={changed.map((one) => one.key)} />
           </p>

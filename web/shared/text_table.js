@@ -85,7 +85,7 @@ export const TABLE = {
   outcome_ran: ["ran", "gelaufen"],
   outcome_replayed: ["replayed", "wiedergegeben"],
   outcome_waited: ["waited and replayed", "gewartet, wiedergegeben"],
-  outcome_busy: ["refused: the first still ran", "abgelehnt: die erste lief noch"],
+  outcome_busy: ["refused: the first was still running", "abgelehnt: die erste lief noch"],
   outcome_mismatch: ["refused: key with another content",
     "abgelehnt: Schlüssel mit anderem Inhalt"],
   outcome_backoff: ["refused: waits before it runs again",
@@ -140,8 +140,8 @@ export const TABLE = {
   chosen_of_list: ["{} chosen.", "{} gewählt."],
   not_here: ["Not found: {}.", "Nicht gefunden: {}."],
   settled_already: ["These need nobody any more: {}.", "Diese sind nicht mehr zu klären: {}."],
-  choose_rest: ["Choose the others of when the list was read ({})",
-    "Die übrigen von damals, als die Liste gelesen wurde, wählen ({})"],
+  choose_rest: ["Choose those that were not in the list ({})",
+    "Die wählen, die nicht in der Liste standen ({})"],
   scope_listed: ["Scope of all of them, or where it begins (if it is known)",
     "Bereich von allen, oder wie er beginnt (wenn er bekannt ist)"],
   changed_since: ["{} have changed since you chose them, and stay as they are; choose them anew if "
@@ -152,9 +152,9 @@ export const TABLE = {
   cause_unknown_holder_gone: ["The process that ran it is gone",
     "Der Prozess, der es ausführte, ist weg"],
   find_out_unknown_holder_gone: ["Look in the service, or at the payment provider, whether it took "
-    + "effect. If it did: complete it. If it surely did not: release it.",
-  "Sehen Sie im Dienst oder beim Zahlungsanbieter nach, ob es wirkte. Wenn ja: abschließen. Wenn "
-    + "sicher nicht: freigeben."],
+    + "effect, and press the button that says so. Release only what surely did not.",
+  "Sehen Sie im Dienst oder beim Zahlungsanbieter nach, ob es wirkte, und drücken Sie den "
+    + "Knopf, der das sagt. Freigeben dürfen Sie nur, was sicher nicht wirkte."],
   cause_unknown_upstream_status: ["The service answered with an error that says nothing",
     "Der Dienst antwortete mit einem Fehler, der nichts sagt"],
   find_out_unknown_upstream_status: ["The service's log says whether it wrote before it failed.",
@@ -227,7 +227,7 @@ export const TABLE = {
     "{} Wiederholungen bekamen die Antwort, die erste um {}"],
   event_mismatch: ["refused: the same key with another content",
     "abgelehnt: derselbe Schlüssel mit anderem Inhalt"],
-  event_busy: ["refused: the first still ran", "abgelehnt: die erste lief noch"],
+  event_busy: ["refused: the first was still running", "abgelehnt: die erste lief noch"],
   event_many: ["{} times, the first at {}", "{} Mal, zuerst um {}"],
   settled_complete: ["recorded: completed", "vermerkt: abgeschlossen"],
   settled_fail: ["recorded: failed, may run again", "vermerkt: fehlgeschlagen, darf wieder laufen"],
