@@ -77,7 +77,7 @@ def temporary_folder():
             or shutil.disk_usage(MEMORY).free < ROOM:
         yield tempfile.gettempdir()
         return
-    folder = tempfile.mkdtemp(prefix="onceguard-suites-", dir=MEMORY)
+    folder = tempfile.mkdtemp(prefix="og-", dir=MEMORY)  # short: names of sockets have 107 bytes
     os.chmod(folder, 0o1777)  # for servers with a user of their own
     try:
         yield folder

@@ -29,6 +29,8 @@ namespace onceguard::admin {
 template <std::size_t Most>
 class short_text {
  public:
+  static constexpr std::size_t most = Most;
+
   void set(std::string_view text) noexcept {
     size_ = static_cast<std::uint16_t>(text.copy(bytes_.data(), bytes_.size()));
   }
@@ -38,6 +40,9 @@ class short_text {
   std::array<char, Most> bytes_;
   std::uint16_t size_ = 0;
 };
+
+/// What metrics and queries call the route of a request that has none.
+inline constexpr std::string_view no_route = "(none)";
 
 /// What is kept of a request's report.
 struct recent_request {

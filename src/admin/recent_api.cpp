@@ -46,10 +46,15 @@ struct recent_query {
   std::vector<std::string> outcomes;
   std::vector<std::string> events;
 
+  /// As the metrics name it. A longer name than is kept is that of its beginning.
+  [[nodiscard]] bool is_route(std::string_view kept) const {
+    constexpr std::size_t most = decltype(recent_request::route)::most;
+    return kept.empty() ? route == no_route : kept == std::string_view(route).substr(0, most);
+  }
   [[nodiscard]] bool fits(const recent_request& one) const {
     if (!events.empty() && outcomes.empty()) return false;
-    return (route.empty() || one.route.view() == route) && (key.empty() || one.key.view() == key) &&
-           (!record || one.record == record) &&
+    return (route.empty() || is_route(one.route.view())) &&
+           (key.empty() || one.key.view() == key) && (!record || one.record == record) &&
            (outcomes.empty() ||
             std::ranges::find(outcomes, http::name_of(one.outcome)) != outcomes.end());
   }

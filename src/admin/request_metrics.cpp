@@ -5,6 +5,7 @@
 #include <new>
 
 #include "admin/metric_families.hpp"
+#include "admin/recent_activity.hpp"
 #include "base/clock.hpp"
 
 namespace onceguard::admin {
@@ -12,7 +13,6 @@ namespace onceguard::admin {
 namespace {
 
 constexpr auto relaxed = std::memory_order_relaxed;
-constexpr std::string_view no_route = "(none)";
 constexpr std::string_view more_routes = "(more)";
 
 std::size_t thread_number() noexcept {

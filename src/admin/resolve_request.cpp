@@ -122,6 +122,9 @@ result<resolve_request> read_act(std::string_view text, act which) {
     if (const auto revision = object.find("revision")) {
       out.revision = revision->as<std::int64_t>();
     }
+    if (out.revision && !object.find("token")) {
+      object.at("revision").refuse("is that of a lease, and its token is missing");
+    }
     if (object.find("token") && out.token == 0) {
       object.at("token").refuse("is not that of the record as it was read");
     }

@@ -219,7 +219,8 @@ settle_decision decide_settle(const record* stored, const settlement& request, c
   if (stored == nullptr || expired(*stored, now)) {
     // The answer of a later lease has had its time. That of an earlier one must not begin another
     // retention after it.
-    const bool superseded = stored != nullptr && stored->token > request.token;
+    const bool superseded = stored != nullptr && stored->state == record_state::completed &&
+                            stored->token > request.token;
     if (superseded && request.kind != settle_kind::release) return stale(nullptr, now);
     return settle_missing(stored, request, now);
   }

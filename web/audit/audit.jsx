@@ -10,7 +10,7 @@ import { shown } from "../shared/writing.js";
 const COLUMNS = ["when", "who", "action", "key", "reason_given", "result"];
 
 export class Audit extends Listing {
-  filter = Listing.filterOf(this.props.asked);
+  filter = Listing.filterOf(this.props.asked, { key: null, who: null });
 
   load() {
     return call("GET", `/api/audit?${query({ ...this.filter, cursor: this.cursor })}`, undefined,

@@ -25,7 +25,9 @@ async function isAsSeen(record) {
 async function send(kind, record, wanted) {
   const body = { ...wanted };
   if (record.token) body.token = record.token;
-  if (record.revision !== undefined) body.revision = record.revision;
+  // Of a lease that was seen to run it is known that it is renewed, and force is in spite of that.
+  const renewed = wanted.force && record.lease_left_ms > 0;
+  if (record.revision !== undefined && !renewed) body.revision = record.revision;
   if (kind === "delete" && record.state !== "completed") body.keep_completed = true;
   let sent = false;
   try {

@@ -19,5 +19,5 @@ export function mayStillRun(kind, record) {
   if (!UNSETTLED.has(record.state)) return false;
   if (record.lease_left_ms > 0) return true;
   const answered = record.why === "upstream_status" && record.attempt === 1;
-  return kind !== "complete" && !answered && !(record.age_ms > LONGEST_RUN);
+  return kind !== "complete" && !answered && !(-record.lease_left_ms > LONGEST_RUN);
 }

@@ -8,13 +8,15 @@ import { text } from "../shared/texts.js";
 
 const STATES = ["started", "in_progress", "probing", "completed", "failed", "released", "unknown"];
 const FIELDS = ["key", "text", "scope", "route", "method", "older", "younger"];
+const NAMES = Object.fromEntries(FIELDS.map((name) => [name, null]));
 const PATIENCE = 5000; // ms for which a search goes on by itself
 
 export class Search extends Listing {
-  filter = Listing.filterOf(this.props.asked);
+  filter = Listing.filterOf(this.props.asked, { ...NAMES, state: STATES });
 
   componentDidMount() {
     this.form.reset(); // a browser may put back what was typed in another search
+    this.form.elements.state.value = this.filter.state ?? ""; // which a reset takes for "any"
     super.componentDidMount();
   }
 
@@ -51,7 +53,7 @@ export class Search extends Listing {
             <select name="state" onChange={(event) => this.change("state", event.target.value)}>
               <option value="">{text("any")}</option>
               {STATES.map((state) => (
-                <option key={state} value={state} selected={state === this.filter.state}>{text(`state_${state}`)}</option>
+                <option key={state} value={state}>{text(`state_${state}`)}</option>
               ))}
             </select>
           </label>

@@ -20,9 +20,15 @@ export class Listing extends Reading {
     clearTimeout(this.typing);
   }
 
-  /** What is asked for stands in the address, so that Back, a reload and a link bring it again. */
-  static filterOf(argument) {
-    return Object.fromEntries(new URLSearchParams(argument ?? ""));
+  /**
+   * What is asked for stands in the address, so that Back, a reload and a link bring it again. Only
+   * what the form shows counts.
+   * @param {Record<string, string[] | null>} known the fields of the form, with their values; null: any
+   */
+  static filterOf(argument, known) {
+    return Object.fromEntries([...new URLSearchParams(argument ?? "")]
+      .filter(([name, value]) => Object.hasOwn(known, name)
+        && (known[name] === null || known[name].includes(value))));
   }
 
   change(name, value) {

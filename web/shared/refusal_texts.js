@@ -36,6 +36,8 @@ export const REFUSAL_TEXTS = {
   "refused_request-timeout": ["the client was too slow.", "der Client war zu langsam."],
   "refused_signature-invalid": ["the signature is wrong.", "die Signatur ist falsch."],
   "refused_delivery-expired": ["the delivery is too old.", "die Zustellung ist zu alt."],
+  "refused_replay-unchecked": ["nothing said whether the caller may have the stored answer.",
+    "nichts sagte, ob der Aufrufer die aufbewahrte Antwort haben darf."],
   "refused_loop-detected": ["it came from this gateway.", "sie kam von diesem Gateway."],
   "refused_quota-exceeded": ["the caller has used up what it may.",
     "der Aufrufer hat verbraucht, was er darf."],

@@ -1,4 +1,5 @@
 // `outbox list`, `outbox retry` and `outbox drop`: the dead rows of [[relay]].
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -47,7 +48,9 @@ result<std::vector<relay::dead_row>> read_rows(relay::dead_rows& outbox,
     if (*found) out.push_back(**std::move(found));
     return out;
   }
-  if (!request.id.empty()) return outbox.of_message(request.id, request.limit);
+  // Of an id that several rows have, one alone would be taken for the only one.
+  constexpr std::size_t least = 2;
+  if (!request.id.empty()) return outbox.of_message(request.id, std::max(request.limit, least));
   return outbox.list(request.limit);
 }
 

@@ -131,17 +131,23 @@ class batch_processor {
 
   result<outcomes> process(std::span<const inbox_message> batch, const message_handler& handler) {
     try {
-      return attempt(batch, handler);
+      auto all = attempt(batch, handler);
+      const bool unreadable =
+          !all && all.error().code == errc::record_unreadable && all.error().effect == effect::none;
+      if (!unreadable || batch.size() == 1) return all;
+      return one_by_one(batch, handler);
     } catch (const batch_refused& refused) {
-      if (batch.size() > 1) {
-        return msg::one_by_one(batch, policy_,
-                               [&](auto message) { return process(message, handler); });
-      }
+      if (batch.size() > 1) return one_by_one(batch, handler);
       return give_up(batch, refused.why);
     }
   }
 
  private:
+  result<outcomes> one_by_one(std::span<const inbox_message> batch,
+                              const message_handler& handler) {
+    return msg::one_by_one(batch, policy_, [&](auto message) { return process(message, handler); });
+  }
+
   /// Throws batch_refused: nothing of the batch is there.
   result<outcomes> attempt(std::span<const inbox_message> batch, const message_handler& handler) {
     connection connection(database_);

@@ -11,8 +11,8 @@ work_sign sign_of(const inbox_outcome& outcome) noexcept {
   const bool begun = outcome.attempt > 0;  // or the record answered
   switch (outcome.kind) {
     case inbox_result::handled:
-    case inbox_result::failed:
       return work_sign::works;
+    case inbox_result::failed:
     case inbox_result::dead:
       return begun ? work_sign::works : work_sign::store_works;
     case inbox_result::unknown:

@@ -42,14 +42,14 @@ error occupied(const std::string& path, int folder) {
 }
 
 /// Others read in it whom to ask. It decides nothing: on a full disk it has no number.
-result<void> note_owner(const std::string& path, int folder) {
+void note_owner(int folder) {
   const base::descriptor file(::openat(folder, owner_name,
                                        O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
                                        S_IRUSR | S_IWUSR));
-  if (!file.is_open()) return to_error(errno, path + "/" + owner_name, "open");
+  if (!file.is_open()) return;
+  give_to_owner(file.get(), folder);
   const auto text = std::to_string(::getpid()) + "\n";
   static_cast<void>(::write(file.get(), text.data(), text.size()));
-  return {};
 }
 
 bool is_ours(const std::string& name) {
@@ -116,7 +116,7 @@ result<std::unique_ptr<file_layer>> open_folder(const std::string& path) {
   if (auto locked = lock(path, number); !locked) return locked.error();
   auto out = std::make_unique<posix_folder>(path, std::move(*opened), folder_use::owner);
   if (auto checked = check_content(*out); !checked) return checked.error();
-  if (auto noted = note_owner(path, number); !noted) return noted.error();
+  note_owner(number);
   if (made) {
     // The folder's own name has to outlive a power cut as well.
     const base::descriptor above(::openat(number, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

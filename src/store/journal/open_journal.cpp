@@ -52,6 +52,7 @@ std::optional<error> open_journal::begin() {
   report(*found, begun);
   opened_ = found->segments.empty();
   log->take_over(std::move(found->segments), found->end, found->tail);
+  if (auto there = log->write_again(found->last_group); !there) return there.error();
   state = std::move(found->state);
   guard = wall_guard(state.wall);
   if (log->segments().empty()) {

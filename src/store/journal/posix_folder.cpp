@@ -63,6 +63,12 @@ bool same(const struct stat& one, const struct stat& other) noexcept {
 
 }  // namespace
 
+void give_to_owner(int file, int folder) noexcept {
+  struct stat about {};
+  if (::geteuid() != 0 || ::fstat(folder, &about) != 0) return;
+  static_cast<void>(::fchown(file, about.st_uid, about.st_gid) == 0);
+}
+
 result<std::unique_ptr<file>> posix_folder::open(const std::string& name, open_file mode) {
   const int access = use_ == folder_use::reader ? O_RDONLY : O_RDWR;
   const int more = mode == open_file::created ? O_CREAT | O_TRUNC : 0;
@@ -70,6 +76,7 @@ result<std::unique_ptr<file>> posix_folder::open(const std::string& name, open_f
   base::descriptor opened(::openat(opened_.get(), name.c_str(),
                                    access | more | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
   if (!opened.is_open()) return to_error(errno, path_ + "/" + name, "open");
+  if (mode == open_file::created) give_to_owner(opened.get(), opened_.get());
   return std::unique_ptr<file>(std::make_unique<posix_file>(std::move(opened)));
 }
 

@@ -10,6 +10,10 @@ namespace onceguard::journal {
 /// What a folder was opened for.
 enum class folder_use : std::uint8_t { owner, reader };
 
+/// A file that root made must not lock the user out whose folder it is. Whoever may not give it
+/// away keeps it, and that user's own open says so.
+void give_to_owner(int file, int folder) noexcept;
+
 class posix_folder final : public file_layer {
  public:
   posix_folder(std::string path, base::descriptor opened, folder_use use)

@@ -105,7 +105,11 @@ class replay {
       return lost(files_.location(), present.number, present.end,
                   "the log ends here, and went on when the checkpoint was written");
     }
-    if (out_.has_state && out_.segments.front()->number > out_.state.first_segment) {
+    const auto oldest = out_.segments.front()->number;
+    if (groups_ == 0 && oldest > 1) {
+      return lost(files_.location(), oldest - 1, 0, "the file is missing");
+    }
+    if (out_.has_state && oldest > out_.state.first_segment) {
       return lost(files_.location(), out_.state.first_segment, 0, "the file is missing");
     }
     return {};
@@ -138,7 +142,8 @@ class replay {
       }
     }
     out_.segments.push_back(segment_);
-    if (!checkpoint_ || number != checkpoint_->begin.segment) out_.end.commit = 0;
+    if (!checkpoint_ || number > checkpoint_->begin.segment) out_.end.commit = 0;
+    out_.last_group = 0;  // a segment begins after the flush of the one before
     if (is_left_out(number)) return {};
     window seen(*segment_->bytes);
     if (checkpoint_ && number == checkpoint_->begin.segment && !has_seen_group(seen)) {
@@ -229,6 +234,7 @@ class replay {
     ++groups_;
     out_.end.group = closing.header.group;
     out_.end.commit = closing.location.offset();
+    out_.last_group = segment_->end;
     for (const auto& each : group) {
       if (each.header.kind == frame_kind::record) take(each);
     }

@@ -19,6 +19,7 @@ struct recovered {
   journal_state state;
   bool has_state = false;        ///< there is a commit, and it could be read
   log_position end;              ///< of the last whole group
+  std::uint64_t last_group = 0;  ///< where it begins in the last segment; 0: it is on the disk
   std::uint64_t tail = 0;        ///< bytes of frames that were read, and not left to a checkpoint
   bool cut_off = false;          ///< there is a group that was not finished at the end of the log
   std::string checkpoint_fault;  ///< why a checkpoint that is there was not used

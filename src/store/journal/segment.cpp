@@ -35,11 +35,12 @@ std::optional<std::uint32_t> segment_number(std::string_view name) {
 }
 
 result<whole_frame> read_frame(const segment& source, const frame_location& location,
-                               const record_id& id) {
+                               const record_id& id, int* failure) {
   whole_frame out;
   out.body.resize(frame_header_size + location.body_size);
   std::size_t got = 0;
   const int failed = source.bytes->read(out.body.data(), out.body.size(), location.offset(), got);
+  if (failure != nullptr) *failure = failed;
   if (failed != 0) return damaged(location, std::strerror(failed));
   if (got < out.body.size()) return damaged(location, "the file ends within it");
   const auto header = read_header(out.body, source.number);

@@ -50,8 +50,8 @@ struct whole_frame {
 };
 
 /// Reads the record's frame. errc::record_unreadable: it is damaged, or the disk does not deliver
-/// it. Any thread.
+/// it, and then `failure` is the errno. Any thread.
 [[nodiscard]] result<whole_frame> read_frame(const segment& source, const frame_location& location,
-                                             const record_id& id);
+                                             const record_id& id, int* failure = nullptr);
 
 }  // namespace onceguard::journal

@@ -1,6 +1,7 @@
 #include "store/journal/segment_log.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace onceguard::journal {
 
@@ -12,6 +13,19 @@ void segment_log::take_over(std::deque<segment_ptr> found, const log_position& e
   commit_ = end.commit;
   // Its end was cut and flushed. What is reserved behind it may be gone: `mend` reserves it anew.
   failed_ = !segments_.empty();
+}
+
+result<void> segment_log::write_again(std::uint64_t begin) {
+  if (begin == 0) return {};
+  const auto& file = *last().bytes;
+  std::string group(last().end - begin, '\0');
+  std::size_t got = 0;
+  int failed = file.read(group.data(), group.size(), begin, got);
+  if (failed == 0 && got < group.size()) failed = EIO;
+  if (failed == 0) failed = last().bytes->write(group, begin);
+  if (failed == 0) failed = last().bytes->flush();
+  if (failed != 0) return to_error(failed, files_.location(), "write the last group once more");
+  return {};
 }
 
 bool segment_log::has_room(std::uint64_t size) const noexcept {

@@ -33,6 +33,10 @@ class segment_log {
   /// For the recovery: the segments that are there, oldest first.
   /// `tail`: how many bytes of them were read from the log itself.
   void take_over(std::deque<segment_ptr> found, const log_position& end, std::uint64_t tail);
+  /// For the recovery: what stands from `begin` to the end goes to the disk for certain; 0:
+  /// nothing. A process that was killed may have left its last group in the kernel's memory alone,
+  /// and after a flush that failed, a flush of its clean pages would say nothing.
+  [[nodiscard]] result<void> write_again(std::uint64_t begin);
 
   /// Makes sure that a group of this size fits into the last segment. `errc::store_full`: there is
   /// no room for another segment, and nothing was changed.

@@ -76,7 +76,12 @@ result<std::vector<frame_move>> sweeper::next_moves() {
     const auto* entry =
         header->kind == frame_kind::record ? journal_.table.find(header->id) : nullptr;
     if (entry == nullptr || entry->location != location) continue;
-    auto whole = read_frame(oldest, location, header->id);
+    int unread = 0;
+    auto whole = read_frame(oldest, location, header->id, &unread);
+    if (unread != 0) {  // it may be there the next time
+      offset_ = location.offset();
+      return to_error(unread, journal_.location(), "read");
+    }
     // A damaged record stays what it is: without a body, it can't be read either.
     out.push_back({header->id, *header, whole ? std::move(whole->body) : std::string()});
     bytes += location.whole_size();

@@ -299,6 +299,11 @@ class promise {
       attempts_ = 1;
       return set_free(now);
     }
+    // The answer of a later lease has had its time: that of an earlier one begins no other.
+    if (known_ && done_ && run_ && run_->token > request.token) {
+      RC_ASSERT(reply.outcome == settle_outcome::stale);
+      return;
+    }
     RC_ASSERT(reply.outcome == settle_outcome::incident);
     begin_anew();
     known_ = true;

@@ -221,6 +221,32 @@ TEST_F(journal_fault_test, a_failed_flush_leaves_its_claim_in_doubt_and_no_trace
   EXPECT_EQ(caller.claim(claim_of("before")).kind, verdict_kind::replay);
 }
 
+TEST_F(journal_fault_test, what_a_killed_process_left_unflushed_is_flushed_before_it_is_answered) {
+  for (std::uint32_t seed = 0; seed < 16; ++seed) {
+    SCOPED_TRACE(seed);
+    disk_ = std::make_unique<simulated_disk>();
+    auto store = open();
+    blocking_store caller(*store);
+    caller.completed(claim_of("before"));
+    const auto request = claim_of("k");
+    disk_->fail_after(1, EIO, fault::cut);  // written, and killed before the flush
+    EXPECT_EQ(caller.try_claim(request).error().effect, effect::unknown);
+    store->stop();
+    store.reset();
+    disk_->heal();
+    store = open();
+    caller.move_to(*store);
+    const auto repeated = caller.claim(repeat_of(request));
+    ASSERT_EQ(repeated.kind, verdict_kind::run);
+    store->stop();
+    store.reset();
+    disk_->cut_power(seed);
+    store = open();
+    caller.move_to(*store);
+    EXPECT_EQ(caller.seen(request.id).stored.token, repeated.lease.token);
+  }
+}
+
 TEST_F(journal_fault_test, nothing_of_a_failed_group_comes_back_in_a_torn_one) {
   for (std::uint32_t seed = 0; seed < 32; ++seed) {
     SCOPED_TRACE(seed);

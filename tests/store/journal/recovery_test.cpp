@@ -218,6 +218,21 @@ TEST_F(journal_recovery_test, missing_short_and_foreign_segments_are_losses) {
   EXPECT_EQ(reopen().counted(observed_state::completed), 30u);
 }
 
+TEST_F(journal_recovery_test, a_new_segment_alone_is_no_empty_journal) {
+  fill(30);
+  const auto segments = files_.segments();
+  ASSERT_GT(segments.size(), 4u);
+  const auto newest = files_.path(segments.back());
+  // As it is before its first group.
+  std::filesystem::resize_file(newest, journal::segment_header_size);
+  std::filesystem::resize_file(newest, 4'096);
+  for (const auto number : segments) {
+    if (number != segments.back()) std::filesystem::remove(files_.path(number));
+  }
+  std::filesystem::remove(path() + "/checkpoint");
+  expect_lost(journal::segment_name(segments.back() - 1), 0);
+}
+
 TEST_F(journal_recovery_test, segments_go_once_their_records_have_expired) {
   auto& caller = reopen();
   for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));
