@@ -280,7 +280,9 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
     out.outcome = resolve_outcome::changed;
     return out;
   }
-  if (stored->state == record_state::completed && !request.completed && request.keep_completed) {
+  // A revision is of a look at an unsettled record: its holder has come back since, and completed.
+  const bool keeps_completed = request.keep_completed || request.revision;
+  if (stored->state == record_state::completed && !request.completed && keeps_completed) {
     out.outcome = resolve_outcome::already_completed;
     return out;
   }

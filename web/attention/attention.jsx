@@ -99,10 +99,10 @@ export class Attention extends Reading {
       const { chosen, ...listed } = await choiceOf(wanted, pages, this.calls.signal);
       const doubtful = new Set(listed.several.flatMap(({ records }) => records
         .map((one) => one.record)));
-      // A line that was not found may be of one that can't be read, or be written otherwise.
-      const rest = listed.away.length ? [] : pages.flatMap(({ records }) => records)
-        .filter((one) => one.state !== "unreadable" && !chosen.has(one.record)
-          && !doubtful.has(one.record));
+      // A line that was not found may be of one that can't be read, or that ends as no line does.
+      const rest = pages.flatMap(({ records }) => records)
+        .filter((one) => one.state !== "unreadable" && !/[,;]$/.test(one.key)
+          && !chosen.has(one.record) && !doubtful.has(one.record));
       this.setState({ chosen, listed, rest });
     } catch (failure) {
       if (failure.name === "AbortError" || this.calls.signal.aborted) return;

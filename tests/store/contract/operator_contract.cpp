@@ -195,7 +195,7 @@ TEST_P(operator_contract, a_resolution_changes_no_lease_that_was_renewed_after_t
   EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
 }
 
-TEST_P(operator_contract, a_look_does_not_bind_an_act_on_what_was_settled) {
+TEST_P(operator_contract, a_look_at_a_lease_frees_nothing_that_was_completed_since) {
   const auto request = claim_of("k");
   const auto held = caller_.leased(request);
   advance(lease_length);
@@ -208,6 +208,10 @@ TEST_P(operator_contract, a_look_does_not_bind_an_act_on_what_was_settled) {
   change.keep_completed = true;
   EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::already_completed);
   change.keep_completed = false;
+  change.force = true;
+  EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::already_completed);
+  EXPECT_EQ(caller_.seen(request.id).state, observed_state::completed);
+  change.revision.reset();  // a look at the completed record has none
   EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
 }
 
