@@ -315,16 +315,6 @@ TEST_F(engine_over_faults, a_settle_that_throws_gives_its_place_back) {
   tested.reset();
 }
 
-TEST_F(engine_over_faults, a_claim_may_be_destroyed_after_its_engine) {
-  policy.quota_in_flight = 1;
-  store.fail(store_call::claim, store_fault::delay_before, 1);
-  auto loop = std::make_unique<asio::io_context>();
-  asio::co_spawn(*loop, tested->claim(*loop, op()), [](std::exception_ptr, claim_result) {});
-  while (store.made(store_call::claim) == 0) loop->run_one_for(std::chrono::milliseconds(20));
-  tested.reset();
-  loop.reset();
-}
-
 TEST_F(engine_over_faults, a_lease_that_outlives_its_engine_has_no_place_any_more) {
   policy.quota_in_flight = 1;
   const auto held = run(io, tested->claim(io, op("held")));

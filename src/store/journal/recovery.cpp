@@ -106,7 +106,7 @@ class replay {
                   "the log ends here, and went on when the checkpoint was written");
     }
     const auto oldest = out_.segments.front()->number;
-    if (groups_ == 0 && oldest > 1) {
+    if (groups_ == 0 && oldest > 1 && !has_checkpoint_) {
       return lost(files_.location(), oldest - 1, 0, "the file is missing");
     }
     if (out_.has_state && oldest > out_.state.first_segment) {
