@@ -59,6 +59,7 @@ class Machine:
             await listening(self.gateway)
             if self.rng.random() < 0.8:  # else while it still starts, or has just begun
                 await load.more(self.rng.randint(1, 40))
+            # Nothing to wait for: the cut is to come at any moment of a request.
             await asyncio.sleep(self.rng.uniform(0.0, 0.05))
             # Not in a thread: the gateway ends with the thread that started it.
             self.cut()
