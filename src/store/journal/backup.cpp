@@ -159,10 +159,16 @@ result<void> take_full_segment(const std::string& folder, std::uint32_t number,
   return copy_segment(folder, number, target.path(), part_of_segment::whole_file, {});
 }
 
-/// errc::not_found: the owner has removed the oldest segment meanwhile.
+/// errc::not_found: the owner has removed the oldest segment meanwhile, or a listing beside an owner
+/// that makes and removes files has missed one (readdir(3) may).
 result<void> take_all(const std::string& folder, const part_folder& target) {
   auto numbers = segments_of(folder);
   if (!numbers) return numbers.error();
+  for (auto expected = numbers->front(); const auto number : *numbers) {
+    if (number == expected++) continue;
+    return error(errc::not_found,
+                 folder + "/" + segment_name(expected - 1) + ": the file is missing");
+  }
   for (const auto number : *numbers) {
     auto taken = number == numbers->back() ? copy_segment(folder, number, target.path(),
                                                           part_of_segment::whole_groups, {})

@@ -85,11 +85,10 @@ TEST_F(journal_backup_test, beside_its_owner_it_has_what_was_answered_before) {
 
 TEST_F(journal_backup_test, while_its_owner_writes_and_removes_segments_each_copy_is_whole) {
   reopen();
-  std::atomic<bool> ended{false};
   std::atomic<int> done{0};
-  std::thread working([&] {
+  std::jthread working([&](const std::stop_token& stop) {
     blocking_store another(*store_);
-    for (int i = 0; !ended; ++i) {
+    for (int i = 0; !stop.stop_requested(); ++i) {
       another.completed(claim_of("k" + std::to_string(i)));
       done = i + 1;
       if (i % 10 == 9) another.sweep();
@@ -108,7 +107,7 @@ TEST_F(journal_backup_test, while_its_owner_writes_and_removes_segments_each_cop
     EXPECT_EQ(copy.claim(claim_of("k" + std::to_string(least - 1))).kind, verdict_kind::replay);
     clock_.advance(day / 2);  // the next sweeps remove segments while the next copy is made
   }
-  ended = true;
+  working.request_stop();
   working.join();
   EXPECT_GT(files_.segments().front(), 1u);
 }
