@@ -107,7 +107,8 @@ class RabbitServer(Server):
 
     def connect(self):
         return pika.BlockingConnection(pika.ConnectionParameters(
-            "127.0.0.1", self.number, heartbeat=0, socket_timeout=10))
+            "127.0.0.1", self.number, heartbeat=0, socket_timeout=10,
+            blocked_connection_timeout=60))
 
     def publish(self, ids):
         for name in ids:

@@ -65,6 +65,7 @@ class Upstream:
         self.changed = asyncio.Condition()
         self.connections = {}
         self.accepted = 0
+        self.listener = None
         self.server = None
         self.port = 0
 
@@ -287,16 +288,21 @@ class Upstream:
 
     async def listen(self):
         # With the protocol named, asyncio switches Nagle's algorithm off for what it accepts.
+        self.listener = self.listener or self.bound()
+        self.listener.listen(1024)
+        self.server = await asyncio.start_server(self.serve, sock=self.listener, limit=1 << 20)
+
+    def bound(self):
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", self.port))
-        listener.listen(1024)
         self.port = listener.getsockname()[1]
-        self.server = await asyncio.start_server(self.serve, sock=listener, limit=1 << 20)
+        return listener
 
     async def refuse(self):
         self.server.close()
         await self.cut()
+        self.listener = self.bound()  # no other program gets the port meanwhile
 
     async def cut(self):
         for writer in list(self.connections.values()):
