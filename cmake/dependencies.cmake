@@ -26,6 +26,8 @@ macro(onceguard_find target)
     onceguard_find_files(libnats HEADER nats/nats.h LIBRARY nats ${ARGN})
   elseif("${target}" STREQUAL "onceguard::librdkafka")
     onceguard_find_files(librdkafka HEADER librdkafka/rdkafka.h LIBRARY rdkafka ${ARGN})
+  elseif("${target}" STREQUAL "onceguard::libseccomp")
+    onceguard_find_files(libseccomp HEADER seccomp.h LIBRARY seccomp ${ARGN})
   elseif("${target}" STREQUAL "onceguard::xxhash") # compiled in
     onceguard_find_files(xxhash HEADER xxhash.h ${ARGN})
   elseif("${target}" STREQUAL "onceguard::toml") # compiled in

@@ -5,7 +5,7 @@
 # This file is a module, and a script: cmake -D… -P lazy_libraries.cmake writes the stubs.
 
 # What is loaded late; data that they export can't be. Their names as find_library has them.
-set(onceguard_lazy_names pq curl rdkafka rabbitmq nats hiredis ssl crypto z)
+set(onceguard_lazy_names pq curl rdkafka rabbitmq nats hiredis ssl crypto z seccomp)
 # SHA-256 is what every run needs: its few functions come from OpenSSL's archive.
 set(onceguard_eager_functions "^(SHA256_.*|OPENSSL_cleanse|CRYPTO_memcmp)$")
 

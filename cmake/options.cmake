@@ -36,6 +36,7 @@ if(ONCEGUARD_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(onceguard_options INTERFACE -Wno-tsan)
 endif()
 if(ONCEGUARD_SANITIZE)
+  target_compile_definitions(onceguard_options INTERFACE ONCEGUARD_SANITIZED)
   target_compile_options(onceguard_options INTERFACE
     -fsanitize=${ONCEGUARD_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(onceguard_options INTERFACE -fsanitize=${ONCEGUARD_SANITIZE})

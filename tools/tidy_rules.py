@@ -45,7 +45,7 @@ NOT_NOUNS = (*PREPOSITIONS[:-1], "told", "said", "asked", "what", "how", "who", 
              "with_")
 
 # Headers of outside libraries that lie in no folder; and folders that the system brings.
-OUTSIDE_WITHOUT_FOLDER = r"^(?:sqlite3|libpq|llhttp|xxhash)"
+OUTSIDE_WITHOUT_FOLDER = r"^(?:sqlite3|libpq|llhttp|xxhash|seccomp)"
 SYSTEM_FOLDERS = ("sys/", "netinet/", "arpa/", "linux/")
 
 # --- problem types: the names in the catalogue of src/http/problem.cpp --------------------------

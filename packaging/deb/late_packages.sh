@@ -6,7 +6,7 @@ set -euo pipefail
 declare -A packages=([Depends]="" [Recommends]="" [Suggests]="")
 while read -r soname package; do
   case "$soname" in
-    libssl.* | libcrypto.* | libz.*) relation=Depends ;;
+    libssl.* | libcrypto.* | libz.* | libseccomp.*) relation=Depends ;;
     libpq.* | libhiredis.*) relation=Recommends ;;
     *) relation=Suggests ;;
   esac

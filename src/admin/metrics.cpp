@@ -109,6 +109,10 @@ void add_program(families& out, const metric_sources& sources) {
              counter_family("onceguard_spans_dropped_total",
                             "Requests whose spans did not reach the collector."),
              static_cast<double>(now.spans_dropped));
+  auto sandbox = gauge_family("onceguard_sandbox", std::string(meaning_of_sandbox));
+  add_value(sandbox, now.files_limited ? 1 : 0, {{"part", "files"}});
+  add_value(sandbox, now.calls_limited ? 1 : 0, {{"part", "calls"}});
+  out.push_back(std::move(sandbox));
   auto build = gauge_family("onceguard_build_info", "What runs; always 1.");
   add_value(build, 1,
             {{"version", sources.build.version},

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,10 +25,17 @@ struct program_gauges {
   std::uint64_t spans_dropped = 0;  ///< counted in requests
   bool reload_refused = false;      ///< the last one, so that an older configuration is in force
   std::uint64_t reloads_refused = 0;
+  bool files_limited = false;  ///< the process is shut in, by Landlock and by seccomp
+  bool calls_limited = false;
   /// The PEM files of certificates that the configuration in force names, and when the first
   /// certificate of each ends, in seconds since 1970.
   std::vector<std::pair<std::string, long long>> certificates;
 };
+
+/// Of the metric onceguard_sandbox.
+inline constexpr std::string_view meaning_of_sandbox =
+    "Whether the process has given this part up: to write elsewhere and run programs (files), or "
+    "system calls that it never makes (calls).";
 
 struct reload_outcome {
   std::vector<std::string> faults;          ///< empty: the new configuration is in force

@@ -26,6 +26,7 @@ std::string path_complaint(std::string_view value) {
 }
 
 constexpr std::array<std::string_view, 3> access_log_words{"guarded", "all", "off"};
+constexpr std::array<std::string_view, 2> sandbox_words{"auto", "off"};
 constexpr std::array<std::string_view, 4> level_words{"debug", "info", "warning", "error"};
 constexpr std::array<std::string_view, 3> log_format_words{"auto", "text", "json"};
 
@@ -204,6 +205,15 @@ const row<settings> gateway_table[]{
       .may_be_empty = true,
       .complaint = path_complaint},
      assign<&settings::gateway, &gateway::gateway_params::audit_log>},
+    {{.name = "sandbox",
+      .flag = "sandbox",
+      .kind = value_kind::choice,
+      .fallback = "auto",
+      .text = "`auto`: `gateway`, `serve`, `relay`, and `consume` without a `command`, can write "
+              "only where this file says that they write, and run no program, as far as the kernel "
+              "has Landlock and seccomp. `off`: they may do what their user may.",
+      .choices = sandbox_words},
+     [](settings& s, const option_value& v) { s.sandbox = number(v) == 0; }},
     {{.name = "trusted_proxies",
       .flag = "trusted-proxies",
       .kind = value_kind::list,

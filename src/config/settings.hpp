@@ -79,6 +79,7 @@ struct settings {
   std::vector<std::map<std::string, value_source>> route_sources;
   /// For each [[policy]], its policy by option.
   std::map<std::string, std::map<std::string, std::string>> policy_options;
+  bool sandbox = true;        ///< of processes that stay: see cli::services::shut_in()
   bool says_nothing = false;  ///< no file, or one that has no table and no key
 };
 

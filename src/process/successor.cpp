@@ -83,15 +83,6 @@ void write_number(char* position, pid_t number) noexcept {
   while (count > 0) *position++ = reversed[--count];
 }
 
-void close_from(int first) noexcept {
-  if (::close_range(static_cast<unsigned>(first), ~0u, 0) == 0) return;
-  rlimit limit{};  // a kernel before 5.9
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  for (rlim_t number = static_cast<rlim_t>(first); number < limit.rlim_cur; ++number) {
-    ::close(static_cast<int>(number));
-  }
-}
-
 /// What the children say to this process, in either order. Short enough to be written as one.
 struct start_word {
   enum class kind : int { successor, failure };
@@ -151,6 +142,15 @@ result<pid_t> read_words(int reading, const std::string& program) {
 }
 
 }  // namespace
+
+void close_from(int first) noexcept {
+  if (::close_range(static_cast<unsigned>(first), ~0u, 0) == 0) return;
+  rlimit limit{};  // a kernel before 5.9
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  for (rlim_t number = static_cast<rlim_t>(first); number < limit.rlim_cur; ++number) {
+    ::close(static_cast<int>(number));
+  }
+}
 
 std::string program_file(const std::string& name) {
   namespace fs = std::filesystem;

@@ -20,6 +20,9 @@ struct successor_params {
 /// process began.
 [[nodiscard]] std::string program_file(const std::string& name);
 
+/// Closes the descriptors from this number on. Async-signal-safe.
+void close_from(int first) noexcept;
+
 /// No child of this process, but of whoever takes orphans: a service manager stops a main process
 /// that is not its child without waiting for it. It has the sockets and the standard streams, and
 /// no other descriptor of this process. The error says why the program can't be run.

@@ -73,6 +73,8 @@ struct store_kind {
   /// errc::store_lost: what is there is damaged, and a person decides how to go on. After other
   /// errors, which say what is missing, a later call may succeed.
   result<std::unique_ptr<store>> (*open)(const store_params& params) = nullptr;
+  /// The file or folder of this machine that the records are in. Null: there is none.
+  std::string (*file_of)(std::string_view url) = nullptr;
   /// Why the URL can't be right; empty: it may be. Never repeats the URL, which may hold a
   /// password.
   std::string (*url_fault)(std::string_view url) = nullptr;

@@ -17,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::vector<std::string> hanging{"/bin/sleep", "600"};
-
 class succession_limits : public ::testing::Test {
  protected:
   // The successor is nobody's child, so this process becomes that of orphans.
@@ -33,13 +31,15 @@ class succession_limits : public ::testing::Test {
   }
 
   boost::asio::io_context io_;
+  const process::successor_starter hanging_ =
+      process::successor_starter::begin({"/bin/sleep", "600"}, {});
 };
 
 TEST_F(succession_limits, a_successor_that_says_nothing_is_killed_when_its_time_is_over) {
-  succession one(io_, 50ms);
+  succession one(io_, hanging_, 50ms);
   std::optional<pid_t> failed;
   const auto begun = one.begin(
-      hanging, {}, [](const auto&) { FAIL() << "it says that it serves"; },
+      {}, [](const auto&) { FAIL() << "it says that it serves"; },
       [&failed](pid_t successor) { failed = successor; });
   ASSERT_TRUE(begun) << begun.error().detail;
   EXPECT_TRUE(one.under_way());
@@ -52,9 +52,9 @@ TEST_F(succession_limits, a_successor_that_says_nothing_is_killed_when_its_time_
 TEST_F(succession_limits, a_successor_does_not_outlive_a_process_that_ends_by_an_exception) {
   pid_t successor = 0;
   try {
-    succession one(io_);
+    succession one(io_, hanging_);
     const auto begun = one.begin(
-        hanging, {}, [](const auto&) {}, [](pid_t) {});
+        {}, [](const auto&) {}, [](pid_t) {});
     ASSERT_TRUE(begun) << begun.error().detail;
     successor = *begun;
     throw std::runtime_error("as any of the gateway's");
@@ -64,9 +64,10 @@ TEST_F(succession_limits, a_successor_does_not_outlive_a_process_that_ends_by_an
 }
 
 TEST_F(succession_limits, a_program_that_can_not_be_run_is_refused_with_its_reason) {
-  succession one(io_);
+  const auto starter = process::successor_starter::begin({"/no/such/program"}, {});
+  succession one(io_, starter);
   const auto begun = one.begin(
-      {"/no/such/program"}, {}, [](const auto&) {}, [](pid_t) {});
+      {}, [](const auto&) {}, [](pid_t) {});
   ASSERT_FALSE(begun);
   EXPECT_NE(begun.error().detail.find("/no/such/program: No such file"), std::string::npos)
       << begun.error().detail;

@@ -14,6 +14,7 @@
 #include "cli/given_flags.hpp"
 #include "cli/services/letter_resources.hpp"
 #include "cli/services/opened_guard.hpp"
+#include "cli/services/shut_in.hpp"
 #include "cli/services/until_stopped.hpp"
 #include "consume/consume.hpp"
 
@@ -25,6 +26,11 @@ guard_params params_of(const config::settings& settings) {
   out.store_timeout = settings.store.timeout;
   out.engine.state_dir = settings.gateway.state_dir;
   return out;
+}
+
+bool runs_command(const config::settings& settings) {
+  return std::ranges::any_of(settings.consumers,
+                             [](const auto& each) { return !each.command.empty(); });
 }
 
 /// All subscribers of the configuration, until one fails or a stop is requested.
@@ -93,6 +99,7 @@ class consumers {
     for (std::size_t i = 0; i < counters_.size(); ++i) {
       add_state(counters_[i], {"subscriber", settings_.consumers[i].subscriber}, out);
     }
+    add_limits(out);
     out.add("onceguard_store_up", "Whether the store answers, and takes writes.", store.up);
     return out;
   }
@@ -169,17 +176,25 @@ int run_consumers(const given_flags& given) {
     std::cerr << "onceguard: the configuration has no [[consume]]: which queue, and to whom?\n";
     return exit_configuration;
   }
-  const auto has_work = [](const config::settings& now) { return !now.consumers.empty(); };
-  return run_until_stopped(given, *read, has_work, [&](rounds& all, const std::stop_source& stop) {
-    return consume_until(settings, all, stop);
-  });
+  const bool commands = runs_command(settings);
+  const auto has_work = [commands](const config::settings& now) {
+    if (now.consumers.empty()) return false;
+    if (commands || !runs_command(now) || !is_shut_in()) return true;
+    base::log(base::event::command_refused);
+    return false;
+  };
+  const std::string_view needs = commands ? "a [[consume]] runs a command" : "";
+  return run_until_stopped(given, *read, needs, has_work,
+                           [&](rounds& all, const std::stop_source& stop) {
+                             return consume_until(settings, all, stop);
+                           });
 }
 
 }  // namespace
 
 void add_consume_command(const command& added) {
-  const auto given =
-      add_store_flags(added, {"log-level", "log-format", "log-file", "admin", "admin-token-file"});
+  const auto given = add_store_flags(
+      added, {"log-level", "log-format", "log-file", "admin", "admin-token-file", "sandbox"});
   added.runs([=] { return run_consumers(*given); });
 }
 

@@ -43,6 +43,7 @@
 #include "cli/services/effective_config.hpp"
 #include "cli/services/explain_resource.hpp"
 #include "cli/services/running_gateway.hpp"
+#include "cli/services/shut_in.hpp"
 #include "cli/services/start_limit.hpp"
 #include "cli/services/succession.hpp"
 #include "cli/services/traces.hpp"
@@ -139,12 +140,13 @@ class admin_listener {
   admin::server server_;
 };
 
-/// What the process was given at its start.
+/// What the process was given at its start, and what it started then.
 struct surroundings {
   process::supervisor manager;
-  given_sockets sockets;
-  std::atomic<bool> logs{false};     ///< lines go where the configuration says
-  std::optional<start_limit> limit;  ///< of a successor that does not take requests yet
+  process::successor_starter starter;
+  given_sockets sockets{};
+  std::atomic<bool> logs{false};       ///< lines go where the configuration says
+  std::optional<start_limit> limit{};  ///< of a successor that does not take requests yet
 };
 
 int start_failure_code(const error& why) {
@@ -176,7 +178,8 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
   if (traces) observers.push_back(&traces->tracer);
   gateway::server server(settings.gateway, settings.routing, records, query.get(),
                          std::move(observers), traces ? &traces->tracer : nullptr);
-  running_gateway program(queue, server, given, settings, lines, traces.get(), around.manager);
+  running_gateway program(queue, server, given, settings, lines, traces.get(), around.manager,
+                          around.starter);
   std::optional<admin_listener> listener;
   if (settings.admin.enabled) listener.emplace(settings, server, program, requests, recent);
   std::optional<decisions_beside> decisions;
@@ -247,15 +250,17 @@ int run_gateway(const given_flags& given) {
   // SIGUSR1 and SIGUSR2 are ignored until the gateway handles them. SIGTTOU is always ignored, so
   // that writing to a terminal never stops the gateway.
   for (const int other : {SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
-  surroundings around;
-  around.manager = process::supervisor::of_environment();
+  auto manager = process::supervisor::of_environment();
   auto passed = process::take_passed_sockets();
+  auto starter = process::successor_starter::begin(given_words(), manager.variables());
+  surroundings around{.manager = std::move(manager), .starter = std::move(starter)};
   const bool succeeds = have_predecessor(passed);
   if (succeeds) around.limit.emplace(start_patience, [&around] { end_late_start(around.logs); });
   auto read = load_config(given, true);
   if (!read) return exit_configuration;
   const auto descriptor = log::log_descriptor(read->values.log);
   if (!descriptor) return exit_failed;
+  const auto open_parts = shut_in(read->values);
   // Before the first attempt on the store, which may take long: a signal drains the gateway instead
   // of killing it.
   signal_queue queue;
@@ -263,6 +268,7 @@ int run_gateway(const given_flags& given) {
   admin::recent_activity recent(lines);
   base::set_log_sink(&recent);
   around.logs = true;
+  log_shut_in(open_parts);
   log::log_remarks(read->remarks);
   allow_descriptors(read->values.gateway.max_connections);
   // Until the predecessor has announced this process, what is said of the unit is its business.

@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/services/dead_row_resources.hpp"
+#include "cli/services/shut_in.hpp"
 #include "cli/services/until_stopped.hpp"
 #include "relay/relay.hpp"
 
@@ -50,6 +51,7 @@ class relays {
     for (std::size_t i = 0; i < counters_.size(); ++i) {
       add_state(counters_[i], {"relay", settings_.relays[i].name}, out);
     }
+    add_limits(out);
     return out;
   }
 
@@ -101,16 +103,16 @@ int run_relays(const given_flags& given) {
   const auto round = [&acts](const config::settings& now, const std::stop_source& end) {
     return relays(now, acts, end).run();
   };
-  return run_until_stopped(given, *read, has_work, [&](rounds& all, const std::stop_source& stop) {
-    return all.run(round, stop.get_token());
-  });
+  return run_until_stopped(
+      given, *read, {}, has_work,
+      [&](rounds& all, const std::stop_source& stop) { return all.run(round, stop.get_token()); });
 }
 
 }  // namespace
 
 void add_relay_command(const command& added) {
-  const auto given =
-      add_store_flags(added, {"log-level", "log-format", "log-file", "admin", "admin-token-file"});
+  const auto given = add_store_flags(
+      added, {"log-level", "log-format", "log-file", "admin", "admin-token-file", "sandbox"});
   added.runs([=] { return run_relays(*given); });
 }
 

@@ -12,11 +12,11 @@
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/diagnose/machine_findings.hpp"
-#include "cli/hidden_arguments.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/services/effective_config.hpp"
 #include "cli/services/run_signals.hpp"
 #include "config/table/parsers.hpp"
+#include "sandbox/sandbox.hpp"
 
 namespace onceguard::cli::services {
 namespace {
@@ -34,7 +34,8 @@ void log_reopened(const std::string& path, const std::string& why) {
 running_gateway::running_gateway(signal_queue& queue, gateway::server& server,
                                  const given_flags& given, config::settings running,
                                  log::log_lines& lines, const traces* spans,
-                                 process::supervisor manager)
+                                 process::supervisor manager,
+                                 const process::successor_starter& starter)
     : io_(queue.io),
       signals_(queue.signals),
       drain_delay_(queue.io),
@@ -45,7 +46,7 @@ running_gateway::running_gateway(signal_queue& queue, gateway::server& server,
       lines_(lines),
       spans_(spans),
       manager_(std::move(manager)),
-      succession_(queue.io),
+      succession_(queue.io, starter),
       effective_(running_) {
   wait();
 }
@@ -81,6 +82,9 @@ admin::program_gauges running_gateway::gauges() const {
   if (spans_ != nullptr) out.spans_dropped = spans_->queue.dropped();
   out.reload_refused = reload_refused_;
   out.reloads_refused = reloads_refused_;
+  const auto limits = sandbox::in_force();
+  out.files_limited = limits.files;
+  out.calls_limited = limits.calls;
   const std::lock_guard lock(effective_mutex_);
   out.certificates = certificate_ends(effective_);
   return out;
@@ -258,12 +262,11 @@ void running_gateway::upgrade() {
     left.made_serve_file = decisions_->made_file();
     left.sockets.emplace_back("serve", decisions_->socket());
   }
-  left.variables = manager_.variables();
   const auto failed = [](pid_t successor) {
     base::log(base::event::upgrade_failed, {{"pid", successor}});
   };
   const auto begun = succession_.begin(
-      given_words(), left, [this](const auto& successor) { hand_over(successor); }, failed);
+      left, [this](const auto& successor) { hand_over(successor); }, failed);
   if (!begun) return refuse(begun.error().detail);
   base::log(base::event::upgrade_begun, {{"pid", *begun}});
 }

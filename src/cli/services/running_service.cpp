@@ -3,17 +3,17 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "cli/hidden_arguments.hpp"
 #include "cli/log/log_file.hpp"
 
 namespace onceguard::cli::services {
 
 running_service::running_service(const given_flags& given, config::settings running,
-                                 log::log_lines& lines, process::supervisor manager)
+                                 log::log_lines& lines, process::supervisor manager,
+                                 const process::successor_starter& starter)
     : given_(given),
       running_(std::move(running)),
       signals_(std::stop_source(), hooks(), lines, std::move(manager)),
-      succession_(signals_.io()) {
+      succession_(signals_.io(), starter) {
   signals_.begin();
 }
 
@@ -77,12 +77,11 @@ void running_service::upgrade() {
     left.made_admin_file = service_->admin.made_file();
     left.sockets.emplace_back("admin", service_->admin.socket());
   }
-  left.variables = signals_.manager().variables();
   const auto failed = [](pid_t successor) {
     base::log(base::event::upgrade_failed, {{"pid", successor}});
   };
   const auto begun = succession_.begin(
-      given_words(), left, [this](const auto& successor) { hand_over(successor); }, failed);
+      left, [this](const auto& successor) { hand_over(successor); }, failed);
   if (!begun) return refuse(begun.error().detail);
   base::log(base::event::upgrade_begun, {{"pid", *begun}});
 }

@@ -7,10 +7,12 @@
 #include "base/log.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
+#include "cli/hidden_arguments.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
 #include "cli/services/opened_guard.hpp"
 #include "cli/services/running_service.hpp"
+#include "cli/services/shut_in.hpp"
 #include "cli/services/start_limit.hpp"
 #include "cli/services/succession.hpp"
 #include "config/all_options.hpp"
@@ -54,6 +56,7 @@ admin::worker_state state_of(guard& records, const serve::server& service) {
   for (const auto* counter : records.engine().counters().all) {
     out.add(counter->name, counter->meaning, counter->load());
   }
+  add_limits(out);
   const auto load = service.load();
   out.add("onceguard_connections", "Clients that are connected.", load.connections);
   out.add("onceguard_connections_refused_total", "Clients beyond max_connections.", load.refused);
@@ -113,6 +116,7 @@ int run_service(const given_flags& given) {
   auto manager = process::supervisor::of_environment();
   for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   auto passed = process::take_passed_sockets();
+  const auto starter = process::successor_starter::begin(given_words(), manager.variables());
   std::atomic<bool> logs{false};
   service_surroundings around;
   if (have_predecessor(passed)) {
@@ -128,12 +132,14 @@ int run_service(const given_flags& given) {
   }
   const auto descriptor = log::log_descriptor(settings.log);
   if (!descriptor) return exit_failed;
+  const auto open_parts = shut_in(settings);
   log::log_lines lines(settings.log, *descriptor);
   base::set_log_sink(&lines);
   logs = true;
   int code = exit_ok;
   {
-    running_service program(given, settings, lines, std::move(manager));
+    running_service program(given, settings, lines, std::move(manager), starter);
+    log_shut_in(open_parts);
     log::log_remarks(read->remarks);
     auto sockets = sort_sockets(std::move(passed), settings);
     if (sockets) {
@@ -154,9 +160,9 @@ int run_service(const given_flags& given) {
 
 void add_serve_command(const command& added) {
   std::vector<std::string_view> also{
-      "admin",       "admin-token-file", "state-dir",    "log-file", "log-level",  "log-format",
-      "drain",       "settle-wait",      "max-buffered", "sweep",    "after-loss", "problem-base",
-      "replay-cache"};
+      "admin",        "admin-token-file", "state-dir",    "log-file", "log-level",  "log-format",
+      "drain",        "settle-wait",      "max-buffered", "sweep",    "after-loss", "problem-base",
+      "replay-cache", "sandbox"};
   for (const auto& row : config::policy_rows()) {
     if (!row.spec.flag.empty()) also.push_back(row.spec.flag);
   }

@@ -23,7 +23,6 @@
 #include "cli/command.hpp"
 #include "cli/hidden_arguments.hpp"
 #include "config/load.hpp"
-#include "process/successor.hpp"
 
 namespace onceguard::cli::services {
 namespace {
@@ -252,8 +251,7 @@ result<given_sockets> sort_sockets(std::vector<process::passed_socket> passed,
   return out;
 }
 
-result<pid_t> succession::begin(const std::vector<std::string>& words, const inheritance& left,
-                                std::function<void(const word&)> ready,
+result<pid_t> succession::begin(const inheritance& left, std::function<void(const word&)> ready,
                                 std::function<void(pid_t)> failed) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
@@ -271,12 +269,9 @@ result<pid_t> succession::begin(const std::vector<std::string>& words, const inh
   if (::send(here.get(), hello.data(), hello.size(), MSG_NOSIGNAL) < 0) {
     return error(errc::conflict, std::string("send: ") + std::strerror(errno));
   }
-  process::successor_params params;
-  params.words = words;
-  params.variables = left.variables;
-  params.sockets = left.sockets;
-  params.sockets.emplace_back(line_name, there.get());
-  const auto started = process::start_successor(params);
+  auto sockets = left.sockets;
+  sockets.emplace_back(line_name, there.get());
+  const auto started = starter_.start(sockets);
   if (!started) return started;
   // glibc 2.36 declares pidfd_open() for C alone.
   handle_ = base::descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *started, 0)));

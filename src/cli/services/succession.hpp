@@ -16,6 +16,7 @@
 
 #include "base/descriptor.hpp"
 #include "process/passed_sockets.hpp"
+#include "process/successor_starter.hpp"
 
 namespace onceguard::config {
 struct settings;
@@ -91,7 +92,6 @@ class succession {
     bool made_serve_file = false;
     std::string store;                                 ///< as store_text() has it
     std::vector<std::pair<std::string, int>> sockets;  ///< by their names
-    std::vector<std::string> variables;
   };
 
   /// What the successor says when it takes requests.
@@ -100,18 +100,17 @@ class succession {
     taken_sockets took{};
   };
 
-  explicit succession(boost::asio::io_context& io,
+  explicit succession(boost::asio::io_context& io, const process::successor_starter& starter,
                       std::chrono::milliseconds patience = start_patience)
-      : line_(io), limit_(io), patience_(patience) {}
+      : starter_(starter), line_(io), limit_(io), patience_(patience) {}
   succession(const succession&) = delete;
   succession& operator=(const succession&) = delete;
   /// A successor that has said nothing by then is killed: it would keep the sockets.
   ~succession();
 
-  /// Starts a process by those words. Later calls `ready` once it takes requests, or `failed` with
-  /// its number if it ends before. Returns its number.
-  [[nodiscard]] result<pid_t> begin(const std::vector<std::string>& words, const inheritance& left,
-                                    std::function<void(const word&)> ready,
+  /// Later calls `ready` once the new process takes requests, or `failed` with its number if it
+  /// ends before. Returns its number.
+  [[nodiscard]] result<pid_t> begin(const inheritance& left, std::function<void(const word&)> ready,
                                     std::function<void(pid_t)> failed);
   [[nodiscard]] bool under_way() const noexcept { return line_.is_open(); }
   /// Why no process can take over from this one; empty: one can.
@@ -126,6 +125,7 @@ class succession {
   void kill_after(std::chrono::milliseconds patience);
   void wait_for_message(pid_t successor);
 
+  const process::successor_starter& starter_;
   boost::asio::posix::stream_descriptor line_;
   boost::asio::steady_timer limit_;
   const std::chrono::milliseconds patience_;

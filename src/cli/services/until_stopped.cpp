@@ -17,6 +17,7 @@
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
 #include "cli/services/run_signals.hpp"
+#include "cli/services/shut_in.hpp"
 #include "process/supervisor.hpp"
 
 namespace onceguard::cli::services {
@@ -67,7 +68,8 @@ void rounds::reload() {
 
 void rounds::refuse() { base::log(base::event::reload_refused); }
 
-int run_until_stopped(const given_flags& given, const config::loaded& read, rounds::fits has_work,
+int run_until_stopped(const given_flags& given, const config::loaded& read, std::string_view needs,
+                      rounds::fits has_work,
                       const std::function<int(rounds&, const std::stop_source&)>& work) {
   const auto& settings = read.values;
   auto manager = process::supervisor::of_environment();
@@ -75,6 +77,7 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
   std::signal(SIGCHLD, SIG_DFL);  // whoever started us may ignore it: no exit code would come
   const auto descriptor = log::log_descriptor(settings.log);
   if (!descriptor) return exit_failed;
+  const auto open_parts = shut_in(settings, needs);
   std::stop_source stop;
   log::log_lines lines(settings.log, *descriptor);
   base::set_log_sink(&lines);
@@ -86,6 +89,7 @@ int run_until_stopped(const given_flags& given, const config::loaded& read, roun
                       lines, std::move(manager));
   signals.begin();
   signals.say_ready();
+  log_shut_in(open_parts);
   log::log_remarks(read.remarks);
   const int code = work(all, stop);
   base::log(base::event::stopped);

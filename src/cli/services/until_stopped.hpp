@@ -48,12 +48,13 @@ class rounds {
   std::stop_source round_;                // under the mutex
 };
 
-/// Runs the work with the log that the settings ask for. SIGTERM, SIGINT and SIGQUIT request a
+/// Runs the work with the log that the settings ask for, shut in unless it `needs` more (see
+/// shut_in()). SIGTERM, SIGINT and SIGQUIT request a
 /// stop, and a second SIGINT ends the process amid the work; SIGHUP reads the tables again. Returns
 /// the exit code, of `work` if the log could be opened.
 [[nodiscard]] int run_until_stopped(
-    const given_flags& given, const config::loaded& read, rounds::fits has_work,
-    const std::function<int(rounds&, const std::stop_source&)>& work);
+    const given_flags& given, const config::loaded& read, std::string_view needs,
+    rounds::fits has_work, const std::function<int(rounds&, const std::stop_source&)>& work);
 
 /// What operators do to the workers of a process. It outlives a reload, and the listener with it.
 struct worker_acts {

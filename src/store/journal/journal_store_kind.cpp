@@ -36,6 +36,7 @@ const store_kind& journal_store_kind() noexcept {
         if (!opened) return opened.error();
         return std::unique_ptr<store>(std::move(*opened));
       },
+      .file_of = path_of,
       .url_fault = [](std::string_view url) { return journal::path_fault(path_of(url)); },
       .unreadable_from_outside =
           [](const std::string& url) {

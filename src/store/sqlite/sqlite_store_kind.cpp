@@ -42,6 +42,7 @@ const store_kind& sqlite_store_kind() noexcept {
         if (!opened) return opened.error();
         return std::unique_ptr<store>(std::move(*opened));
       },
+      .file_of = path_of,
       .url_fault =
           [](std::string_view url) {
             return std::string(path_of(url).empty() ? "expected a path after \"sqlite:\"" : "");
