@@ -4,7 +4,11 @@
 #include <memory>
 #include <sched.h>
 #include <seccomp.h>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/library_fault.hpp"
 #include "sandbox/in_force.hpp"
 #include "sandbox/sandbox.hpp"
 
@@ -82,6 +86,9 @@ result<void> load(void* filter) {
 }  // namespace
 
 result<void> limit_calls() {
+  if (auto fault = base::library_fault("libseccomp.so"); !fault.empty()) {
+    return error(errc::conflict, std::move(fault));
+  }
   const auto dangerous = make_filter(true);
   if (!dangerous || !deny_all(dangerous.get())) return not_made();
   if (auto loaded = load(dangerous.get()); !loaded) return loaded;

@@ -15,6 +15,7 @@ from support.expecting import assert_first
 from support.ports import Port
 from support.proxies import Varnish
 from support.secure import SecureUpstream
+from support.shut_in import without_calls
 from support.toml import toml_text
 
 UNPRIVILEGED = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -225,6 +226,16 @@ def test_too_few_files(onceguard, url):
                     before=["prlimit", "--nofile=500:500"]).one("file-limit")
     assert found["level"] == "warning"
     assert "may open 500 files, and 1000 connections need 2064" in found["text"]
+
+
+def test_a_kernel_that_can_shut_the_gateway_in(onceguard, url):
+    able = examine(onceguard, "--store", url).one("sandbox")
+    assert able["level"] == "ok" and "Landlock" in able["text"]
+    off = examine(onceguard, "--store", url, "--sandbox", "off").one("sandbox")
+    assert off["level"] == "note" and "not shut in" in off["text"]
+    unable = examine(onceguard, "--store", url,
+                     before=without_calls("landlock_create_ruleset")).one("sandbox")
+    assert unable["level"] == "note" and "Operation not permitted" in unable["text"]
 
 
 def test_a_state_dir_that_is_missing_or_not_set(onceguard, url, tmp_path):

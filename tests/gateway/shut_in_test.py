@@ -9,7 +9,7 @@ import pytest
 from support.admin import Admin
 from support.expecting import assert_first, assert_replay_of
 from support.gateway import records_of
-from support.shut_in import OPEN, SHUT_IN, status_of
+from support.shut_in import OPEN, SHUT_IN, status_of, without_calls
 from support.upgrading import adopting_orphans, upgrade
 from support.waiting import wait_until
 
@@ -49,6 +49,30 @@ def test_it_is_not_where_that_is_off(start_gateway, upstream, fresh_key, admin):
     assert status_of(gateway.process.pid) == OPEN
     assert not gateway.logged("shut-in") and not gateway.logged("not-shut-in")
     assert 'onceguard_sandbox{part="files"} 0\n' in admin.get("/metrics").body.decode()
+
+
+@pytest.mark.parametrize("refused, left", [("landlock_create_ruleset", "files"),
+                                           ("seccomp", "calls")])
+def test_what_the_kernel_does_not_allow_is_left_out_and_logged(
+        start_gateway, upstream, key, refused, left):
+    gateway = start_gateway(upstream, started=False)
+    gateway.launcher = without_calls(refused)
+    gateway.start()
+    works(gateway, upstream, key)
+    line, = gateway.logged("not-shut-in")
+    assert line["part"] == left
+    line, = gateway.logged("shut-in")
+    assert line[left] is False and line[{"files": "calls", "calls": "files"}[left]] is True
+
+
+def test_without_the_library_calls_are_left_out(start_gateway, upstream, key, tmp_path):
+    (tmp_path / "libseccomp.so.2").write_bytes(b"")
+    gateway = start_gateway(upstream, started=False)
+    gateway.environment = {"LD_LIBRARY_PATH": str(tmp_path)}
+    gateway.start()
+    works(gateway, upstream, key)
+    line, = gateway.logged("not-shut-in")
+    assert line["part"] == "calls" and "libseccomp.so.2" in line["why"]
 
 
 def test_a_configuration_with_files_elsewhere_is_taken_over(

@@ -21,7 +21,11 @@ using ::testing::HasSubstr;
 class process_successor_starter : public ::testing::Test {
  protected:
   process_successor_starter() { ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
-  ~process_successor_starter() override { ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); }
+  ~process_successor_starter() override {
+    while (::waitpid(-1, nullptr, 0) > 0) {  // a successor that could not run its program
+    }
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  }
 
   static int end_of(pid_t process) {
     int status = 0;

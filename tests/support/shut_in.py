@@ -1,6 +1,7 @@
 """What a running process has given up, as the kernel says."""
 
 import pathlib
+import sys
 
 
 def status_of(pid):
@@ -11,6 +12,12 @@ def status_of(pid):
         words = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
         out.add((words["NoNewPrivs"], words["Seccomp"]))
     return out
+
+
+def without_calls(*names):
+    """A launcher: the program runs where the kernel refuses these system calls."""
+    return [sys.executable, str(pathlib.Path(__file__).with_name("without_calls.py")),
+            ",".join(names)]
 
 
 SHUT_IN = {("1", "2")}

@@ -208,6 +208,7 @@ diagnoses examine(const config::loaded& read, const doctor_request& request) {
   out.push_back(examine_listener("listen", settings.gateway.listen));
   examine_admin(settings.admin, out);
   out.push_back(examine_file_limit(settings.gateway.max_connections));
+  out.push_back(examine_sandbox(settings.sandbox));
   examine_state_dir(settings.gateway.state_dir, out);
   examine_growing_file("log_file", settings.log.file, out);
   examine_growing_file("audit_log", settings.gateway.audit_log, out);

@@ -23,6 +23,7 @@
 #include "base/number_in.hpp"
 #include "base/value_text.hpp"
 #include "http1/server/socket_file.hpp"
+#include "sandbox/sandbox.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {
@@ -243,6 +244,17 @@ diagnosis examine_file_limit(std::size_t connections) {
   if (limit.rlim_max >= needed) return {grade::ok, "file-limit", text, {}};
   return {grade::warning, "file-limit", text,
           "raise the limit (ulimit -Hn, LimitNOFILE), or lower [gateway] max_connections"};
+}
+
+diagnosis examine_sandbox(bool wanted) {
+  if (!wanted) return {grade::note, "sandbox", "sandbox = \"off\": the process is not shut in", {}};
+  const auto version = sandbox::landlock_version();
+  if (version) {
+    return {grade::ok, "sandbox", "the kernel has Landlock " + std::to_string(*version), {}};
+  }
+  return {grade::note, "sandbox",
+          "the process could write wherever its user may: " + version.error().detail,
+          "take a kernel with Landlock (5.13), and let the process use it"};
 }
 
 diagnosis examine_folder(std::string_view option, const std::string& folder) {

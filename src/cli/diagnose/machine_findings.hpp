@@ -19,6 +19,9 @@ namespace onceguard::cli::diagnose {
 /// Files that so many connections need: two each, and those of the store, the log and the listener.
 [[nodiscard]] std::size_t files_for(std::size_t connections);
 
+/// Whether the kernel can shut the process in; `wanted`: whether the configuration asks for it.
+[[nodiscard]] base::diagnosis examine_sandbox(bool wanted);
+
 /// Whether files can be made in the folder; makes one, and removes it. `option`: it names the
 /// folder.
 [[nodiscard]] base::diagnosis examine_folder(std::string_view option, const std::string& folder);
