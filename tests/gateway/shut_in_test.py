@@ -151,3 +151,13 @@ def test_commands_beside_it_find_its_records(start_gateway, upstream, key):
     gateway = start_gateway(upstream)
     works(gateway, upstream, key)
     assert records_of(gateway)[0]["key"] == key
+
+
+def test_a_store_behind_a_link_is_written_where_it_is(start_gateway, upstream, key, tmp_path):
+    place, other = tmp_path / "place", tmp_path / "other"
+    place.mkdir()
+    other.mkdir()
+    (other / "link.db").symlink_to(place / "onceguard.db")
+    gateway = start_gateway(upstream, {"store": {"url": f"sqlite:{other / 'link.db'}"}})
+    works(gateway, upstream, key)
+    assert (place / "onceguard.db").exists()
