@@ -2,7 +2,7 @@
 import { Component, h, render } from "preact";
 
 import { call, Refused } from "./shared/api.js";
-import { number } from "./shared/forms.js";
+import { inUtc, number, setUtc } from "./shared/forms.js";
 import { isRefusal } from "./shared/lost.js";
 import { language, setLanguage, text } from "./shared/texts.js";
 import { Attention } from "./attention/attention.jsx";
@@ -112,6 +112,11 @@ class Page extends Component {
     this.setState({});
   }
 
+  changeZone(utc) {
+    setUtc(utc);
+    this.setState({});
+  }
+
   render(_, { me, name: wanted, argument, asked, visit, failure, trouble, open }) {
     const views = { workers: WORKER_VIEWS, consumers: CONSUMER_VIEWS }[me?.serves] ?? VIEWS;
     const name = wanted || views[0].name;
@@ -165,7 +170,14 @@ class Page extends Component {
                     signedOut={this.signedOut} unknown={this.unknown} />
             : <p>{text("no_such_view")}</p>}
         </main>
-        <footer class="note">{text("zone", Intl.DateTimeFormat().resolvedOptions().timeZone)}</footer>
+        <footer class="note">
+          {text("zone", Intl.DateTimeFormat().resolvedOptions().timeZone)}{" "}
+          <label>
+            <input type="checkbox" checked={inUtc()}
+                   onChange={(event) => this.changeZone(event.target.checked)} />{" "}
+            {text("in_utc")}
+          </label>
+        </footer>
       </div>
     );
   }

@@ -15,14 +15,15 @@ http1::served_limits request_limits() {
 
 std::string head_of(const response& answer, bool keep) {
   std::string out;
+  const bool has_body = answer.status != 204;  // RFC 9110, 8.6: then it has no length, either
   http1::append_status_line(out, answer.status);
-  http1::append_field(out, "Content-Type", answer.type);
+  if (has_body) http1::append_field(out, "Content-Type", answer.type);
   http1::append_date(out, base::system_clock().wall_ms() / 1000);
   // What it says is for its caller alone, and of this moment.
   http1::append_field(out, "Cache-Control", "no-store");
   http1::append_field(out, "X-Content-Type-Options", "nosniff");
   out += answer.fields;
-  http1::append_content_length(out, answer.body.size());
+  if (has_body) http1::append_content_length(out, answer.body.size());
   if (!keep) http1::append_field(out, "Connection", "close");
   http1::append_end_of_head(out);
   return out;

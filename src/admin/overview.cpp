@@ -55,11 +55,12 @@ ordered_json times_of(const request_totals& totals) {
 
 ordered_json refusals_json(const std::vector<refusal_count>& refusals) {
   auto out = ordered_json::array();
-  for (const auto& [why, count, last] : refusals) {
-    out.push_back({{"problem", http::info_of(why).type},
-                   {"status", http::info_of(why).status},
-                   {"count", count},
-                   {"last_at", time_text(last)}});
+  for (const auto& one : refusals) {
+    out.push_back({{"problem", http::info_of(one.why).type},
+                   {"status", http::info_of(one.why).status},
+                   {"count", one.count},
+                   {"began_at", time_text(one.began_wall)},
+                   {"last_at", time_text(one.last_wall)}});
   }
   return out;
 }

@@ -14,6 +14,20 @@ std::variant<std::string, std::int64_t, bool> owned(const base::log_value& value
   return std::get<bool>(value);
 }
 
+bool has_field(const base::event_info& event, std::string_view name) {
+  const auto words = " " + std::string(event.fields) + " ";
+  return words.find(" " + std::string(name) + " ") != words.npos;
+}
+
+/// Whether it says something of the process: not of one record or message, and no routine.
+bool is_change(const base::event_info& event) {
+  using enum base::event;
+  constexpr base::event routine[]{admin_listening, checkpoint_written, segment_removed,
+                                  store_poll_failed, sweep_failed};
+  return !event.recurring && !has_field(event, "record") && !has_field(event, "message") &&
+         std::ranges::find(routine, event.id) == std::end(routine);
+}
+
 }  // namespace
 
 void recent_activity::begin() {
@@ -71,6 +85,16 @@ std::vector<recent_event> recent_activity::events_after(std::uint64_t number) co
   return {first, events_.end()};
 }
 
+std::vector<recent_event> recent_activity::changes_since(std::int64_t wall) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<recent_event> out;
+  for (const auto& one : changes_) {
+    if (one.at_wall >= wall) out.push_back(one);
+  }
+  std::ranges::reverse(out);
+  return out;
+}
+
 void recent_activity::write(const base::event_info& event, base::log_level level,
                             std::span<const base::log_field> fields) {
   lines_.write(event, level, fields);
@@ -99,6 +123,10 @@ void recent_activity::keep(const base::event_info& event, base::log_level level,
   if (!passes(event, now)) return;
   recent_event out{next(), now, base::name_of(level), event.name};
   for (const auto& one : fields) out.fields.emplace_back(one.name, owned(one.value));
+  if (is_change(event)) {
+    changes_.push_back(out);
+    if (changes_.size() > changes_max) changes_.pop_front();
+  }
   events_.push_back(std::move(out));
   if (events_.size() > events_max) events_.pop_front();
 }

@@ -87,6 +87,7 @@ class recent_activity final : public http::request_observer, public base::log_si
  public:
   static constexpr std::size_t requests_max = 2'048;
   static constexpr std::size_t events_max = 256;
+  static constexpr std::size_t changes_max = 256;
   /// Of events that may come with each request of an outage, so many a second are kept.
   static constexpr std::size_t recurring_max = 20;
 
@@ -110,6 +111,9 @@ class recent_activity final : public http::request_observer, public base::log_si
   [[nodiscard]] const outcome_history& outcomes() const noexcept { return outcomes_; }
   /// Events with a higher number, the oldest first.
   [[nodiscard]] std::vector<recent_event> events_after(std::uint64_t number) const;
+  /// Events since then that say something of the whole process, as reloads and outages do, the
+  /// newest first. What comes with many requests takes none of their room.
+  [[nodiscard]] std::vector<recent_event> changes_since(std::int64_t wall) const;
   /// Numbers of another beginning are of another process.
   [[nodiscard]] std::int64_t begun_at_wall() const noexcept { return begun_at_wall_; }
 
@@ -133,9 +137,10 @@ class recent_activity final : public http::request_observer, public base::log_si
   std::atomic<bool> keeps_{false};
   std::atomic<std::uint64_t> taken_{0};
   mutable std::mutex mutex_;
-  std::deque<recent_event> events_;  // under the mutex
-  std::int64_t second_ = 0;          // under the mutex
-  std::size_t recurring_ = 0;        // under the mutex: kept in that second
+  std::deque<recent_event> events_;   // under the mutex
+  std::deque<recent_event> changes_;  // under the mutex
+  std::int64_t second_ = 0;           // under the mutex
+  std::size_t recurring_ = 0;         // under the mutex: kept in that second
 };
 
 }  // namespace onceguard::admin

@@ -34,6 +34,7 @@ constexpr std::size_t waiters_max = 16;
 // What was numbered just now may not be written yet.
 constexpr std::uint64_t unwritten_max = 64;
 constexpr milliseconds time_to_write{5};
+constexpr std::chrono::hours changes_shown{1};
 
 struct recent_query {
   std::optional<std::uint64_t> after;  ///< none: the latest
@@ -318,6 +319,17 @@ asio::awaitable<response> answer_recent(const recent_activity& recent, std::size
   co_return answer_page(recent, page);
 }
 
+/// What changed for the whole process in the last hour.
+response answer_changes(const recent_activity& recent) {
+  const auto since =
+      base::system_clock().wall_ms() - std::chrono::milliseconds(changes_shown).count();
+  ordered_json out{{"begun_at", time_text(recent.begun_at_wall())},
+                   {"since", time_text(since)},
+                   {"changes", ordered_json::array()}};
+  for (const auto& one : recent.changes_since(since)) out["changes"].push_back(event_json(one));
+  return json_response(out);
+}
+
 }  // namespace
 
 resources recent_resources(const recent_activity& recent) {
@@ -326,6 +338,10 @@ resources recent_resources(const recent_activity& recent) {
   out.push_back({"GET", "/api/recent", access::view, [&recent, waiters](const request& wanted) {
                    return answer_recent(recent, *waiters, wanted);
                  }});
+  out.push_back(
+      {"GET", "/api/changes", access::view, [&recent](const request&) -> asio::awaitable<response> {
+         co_return answer_changes(recent);
+       }});
   return out;
 }
 

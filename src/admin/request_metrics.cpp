@@ -82,8 +82,13 @@ void request_metrics::add_refusal(route& refusing, const http::request_report& r
   }
   for (std::size_t i = 0; i < problems; ++i) {
     if (http::info_of(static_cast<http::problem>(i)).type != report.problem) continue;
-    refusing.refused[i].count.fetch_add(1, relaxed);
-    refusing.refused[i].last_wall.store(base::system_clock().wall_ms(), relaxed);
+    auto& refused = refusing.refused[i];
+    refused.count.fetch_add(1, relaxed);
+    const auto now = base::system_clock().wall_ms();
+    const auto before = refused.last_wall.exchange(now, relaxed);
+    if (now - before > std::chrono::milliseconds(quiet).count()) {
+      refused.began_wall.store(now, relaxed);
+    }
     return;
   }
 }
@@ -93,7 +98,9 @@ std::vector<refusal_count> request_metrics::refusals_of(const route& one) {
   for (std::size_t i = 0; i < problems; ++i) {
     const auto count = one.refused[i].count.load(relaxed);
     if (count == 0) continue;
-    out.push_back({static_cast<http::problem>(i), count, one.refused[i].last_wall.load(relaxed)});
+    const auto& refused = one.refused[i];
+    out.push_back({static_cast<http::problem>(i), count, refused.began_wall.load(relaxed),
+                   refused.last_wall.load(relaxed)});
   }
   return out;
 }
@@ -184,9 +191,9 @@ std::vector<prometheus::MetricFamily> request_metrics::Collect() const {
       for (const auto& counts : one->shares) count += counts.unguarded[i].load(relaxed);
       add_value(unguarded, static_cast<double>(count), {{"route", one->name}, {"reason", reason}});
     }
-    for (const auto& [why, count, last] : refusals_of(*one)) {
-      add_value(refused, static_cast<double>(count),
-                {{"route", one->name}, {"problem", http::info_of(why).type}});
+    for (const auto& refusal : refusals_of(*one)) {
+      add_value(refused, static_cast<double>(refusal.count),
+                {{"route", one->name}, {"problem", http::info_of(refusal.why).type}});
     }
     for (std::size_t i = 0; i < request_steps; ++i) {
       std::uint64_t sum_us = 0;

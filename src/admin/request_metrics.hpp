@@ -40,7 +40,8 @@ struct request_totals {
 struct refusal_count {
   http::problem why = http::problem::bad_request;
   std::uint64_t count = 0;
-  std::int64_t last_wall = 0;  ///< in milliseconds since 1970
+  std::int64_t began_wall = 0;  ///< in milliseconds since 1970: the first after a quiet time
+  std::int64_t last_wall = 0;
 };
 
 /// Thread-safe. prometheus-cpp's histogram takes a lock for each observation, which all I/O threads
@@ -49,6 +50,8 @@ class request_metrics final : public http::request_observer, public prometheus::
  public:
   /// Routes beyond that many, after many reloads, count together as "(more)".
   static constexpr std::size_t routes_max = 1'000;
+  /// A refusal after so long without one begins anew.
+  static constexpr std::chrono::minutes quiet{10};
 
   /// From now on these routes have their series, at 0 until their first request: an increase from
   /// nothing to 1 is none for Prometheus.
@@ -82,6 +85,7 @@ class request_metrics final : public http::request_observer, public prometheus::
   };
   struct refusals {
     number count{0};
+    std::atomic<std::int64_t> began_wall{0};
     std::atomic<std::int64_t> last_wall{0};
   };
   struct route {

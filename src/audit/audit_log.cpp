@@ -150,7 +150,7 @@ std::string_view outcome_text(const result<resolve_decision>& resolved) {
     case resolve_outcome::already_completed:
       return "not done: completed";
     case resolve_outcome::changed:
-      return "not done: another lease";
+      return "not done: changed";
   }
   return "";
 }

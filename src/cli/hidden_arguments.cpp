@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/url.hpp"
+
 namespace onceguard::cli {
 namespace {
 
@@ -21,14 +23,15 @@ void hide_user_password(std::span<char> text) {
   if (colon < end) overwrite(text.subspan(colon + 1, end - colon - 1));
 }
 
-/// libpq takes the password as a parameter, too.
-void hide_parameter(std::span<char> text) {
-  constexpr std::string_view name = "password=";
+/// libpq takes passwords as parameters, too (`password`, `sslpassword`), and decodes their names.
+void hide_parameters(std::span<char> text) {
   const std::string_view all(text.data(), text.size());
-  for (auto found = all.find(name); found != all.npos; found = all.find(name, found + 1)) {
-    const auto begin = found + name.size();
-    const auto end = std::min(all.find_first_of("& ", begin), all.size());
-    overwrite(text.subspan(begin, end - begin));
+  for (auto equals = all.find('='); equals != all.npos; equals = all.find('=', equals + 1)) {
+    const auto before = all.substr(0, equals);
+    const auto name = before.substr(before.find_last_of("?& ") + 1);
+    if (!base::percent_decoded(name).value_or(std::string(name)).ends_with("password")) continue;
+    const auto end = std::min(all.find_first_of("& ", equals), all.size());
+    overwrite(text.subspan(equals + 1, end - equals - 1));
   }
 }
 
@@ -39,7 +42,7 @@ std::vector<std::string>& words() {
 
 void hide_passwords(std::span<char> text) {
   hide_user_password(text);
-  hide_parameter(text);
+  hide_parameters(text);
 }
 
 }  // namespace

@@ -101,6 +101,28 @@ TEST(recent_activity_test, a_flood_of_one_event_leaves_room_for_others) {
   EXPECT_EQ(recent.events_after(0).front().name, "draining");
 }
 
+TEST(recent_activity_test, what_changes_for_the_process_outlasts_what_comes_with_requests) {
+  counting_sink sink;
+  recent_activity recent(sink);
+  recent.begin();
+  log_to(recent, base::event::reloaded, {{"by", "alice"}});
+  log_to(recent, base::event::store_away, {{"store", "postgres"}});
+  for (std::size_t i = 0; i < recent_activity::events_max; ++i) {
+    log_to(recent, base::event::outcome_unknown, {{"record", "0a"}});
+    log_to(recent, base::event::checkpoint_written, {});
+  }
+  const auto changes = recent.changes_since(0);
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].name, "store-away");
+  EXPECT_EQ(changes[1].name, "reloaded");
+  EXPECT_TRUE(recent.changes_since(changes[0].at_wall + 1).empty());
+  for (std::size_t i = 0; i < recent_activity::changes_max; ++i) {
+    log_to(recent, base::event::store_back, {});
+  }
+  EXPECT_EQ(recent.changes_since(0).size(), recent_activity::changes_max);
+  EXPECT_EQ(recent.changes_since(0).back().name, "store-back");
+}
+
 TEST(recent_activity_test, a_reader_beside_many_threads_sees_whole_lines) {
   counting_sink sink;
   recent_activity recent(sink);

@@ -20,6 +20,7 @@ def sign_in(admin, token, fields=()):
 
 def cookie_of(answer):
     assert answer.status == 204, answer.body
+    assert answer.get("Content-Length") is None  # RFC 9110, 8.6
     text = answer.get("Set-Cookie")
     assert "; HttpOnly; SameSite=Strict" in text and "; Path=/" in text
     return ("Cookie", text.split(";")[0])

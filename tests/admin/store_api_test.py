@@ -22,7 +22,7 @@ def test_a_store_that_works(begin_admin, fresh_key):
 
 def test_a_store_that_is_away_is_said_and_its_password_is_not(begin_admin):
     _, admin = begin_admin({"store": {
-        "url": "postgresql://alice:secret-1@127.0.0.1:1/x?password=secret-2", "timeout": "1s"}},
+        "url": "postgresql://alice:secret-1@127.0.0.1:1/x?p%61ssword=secret-2", "timeout": "1s"}},
         wait=False)
     answer = None
 

@@ -119,6 +119,10 @@ TEST(passwords, are_no_part_of_what_is_shown) {
   EXPECT_EQ(without_passwords("postgresql://me:secret@host/db"), "postgresql://me:******@host/db");
   EXPECT_EQ(without_passwords("postgresql://host/db?password=secret&a=b"),
             "postgresql://host/db?password=******&a=b");
+  EXPECT_EQ(without_passwords("postgresql://host/db?a=b&%70assw%6Frd=secret&sslpassword=secret"),
+            "postgresql://host/db?a=b&%70assw%6Frd=******&sslpassword=******");
+  EXPECT_EQ(without_passwords("--store=postgresql://host/db?%zzpassword=a=b"),
+            "--store=postgresql://host/db?%zzpassword=***");
   EXPECT_EQ(without_passwords("sqlite:/var/lib/keys.db"), "sqlite:/var/lib/keys.db");
 }
 

@@ -69,13 +69,13 @@ export const acting = {
       await visit(page, "Needs attention");
       await page.getByRole("link", { name: facts.unknown[0] }).click();
       const dialog = await open(page, "It did not take effect");
-      await dialog.getByText("Runs 1").waitFor();
+      await dialog.getByText("Attempts 1").waitFor();
       await dialog.getByRole("button", { name: "Try without a change" }).click();
       await dialog.getByText("Nothing was changed.").waitFor();
       await dialog.getByText("1 would be released, 0 would not.").waitFor();
       await dialog.getByText(": would be released").waitFor();
       await runAgain(facts, facts.unknown[0]);
-      await page.locator("dl.facts div").filter({ hasText: /^Runs2$/ })
+      await page.locator("dl.facts div").filter({ hasText: /^Attempts2$/ })
         .waitFor({ state: "attached" });
       await dialog.getByRole("button", { name: "Release" }).click();
       assertResults(await results(dialog), /has changed since/);
@@ -97,6 +97,35 @@ export const acting = {
       await dialog.getByRole("button", { name: "Release" }).click();
       const found = (await results(dialog)).sort();
       assertResults(found, /charge-2.*has changed since/, /charge-3.*released/);
+    });
+  },
+
+  /** What still runs, although it looked over, is forced in the same dialog. */
+  async forced_after_all(facts) {
+    await withPage(facts, async (page) => {
+      await signIn(page, facts.operator);
+      await choose(page, facts.unknown[0], facts.unknown[1]);
+      await page.getByRole("button", { name: "It took effect (2)" }).click();
+      const dialog = page.locator("dialog:modal");
+      await dialog.getByLabel("Reason").fill("looked at the bank");
+      assert.equal(await dialog.getByLabel("also while it may still run").count(), 0);
+      const sent = [];
+      await page.route("**/complete", (route) => {
+        sent.push(route.request().postDataJSON());
+        if (sent.length !== 1) return route.continue();
+        return route.fulfill({ status: 409,
+          json: { status: 409, detail: "It may still be running.", outcome: "running" } });
+      });
+      await dialog.getByRole("button", { name: "Complete (2)" }).click();
+      assertResults(await results(dialog), /it still runs/, /: completed/);
+      await dialog.getByLabel("also while it may still run").check();
+      await dialog.getByRole("button", { name: "Complete (1)" }).click();
+      await dialog.getByText("Completed: 2. Not completed: 0.").waitFor();
+      assert.deepEqual(sent.map((one) => Boolean(one.force)), [false, false, true]);
+      assert.equal(await dialog.getByRole("button", { name: /^Complete/ }).count(), 0);
+      for (const key of facts.unknown.slice(0, 2)) {
+        assert.equal((await recordOf(facts, key)).state, "completed");
+      }
     });
   },
 

@@ -30,6 +30,11 @@ def test_an_act_is_for_the_attempt_that_was_seen(undecided, act_out, name, again
         assert state_of(admin, KEYS[2]) == ["released"]
 
 
+def test_what_still_runs_is_forced_in_the_same_dialog(undecided, act_out):
+    _, _, facts = undecided
+    act_out("forced_after_all", facts)
+
+
 def test_what_is_completed_meanwhile_keeps_its_answer(undecided, act_out):
     gateway, admin, facts = undecided
     act_out("completed_meanwhile", facts)

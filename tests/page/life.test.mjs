@@ -34,6 +34,15 @@ test("that a lease was renewed, and the trace of each request, stand there", () 
   assert.ok(!names(lifeOf(record(), [ran], [], [])).includes("renewed"));
 });
 
+test("what is noted late, after its first repeats, stands before them", () => {
+  const late = { ...ran, at: at(8), total_us: 8e6, settle_us: 1e5 };
+  const life = lifeOf(record(), [{ outcome: "replayed", at: at(3) },
+    { outcome: "replayed", at: at(9) }, late], [], []);
+  assert.deepEqual(names(life),
+    ["attempt", "dispatched", "answered", "complete", "replayed", "forgotten"]);
+  assert.equal(life[3].at - Date.parse(at(0)), 1600);
+});
+
 test("the steps of an earlier attempt leave the record's", () => {
   const life = lifeOf(record({ attempt: 2 }), [{ ...ran, at: at(-5) }], [], []);
   assert.ok(names(life).includes("claimed") && names(life).includes("settled"));

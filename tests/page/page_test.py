@@ -62,11 +62,12 @@ def test_the_timeline_of_a_key(filled, act_out):
     assert gateway.post(key="order-17", body=b"another").status == 422
     noted(19)
     assert gateway.post(key="order-17").status == 201
+    noted(20)
     act_out("timeline", facts)
 
 
-@pytest.mark.parametrize("name", ["life", "commands", "texts"])
-def test_what_is_made_of_a_record(name):
+@pytest.mark.parametrize("name", ["life", "commands", "texts", "times", "changes"])
+def test_what_the_scripts_make_of_answers(name):
     done = subprocess.run(["node", "--test", HERE / f"{name}.test.mjs"], capture_output=True,
                           text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -108,10 +109,14 @@ def test_a_request_is_explained(begin_page, act_out):
                         content_type="application/x-www-form-urlencoded").status == 201
     curl = "curl -XPOST shop.test/charges -H 'Idempotency-Key: {}' -d amount={}{}"
     act_out("explain", {**facts, "requests": [
-        (curl.format("order-17", 5, ""), "It would get the stored answer."),
-        (curl.format("order-17", 6, ""), "The key was used for another request"),
-        (curl.format("order-18", 6, " -u alice:secret-of-alice"), "It would run."),
-        ("POST /charges HTTP/1.1\nHost: x\n\n{}", "It would pass unguarded.")]})
+        (curl.format("order-17", 5, ""), "It would get the stored answer.",
+         "the stored answer: status 201"),
+        (curl.format("order-17", 6, ""), "The key was used for another request",
+         "a refusal: key-reused"),
+        (curl.format("order-18", 6, " -u alice:secret-of-alice"), "It would run.",
+         "what the service answers"),
+        ("POST /charges HTTP/1.1\nHost: x\n\n{}", "It would pass unguarded.",
+         "what the service answers")]})
     assert len(admin.records()) == 1
 
 

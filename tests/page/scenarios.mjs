@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { acting } from "./acting.mjs";
 import { assertFits, signIn, violations, visit, withPage } from "./browser.mjs";
 import { budgetScenarios } from "./budget_scenarios.mjs";
+import { changeScenarios } from "./change_scenarios.mjs";
 import { longScenarios } from "./left_open.mjs";
 import { monitoringScenarios } from "./monitoring_scenarios.mjs";
 import { recordScenarios } from "./record_scenarios.mjs";
@@ -19,6 +20,7 @@ const scenarios = {
   ...workerScenarios,
   ...workScenarios,
   ...budgetScenarios,
+  ...changeScenarios,
   ...longScenarios,
   ...monitoringScenarios,
   ...recordScenarios,
@@ -147,11 +149,13 @@ const scenarios = {
       assert.match(await row("lease").textContent(), /"45s"\[\[route\]\], \S+:\d+:\d+$/);
       assert.match(await row("backoff").textContent(), /"7s"\[defaults\], \S+:\d+:\d+$/);
       assert.match(await row("keep").textContent(), /default$/);
-      for (const [request, verdict] of facts.requests) {
+      for (const [request, verdict, answer] of facts.requests) {
         await page.getByRole("textbox").fill(request);
         await page.keyboard.press("Tab");
         await page.keyboard.press("Enter");
         await page.getByText(verdict).waitFor();
+        const row = page.locator(".facts div").filter({ hasText: "It would be answered" });
+        await row.getByText(answer).waitFor();
         await page.getByRole("textbox").fill("x");
         await page.getByRole("button", { name: "Explain" }).click();
         await page.getByText("Expected “curl …”").waitFor();
@@ -177,7 +181,7 @@ const scenarios = {
       await shown.filter({ hasText: facts.completed }).filter({ hasText: "bob" }).waitFor();
       await page.getByLabel("Part of a key").fill(facts.unknown[0]);
       await page.getByText("2 lines, the newest first.").waitFor();
-      assert.match(await rows.first().textContent(), /alice.*released.*not at the bank.*done/);
+      assert.match(await rows.first().textContent(), /alice.*released.*not at the bank.*was done/);
       await page.getByLabel("Who").fill("bob");
       await page.getByText("No line fits here.").waitFor();
       await page.getByLabel("Language").selectOption("de");

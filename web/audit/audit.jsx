@@ -4,7 +4,7 @@ import { h } from "preact";
 import { call, query } from "../shared/api.js";
 import { Listing } from "../shared/listing.jsx";
 import { Time } from "../shared/parts.jsx";
-import { text } from "../shared/texts.js";
+import { has, text } from "../shared/texts.js";
 import { shown } from "../shared/writing.js";
 
 const COLUMNS = ["when", "who", "action", "key", "reason_given", "result"];
@@ -57,6 +57,11 @@ function action({ action: name, from, to }) {
   return text(`action_${name}`) + states;
 }
 
+/** By which way it was done; a command stands there as it is. */
+function meansOf({ means }) {
+  return has(`means_${means}`) ? text(`means_${means}`) : means;
+}
+
 function Lines({ entries }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={text("audit")}>
@@ -68,7 +73,7 @@ function Lines({ entries }) {
           {entries.map((one, i) => (
             <tr key={i}>
               <td><Time at={one.at} /></td>
-              <td><bdi>{one.who}</bdi> ({one.means})</td>
+              <td><bdi>{one.who}</bdi> ({meansOf(one)})</td>
               <td>{action(one)}{one.about && <bdi> {one.about}</bdi>}</td>
               <td>{one.record
                 ? <a class="key" href={`#/record/${one.record}`}><bdi>{one.key ? shown(one.key)

@@ -2,8 +2,8 @@
 import { Component, h } from "preact";
 
 import { call, Refused } from "../shared/api.js";
-import { span } from "../shared/forms.js";
-import { State } from "../shared/parts.jsx";
+import { bytes, span } from "../shared/forms.js";
+import { scopeKind, State } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
 import { NoRequest, readRequest } from "./request_text.js";
 
@@ -49,15 +49,29 @@ export class Explain extends Component {
   }
 }
 
+// The types of the refusals; a route may give them another status than the usual one.
+const REFUSALS = { busy: "in-progress", mismatch: "key-reused", backoff: "backing-off",
+  unknown: "outcome-unknown" };
+
+/** What the client would get, in words; undefined: nobody knows. */
+function answerOf({ verdict, status, problem, current }) {
+  if (["run", "passes"].includes(verdict)) return text("by_the_service");
+  if (verdict === "replay" && current?.status) {
+    return text("the_stored", current.status, bytes(current.body_size ?? 0));
+  }
+  const type = verdict === "replay" ? "answer-not-kept" : problem ?? REFUSALS[verdict];
+  return type && text("the_refusal", status ? `${status} ${type}` : type);
+}
+
 function Reply({ reply }) {
   const { verdict, retry_after_ms: wait, current } = reply;
   const facts = [
     ["why", reply.observed ? text("observes_alone") : reply.reason],
-    ["problem", reply.problem && `${reply.status} ${reply.problem}`],
+    ["would_answer", answerOf(reply)],
     ["route", reply.route],
     ["upstream", reply.upstream],
     ["key", reply.key],
-    ["scope", reply.scope && `${reply.scope} (${reply.scope_kind})`],
+    ["scope", reply.scope && `${reply.scope} (${scopeKind(reply.scope_kind)})`],
     ["fingerprint", reply.fingerprint && `${reply.fingerprint} (${reply.fingerprint_method})`],
     ["store", reply.store],
   ];

@@ -8,6 +8,8 @@ import { bytes, number, span } from "../shared/forms.js";
 import { Counted } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
+import { refusedOf } from "../shared/refusals.js";
+import { Changes } from "./changes.jsx";
 import { Charts } from "./charts.jsx";
 import { LongerHistory } from "./longer_history.jsx";
 
@@ -40,10 +42,11 @@ export class Overview extends Reading {
     if (!value) return this.notice();
     const total = Object.values(value.totals).reduce((sum, one) => sum + one, 0);
     const replays = (value.totals.replayed ?? 0) + (value.totals.waited ?? 0);
+    const refused = this.history.reduce((sum, one) => sum + refusedOf(one.outcomes), 0);
     return (
       <div>
         {this.notice()}
-        <Condition value={value} />
+        <Condition value={value} refused={refused} />
         <Open records={value.records} />
         <Counted records={value.records} />
         <dl class="figures" aria-live="off">
@@ -54,6 +57,7 @@ export class Overview extends Reading {
           <Figure name="waiters" value={number(value.process.waiters)} />
           <Figure name="buffered" value={bytes(value.process.buffered_bytes)} />
         </dl>
+        <Changes routes={value.routes} signedOut={this.props.signedOut} />
         {value.longer_history && (
           <label class="span">
             {text("span")}{" "}
@@ -93,7 +97,8 @@ function Figure({ name, value, href }) {
   return <div><dt>{text(name)}</dt><dd>{href ? <a href={href}>{value}</a> : value}</dd></div>;
 }
 
-function Condition({ value }) {
+/** `refused`: how many requests were, in the last hour. */
+function Condition({ value, refused }) {
   const troubles = value.unready.map((one) => [text(`unready_${one.reason}`), one.why]
     .filter(Boolean).join(": "));
   if (value.store.forgot) troubles.push(text("store_forgot"));
@@ -102,8 +107,15 @@ function Condition({ value }) {
     || value.records.by_state?.unreadable;
   return (
     <div class={troubles.length ? "condition bad" : "condition good"} role="status">
-      <b>{troubles.length ? text("not_well") : text(open ? "well_but" : "well")}</b>
+      <b>{troubles.length ? text("not_well") : text(open || refused ? "well_but" : "well")}</b>
       {" "}Onceguard {value.version}, {text("store")} {value.store.name}
+      {refused > 0 && (
+        <div>
+          <a href="#/routes">
+            {text(refused === 1 ? "refused_lately_one" : "refused_lately", number(refused))}
+          </a>
+        </div>
+      )}
       {troubles.length > 0 && <ul>{troubles.map((one) => <li key={one}>{one}</li>)}</ul>}
     </div>
   );

@@ -11,6 +11,14 @@ export class Act extends Component {
   state = { results: null, failure: null, busy: false, dry: false, signedOut: false,
     status: "", body: "" };
 
+  /** What is still to be done: of an act, those that may still run, which can be forced. */
+  left() {
+    const { results, dry } = this.state;
+    return results && !dry
+      ? results.filter((one) => one.outcome === "running").map((one) => one.record)
+      : this.props.records;
+  }
+
   componentDidMount() {
     this.form.reset(); // a browser may put back what was typed in another dialog
     this.dialog.showModal();
@@ -23,7 +31,7 @@ export class Act extends Component {
 
   async send(event) {
     event.preventDefault();
-    const { kind, records } = this.props;
+    const { kind } = this.props;
     const form = new FormData(this.form);
     const wanted = { reason: form.get("reason"), dry_run: event.submitter?.name === "dry" };
     if (form.get("force")) wanted.force = true;
@@ -36,16 +44,19 @@ export class Act extends Component {
     }
     this.stopped = false;
     this.setState({ busy: true, failure: null });
-    const { results, signedOut } = await sendAll(kind, records, wanted,
+    const { results, signedOut } = await sendAll(kind, this.left(), wanted,
       () => !this.stopped && !this.gone);
     if (this.gone) return;
+    const before = this.state.dry ? null : this.state.results;
     const [first] = results;
     if (results.length === 1 && ["failed", "no_answer"].includes(first.outcome)) {
-      this.setState({ busy: false, results: null,
+      this.setState({ busy: false, results: before,
         failure: first.detail || text(`result_${first.outcome}`) });
       return;
     }
-    this.setState({ busy: false, results, dry: wanted.dry_run, signedOut });
+    // Of those that were sent once more, what they came to now.
+    const joined = before?.map((one) => results.find(({ record }) => record === one.record) ?? one);
+    this.setState({ busy: false, results: joined ?? results, dry: wanted.dry_run, signedOut });
   }
 
   closed() {
@@ -58,7 +69,9 @@ export class Act extends Component {
   }
 
   render({ kind, records }, { results, failure, busy, dry, signedOut, status, body }) {
-    const finished = signedOut || (results && !dry);
+    const left = this.left();
+    const acted = results && !dry;
+    const finished = signedOut || !left.length;
     const forcible = records.some((one) => mayStillRun(kind, one))
       || results?.some((one) => one.outcome === "running");
     return (
@@ -66,7 +79,7 @@ export class Act extends Component {
               ref={(dialog) => { this.dialog = dialog ?? this.dialog; }}
               onCancel={(event) => busy && event.preventDefault()} onClose={() => this.closed()}>
         <form onSubmit={(event) => this.send(event)} ref={(form) => { this.form = form; }}>
-          <h2 id="act-title">{text(`act_${kind}`)} ({records.length})</h2>
+          <h2 id="act-title">{text(`act_${kind}`)} ({left.length || records.length})</h2>
           <Danger kind={kind} records={records} />
           {results ? <Results kind={kind} results={results} dry={dry} />
             : <Chosen records={records} />}
@@ -77,12 +90,12 @@ export class Act extends Component {
           {failure && <p class="failure" role="alert">{failure}</p>}
           {signedOut && <p class="failure" role="alert">{text("signed_out_amid")}</p>}
           <p class="acts">
-            {!finished && (
+            {!finished && !acted && (
               <button type="submit" name="dry" disabled={busy}>{text("dry_run")}</button>
             )}
             {!finished && (
               <button type="submit" class={kind} disabled={busy}>
-                {text(`do_${kind}`, records.length)}
+                {text(`do_${kind}`, left.length)}
               </button>
             )}
             <button type="button" onClick={() => this.endOrStop()}>

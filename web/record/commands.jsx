@@ -1,17 +1,34 @@
 // The same as commands, to be pasted into a shell.
-import { h } from "preact";
+import { Component, h } from "preact";
 
 import { text } from "../shared/texts.js";
 import { commandsOf } from "./commands.js";
 
 /** An option stays whole where a line ends. */
-function Command({ line }) {
-  return (
-    <pre tabIndex={0}>
-      {line.split(/(--[\w-]+)/).map((part, i) => (i % 2 ? <span key={i} class="option">{part}</span>
-        : part))}
-    </pre>
-  );
+class Command extends Component {
+  state = { copied: false };
+
+  /** What can't be copied stays chosen, for the reader to do it. */
+  copy() {
+    getSelection().selectAllChildren(this.line);
+    // navigator.clipboard is only there with TLS, or on this machine.
+    this.setState({ copied: document.execCommand("copy") });
+  }
+
+  render({ line }, { copied }) {
+    return (
+      <div class="command">
+        <pre tabIndex={0} ref={(element) => { this.line = element; }}>
+          {line.split(/(--[\w-]+)/).map((part, i) => (i % 2
+            ? <span key={i} class="option">{part}</span> : part))}
+        </pre>
+        <button type="button" aria-label={`${text("copy")}: ${line}`} onClick={() => this.copy()}>
+          {text("copy")}
+        </button>
+        <span role="status">{copied && text("copied")}</span>
+      </div>
+    );
+  }
 }
 
 export function Commands({ record, acts, signedIn }) {

@@ -25,24 +25,28 @@ function noteOf(...parts) {
 function stepsOf(request) {
   const end = Date.parse(request.at);
   const begin = end - (request.total_us ?? 0) / 1000;
+  let settled = end;
   const out = [{ at: begin, kind: "attempt", name: "attempt", value: request.attempt,
     note: request.client, trace: request.trace }];
   if (request.upstream_begin_us !== undefined) {
     const sent = begin + request.upstream_begin_us / 1000;
     out.push({ at: sent, kind: "dispatched", name: "dispatched" });
+    const answered = sent + (request.upstream_us ?? 0) / 1000;
     if (request.upstream_status) {
-      out.push({ at: sent + (request.upstream_us ?? 0) / 1000, kind: "answered", name: "answered",
+      out.push({ at: answered, kind: "answered", name: "answered",
         value: request.upstream_status });
     }
+    // A request may be over long after it was settled, and its repeats before it.
+    if (request.settle_us) settled = Math.min(end, answered + request.settle_us / 1000);
   }
   if (request.upstream_status && request.upstream_begin_us === undefined) { // of long ago
     out.push({ at: end, kind: "answered", name: "answered", value: request.upstream_status });
   }
   if (request.renewals) {
-    out.push({ at: end, kind: "renewed", name: "renewed", value: request.renewals });
+    out.push({ at: settled, kind: "renewed", name: "renewed", value: request.renewals });
   }
   if (request.settled) {
-    out.push({ at: end, kind: "settled", name: request.settled, value: request.why });
+    out.push({ at: settled, kind: "settled", name: request.settled, value: request.why });
   }
   return out;
 }

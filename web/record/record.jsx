@@ -3,7 +3,7 @@ import { h } from "preact";
 
 import { call } from "../shared/api.js";
 import { bytes, span } from "../shared/forms.js";
-import { keyName, State } from "../shared/parts.jsx";
+import { keyName, scopeKind, State } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
 import { Act } from "./act.jsx";
@@ -88,7 +88,7 @@ function Facts({ record }) {
     ["route", `${record.method} ${record.route}`],
     ["path", record.path],
     ["scope", record.scope],
-    ["scope_kind", record.scope_kind],
+    ["scope_kind", record.scope_kind && scopeKind(record.scope_kind)],
     // After a release there is none.
     ["fingerprint", !/^0*$/.test(record.fingerprint)
       && `${record.fingerprint_method} ${record.fingerprint}`],

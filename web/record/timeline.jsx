@@ -1,21 +1,11 @@
 // The timeline of one key.
 import { h } from "preact";
 
-import { call, query, Refused } from "../shared/api.js";
-import { number } from "../shared/forms.js";
+import { beside, call, query } from "../shared/api.js";
+import { moment, number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
-import { locale, text } from "../shared/texts.js";
+import { text } from "../shared/texts.js";
 import { countsOf, knownSince, lifeOf } from "./life.js";
-
-/** What else is known of a record; nothing, where the gateway has no such resource or log. */
-async function beside(path, signal) {
-  try {
-    return await call("GET", path, undefined, signal);
-  } catch (failure) {
-    if (failure instanceof Refused && (failure.status === 404 || failure.status === 503)) return {};
-    throw failure;
-  }
-}
 
 const MOST = 2000; // requests that are read
 
@@ -35,15 +25,11 @@ export async function readLife(id, signal) {
   return { ...record, life, since, counts: kept && countsOf(record, requests) };
 }
 
-function clock(at) {
-  return new Date(at).toLocaleTimeString(locale());
-}
-
 /** Like "3 requests: 1 ran, 1 got the stored answer." */
 function Counts({ counts, since }) {
   const { all, ran, answered, refused } = counts;
   const parts = [
-    text("count_ran", number(ran)),
+    text(ran === 1 ? "count_ran_one" : "count_ran", number(ran)),
     ...refused.map((one) => `${number(one.count)} ${text(one.outcome === "mismatch"
       || one.outcome === "busy" ? `event_${one.outcome}` : `outcome_${one.outcome}`)}${one.status
       ? ` (${one.status})` : ""}`),
@@ -64,14 +50,14 @@ function words({ kind, name, value, count, at }) {
   }
   if (kind === "audit") return text(`audit_${name}`, value);
   if (kind === "event") return name;
-  if (kind === "gap") return text(name, new Date(value).toLocaleString(locale()));
+  if (kind === "gap") return text(name, moment(value, "short"));
   if (kind !== "outcome") return text(`event_${name}`, value);
   if (name === "replayed" || name === "waited") {
-    return count === 1 ? text("event_repeat") : text("event_repeats", count, clock(at));
+    return count === 1 ? text("event_repeat") : text("event_repeats", count, moment(at, "clock"));
   }
   const said = name === "mismatch" || name === "busy"
     ? text(`event_${name}`) : text(`outcome_${name}`);
-  return count === 1 ? said : `${said}, ${text("event_many", count, clock(at))}`;
+  return count === 1 ? said : `${said}, ${text("event_many", count, moment(at, "clock"))}`;
 }
 
 /** Where people look at the trace, if the configuration says where. */

@@ -4,11 +4,11 @@ import { Component, h } from "preact";
 import { call, query, Refused } from "../shared/api.js";
 import { number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
+import { REFUSALS } from "../shared/refusals.js";
 import { text } from "../shared/texts.js";
 import { shown } from "../shared/writing.js";
 
 const LATEST = 20;
-const OUTCOMES = ["busy", "mismatch", "backoff", "unknown", "not_kept", "refused", "store_failed"];
 
 /** `routes`: as the overview has them. */
 export function Refusals({ routes, signedOut }) {
@@ -30,7 +30,7 @@ class Route extends Component {
   async look() {
     const { route } = this.props;
     const wanted = new URLSearchParams(query({ route, limit: 500 }));
-    for (const one of OUTCOMES) wanted.append("outcome", one);
+    for (const one of REFUSALS) wanted.append("outcome", one);
     try {
       const { requests } = await call("GET", `/api/recent?${wanted}`);
       this.setState({ latest: requests.reverse().slice(0, LATEST), failure: null });

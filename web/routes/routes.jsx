@@ -4,12 +4,11 @@ import { h } from "preact";
 import { call } from "../shared/api.js";
 import { duration, number } from "../shared/forms.js";
 import { Reading } from "../shared/reading.jsx";
+import { refusedOf } from "../shared/refusals.js";
 import { text } from "../shared/texts.js";
 import { Explain } from "../explain/explain.jsx";
 import { Policies } from "./policies.jsx";
 import { Refusals } from "./refusals.jsx";
-
-const REFUSALS = ["busy", "mismatch", "backoff", "unknown", "not_kept", "refused", "store_failed"];
 
 export class Routes extends Reading {
   interval = 2000;
@@ -20,7 +19,6 @@ export class Routes extends Reading {
 
   render(_, { value }) {
     if (!value) return this.notice();
-    const sum = (outcomes, names) => names.reduce((all, one) => all + (outcomes[one] ?? 0), 0);
     return (
       <div>
         {this.notice()}
@@ -40,8 +38,8 @@ export class Routes extends Reading {
                 <tr key={route}>
                   <th scope="row"><bdi>{route}</bdi></th>
                   <td class="number">{number(outcomes.ran ?? 0)}</td>
-                  <td class="number">{number(sum(outcomes, ["replayed", "waited"]))}</td>
-                  <td class="number">{number(sum(outcomes, REFUSALS))}</td>
+                  <td class="number">{number((outcomes.replayed ?? 0) + (outcomes.waited ?? 0))}</td>
+                  <td class="number">{number(refusedOf(outcomes))}</td>
                   <td class="number">{number(outcomes.unguarded ?? 0)}</td>
                   <td class="number">
                     {times.request ? `${duration(times.request[0])} / ${duration(times.request[1])}`

@@ -43,6 +43,16 @@ export async function call(method, path, body, signal) {
   return answer;
 }
 
+/** What else is known; nothing, where the process has no such resource or log. */
+export async function beside(path, signal) {
+  try {
+    return await call("GET", path, undefined, signal);
+  } catch (failure) {
+    if (failure instanceof Refused && (failure.status === 404 || failure.status === 503)) return {};
+    throw failure;
+  }
+}
+
 /** The query of a filter, without its empty members. */
 export function query(members) {
   const out = new URLSearchParams();

@@ -1,6 +1,31 @@
 // Numbers and times as people read them.
 import { locale } from "./texts.js";
 
+// Two digits of the hour, as the other forms have them.
+const FORMS = {
+  short: { dateStyle: "medium", timeStyle: "medium" },
+  clock: { timeStyle: "medium" },
+  exact: { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
+    second: "2-digit", fractionalSecondDigits: 3 },
+};
+
+let utc = false;
+
+/** Whether times stand in UTC; otherwise, in the reader's zone. */
+export function inUtc() {
+  return utc;
+}
+
+export function setUtc(wanted) {
+  utc = wanted;
+}
+
+/** @param {number|string} at @param {"short"|"clock"|"exact"} form */
+export function moment(at, form) {
+  const zone = utc ? { timeZone: "UTC" } : {};
+  return new Date(at).toLocaleString(locale(), { ...FORMS[form], ...zone }) + (utc ? " UTC" : "");
+}
+
 /** @param {number} value */
 export function number(value) {
   return new Intl.NumberFormat(locale(), { maximumFractionDigits: 1 }).format(value);

@@ -1,21 +1,17 @@
 // Small parts that every view uses.
 import { h } from "preact";
 
-import { number, span } from "./forms.js";
-import { locale, text } from "./texts.js";
+import { inUtc, moment, number, span } from "./forms.js";
+import { has, text } from "./texts.js";
 import { shown } from "./writing.js";
 
-const EXACT = { year: "numeric", month: "short", day: "numeric", hour: "numeric",
-  minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 };
-const SHORT = { dateStyle: "medium", timeStyle: "medium" };
-
-/** A moment in the reader's zone, in UTC on hover. `exact`: with milliseconds. */
+/** A moment in the reader's zone, in UTC on hover. `ago`: how long ago, unless UTC is wanted.
+ * `exact`: with milliseconds. */
 export function Time({ at, ago, exact }) {
-  const moment = new Date(at);
-  const local = moment.toLocaleString(locale(), exact ? EXACT : SHORT);
   return (
-    <time dateTime={at} title={`${moment.toISOString()} (UTC)`}>
-      {ago ? text("ago", span(Date.now() - moment.getTime())) : local}
+    <time dateTime={at} title={`${new Date(at).toISOString()} (UTC)`}>
+      {ago && !inUtc() ? text("ago", span(Date.now() - Date.parse(at)))
+        : moment(at, exact ? "exact" : "short")}
     </time>
   );
 }
@@ -50,8 +46,13 @@ export function Scope({ record }) {
     : null;
 }
 
+/** Of what a scope was made. */
+export function scopeKind(kind) {
+  return has(`scope_${kind}`) ? text(`scope_${kind}`) : kind;
+}
+
 function scopeName({ scope, scope_kind: kind }) {
-  return scope ? `${kind ? `${kind} ` : ""}${scope.slice(0, 12)}` : "";
+  return scope ? `${kind ? `${scopeKind(kind)} ` : ""}${scope.slice(0, 12)}` : "";
 }
 
 /** `mayChoose`: which of them have a box; missing: all. `label`: which of several tables it is. */

@@ -1,10 +1,11 @@
 // The texts of the page, in the language that its reader chose.
 
+import { CHANGE_TEXTS } from "./change_texts.js";
 import { MONITORING } from "./monitoring_texts.js";
 import { REFUSAL_TEXTS } from "./refusal_texts.js";
 import { TABLE } from "./text_table.js";
 
-const TEXTS = { ...TABLE, ...MONITORING, ...REFUSAL_TEXTS };
+const TEXTS = { ...TABLE, ...MONITORING, ...REFUSAL_TEXTS, ...CHANGE_TEXTS };
 
 const LANGUAGES = ["en", "de"];
 let chosen = read() ?? (navigator.language.startsWith("de") ? "de" : "en");
@@ -35,6 +36,10 @@ export function setLanguage(wanted) {
   } catch {
     // It holds until the page is closed.
   }
+}
+
+export function has(name) {
+  return Object.hasOwn(TEXTS, name);
 }
 
 /** @param {string} name of the table; an unknown one is shown as it is @param {...any} values */

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 
@@ -54,9 +55,7 @@ ordered_json upstream_json(const gateway::upstream_params& upstream) {
   return out;
 }
 
-}  // namespace
-
-std::string effective_config(const config::settings& settings) {
+ordered_json config_json(const config::settings& settings) {
   auto out = ordered_json::object();
   for (const auto& [title, value] : settings.fixed) {  // "[gateway] listen"
     const auto end = title.find(']');
@@ -89,7 +88,72 @@ std::string effective_config(const config::settings& settings) {
     for (const auto& [option, value] : options) entry[option] = without_secret(option, value);
     out["policy"].push_back(std::move(entry));
   }
-  return json_line(out);
+  return out;
+}
+
+/// The options of each table, by its title and what tells it apart: `[[route]] "/charges"`.
+std::map<std::string, ordered_json> titled_tables(const config::settings& settings) {
+  std::map<std::string, ordered_json> out;
+  for (const auto& [name, content] : config_json(settings).items()) {
+    if (content.is_object()) {
+      out["[" + name + "]"] = content;
+      continue;
+    }
+    for (const auto& entry : content) {
+      auto title = "[[" + name + "]]";
+      for (const char* part : {"name", "host", "path", "method"}) {
+        if (entry.contains(part)) title += " " + entry[part].get<std::string>();
+      }
+      out[title] = entry;
+    }
+  }
+  return out;
+}
+
+/// A value as the file has it; a long one loses its end.
+std::string value_in(const ordered_json& table, const std::string& option) {
+  constexpr std::size_t most = 80;
+  auto out = table.value(option, std::string("(none)"));
+  if (out.size() > most) out.replace(most, out.size(), "...");
+  return out;
+}
+
+}  // namespace
+
+std::string effective_config(const config::settings& settings) {
+  return json_line(config_json(settings));
+}
+
+std::string changed_settings(const config::settings& before, const config::settings& after) {
+  constexpr std::size_t most = 10;
+  std::vector<std::string> changes;
+  const auto old = titled_tables(before);
+  const auto now = titled_tables(after);
+  for (const auto& [title, table] : now) {
+    const auto former = old.find(title);
+    if (former == old.end()) {
+      changes.push_back(title + ": added");
+      continue;
+    }
+    std::set<std::string> options;
+    for (const auto& [option, value] : table.items()) options.insert(option);
+    for (const auto& [option, value] : former->second.items()) options.insert(option);
+    for (const auto& option : options) {
+      const auto former_value = value_in(former->second, option);
+      const auto value = value_in(table, option);
+      if (value == former_value) continue;
+      changes.push_back(title + " " + option + ": " + former_value + " -> " + value);
+    }
+  }
+  for (const auto& [title, table] : old) {
+    if (!now.contains(title)) changes.push_back(title + ": removed");
+  }
+  std::string out;
+  for (std::size_t i = 0; i < std::min(most, changes.size()); ++i) {
+    out += (i == 0 ? "" : "; ") + changes[i];
+  }
+  if (changes.size() > most) out += "; and " + std::to_string(changes.size() - most) + " more";
+  return out.empty() ? "nothing" : out;
 }
 
 std::string effective_routes(const config::settings& settings) {

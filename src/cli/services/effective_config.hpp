@@ -12,6 +12,11 @@ namespace onceguard::cli::services {
 /// file. Of URLs that may hold a password, only the scheme is shown.
 [[nodiscard]] std::string effective_config(const config::settings& settings);
 
+/// What a reload changes, for people: `[[route]] "/charges" lease: "30s" -> "45s"; …`. The first
+/// changes alone, and how many more there are; "nothing" where there are none.
+[[nodiscard]] std::string changed_settings(const config::settings& before,
+                                           const config::settings& after);
+
 /// The routes with the policy of each, and where each value comes from: also without secrets.
 [[nodiscard]] std::string effective_routes(const config::settings& settings);
 

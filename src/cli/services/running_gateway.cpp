@@ -218,18 +218,20 @@ admin::reload_outcome running_gateway::take_configuration(std::string_view autho
     base::log(base::event::restart_needed, {{"option", name}});
   }
   if (admin_) admin_->set_tokens(*std::move(tokens));
-  set_routing(std::move(read.values));
-  base::log(base::event::reloaded, {{"by", author}});
+  const auto changed = set_routing(std::move(read.values));
+  base::log(base::event::reloaded, {{"by", author}, {"changed", changed}});
   return out;
 }
 
-/// What is only read at a start stays as it was.
-void running_gateway::set_routing(config::settings read) {
+/// What is only read at a start stays as it was. What changes, for people.
+std::string running_gateway::set_routing(config::settings read) {
   read.fixed = running_.fixed;
+  auto changed = changed_settings(effective_, read);
   if (requests_ != nullptr) requests_->expect(read.routing.route_names());
   server_.reload(read.routing);
   const std::lock_guard lock(effective_mutex_);
   effective_ = std::move(read);
+  return changed;
 }
 
 boost::asio::awaitable<admin::reload_outcome> running_gateway::reload_here(std::string author) {

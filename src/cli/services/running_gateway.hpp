@@ -71,7 +71,7 @@ class running_gateway final : public admin::program {
   void reopen_audit();
   [[nodiscard]] admin::reload_outcome reload_now(std::string_view author);
   [[nodiscard]] admin::reload_outcome take_configuration(std::string_view author);
-  void set_routing(config::settings read);
+  [[nodiscard]] std::string set_routing(config::settings read);
   boost::asio::awaitable<admin::reload_outcome> reload_here(std::string author);
   [[nodiscard]] std::string upgrade_refusal() const;
   void upgrade();

@@ -1,0 +1,67 @@
+// What changed in the last hour, and what a pointer's rest says, for the keyboard. Scenarios as in
+// scenarios.mjs.
+import assert from "node:assert/strict";
+
+import { assertFits, signIn, violations, visit, withPage } from "./browser.mjs";
+
+const SMALL = { viewport: { width: 360, height: 740 }, timezoneId: "Asia/Kolkata" };
+
+export const changeScenarios = {
+  /** A reload with the former and the new value, an act, and a route that refuses: each leads to
+   * where more is said. With refusals, not all is well. */
+  async changes(facts) {
+    await withPage({ ...facts, options: SMALL }, async (page) => {
+      await signIn(page, facts.viewer);
+      await page.getByText("It works.").waitFor();
+      await page.getByRole("link", { name: "One request was refused in the last hour" }).waitFor();
+      const list = page.getByRole("region", { name: "What changed in the last hour" });
+      const lines = list.getByRole("listitem");
+      const reloaded = lines.filter({ hasText: "A new configuration is in force" });
+      await reloaded.getByText(/"30s" -> "45s"/).waitFor();
+      await reloaded.getByText(/by: alice/).waitFor();
+      await lines.filter({ hasText: "The gateway takes requests" }).waitFor();
+      await assertFits(page, "what changed");
+      assert.deepEqual(await violations(page), []);
+      for (const [name, heading] of [["/ begins to refuse: key-reused", "Routes"],
+        ["alice: released charge-1", "charge-1"]]) {
+        await list.getByRole("link", { name }).click();
+        await page.getByRole("heading", { name: heading }).first().waitFor();
+        await visit(page, "Overview");
+      }
+      await page.getByLabel("Language").selectOption("de");
+      await page.getByText("Eine neue Konfiguration gilt").waitFor();
+    });
+  },
+
+  /** Without a pointer: times in UTC, what each point of a chart was, commands that are copied. */
+  async by_keyboard_alone(facts) {
+    await withPage({ ...facts, options: SMALL }, async (page) => {
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      await signIn(page, facts.viewer);
+      const cursor = page.getByRole("slider", { name: "Requests per second: point in time" });
+      await page.locator(".chart polygon").first().waitFor();
+      await cursor.focus();
+      await page.waitForFunction(() => /ran: /.test(
+        document.activeElement.getAttribute("aria-valuetext")));
+      await page.locator(".cursor output").first().getByText(/\d\d:\d\d:\d\d · ran: /).waitFor();
+      assert.deepEqual(await violations(page), []);
+      await visit(page, "Search");
+      await page.getByRole("link", { name: facts.completed }).click();
+      const time = page.locator(".timeline time").first();
+      const at = await time.getAttribute("dateTime");
+      const utc = at.slice(11, 23);
+      assert.ok(!(await time.textContent()).includes(utc));
+      await page.getByLabel("Times in UTC").focus();
+      await page.keyboard.press("Space");
+      await time.getByText(`${utc} UTC`).waitFor();
+      await page.getByRole("button", { name: /^Copy: onceguard keys show/ }).focus();
+      await page.keyboard.press("Enter");
+      await page.getByText("Copied").waitFor();
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      const record = page.url().split("/").pop();
+      assert.ok(copied.startsWith(`onceguard keys show ${record} --admin `), copied);
+      assert.ok(!copied.includes("\n"), copied);
+      await assertFits(page, "one key");
+    });
+  },
+};

@@ -1,0 +1,49 @@
+// What changed for the gateway, from three sources in one row: the events of its process, what
+// people did, and the routes that began to refuse.
+
+// Who looks changes nothing.
+const LOOKS = new Set(["show", "look"]);
+
+// Where an event leads to, by the beginning of its name.
+const PLACES = [["store-", "#/stores"], ["accelerator-", "#/stores"], ["epoch-", "#/stores"],
+  ["checkpoint-", "#/stores"], ["scope", "#/routes"], ["key-source-", "#/routes"],
+  ["upstream-", "#/routes"], ["reload", "#/routes"], ["quota-", "#/routes"]];
+
+function placeOf({ event, fields }) {
+  return (fields.route !== undefined && "#/routes")
+    || PLACES.find(([begin]) => event.startsWith(begin))?.[1];
+}
+
+/**
+ * @typedef {object} Change
+ * @property {number} at milliseconds since 1970
+ * @property {"event"|"act"|"refusals"} kind
+ * @property {string} name of the event, the act, or the problem
+ * @property {string} [link] the view that says more
+ * @property {"bad"|""} grade
+ * @property {object} more what the source has of it
+ */
+
+/**
+ * @param {object[]} events as /api/changes has them
+ * @param {object[]} audit lines as /api/audit has them
+ * @param {object[]} routes as /api/overview has them
+ * @param {number} since milliseconds since 1970
+ * @returns {Change[]} the newest first
+ */
+export function changesOf(events, audit, routes, since) {
+  const out = events.map((one) => ({ at: Date.parse(one.at), kind: "event", name: one.event,
+    link: placeOf(one), grade: one.level === "info" ? "" : "bad", more: one.fields }));
+  for (const one of audit) {
+    if (one.stage === "intended" || LOOKS.has(one.action)) continue;
+    out.push({ at: Date.parse(one.at), kind: "act", name: one.action,
+      link: one.record ? `#/record/${one.record}` : "#/audit", grade: "", more: one });
+  }
+  for (const { route, refusals } of routes) {
+    for (const one of refusals) {
+      out.push({ at: Date.parse(one.began_at), kind: "refusals", name: one.problem,
+        link: "#/routes", grade: "bad", more: { route, ...one } });
+    }
+  }
+  return out.filter((one) => one.at >= since).sort((one, other) => other.at - one.at);
+}
