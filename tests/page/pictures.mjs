@@ -5,17 +5,22 @@ import { text } from "node:stream/consumers";
 import { visit, withPage } from "./browser.mjs";
 
 const { url, folder } = JSON.parse(await text(process.stdin));
-const options = { viewport: { width: 960, height: 640 }, reducedMotion: "reduce",
+const options = { viewport: { width: 960, height: 860 }, reducedMotion: "reduce",
   timezoneId: "UTC" };
 
 async function keep(page, name) {
   await page.screenshot({ path: `${folder}/${name}.png` });
 }
 
-await withPage({ url, options }, async (page) => {
+async function overview(page, name) {
   await page.getByText(/^(All is well|It works)\.$/).waitFor();
   await page.locator(".chart polygon").first().waitFor();
-  await keep(page, "overview");
+  await page.locator(".changes li").first().waitFor();
+  await keep(page, name);
+}
+
+await withPage({ url, options }, async (page) => {
+  await overview(page, "overview");
   await visit(page, "Needs attention");
   await page.getByRole("table").first().waitFor();
   await keep(page, "attention");
@@ -24,11 +29,8 @@ await withPage({ url, options }, async (page) => {
   const { requests } = await (await page.request.get(`${url}/api/recent?outcome=mismatch`)).json();
   await page.goto(`${url}/#/record/${requests.at(-1).record}`);
   await page.getByText("the same key with another content").waitFor();
-  await page.setViewportSize({ width: 960, height: 860 });
   await keep(page, "key");
 });
 await withPage({ url, options: { ...options, colorScheme: "dark" } }, async (page) => {
-  await page.getByText(/^(All is well|It works)\.$/).waitFor();
-  await page.locator(".chart polygon").first().waitFor();
-  await keep(page, "overview-dark");
+  await overview(page, "overview-dark");
 });

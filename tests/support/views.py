@@ -17,6 +17,7 @@ def calls_of_views(record, records):
     key, scope = filled.key_of(middle).decode(), filled.scope_of(middle).hex()
     return [
         ("overview, top", "/api/overview?after=0", 0),
+        ("overview, what changed", "/api/changes", 0),
         ("store", "/api/store", 0),
         ("attention", "/api/records?attention=true&limit=1000", 1),
         ("search, anything", "/api/records?limit=100", 100),

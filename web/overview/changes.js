@@ -1,8 +1,9 @@
 // What changed for the gateway, from three sources in one row: the events of its process, what
 // people did, and the routes that began to refuse.
 
-// Who looks changes nothing.
+// Who looks changes nothing; nor does what was not done.
 const LOOKS = new Set(["show", "look"]);
+const DONE = new Set(["done", "unknown"]);
 
 // Where an event leads to, by the beginning of its name.
 const PLACES = [["store-", "#/stores"], ["accelerator-", "#/stores"], ["epoch-", "#/stores"],
@@ -35,7 +36,7 @@ export function changesOf(events, audit, routes, since) {
   const out = events.map((one) => ({ at: Date.parse(one.at), kind: "event", name: one.event,
     link: placeOf(one), grade: one.level === "info" ? "" : "bad", more: one.fields }));
   for (const one of audit) {
-    if (one.stage === "intended" || LOOKS.has(one.action)) continue;
+    if (!DONE.has(one.stage) || LOOKS.has(one.action)) continue;
     out.push({ at: Date.parse(one.at), kind: "act", name: one.action,
       link: one.record ? `#/record/${one.record}` : "#/audit", grade: "", more: one });
   }

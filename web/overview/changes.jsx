@@ -9,7 +9,7 @@ import { has, text } from "../shared/texts.js";
 import { shown } from "../shared/writing.js";
 import { changesOf } from "./changes.js";
 
-const FIRST = 8;
+const FIRST = 5;
 const LINES = 200; // of the audit log
 
 /** `routes`: as the overview has them. */

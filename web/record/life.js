@@ -12,6 +12,7 @@ const REPEATS = new Set(["replayed", "waited", "busy", "mismatch", "backoff", "u
  * @property {string} name
  * @property {any} [value]
  * @property {string} [note]
+ * @property {string} [stage] of an act: "done", or why it was not
  * @property {string} [trace] the id of the request's trace
  * @property {number} [count] how many follow each other
  * @property {number} [last] the time of the last of them
@@ -113,7 +114,7 @@ export function lifeOf(record, requests, events, audit, since = null) {
   for (const one of audit) {
     if (one.stage !== "intended") {
       all.push({ at: Date.parse(one.at), kind: "audit", name: one.action, value: one.who,
-        note: noteOf(one.why, one.stage !== "done" && one.stage) });
+        stage: one.stage, note: one.why });
     }
   }
   all.sort((a, b) => a.at - b.at);

@@ -4,7 +4,7 @@ import { h } from "preact";
 import { beside, call, query } from "../shared/api.js";
 import { moment, number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
-import { text } from "../shared/texts.js";
+import { has, text } from "../shared/texts.js";
 import { countsOf, knownSince, lifeOf } from "./life.js";
 
 const MOST = 2000; // requests that are read
@@ -44,9 +44,13 @@ function Counts({ counts, since }) {
 }
 
 /** What a moment is, in words. */
-function words({ kind, name, value, count, at }) {
+function words({ kind, name, value, count, at, stage }) {
   if (kind === "settled") {
     return text(`settled_${name}`) + (value ? `: ${text(`why_${value}`)}` : "");
+  }
+  if (kind === "audit" && stage !== "done") {
+    const act = has(`act_${name}`) ? `act_${name}` : `action_${name}`;
+    return text("audit_tried", value, text(act), text(`stage_${stage}`));
   }
   if (kind === "audit") return text(`audit_${name}`, value);
   if (kind === "event") return name;

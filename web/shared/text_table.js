@@ -242,6 +242,7 @@ export const TABLE = {
   audit_release: ["released by {}", "freigegeben von {}"],
   audit_delete: ["deleted by {}", "gelöscht von {}"],
   audit_show: ["the answer was shown to {}", "die Antwort wurde {} gezeigt"],
+  audit_tried: ["{}: “{}”, {}", "{}: „{}“, {}"],
   audit_import: ["imported by {}", "importiert von {}"],
   timeline_known: ["Requests are those that this process knows; another gateway knows its own.",
     "Anfragen sind die, die dieser Prozess kennt; ein anderes Gateway kennt seine."],
