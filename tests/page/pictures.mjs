@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { visit, withPage } from "./browser.mjs";
 
 const { url, folder } = JSON.parse(await text(process.stdin));
-const options = { viewport: { width: 960, height: 860 }, reducedMotion: "reduce",
+const options = { viewport: { width: 960, height: 900 }, reducedMotion: "reduce",
   timezoneId: "UTC" };
 
 async function keep(page, name) {
