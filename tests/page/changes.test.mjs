@@ -28,7 +28,8 @@ test("what is older, what was not done, and who looked is left out", () => {
   const line = { at: at(3), who: "bob" };
   assert.deepEqual(changesOf([event(-1, "reloaded")],
     [{ ...line, action: "release", stage: "intended" },
-      { ...line, action: "release", stage: "not done: running" }, { ...line, action: "show", stage: "done" },
+      { ...line, action: "release", stage: "not done: running" },
+      { ...line, action: "show", stage: "done" },
       { ...line, action: "look", stage: "done" },
       { ...line, at: at(-1), action: "release", stage: "done" }],
     [{ route: "/", refusals: [{ problem: "x", began_at: at(-1), last_at: at(3) }] }], SINCE), []);
