@@ -22,9 +22,7 @@ class Command extends Component {
           {line.split(/(--[\w-]+)/).map((part, i) => (i % 2
             ? <span key={i} class="option">{part}</span> : part))}
         </pre>
-        <button type="button" aria-label={`${text("copy")}: ${line}`} onClick={() => this.copy()}>
-          {text("copy")}
-        </button>
+        <button type="button" onClick={() => this.copy()}>{text("copy")}</button>
         <span role="status">{copied && text("copied")}</span>
       </div>
     );
