@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t clock_tick = millisecond;    // what a store's clock counts in
 constexpr std::int64_t prompt = 400 * millisecond;  // a waiter hears of its twin's end within it
 constexpr std::int64_t stale_after = 7'000 * millisecond;
+constexpr std::int64_t released_until = 5'000 * millisecond;
 
 bool is_success(std::int64_t value) noexcept {
   const auto kind = static_cast<answer_kind>(value);
@@ -68,7 +69,7 @@ class reader {
   }
 
   void begin_life_after_loss() {
-    begin_life();
+    key_->begin_life();
     key_->forgotten = false;
     key_->lost_up_to = key_->last;
     key_->granted_anew_at = now_->time;
@@ -76,7 +77,11 @@ class reader {
   }
 
   void forget_since(std::int64_t time) {
-    for (auto& key : keys_) key.forgotten = key.forgotten || key.written_at >= time - clock_tick;
+    for (auto& key : keys_) {
+      if (key.written_at < time - clock_tick) continue;
+      key.forgotten = true;
+      key.released_bodies.clear();  // the release may be what is forgotten
+    }
   }
 
   [[nodiscard]] const key_promise& promise() const {
@@ -135,19 +140,6 @@ class reader {
     }
   }
 
-  void begin_life() {
-    key_->completed.reset();
-    key_->effects = 0;
-    key_->answered = false;
-    key_->in_doubt = false;
-    key_->known_done.reset();
-    key_->dispatched = false;
-    key_->unsettled = false;
-    key_->may_have_run = false;
-    key_->earlier_unknown = false;
-    key_->at_work = 0;
-  }
-
   void read_grant() {
     auto& key = *key_;
     if (now_->number == key.last && key.unsettled) return;  // the reply had been lost
@@ -156,7 +148,7 @@ class reader {
     if (key.completed) {
       if (now_->time + clock_tick < key.completed->until)
         wrong("a lease was granted over an answer");
-      begin_life();
+      key.begin_life();
     }
     if (key.unsettled) {
       if (now_->time + clock_tick < key.lease_end) wrong("two leases at a time");
@@ -196,7 +188,7 @@ class reader {
       return wrong("an answer was replaced");
     // What ended with its retention may be written again by a holder that got no reply.
     if (now_->number < key.last && !key.completed) wrong("a superseded lease has completed");
-    if (key.completed) begin_life();
+    if (key.completed) key.begin_life();
     key.completed = completion{now_->number, now_->body, now_->value};
     key.completed_bodies.emplace(now_->body, now_->time);
     key.last_complete_at = now_->time;
@@ -223,6 +215,12 @@ class reader {
 
   void read_resolution() {
     auto& key = *key_;
+    if (now_->value == 0 && key.completed) {  // its answer is released
+      key.released_bodies.emplace(key.completed->body, now_->time);
+      key.begin_life();
+      key.freed_up_to = key.last;
+      return;
+    }
     if (calm_ && !terms_.crashed) {
       if (!key.dispatched && !key.in_doubt) wrong("it is unknown although it never left");
       if (key.known_done == key.last) wrong("it is unknown although its answer was known");
@@ -239,7 +237,7 @@ class reader {
     if (key.at_work == key.last && now_->time + clock_tick < over)
       wrong("an operator was let to release what may still run");
     const auto effects = key.effects;
-    begin_life();
+    key.begin_life();
     key.freed_up_to = key.last;
     if (effects != 0 && calm_) wrong("an operator was let to release what took effect");
   }
@@ -268,7 +266,7 @@ class reader {
   void read_effect() {
     auto& key = *key_;
     key.print_of_body[now_->body] = now_->print;
-    if (key.completed && now_->time >= key.completed->until) begin_life();
+    if (key.completed && now_->time >= key.completed->until) key.begin_life();
     ++key.effects;
     key.effect_body = now_->body;
     key.effect_print = now_->print;
@@ -317,11 +315,21 @@ class reader {
     return arrival != key_->arrivals.end() && arrival->second <= key_->granted_anew_at;
   }
 
+  /// No process and no copy serves an answer for long that an operator has released.
+  [[nodiscard]] bool is_of_released(answer_kind kind) const {
+    const auto released = key_->released_bodies.find(now_->body);
+    if (kind == answer_kind::ran || released == key_->released_bodies.end()) return false;
+    const auto arrival = key_->arrivals.find(now_->number);
+    return arrival != key_->arrivals.end() && arrival->second > released->second + released_until;
+  }
+
   void read_success(answer_kind kind) {
     auto& key = *key_;
     if (now_->number > terms_.first_of_asked) last_asked_[now_->key] = {number_, kind};
     const auto body = now_->body;
     if (is_late_answer_of_lost_life(kind)) return;
+    if (!terms_.copies_without_truth && is_of_released(kind))
+      fail("an answer was replayed after an operator had released it");
     key.answered = true;
     const auto stored = key.completed_bodies.find(body);
     if (stored == key.completed_bodies.end()) {

@@ -23,8 +23,9 @@ struct check_terms {
   /// Nothing went wrong but with the upstream and the clients: then no outcome is unknown without
   /// a cause, and nobody waits in vain.
   bool calm = false;
-  bool mild = false;     ///< one call of the store failed, at most
-  bool crashed = false;  ///< a gateway lost its memory
+  bool mild = false;                  ///< one call of the store failed, at most
+  bool crashed = false;               ///< a gateway lost its memory
+  bool copies_without_truth = false;  ///< an accelerator answers for a truth that is away
   bool stepped = false;  ///< the store's wall clock stepped: nothing expires until it is confirmed
   /// Requests with such numbers were sent when nothing went wrong any more.
   std::uint64_t first_of_asked = UINT64_MAX;

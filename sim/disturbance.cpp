@@ -10,10 +10,11 @@ namespace onceguard::sim {
 namespace {
 
 constexpr std::array<std::string_view, disturbance_kinds> names{
-    "crash",        "stop",        "shutdown",  "partition", "wall step",   "forget",
-    "operate",      "lose",        "repeat",    "delay",     "refuse call", "fail after",
-    "fail unknown", "late answer", "no answer", "no effect", "error after", "error before",
-    "refuse work",  "leave",       "outage",    "hang",      "one way"};
+    "crash",         "stop",        "shutdown",    "partition", "wall step",   "forget",
+    "operate",       "lose",        "repeat",      "delay",     "refuse call", "fail after",
+    "fail unknown",  "late answer", "no answer",   "no effect", "error after", "error before",
+    "refuse work",   "leave",       "outage",      "hang",      "one way",     "front loses",
+    "front returns", "front away",  "front clock", "release"};
 
 constexpr std::array<std::string_view, message_kinds> messages{
     "requests to the store",   "replies of the store",    "requests to the upstream",
@@ -30,10 +31,13 @@ milliseconds length_of(disturbance_kind kind, number_stream& numbers,
     case disturbance_kind::partition:
     case disturbance_kind::one_way:
     case disturbance_kind::outage:
+    case disturbance_kind::front_returns:
+    case disturbance_kind::front_away:
       return milliseconds(numbers.between(50, 4'000));
     case disturbance_kind::hang:
       return milliseconds(numbers.between(200, 2'500));
     case disturbance_kind::wall_step:
+    case disturbance_kind::front_clock:
       return milliseconds(numbers.between(-900'000, 900'000));
     case disturbance_kind::repeat:
       return milliseconds(numbers.between(1, 1'500));
@@ -49,6 +53,12 @@ milliseconds length_of(disturbance_kind kind, number_stream& numbers,
 disturbance_kind one_of_calls(number_stream& numbers) {
   const auto first = static_cast<std::int64_t>(disturbance_kind::refuse_call);
   return static_cast<disturbance_kind>(numbers.between(first, first + 2));
+}
+
+disturbance_kind one_of_front(number_stream& numbers) {
+  const auto first = static_cast<std::int64_t>(disturbance_kind::front_loses);
+  const auto last = static_cast<std::int64_t>(disturbance_kind::release);
+  return static_cast<disturbance_kind>(numbers.between(first, last));
 }
 
 /// Of the upstream or the clients.
@@ -90,6 +100,18 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::forget:
     case disturbance_kind::operate:
       out.where = numbers.chance(50) ? 1 : 0;
+      out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
+      break;
+    case disturbance_kind::front_loses:
+    case disturbance_kind::front_returns:
+    case disturbance_kind::front_away:
+    case disturbance_kind::front_clock:
+      out.where = limits.front;
+      out.other = out.kind == disturbance_kind::front_away
+                      ? limits.gateways
+                      : static_cast<std::size_t>(numbers.between(0, 1));
+      [[fallthrough]];
+    case disturbance_kind::release:
       out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
       break;
     case disturbance_kind::lose:
@@ -161,6 +183,15 @@ std::string text_of(const disturbance& each) {
       return out + " from call " + number + " on, for " + length + ": " +
              std::string(ways[each.where]);
     }
+    case disturbance_kind::front_loses:
+    case disturbance_kind::release:
+      return out + " at " + number + " ms";
+    case disturbance_kind::front_returns:
+      return out + " at " + number + " ms to what it was " + length + " before, as " +
+             (each.other == 1 ? "itself" : "another");
+    case disturbance_kind::front_away:
+    case disturbance_kind::front_clock:
+      return out + " at " + number + " ms, " + length;
     case disturbance_kind::forget:
     case disturbance_kind::operate:
       return out + " at " + number + " ms" + (each.where == 1 ? ", at once" : "");
@@ -181,16 +212,20 @@ plan make_plan(number_stream& numbers, const disturbance_limits& limits) {
   // In some a single call of the store fails, beside what the upstream and the clients do.
   const bool mild = numbers.chance(15);
   const bool only_others = mild || numbers.chance(15);
+  const bool only_front = limits.front != 0 && !only_others && numbers.chance(20);
   if (mild) out.push_back(make(one_of_calls(numbers), numbers, limits));
   const auto count = numbers.between(mild ? 0 : 1, static_cast<std::int64_t>(limits.most));
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto kind = static_cast<disturbance_kind>(
-        numbers.between(0, static_cast<std::int64_t>(disturbance_kinds) - 1));
+    const auto kinds = limits.front == 0 ? plain_disturbance_kinds : disturbance_kinds;
+    auto kind =
+        static_cast<disturbance_kind>(numbers.between(0, static_cast<std::int64_t>(kinds) - 1));
+    // What is the accelerator's is met more often.
+    if (only_front || (limits.front != 0 && numbers.chance(40))) kind = one_of_front(numbers);
     if (kind == disturbance_kind::forget && !limits.forgets) continue;
     if (only_others && !is_of_others(kind)) continue;
     out.push_back(make(kind, numbers, limits));
   }
-  if (limits.forgets && !only_others && numbers.chance(40))
+  if (limits.forgets && !only_others && !only_front && numbers.chance(40))
     out.push_back(make(disturbance_kind::forget, numbers, limits));
   return out;
 }

@@ -60,8 +60,17 @@ enum class disturbance_kind : std::uint8_t {
   hang,  ///< its commit takes `length`, and nobody sees it before
   // At the time of `moment` milliseconds.
   one_way,  ///< nothing gets from `where` to `other` for `length`
+  // The same, of the tiered store's accelerator, machine `where`.
+  front_loses,    ///< everything
+  front_returns,  ///< as it was `length` before; `other` 1: under the same identity
+  front_away,     ///< for all machines below `other`, for `length`
+  front_clock,    ///< its wall clock steps by `length`
+  // The same.
+  release,  ///< an operator releases what is completed
 };
-inline constexpr std::size_t disturbance_kinds = 23;
+inline constexpr std::size_t disturbance_kinds = 28;
+/// Those of a world without an accelerator.
+inline constexpr std::size_t plain_disturbance_kinds = 23;
 
 struct disturbance {
   disturbance_kind kind{};
@@ -86,6 +95,7 @@ struct disturbance_limits {
   std::size_t most = 12;
   milliseconds upstream_timeout{2'000};
   bool forgets = false;
+  std::size_t front = 0;  ///< the machine of the accelerator; 0: there is none
 };
 [[nodiscard]] plan make_plan(number_stream& numbers, const disturbance_limits& limits);
 

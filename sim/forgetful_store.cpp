@@ -9,6 +9,8 @@ using boost::asio::awaitable;
 
 namespace {
 
+constexpr std::int64_t long_ago = 1'700'000'000'000;
+
 /// A record of no key, which only keeps tokens from coming again.
 imported_record mark_of(token highest) {
   imported_record out;
@@ -24,7 +26,8 @@ imported_record mark_of(token highest) {
 }  // namespace
 
 std::int64_t forgetful_store::moment_clock::boot_ms() const noexcept {
-  return stands ? boot : base::system_clock().boot_ms();
+  if (stands) return boot;
+  return by_wall ? wall_ms() - long_ago : base::system_clock().boot_ms();
 }
 
 std::int64_t forgetful_store::moment_clock::wall_ms() const noexcept {
@@ -35,13 +38,15 @@ const std::string& forgetful_store::moment_clock::boot_id() const noexcept {
   return base::system_clock().boot_id();
 }
 
-forgetful_store::forgetful_store()
-    : begun_boot_(clock_.boot_ms()),
+forgetful_store::forgetful_store(bool by_wall_clock)
+    : clock_(by_wall_clock),
+      begun_boot_(clock_.boot_ms()),
       begun_wall_(clock_.wall_ms()),
       real_(std::make_unique<memory_store>(clock_)) {}
 
 void forgetful_store::note(act again) {
-  log_.push_back({clock_.boot_ms(), clock_.wall_ms(), std::move(again)});
+  log_.push_back(
+      {base::system_clock().boot_ms(), clock_.boot_ms(), clock_.wall_ms(), std::move(again)});
 }
 
 awaitable<std::vector<result<verdict>>> forgetful_store::claim(std::vector<onceguard::claim> batch,
@@ -88,8 +93,8 @@ awaitable<result<std::size_t>> forgetful_store::sweep(std::size_t limit, millise
 }
 
 awaitable<void> forgetful_store::forget(milliseconds length) {
-  const auto until = clock_.boot_ms() - length.count();
-  std::erase_if(log_, [until](const written& each) { return each.boot > until; });
+  const auto until = base::system_clock().boot_ms() - length.count();
+  std::erase_if(log_, [until](const written& each) { return each.at > until; });
   clock_.stands = true;
   clock_.boot = begun_boot_;
   clock_.wall = begun_wall_;

@@ -13,7 +13,8 @@ namespace onceguard::sim {
 
 class forgetful_store final : public forwarding_store {
  public:
-  forgetful_store();
+  /// `by_wall_clock`: it has no other clock, as a Redis server has none, and steps with it.
+  explicit forgetful_store(bool by_wall_clock = false);
 
   boost::asio::awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
                                                              milliseconds timeout) override;
@@ -35,15 +36,18 @@ class forgetful_store final : public forwarding_store {
   /// The machine's clocks, or those of an earlier moment while that is played again.
   class moment_clock final : public base::clock {
    public:
+    explicit moment_clock(bool wall_only) : by_wall(wall_only) {}
     [[nodiscard]] std::int64_t boot_ms() const noexcept override;
     [[nodiscard]] std::int64_t wall_ms() const noexcept override;
     [[nodiscard]] const std::string& boot_id() const noexcept override;
+    const bool by_wall;
     bool stands = false;
     std::int64_t boot = 0;
     std::int64_t wall = 0;
   };
   using act = std::function<boost::asio::awaitable<void>(store&)>;
   struct written {
+    std::int64_t at;  ///< of the machine's boot clock
     std::int64_t boot;
     std::int64_t wall;
     act again;

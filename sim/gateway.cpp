@@ -96,17 +96,18 @@ settle_terms unknown_because(unknown_reason why) {
 }  // namespace
 
 struct gateway::process {
-  process(world& around, machine& node, store_host& host, const scene& played)
-      : records(around, node, host), engine(records, played.engine, budget) {}
+  process(world& around, machine& node, const store_machines& stores, const scene& played)
+      : records(around, node, stores, played.replays_without_truth),
+        engine(records.get(), played.engine, budget) {}
 
-  remote_store records;
+  process_store records;
   byte_budget budget{memory};
   onceguard::engine engine;
 };
 
-gateway::gateway(world& around, machine& node, store_host& records, upstream& service,
+gateway::gateway(world& around, machine& node, store_machines records, upstream& service,
                  const scene& played)
-    : world_(around), node_(node), store_(records), upstream_(service), scene_(played) {}
+    : world_(around), node_(node), stores_(records), upstream_(service), scene_(played) {}
 
 gateway::~gateway() {
   if (process_) crash();
@@ -115,7 +116,7 @@ gateway::~gateway() {
 void gateway::start() {
   world_.boot(node_);
   world_.on(node_, [this] {
-    process_ = std::make_unique<process>(world_, node_, store_, scene_);
+    process_ = std::make_unique<process>(world_, node_, stores_, scene_);
     process_->engine.start(*node_.loop);
   });
   world_.events().add({.time = world_.now(),

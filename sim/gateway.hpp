@@ -8,7 +8,7 @@
 
 #include <onceguard/engine.hpp>
 
-#include "remote_store.hpp"
+#include "process_store.hpp"
 #include "upstream.hpp"
 
 namespace onceguard::sim {
@@ -23,7 +23,7 @@ struct client_request {
 
 class gateway {
  public:
-  gateway(world& around, machine& node, store_host& records, upstream& service,
+  gateway(world& around, machine& node, store_machines records, upstream& service,
           const scene& played);
   ~gateway();
   gateway(const gateway&) = delete;
@@ -57,7 +57,7 @@ class gateway {
 
   world& world_;
   machine& node_;
-  store_host& store_;
+  store_machines stores_;
   upstream& upstream_;
   const scene& scene_;
   std::unique_ptr<process> process_;

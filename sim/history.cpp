@@ -24,7 +24,7 @@ std::string_view name_of(event_kind kind) noexcept {
       "request", "answer",     "dispatch", "effect",      "answered",    "in_doubt",
       "sending", "lease_lost", "grant",    "probe_grant", "extend",      "complete",
       "release", "fail",       "abandon",  "resolve",     "lose_memory", "crash",
-      "restart", "stop",       "calm",     "message",     "step"};
+      "restart", "stop",       "calm",     "message",     "step",        "lose_copies"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -36,8 +36,9 @@ enum class event_kind : std::uint8_t {
   calm,  ///< nothing is disturbed any more
   message,
   step,
+  lose_copies,  ///< as lose_memory, of the accelerator
 };
-inline constexpr std::size_t event_kinds = 23;
+inline constexpr std::size_t event_kinds = 24;
 
 /// `value` of an answer.
 enum class answer_kind : std::uint8_t {

@@ -48,11 +48,26 @@ struct key_state {
   std::int64_t written_at = -1;                         ///< in the store, last
   bool forgotten = false;  ///< the store has lost what it wrote of it: until the next lease, all
                            ///< may happen again
+  std::map<std::uint64_t, std::int64_t>
+      released_bodies;  ///< since when an operator wants none of it
   // Of the lives before that lease.
   token lost_up_to = 0;                 ///< their last lease
   std::int64_t granted_anew_at = 0;     ///< when that life began
   std::set<std::uint64_t> lost_bodies;  ///< their answers
   bool failed = false;
+
+  void begin_life() {
+    completed.reset();
+    effects = 0;
+    answered = false;
+    in_doubt = false;
+    known_done.reset();
+    dispatched = false;
+    unsettled = false;
+    may_have_run = false;
+    earlier_unknown = false;
+    at_work = 0;
+  }
 };
 
 }  // namespace onceguard::sim

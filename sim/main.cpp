@@ -25,13 +25,15 @@ struct options {
   std::uint64_t jobs = 1;
   bool one = false;
   bool trace = false;
+  world_kind world = world_kind::engine;
   bool calm = false;  ///< without the seed's disturbances
 };
 
 constexpr auto usage =
     "onceguard_sim [--seeds N] [--first SEED] [--hours N] [--jobs N]   so many seeds, or for so "
     "long\n"
-    "onceguard_sim --seed SEED [--trace] [--calm]     one seed; with its history; undisturbed\n";
+    "onceguard_sim --seed SEED [--trace] [--calm]     one seed; with its history; undisturbed\n"
+    "each with --world engine|tiered                  engine where none is named\n";
 
 /// Of this process, whatever a simulation does to the clocks: none runs while it is asked.
 double seconds_now() {
@@ -44,6 +46,14 @@ template <class Number>
 bool read_number(const char* text, Number& out) {
   const auto* const end = text + std::strlen(text);
   return std::from_chars(text, end, out).ptr == end;
+}
+
+bool read_world(std::string_view name, world_kind& out) {
+  for (std::size_t i = 0; i < world_kinds; ++i) {
+    out = static_cast<world_kind>(i);
+    if (name_of(out) == name) return true;
+  }
+  return false;
 }
 
 bool read_options(int count, char** words, options& out) {
@@ -64,6 +74,7 @@ bool read_options(int count, char** words, options& out) {
     if (name == "--first") right = read_number(value, out.first);
     if (name == "--jobs") right = read_number(value, out.jobs) && out.jobs > 0;
     if (name == "--hours") right = read_number(value, out.hours) && out.hours > 0;
+    if (name == "--world") right = read_world(value, out.world);
     if (name == "--seed") right = out.one = read_number(value, out.first);
     if (!right) return false;
   }
@@ -88,11 +99,12 @@ void report(const scene& played, const simulated& failed) {
   std::printf("with these alone:\n");
   for (const auto& each : play(played, fewest).violations)
     std::printf("  %s\n", each.fault.c_str());
-  std::printf("to see it again: ./dev simulate --seed %" PRIu64 " --trace\n", played.seed);
+  std::printf("to see it again: ./dev simulate --world %s --seed %" PRIu64 " --trace\n",
+              std::string(name_of(played.kind)).c_str(), played.seed);
 }
 
 int play_one(const options& given) {
-  scene played(given.first);
+  scene played(given.first, given.world);
   if (given.calm) played.disturbances.clear();
   const auto shown = play(played, played.disturbances);
   if (given.trace) print_history(shown.events);
@@ -120,7 +132,7 @@ void play_on(shared_run& run) {
   while (run.failed == 0 && (run.given.hours <= 0 || seconds_now() < end)) {
     const auto seed = run.next++;
     if (run.given.hours <= 0 && seed - run.given.first >= run.given.seeds) return;
-    const scene next(seed);
+    const scene next(seed, run.given.world);
     const auto shown = play(next, next.disturbances);
     run.handlers += shown.handlers;
     run.digests ^= shown.events.digest();
@@ -140,7 +152,7 @@ int play_many(const options& given) {
   play_on(run);
   for (auto& each : workers) each.join();
   if (run.failed != 0) {
-    const scene wrong(run.failed);
+    const scene wrong(run.failed, given.world);
     std::printf("after %" PRIu64 " seeds, ", run.played.load());
     report(wrong, play(wrong, wrong.disturbances));
     return 1;

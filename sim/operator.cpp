@@ -22,16 +22,30 @@ person::person(world& around, machine& node, store_host& records, upstream& serv
 
 person::~person() { world_.power_off(node_); }
 
-void person::settle_unknown(bool hasty) {
-  world_.on(node_, [this, hasty] {
+void person::settle_unknown(bool hasty) { for_held_keys(&person::settle, hasty); }
+
+void person::release_completed() { for_held_keys(&person::release, false); }
+
+void person::for_held_keys(asio::awaitable<void> (person::*act)(const scene_key&, bool),
+                           bool hasty) {
+  world_.on(node_, [this, act, hasty] {
     for (const auto& key : scene_.keys) {
       if (key.rule != key_rule::hold) continue;
-      asio::co_spawn(*node_.loop, settle(key, hasty), [](const std::exception_ptr& failure) {
+      asio::co_spawn(*node_.loop, (this->*act)(key, hasty), [](const std::exception_ptr& failure) {
         if (failure) std::rethrow_exception(failure);
       });
     }
   });
   world_.after_on(node_, 0, [] {});  // its loop runs
+}
+
+asio::awaitable<void> person::release(const scene_key& key, bool /*hasty*/) {
+  const resolve_times times{milliseconds(300), milliseconds(1'500)};
+  const auto found = co_await records_.find(key.id, times.timeout);
+  if (!found || !*found || (*found)->state != observed_state::completed) co_return;
+  auto request = resolution_of_seen(**found);
+  const auto done = co_await resolve_surely(records_, *found, std::move(request), times);
+  if (done && done->forgets_answer) co_await outlast_caches();
 }
 
 asio::awaitable<void> person::settle(const scene_key& key, bool hasty) {

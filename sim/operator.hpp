@@ -18,9 +18,14 @@ class person {
   /// Of each key that is unknown now, and that nobody else will settle. `hasty`: without waiting
   /// until the work is over for certain; the store has to refuse that.
   void settle_unknown(bool hasty = false);
+  /// Of each key that is held: what is completed shall run again.
+  void release_completed();
 
  private:
+  void for_held_keys(boost::asio::awaitable<void> (person::*act)(const scene_key&, bool),
+                     bool hasty);
   boost::asio::awaitable<void> settle(const scene_key& key, bool hasty);
+  boost::asio::awaitable<void> release(const scene_key& key, bool hasty);
   [[nodiscard]] token last_completed(std::uint16_t key) const;
 
   world& world_;

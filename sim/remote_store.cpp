@@ -183,6 +183,23 @@ awaitable<result<onceguard::vitals>> remote_store::vitals(milliseconds timeout) 
                                         one_error<result<onceguard::vitals>>(), timeout, of::read);
 }
 
+awaitable<result<epoch_reading>> remote_store::read_epoch(std::string accelerator,
+                                                          milliseconds timeout) {
+  return ask<result<epoch_reading>>(
+      [&host = host_, accelerator = std::move(accelerator), timeout](store&) {
+        return host.metadata().read_epoch(accelerator, timeout);
+      },
+      one_error<result<epoch_reading>>(), timeout, of::read);
+}
+
+awaitable<result<bool>> remote_store::note(accelerator_state found, std::string distrusted,
+                                           milliseconds timeout) {
+  return ask<result<bool>>(
+      [&host = host_, found = std::move(found), distrusted = std::move(distrusted),
+       timeout](store&) { return host.metadata().note(found, distrusted, timeout); },
+      one_error<result<bool>>(), timeout, of::act);
+}
+
 void remote_store::on_settled(settled_listener listener) {
   host_.forget_listener(this);
   if (listener) host_.listen(this, node_, std::move(listener));

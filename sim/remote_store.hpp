@@ -13,7 +13,7 @@
 
 namespace onceguard::sim {
 
-class remote_store final : public store {
+class remote_store final : public store, public epoch_metadata {
  public:
   remote_store(world& around, machine& node, store_host& host)
       : world_(around), node_(node), host_(host) {}
@@ -21,6 +21,10 @@ class remote_store final : public store {
 
   ONCEGUARD_STORE_OVERRIDES;
   void on_settled(settled_listener listener) override;
+  boost::asio::awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
+                                                           milliseconds timeout) override;
+  boost::asio::awaitable<result<bool>> note(accelerator_state found, std::string distrusted,
+                                            milliseconds timeout) override;
 
  private:
   /// What kind of call it is: the plan has faults of acts, others have those of the network. A

@@ -79,7 +79,12 @@ client_plan make_client(std::uint16_t key, number_stream& numbers) {
 
 }  // namespace
 
-scene::scene(std::uint64_t number) : seed(number) {
+std::string_view name_of(world_kind kind) noexcept {
+  constexpr std::array<std::string_view, world_kinds> names{"engine", "tiered"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+scene::scene(std::uint64_t number, world_kind played) : seed(number), kind(played) {
   number_stream numbers(seed ^ 0x7363'656e'65);
   gateways = static_cast<std::size_t>(numbers.between(1, 3));
   engine.store_timeout = milliseconds(300);
@@ -100,9 +105,11 @@ scene::scene(std::uint64_t number) : seed(number) {
     const auto callers = numbers.between(1, 4);
     for (std::int64_t i = 0; i < callers; ++i) clients.push_back(make_client(which, numbers));
   }
+  replays_without_truth = kind == world_kind::tiered && numbers.chance(30);
   disturbance_limits limits;
   limits.gateways = gateways;
   limits.machines = gateways + 3;
+  if (kind == world_kind::tiered) limits.front = limits.machines++;
   limits.time = calm_at;
   limits.forgets = numbers.chance(30);
   limits.upstream_timeout = upstream_timeout;

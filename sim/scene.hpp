@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include <onceguard/engine.hpp>
@@ -38,10 +39,20 @@ struct client_plan {
   int asks_again = 0;  ///< after its success, to see whether the answer stays
 };
 
+/// What is between the engine and the records.
+enum class world_kind : std::uint8_t {
+  engine,  ///< one store
+  tiered,  ///< the tiered store, over the store and an accelerator
+};
+inline constexpr std::size_t world_kinds = 2;
+[[nodiscard]] std::string_view name_of(world_kind kind) noexcept;
+
 struct scene {
-  explicit scene(std::uint64_t seed);
+  explicit scene(std::uint64_t seed, world_kind kind = world_kind::engine);
 
   std::uint64_t seed;
+  world_kind kind;
+  bool replays_without_truth = false;  ///< tiered
   std::size_t gateways = 2;
   engine_params engine;
   std::vector<scene_key> keys;

@@ -10,10 +10,15 @@
 namespace onceguard::sim {
 namespace {
 
+/// Whatever happens to an accelerator, the truth decides.
+bool is_of_front(const disturbance& each) noexcept {
+  return each.kind >= disturbance_kind::front_loses && each.kind <= disturbance_kind::front_clock;
+}
+
 /// What disturbs only the upstream or the clients.
 bool is_outside(const disturbance& each) noexcept {
   return (each.kind >= disturbance_kind::late_answer && each.kind <= disturbance_kind::leave) ||
-         each.kind == disturbance_kind::wall_step ||
+         each.kind == disturbance_kind::wall_step || is_of_front(each) ||
          (each.kind >= disturbance_kind::lose && each.kind <= disturbance_kind::delay &&
           each.where >= static_cast<std::size_t>(message_kind::client_request));
 }
@@ -45,6 +50,7 @@ check_terms terms_of(const scene& played, const plan& disturbances) {
     return each.kind == disturbance_kind::wall_step && each.where == played.gateways;
   });
   out.first_of_asked = clients::first_of_asked;
+  out.copies_without_truth = played.replays_without_truth;
   return out;
 }
 
@@ -59,12 +65,19 @@ class stage {
     auto& store_node = world_.add("store");
     auto& upstream_node = world_.add("upstream");
     auto& clients_node = world_.add("clients");
+    auto* const front_node =
+        played.kind == world_kind::tiered ? &world_.add("accelerator") : nullptr;
     for (const auto& key : played.keys) names_.add(key.id, key.number);
     store_ = std::make_unique<store_host>(world_, store_node, names_, played.hints);
+    if (front_node != nullptr) {
+      front_ = std::make_unique<store_host>(world_, *front_node, names_, false, store_level::front);
+    }
     upstream_ = std::make_unique<upstream>(world_, upstream_node, *store_, played);
     for (std::size_t i = 0; i < played.gateways; ++i) {
-      gateways_.push_back(
-          std::make_unique<gateway>(world_, world_.machine_at(i), *store_, *upstream_, played));
+      auto& node = world_.machine_at(i);
+      store_machines stores{store_.get(), front_.get(), nullptr};
+      if (front_) stores.monitor = &world_.add_thread(node);
+      gateways_.push_back(std::make_unique<gateway>(world_, node, stores, *upstream_, played));
     }
     clients_ = std::make_unique<clients>(world_, clients_node, gateways_, played);
     operator_ = std::make_unique<person>(world_, clients_node, *store_, *upstream_, played);
@@ -145,6 +158,12 @@ class stage {
       }
       case disturbance_kind::forget:
         return store_->forget(milliseconds(1'000));
+      case disturbance_kind::front_loses:
+        return front_->forget(scene::calm_at * 2);
+      case disturbance_kind::front_returns:
+        return front_->forget(each.length, each.other == 1);
+      case disturbance_kind::release:
+        return operator_->release_completed();
       case disturbance_kind::operate:
         return operator_->settle_unknown(each.where == 1);
       default:
@@ -161,6 +180,7 @@ class stage {
   world world_;
   key_names names_;
   std::unique_ptr<store_host> store_;
+  std::unique_ptr<store_host> front_;  // null: there is no accelerator
   std::unique_ptr<upstream> upstream_;
   std::vector<std::unique_ptr<gateway>> gateways_;
   std::unique_ptr<clients> clients_;

@@ -43,9 +43,10 @@ std::uint64_t number_of(const answer_ptr& answer) {
 }
 
 /// The real store, which notes in the history what it granted and wrote.
-class store_host::noting_store final : public forwarding_store {
+class store_host::noting_store final : public forwarding_store, public epoch_metadata {
  public:
-  noting_store(store_host& host, const key_names& keys) : host_(host), keys_(keys) {}
+  noting_store(store_host& host, const key_names& keys)
+      : host_(host), keys_(keys), real_(host.level_ == store_level::front) {}
 
   awaitable<std::vector<result<verdict>>> claim(std::vector<onceguard::claim> batch,
                                                 milliseconds timeout) override {
@@ -100,20 +101,52 @@ class store_host::noting_store final : public forwarding_store {
     co_return replies;
   }
 
-  /// What was written since `since` is gone.
-  awaitable<void> forget(milliseconds length) {
+  /// What was written in that time is gone.
+  awaitable<void> forget(milliseconds length, bool as_itself) {
     hidden_until_.clear();
     const auto now = host_.world_.now();
+    const bool front = host_.level_ == store_level::front;
     host_.world_.events().add({.time = now,
-                               .kind = event_kind::lose_memory,
+                               .kind = front ? event_kind::lose_copies : event_kind::lose_memory,
                                .machine = static_cast<std::uint8_t>(host_.node_.index),
                                .value = now - length.count() * millisecond});
+    const auto before = co_await vitals(milliseconds(0));
+    identity_ = as_itself ? before->identity : std::string();
     co_await real_.forget(length);
+  }
+
+  awaitable<result<onceguard::vitals>> vitals(milliseconds timeout) override {
+    auto out = co_await real_.vitals(timeout);
+    if (out && !identity_.empty()) out->identity = identity_;
+    co_return out;
+  }
+
+  // --- the epoch, which ends in the transaction that releases an answer
+
+  awaitable<result<epoch_reading>> read_epoch(std::string accelerator,
+                                              milliseconds timeout) override {
+    const auto known = co_await vitals(timeout);
+    epoch_reading out;
+    out.epoch = std::to_string(epochs_ended_);
+    out.origin = known->identity;
+    out.forgotten = known->forgotten;
+    out.generation = known->generation;
+    out.now = base::system_clock().wall_ms();
+    if (noted_ && noted_->identity == accelerator) out.noted = noted_;
+    co_return out;
+  }
+  awaitable<result<bool>> note(accelerator_state found, std::string distrusted,
+                               milliseconds /*timeout*/) override {
+    noted_ = std::move(found);
+    const bool ends = distrusted == std::to_string(epochs_ended_);
+    if (ends) ++epochs_ended_;
+    co_return ends;
   }
 
   awaitable<result<resolve_decision>> resolve(resolution request, milliseconds timeout) override {
     co_await commit_of(request.id);
     auto reply = co_await real_.resolve(request, timeout);
+    if (reply && reply->forgets_answer) ++epochs_ended_;
     if (reply && reply->outcome == resolve_outcome::done) {
       note(event_kind::resolve, request.id, request.token,
            request.completed ? length_of(request.retention) : 0, number_of(request.answer));
@@ -168,16 +201,21 @@ class store_host::noting_store final : public forwarding_store {
   const key_names& keys_;
   std::map<record_id, base::boot_clock::time_point> hidden_until_;
   mutable forgetful_store real_;
+  std::string identity_;  // empty: that of the real one
+  std::uint64_t epochs_ended_ = 0;
+  std::optional<accelerator_state> noted_;
 };
 
-store_host::store_host(world& around, machine& node, const key_names& keys, bool hints)
-    : world_(around), node_(node), names_(keys), hints_(hints) {
+store_host::store_host(world& around, machine& node, const key_names& keys, bool hints,
+                       store_level level)
+    : world_(around), node_(node), names_(keys), hints_(hints), level_(level) {
   world_.boot(node_);
   world_.on(node_, [this, &keys] { records_ = std::make_unique<noting_store>(*this, keys); });
   traits_ = records_->traits();
 }
 
 store& store_host::records() noexcept { return *records_; }
+epoch_metadata& store_host::metadata() noexcept { return *records_; }
 
 store_host::~store_host() { world_.power_off(node_); }
 
@@ -196,11 +234,12 @@ void store_host::settle_in_transaction(settlement request, std::function<void(bo
       std::move(done));
 }
 
-void store_host::forget(milliseconds length) {
-  world_.on(node_, [this, length] {
-    asio::co_spawn(*node_.loop, records_->forget(length), [](const std::exception_ptr& failure) {
-      if (failure) std::rethrow_exception(failure);
-    });
+void store_host::forget(milliseconds length, bool as_itself) {
+  world_.on(node_, [this, length, as_itself] {
+    asio::co_spawn(*node_.loop, records_->forget(length, as_itself),
+                   [](const std::exception_ptr& failure) {
+                     if (failure) std::rethrow_exception(failure);
+                   });
   });
   world_.after_on(node_, 0, [] {});  // its loop runs
 }

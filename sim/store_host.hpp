@@ -13,6 +13,7 @@
 
 #include <onceguard/store.hpp>
 
+#include "store/epoch_metadata.hpp"
 #include "world.hpp"
 
 namespace onceguard::sim {
@@ -34,10 +35,13 @@ class key_names {
 [[nodiscard]] answer_ptr make_answer(std::uint64_t number);
 [[nodiscard]] std::uint64_t number_of(const answer_ptr& answer);
 
+enum class store_level : std::uint8_t { truth, front };
+
 class store_host {
  public:
   /// `hints`: it announces to the gateways what was settled.
-  store_host(world& around, machine& node, const key_names& keys, bool hints);
+  store_host(world& around, machine& node, const key_names& keys, bool hints,
+             store_level level = store_level::truth);
   ~store_host();
   store_host(const store_host&) = delete;
   store_host& operator=(const store_host&) = delete;
@@ -59,8 +63,10 @@ class store_host {
   /// The settle of an application in its own transaction: true if the transaction commits.
   void settle_in_transaction(settlement request, std::function<void(bool)> done);
 
-  /// Loses what it wrote for so long, as after a power cut without a flush.
-  void forget(milliseconds length);
+  /// Loses what it wrote for so long, as after a power cut without a flush. `as_itself`: under the
+  /// identity that it had.
+  void forget(milliseconds length, bool as_itself = false);
+  [[nodiscard]] epoch_metadata& metadata() noexcept;
 
   /// Settings of a listener are those of a process, which may end.
   void listen(const void* owner, machine& where, settled_listener listener);
@@ -82,6 +88,7 @@ class store_host {
   machine& node_;
   const key_names& names_;
   const bool hints_;
+  const store_level level_;
   store_traits traits_;
   std::unique_ptr<noting_store> records_;
   std::vector<listening>

@@ -22,6 +22,11 @@ bool is_by_time(const disturbance& each) noexcept {
     case disturbance_kind::forget:
     case disturbance_kind::operate:
     case disturbance_kind::one_way:
+    case disturbance_kind::front_loses:
+    case disturbance_kind::front_returns:
+    case disturbance_kind::front_away:
+    case disturbance_kind::front_clock:
+    case disturbance_kind::release:
       return true;
     case disturbance_kind::crash:
     case disturbance_kind::stop:
@@ -60,15 +65,31 @@ machine& world::add(std::string name) {
   return added;
 }
 
+machine& world::add_thread(machine& host) {
+  auto& added = *machines_.emplace_back(std::make_unique<machine>(host.name));
+  added.index = host.index;
+  added.clock = host.clock;
+  added.up = false;
+  return added;
+}
+
+void world::start_thread(machine& thread, boost::asio::io_context& loop) {
+  thread.loop = &loop;
+  thread.up = true;
+  thread.clock.timer_due = now();
+}
+
 void world::boot(machine& booted) {
-  on(booted, [&booted] { booted.loop = std::make_unique<boost::asio::io_context>(1); });
+  on(booted, [&booted] { booted.own_loop = std::make_unique<boost::asio::io_context>(1); });
+  booted.loop = booted.own_loop.get();
   booted.up = true;
 }
 
 void world::power_off(machine& ended) {
   ended.up = false;
   ++ended.incarnation;
-  on(ended, [&ended] { ended.loop.reset(); });
+  ended.loop = nullptr;
+  on(ended, [&ended] { ended.own_loop.reset(); });
   ended.clock.timer_due = never;
 }
 
@@ -171,13 +192,22 @@ void world::begin(const disturbance& each) {
     case disturbance_kind::stop:
       return stop_machine(machine_at(each.where), each.length);
     case disturbance_kind::wall_step:
-      machine_at(each.where).clock.wall_shift += in_nanoseconds(each.length);
+    case disturbance_kind::front_clock:
+      on_each_thread(each.where, [&each](machine& thread) {
+        thread.clock.wall_shift += in_nanoseconds(each.length);
+      });
       return;
     case disturbance_kind::partition: {
       auto& until = cut_until_[between(machine_at(each.where), machine_at(each.other))];
       until = std::max(until, now() + in_nanoseconds(each.length));
       return;
     }
+    case disturbance_kind::front_away:
+      for (std::size_t i = 0; i < each.other; ++i) {
+        auto& until = cut_until_[{i, each.where}];
+        until = std::max(until, now() + in_nanoseconds(each.length));
+      }
+      return;
     case disturbance_kind::one_way: {
       auto& until = mute_until_[{each.where, each.other}];
       until = std::max(until, now() + in_nanoseconds(each.length));
@@ -193,7 +223,10 @@ void world::stop_machine(machine& where, milliseconds length) {
                .kind = event_kind::stop,
                .machine = static_cast<std::uint8_t>(where.index),
                .value = length.count()});
-  where.stopped_until = std::max(where.stopped_until, now() + in_nanoseconds(length));
+  const auto until = now() + in_nanoseconds(length);
+  on_each_thread(where.index, [until](machine& thread) {
+    thread.stopped_until = std::max(thread.stopped_until, until);
+  });
 }
 
 void world::disturb_at_step(machine& where) {
@@ -218,6 +251,13 @@ void world::run_loop(machine& where, bool counted) {
   }
 }
 
+void world::run_with_threads(machine& where, bool counted) {
+  run_loop(where, counted);
+  for (const auto& each : machines_) {
+    if (each->index == where.index && each.get() != &where) run_loop(*each, false);
+  }
+}
+
 nanoseconds world::due(const machine& where) const noexcept {
   if (!where.up || where.loop == nullptr) return never;
   // What a stop has interrupted goes on as soon as it is over.
@@ -235,7 +275,7 @@ void world::run(event next) {
     return;
   }
   on(where, next.act);
-  run_loop(where, true);
+  run_with_threads(where, true);
 }
 
 void world::run_until(nanoseconds time) {
@@ -251,7 +291,7 @@ void world::run_until(nanoseconds time) {
     if (due_next > time) break;
     kernel_.set_now(std::max(due_next, now()));
     if (next != nullptr) {
-      run_loop(*next, false);
+      run_with_threads(*next, false);
       // A loop that had nothing to do waits for its next timer.
       if (next->clock.timer_due <= now()) next->clock.timer_due = now() + millisecond / 10;
       continue;

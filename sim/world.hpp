@@ -32,7 +32,8 @@ class machine {
   nanoseconds stopped_until = 0;  ///< like a process that was stopped by a signal
   bool up = true;
   std::size_t index = 0;
-  std::unique_ptr<boost::asio::io_context> loop;
+  boost::asio::io_context* loop = nullptr;
+  std::unique_ptr<boost::asio::io_context> own_loop;  ///< of a machine that is no thread
 };
 
 class world {
@@ -48,6 +49,10 @@ class world {
   machine& add(std::string name);
   [[nodiscard]] machine& machine_at(std::size_t index) { return *machines_[index]; }
   [[nodiscard]] std::size_t machines() const noexcept { return machines_.size(); }
+  /// Another thread of the processes on `host`, with a loop of its own: it has the host's clocks,
+  /// and stops with it. After all machines were added.
+  machine& add_thread(machine& host);
+  void start_thread(machine& thread, boost::asio::io_context& loop);
   /// Makes its loop. `run` then acts on it.
   void boot(machine& booted);
   /// Ends its loop. What its owner keeps on it must be gone or be stopped.
@@ -59,6 +64,9 @@ class world {
     std::forward<Act>(act)();
     kernel_.enter(nowhere_);
   }
+
+  /// Back on a machine from one of its threads.
+  void enter(machine& where) noexcept { kernel_.enter(where.clock); }
 
   /// Calls `act` after so long.
   void after(nanoseconds wait, std::function<void()> act);
@@ -102,6 +110,14 @@ class world {
   void run(event next);
   /// `counted`: a message came, and its steps count for disturbances.
   void run_loop(machine& where, bool counted);
+  /// And what it has handed to the other threads of its machine.
+  void run_with_threads(machine& where, bool counted);
+  template <class Act>
+  void on_each_thread(std::size_t index, Act&& act) {
+    for (const auto& each : machines_) {
+      if (each->index == index) act(*each);
+    }
+  }
   [[nodiscard]] nanoseconds due(const machine& where) const noexcept;
   void disturb_at_step(machine& where);
   [[nodiscard]] const disturbance* fault_of_outage();

@@ -243,6 +243,31 @@ TEST_F(checker, what_an_operator_has_released_takes_no_effect_later) {
   EXPECT_EQ(found(), "it took effect after an operator had released it");
 }
 
+TEST_F(checker, what_an_operator_has_released_is_replayed_for_some_seconds_at_most) {
+  runs(1, 7);
+  happens(event_kind::resolve, 1);
+  happens(event_kind::request, 1);
+  answers(1, answer_kind::replay, 7);
+  now_ += 5'000 * millisecond;
+  EXPECT_EQ(found(), "");
+  happens(event_kind::request, 2);
+  answers(2, answer_kind::replay, 7);
+  EXPECT_EQ(found(), "an answer was replayed after an operator had released it");
+  terms_.copies_without_truth = true;
+  EXPECT_EQ(found(), "");
+}
+
+TEST_F(checker, what_an_operator_has_released_runs_again) {
+  runs(1, 7);
+  answers(1, answer_kind::ran, 7);
+  happens(event_kind::resolve, 1);
+  runs(2, 8);
+  answers(2, answer_kind::ran, 8);
+  EXPECT_EQ(found(), "");
+  happens(event_kind::effect, 2, 0, 9);
+  EXPECT_EQ(found(), "it took effect after an answer was returned");
+}
+
 TEST_F(checker, what_the_store_has_forgotten_may_come_again_and_nothing_else) {
   runs(1, 7);
   now_ += 2'000 * millisecond;

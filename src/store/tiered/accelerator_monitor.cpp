@@ -77,7 +77,11 @@ accelerator_monitor::accelerator_monitor(epoch_metadata& metadata, accelerator_f
       base::log(base::event::accelerator_poll_ended, {{"why", e.what()}});
     }
   });
-  thread_ = std::thread([this] { context_.run(); });
+  if (params_.run_monitor) {
+    params_.run_monitor(context_);
+  } else {
+    thread_ = std::thread([this] { context_.run(); });
+  }
 }
 
 void accelerator_monitor::poll_now() {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 
+#include <boost/asio/io_context.hpp>
+
 #include <onceguard/store.hpp>
 
 #include "base/clock.hpp"
@@ -23,6 +25,9 @@ struct tiered_params {
   /// Whether answers are replayed from the accelerator while the truth is out of reach.
   bool replays_without_truth = false;
   const base::clock* clock = &base::system_clock();  ///< durations are measured by it
+  /// Sees to it that the monitor's loop runs, until the store ends; open() then waits for no poll.
+  /// Empty: a thread of its own runs it.
+  std::function<void(boost::asio::io_context&)> run_monitor;
 };
 
 /// What the accelerator did since the start. No counter contains a key or a scope.

@@ -22,6 +22,7 @@ result<std::unique_ptr<tiered_store>> tiered_store::open(std::unique_ptr<store> 
                                                          const tiered_params& params) {
   std::unique_ptr<tiered_store> made(
       new tiered_store(std::move(truth), metadata, std::move(accelerator), params));
+  if (params.run_monitor) return made;
   if (auto why = made->monitor_.first_poll()) return std::move(*why);
   return made;
 }
