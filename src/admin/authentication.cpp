@@ -42,6 +42,16 @@ bool comes_from_elsewhere(const http1::head& head) {
   return host == nullptr || scheme == value.npos || value.substr(scheme + 3) != host->value;
 }
 
+/// The token that the caller shows; null: none. A browser repeats the password that a proxy before
+/// this listener asks for, and the proxy may leave it in: that is no token of ours.
+const base::field* shown_token(const http1::head& head) {
+  constexpr std::string_view password = "basic ";
+  const auto* field = base::find_field(head.fields, "authorization");
+  if (field == nullptr) return nullptr;
+  const std::string_view value = field->value;
+  return base::iequals(value.substr(0, password.size()), password) ? nullptr : field;
+}
+
 std::string_view role_of(access granted) noexcept {
   return granted == access::act ? "operator" : "viewer";
 }
@@ -74,7 +84,7 @@ std::string authentication::cookie_name() const {
 
 std::optional<response> authentication::check_token(const token_list& known,
                                                     const http1::head& head, request& request) {
-  if (const auto* field = base::find_field(head.fields, "authorization")) {
+  if (const auto* field = shown_token(head)) {
     request.sender = known.find(field->value);
     if (request.sender.granted != access::open) return std::nullopt;
     return refusal(401, "The token is not known.");

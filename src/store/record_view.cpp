@@ -5,11 +5,13 @@
 namespace onceguard {
 
 record_view make_view(const record_id& id, record stored, const instant& now,
-                      std::int64_t wall_ahead) {
+                      std::int64_t wall_ahead, std::optional<std::int64_t> revision) {
   record_view out;
   out.id = id;
   out.state = observe(stored, now);
-  if (stored.state < record_state::completed) out.revision = stored.deadline_lease;
+  if (stored.state < record_state::completed) {
+    out.revision = revision.value_or(stored.deadline_lease);
+  }
   out.lease_left = milliseconds(stored.deadline_lease - now.lease);
   out.retry_after = milliseconds(std::max<std::int64_t>(stored.retry_at_lease - now.lease, 0));
   out.age = milliseconds(std::max<std::int64_t>(now.wall - stored.claimed_at_wall, 0));

@@ -1,5 +1,7 @@
 // The view of a record that operators see, and which records a list has.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -8,9 +10,10 @@
 namespace onceguard {
 
 /// `wall_ahead`: how far the wall clock is ahead of the clock by which the store counts retention.
-/// The view shows times of the wall clock.
+/// The view shows times of the wall clock. `revision`: none: the deadline is.
 [[nodiscard]] record_view make_view(const record_id& id, record stored, const instant& now,
-                                    std::int64_t wall_ahead = 0);
+                                    std::int64_t wall_ahead = 0,
+                                    std::optional<std::int64_t> revision = {});
 
 [[nodiscard]] bool matches(const list_filter& filter, const record_view& view) noexcept;
 

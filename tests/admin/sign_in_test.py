@@ -93,6 +93,31 @@ def test_the_own_page_may(guarded):
     assert admin.post("/api/reload", fields=[cookie, *own]).status == 200
 
 
+@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
+def test_the_password_of_a_proxy_shuts_nobody_out(guarded, scheme):
+    """A browser repeats it to the proxy with each request, and the proxy leaves it in."""
+    _, admin, operator, _ = guarded
+    password = ("Authorization", f"{scheme} YWxpY2U6c2VjcmV0")
+    for path in ("/healthz", "/readyz", "/"):
+        assert admin.get(path, fields=[password]).status == 200
+    cookie = cookie_of(sign_in(admin, operator, [password]))
+    assert admin.get("/api/records", fields=[password, cookie]).status == 200
+    assert admin.post("/api/reload", fields=[password, cookie]).status == 200
+    assert admin.get("/api/records", fields=[password]).status == 401
+    assert admin.post("/api/reload", fields=[password]).status == 401
+    # Neither does it open to another site's page what the cookie alone does not.
+    elsewhere = [password, cookie, ("Sec-Fetch-Site", "cross-site")]
+    assert admin.post("/api/reload", fields=elsewhere).status == 403
+    assert sign_in(admin, operator, elsewhere[::2]).status == 403
+
+
+def test_a_wrong_token_is_refused_beside_a_cookie(guarded):
+    _, admin, operator, _ = guarded
+    cookie = cookie_of(sign_in(admin, operator))
+    for path in ("/api/records", "/healthz"):
+        assert admin.get(path, token="wrong-token-00000", fields=[cookie]).status == 401
+
+
 def test_signing_out_ends_the_cookie(guarded):
     _, admin, operator, _ = guarded
     cookie = cookie_of(sign_in(admin, operator))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "store/earlier_boot.hpp"
 #include "store/imported_record.hpp"
 #include "store/record_errors.hpp"
 
@@ -18,9 +17,9 @@ result<const record*> group::load(const record_id& id) {
   auto* const entry = journal_.table.find(id);
   if (entry == nullptr) return static_cast<const record*>(nullptr);
   if (const auto* cached = cache_.find(id, entry->location)) {
-    loaded_ = cached->stored;
-    if (cached->boot != present_.boot) end_lease_of_earlier_boot(loaded_, present_.now);
-    return &loaded_;
+    loaded_ = cached->seen;
+    if (cached->boot != present_.boot) end_lease_of_earlier_boot(loaded_.stored, present_.now);
+    return &loaded_.stored;
   }
   auto read = read_record(journal_.location_of(*entry), id, present_);
   if (!read) {
@@ -31,7 +30,7 @@ result<const record*> group::load(const record_id& id) {
   loaded_ = std::move(*read);
   // As of this boot: a lease that has ended with an earlier one ends once.
   cache_.put(id, {entry->location, present_.boot, loaded_});
-  return &loaded_;
+  return &loaded_.stored;
 }
 
 void group::write(const record_id& id, record stored, const encoded_parts& parts) {
@@ -93,7 +92,7 @@ result<bool> group::apply(const extension& request, const encoded_parts& parts) 
 result<resolve_decision> group::apply(const resolution& request, const encoded_parts& parts) {
   const auto found = load(request.id);
   if (!found && !request.force) return found.error();
-  auto decided = found ? decide_resolution(*found, request, present_.now)
+  auto decided = found ? decide_resolution(*found, request, present_.now, revision_of(*found))
                        : resolve_unreadable(request, present_.now, next_.last_token + 1);
   if (!decided.write) return decided;
   if (decided.forgets_answer) ++next_.forgotten;
@@ -157,7 +156,9 @@ void group::publish() {
     journal_.state = next_;
   }
   for (auto& each : changes_) {
-    if (each.stored) cache_.put(each.header.id, {each.location, present_.boot, *each.stored});
+    if (!each.stored) continue;
+    const auto revision = each.stored->deadline_lease;
+    cache_.put(each.header.id, {each.location, present_.boot, {*std::move(each.stored), revision}});
   }
   changes_.clear();
   changed_.clear();

@@ -75,6 +75,10 @@ class group {
 
   /// Null: there is no record.
   [[nodiscard]] result<const record*> load(const record_id& id);
+  /// Of the record that `load` returned. None: its deadline, as it was changed in this group.
+  [[nodiscard]] std::optional<std::int64_t> revision_of(const record* found) const noexcept {
+    return found == &loaded_.stored ? std::optional(loaded_.revision) : std::nullopt;
+  }
   void write(const record_id& id, record stored, const encoded_parts& parts);
   void add_frames();
 
@@ -84,7 +88,7 @@ class group {
   journal_state next_;
   std::vector<change> changes_;
   std::unordered_map<record_id, std::size_t, record_id_hash> changed_;
-  record loaded_;  // what `load` returned last, unless it was changed in this group
+  record_in_boot loaded_;  // what `load` returned last, unless it was changed in this group
   std::uint64_t writes_ = 0;
 };
 

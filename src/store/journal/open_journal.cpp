@@ -7,7 +7,6 @@
 #include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/random.hpp"
-#include "store/earlier_boot.hpp"
 #include "store/journal/recovery.hpp"
 #include "store/record_errors.hpp"
 
@@ -124,18 +123,15 @@ moment open_journal::read_clocks() {
   return {now, state.boot, wall_ahead(clock_, now)};
 }
 
-result<record> read_record(const located_frame& located, const record_id& id, const moment& present,
-                           std::uint32_t* boot) {
+result<record_in_boot> read_record(const located_frame& located, const record_id& id,
+                                   const moment& present) {
   if (!located.container) return unreadable("its segment is gone");
   const auto frame = read_frame(*located.container, located.location, id);
   if (!frame) return frame.error();
   auto read = decode_record(frame->body);
-  if (read && !read->about) return subject_unreadable();
-  if (read && frame->header.boot != present.boot) {
-    end_lease_of_earlier_boot(*read, present.now);
-  }
-  if (boot != nullptr) *boot = frame->header.boot;
-  return read;
+  if (!read) return read.error();
+  if (!read->about) return subject_unreadable();
+  return seen_in_boot(*std::move(read), frame->header.boot == present.boot, present.now);
 }
 
 }  // namespace onceguard::journal

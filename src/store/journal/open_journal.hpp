@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "core/record_codec.hpp"
+#include "store/earlier_boot.hpp"
 #include "store/journal/journal_params.hpp"
 #include "store/journal/key_table.hpp"
 #include "store/journal/recovery.hpp"
@@ -77,7 +78,7 @@ class open_journal {
 };
 
 /// Reads the record of a frame, and ends its lease if it is from before the last boot.
-[[nodiscard]] result<record> read_record(const located_frame& located, const record_id& id,
-                                         const moment& present, std::uint32_t* boot = nullptr);
+[[nodiscard]] result<record_in_boot> read_record(const located_frame& located, const record_id& id,
+                                                 const moment& present);
 
 }  // namespace onceguard::journal

@@ -8,14 +8,15 @@
 #include <onceguard/record.hpp>
 
 #include "core/record_id_hash.hpp"
+#include "store/earlier_boot.hpp"
 #include "store/journal/segment.hpp"
 
 namespace onceguard::journal {
 
 struct cached_record {
   frame_location location;  ///< of the frame that it was, so that an older state is noticed
-  std::uint32_t boot = 0;
-  record stored;
+  std::uint32_t boot = 0;   ///< which has seen it so
+  record_in_boot seen;
 };
 
 /// Two halves: when the young one is full, it becomes the old one, and what was old is forgotten.

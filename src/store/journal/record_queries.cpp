@@ -58,8 +58,9 @@ result<std::optional<record_view>> record_queries::find(const record_id& id) {
   }
   auto read = read_record(located, id, present);
   if (!read) return read.error();
-  if (expired(*read, present.now)) return std::optional<record_view>();
-  return std::optional(make_view(id, std::move(*read), present.now, present.wall_ahead));
+  if (expired(read->stored, present.now)) return std::optional<record_view>();
+  return std::optional(
+      make_view(id, std::move(read->stored), present.now, present.wall_ahead, read->revision));
 }
 
 /// Calls `visit` with the entries behind the cursor until it returns false, or until the piece is
@@ -105,8 +106,9 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
     if (!it.entry.unreadable && !may_be(it.entry.state, states)) return true;
     auto read = read_record(it.located, it.entry.id, present);
     if (!read) return left_out(it.entry, read.error());
-    if (expired(*read, present.now)) return true;
-    auto view = make_view(it.entry.id, std::move(*read), present.now, present.wall_ahead);
+    if (expired(read->stored, present.now)) return true;
+    auto view = make_view(it.entry.id, std::move(read->stored), present.now, present.wall_ahead,
+                          read->revision);
     if (matches(filter, view)) page.records.push_back(std::move(view));
     return true;
   });
@@ -123,8 +125,8 @@ result<counts> record_queries::count(const std::string& cursor) {
     if (!read) {
       note_unreadable(it.entry.id, read.error());
       ++out.unreadable;
-    } else if (!expired(*read, present.now)) {
-      ++out.by_state[static_cast<std::size_t>(observe(*read, present.now))];
+    } else if (!expired(read->stored, present.now)) {
+      ++out.by_state[static_cast<std::size_t>(observe(read->stored, present.now))];
     }
     return true;
   });

@@ -13,7 +13,7 @@ bool sweeper::is_expired(const key_entry& entry, const moment& present) const {
   if (entry.state < record_state::completed) {
     const auto read = read_record(journal_.location_of(entry), entry.id, present);
     // A record that can't be read may hold a lease: it stays.
-    return read && expired(*read, present.now);
+    return read && expired(read->stored, present.now);
   }
   record settled;
   settled.state = entry.state;

@@ -205,11 +205,11 @@ class application_store final : public store {
 
   /// None: the record has expired.
   static result<std::optional<record_view>> view_of(const statement& row, const moment& present) {
-    auto stored = read_record(row.bytes(at_record), row.integer(at_boot), present);
-    if (!stored) return stored.error();
-    if (expired(*stored, present.now)) return std::optional<record_view>();
-    auto out = make_view(id_from(row.bytes(at_digest)), std::move(*stored), present.now,
-                         present.wall_ahead);
+    auto read = read_record(row.bytes(at_record), row.integer(at_boot), present);
+    if (!read) return read.error();
+    if (expired(read->stored, present.now)) return std::optional<record_view>();
+    auto out = make_view(id_from(row.bytes(at_digest)), std::move(read->stored), present.now,
+                         present.wall_ahead, read->revision);
     if (const auto step = row.bytes(at_step); !step.empty()) {
       out.recovery = recovery_point{std::string(step), std::string(row.bytes(at_progress))};
     }

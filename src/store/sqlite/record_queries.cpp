@@ -123,8 +123,9 @@ result<std::optional<record_view>> record_queries::find_row(std::span<const unsi
   if (!find_.step()) return out;
   auto read = read_record(find_.bytes(1), find_.integer(0), moment);
   if (!read) return read.error();
-  if (!expired(*read, moment.now))
-    out = make_view(id, std::move(*read), moment.now, moment.wall_ahead);
+  if (!expired(read->stored, moment.now)) {
+    out = make_view(id, std::move(read->stored), moment.now, moment.wall_ahead, read->revision);
+  }
   return out;
 }
 
@@ -258,8 +259,9 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
     }
     auto read = read_record(it.record, it.boot, present);
     if (!read) return left_out(it, read.error());
-    if (expired(*read, present.now)) return true;
-    auto view = make_view(id_from(it.digest), std::move(*read), present.now, present.wall_ahead);
+    if (expired(read->stored, present.now)) return true;
+    auto view = make_view(id_from(it.digest), std::move(read->stored), present.now,
+                          present.wall_ahead, read->revision);
     if (matches(filter, view)) page.records.push_back(std::move(view));
     return true;
   });
@@ -281,8 +283,8 @@ result<counts> record_queries::count(const std::string& cursor) {
     if (it.why != nullptr) return unread(it, *it.why);
     const auto read = read_record(it.record, it.boot, present);
     if (!read) return unread(it, read.error());
-    if (expired(*read, present.now)) return true;
-    ++out.by_state[static_cast<std::size_t>(observe(*read, present.now))];
+    if (expired(read->stored, present.now)) return true;
+    ++out.by_state[static_cast<std::size_t>(observe(read->stored, present.now))];
     return true;
   });
   if (!walked) return walked.error();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "store/earlier_boot.hpp"
 #include "store/record_errors.hpp"
 #include "store/sqlite/schema.hpp"
 
@@ -41,12 +40,12 @@ replacement_id replacement_of(const record_id& id) noexcept {
   return out;
 }
 
-result<record> read_record(std::string_view bytes, std::int64_t boot, const moment& present,
-                           const encoded_parts& parts) {
+result<record_in_boot> read_record(std::string_view bytes, std::int64_t boot, const moment& present,
+                                   const encoded_parts& parts) {
   auto read = decode_record(bytes, parts);
-  if (read && !read->about) return subject_unreadable();
-  if (read && boot != present.boot) end_lease_of_earlier_boot(*read, present.now);
-  return read;
+  if (!read) return read.error();
+  if (!read->about) return subject_unreadable();
+  return seen_in_boot(*std::move(read), boot == present.boot, present.now);
 }
 
 record_table::record_table(connection& connection, const std::string& prefix)
@@ -106,7 +105,7 @@ result<std::optional<stored_row>> record_table::load_row(std::span<const unsigne
   if (!read) return read.error();
   std::optional<stored_row> out(std::in_place);
   out->number = load_.integer(0);
-  out->stored = std::move(*read);
+  out->seen = std::move(*read);
   return out;
 }
 
@@ -191,7 +190,7 @@ std::size_t record_table::remove_unsettled(const moment& moment, std::size_t mos
     while (gone.size() < most && unsettled_.step()) {
       const auto read = read_record(unsettled_.bytes(2), unsettled_.integer(1), moment);
       // A record that can't be read may hold a lease: it stays.
-      if (read && expired(*read, moment.now)) gone.push_back(unsettled_.integer(0));
+      if (read && expired(read->stored, moment.now)) gone.push_back(unsettled_.integer(0));
     }
   }
   for (const auto number : gone) remove_.bind(1, number).run();
@@ -224,7 +223,7 @@ bool record_table::may_go(std::int64_t number, const moment& moment) {
   if (!one_.step()) return false;
   if (one_.integer(0) >= static_cast<std::int64_t>(record_state::completed)) return true;
   const auto read = read_record(one_.bytes(2), one_.integer(1), moment);
-  return read && expired(*read, moment.now);
+  return read && expired(read->stored, moment.now);
 }
 
 }  // namespace onceguard::sqlite

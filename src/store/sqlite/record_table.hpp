@@ -14,6 +14,7 @@
 #include <onceguard/record.hpp>
 
 #include "core/record_codec.hpp"
+#include "store/earlier_boot.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/metadata.hpp"
 
@@ -22,7 +23,7 @@ namespace onceguard::sqlite {
 /// A record and the number of its row.
 struct stored_row {
   std::int64_t number = 0;
-  record stored;
+  record_in_boot seen;
 };
 
 /// True: a page is damaged, or the disk does not deliver the page. Other pages can still be read
@@ -37,8 +38,9 @@ using replacement_id = std::array<unsigned char, std::tuple_size_v<record_id> + 
 [[nodiscard]] record_id id_from(std::string_view digest) noexcept;
 
 /// Decodes a record, and ends its lease if the record is from before the last boot.
-[[nodiscard]] result<record> read_record(std::string_view bytes, std::int64_t boot,
-                                         const moment& present, const encoded_parts& parts = {});
+[[nodiscard]] result<record_in_boot> read_record(std::string_view bytes, std::int64_t boot,
+                                                 const moment& present,
+                                                 const encoded_parts& parts = {});
 
 class record_table {
  public:

@@ -9,7 +9,7 @@ namespace onceguard::sqlite {
 namespace {
 
 const record* known(const std::optional<stored_row>& row) noexcept {
-  return row ? &row->stored : nullptr;
+  return row ? &row->seen.stored : nullptr;
 }
 
 }  // namespace
@@ -107,7 +107,8 @@ result<resolve_decision> transaction::apply(const resolution& request, const enc
   const auto found = load(request.id, parts);
   if (!found && request.force) return replace_unreadable(request);
   if (!found) return found.error();
-  auto decided = decide_resolution(known(*found), request, moment_.now);
+  auto decided = decide_resolution(known(*found), request, moment_.now,
+                                   *found ? std::optional((*found)->seen.revision) : std::nullopt);
   if (decided.write) write(request.id, *found, *decided.write, parts);
   if (decided.forgets_answer) ++counters().forgotten;
   return decided;

@@ -48,6 +48,36 @@ TEST_F(sqlite_clock_test, a_reboot_ends_every_lease_and_keeps_every_record) {
   EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
 }
 
+TEST_F(sqlite_clock_test, a_reboot_is_no_renewal_of_what_an_operator_has_seen) {
+  const auto running = claim_of("running");
+  auto store = open();
+  blocking_store caller(*store);
+  const auto held = caller.leased(running);
+  const auto seen = caller.seen(running.id);
+  store->stop();
+  store.reset();
+  clock_.reboot("boot-2");
+  store = open();
+  caller.move_to(*store);
+  // What was seen before the boot is the record as it stands, and so is what is seen now.
+  resolution change;
+  change.id = running.id;
+  change.token = seen.stored.token;
+  change.revision = seen.revision;
+  const auto now = caller.seen(running.id);
+  EXPECT_EQ(now.state, observed_state::unknown);
+  EXPECT_EQ(now.revision, seen.revision);
+  EXPECT_EQ(caller.list().records.at(0).revision, seen.revision);
+  EXPECT_EQ(caller.resolve(change).outcome, resolve_outcome::running);
+  clock_.advance(running.about->run_timeout);
+  // But its holder may come back, from another machine: that is a renewal, in whichever boot.
+  ASSERT_TRUE(caller.extend(extend_of(running, held)));
+  clock_.advance(lease_length + running.about->run_timeout);
+  EXPECT_EQ(caller.resolve(change).outcome, resolve_outcome::changed);
+  change.revision = caller.seen(running.id).revision;
+  EXPECT_EQ(caller.resolve(change).outcome, resolve_outcome::done);
+}
+
 TEST_F(sqlite_clock_test,
        work_elsewhere_has_its_time_if_the_file_moves_to_a_machine_that_runs_long) {
   const auto running = claim_of("running");
