@@ -94,7 +94,8 @@ ordered_json config_json(const config::settings& settings) {
 /// The options of each table, by its title and what tells it apart: `[[route]] "/charges"`.
 std::map<std::string, ordered_json> titled_tables(const config::settings& settings) {
   std::map<std::string, ordered_json> out;
-  for (const auto& [name, content] : config_json(settings).items()) {
+  const auto whole = config_json(settings);
+  for (const auto& [name, content] : whole.items()) {
     if (content.is_object()) {
       out["[" + name + "]"] = content;
       continue;
