@@ -78,9 +78,7 @@ class reader {
 
   void forget_since(std::int64_t time) {
     for (auto& key : keys_) {
-      if (key.written_at < time - clock_tick) continue;
-      key.forgotten = true;
-      key.released_bodies.clear();  // the release may be what is forgotten
+      if (key.written_at >= time - clock_tick) key.forget();
     }
   }
 
@@ -189,6 +187,7 @@ class reader {
     // What ended with its retention may be written again by a holder that got no reply.
     if (now_->number < key.last && !key.completed) wrong("a superseded lease has completed");
     if (key.completed) key.begin_life();
+    key.released_bodies.erase(now_->body);  // by a holder that got no reply, too
     key.completed = completion{now_->number, now_->body, now_->value};
     key.completed_bodies.emplace(now_->body, now_->time);
     key.last_complete_at = now_->time;

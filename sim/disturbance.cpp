@@ -66,6 +66,15 @@ bool is_of_others(disturbance_kind kind) noexcept {
   return kind >= disturbance_kind::late_answer && kind <= disturbance_kind::leave;
 }
 
+void choose_moment_of_front(disturbance& out, number_stream& numbers,
+                            const disturbance_limits& limits) {
+  out.where = limits.front;
+  out.other = out.kind == disturbance_kind::front_away
+                  ? limits.gateways
+                  : static_cast<std::size_t>(numbers.between(0, 1));
+  out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
+}
+
 /// Where and when it is, so that it meets something.
 disturbance make(disturbance_kind kind, number_stream& numbers, const disturbance_limits& limits) {
   disturbance out;
@@ -106,13 +115,8 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::front_returns:
     case disturbance_kind::front_away:
     case disturbance_kind::front_clock:
-      out.where = limits.front;
-      out.other = out.kind == disturbance_kind::front_away
-                      ? limits.gateways
-                      : static_cast<std::size_t>(numbers.between(0, 1));
-      [[fallthrough]];
     case disturbance_kind::release:
-      out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
+      choose_moment_of_front(out, numbers, limits);
       break;
     case disturbance_kind::lose:
     case disturbance_kind::repeat:
@@ -135,11 +139,9 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
       out.where = static_cast<std::size_t>(numbers.between(0, 4));
       out.moment = static_cast<std::uint64_t>(numbers.between(0, 60));
       break;
-    case disturbance_kind::hang:
-      out.moment = static_cast<std::uint64_t>(numbers.between(0, 25));
-      break;
     default:
-      out.moment = static_cast<std::uint64_t>(numbers.between(0, 15));
+      out.moment =
+          static_cast<std::uint64_t>(numbers.between(0, kind == disturbance_kind::hang ? 25 : 15));
   }
   return out;
 }

@@ -94,7 +94,7 @@ awaitable<result<std::size_t>> forgetful_store::sweep(std::size_t limit, millise
 
 awaitable<void> forgetful_store::forget(milliseconds length) {
   const auto until = base::system_clock().boot_ms() - length.count();
-  std::erase_if(log_, [until](const written& each) { return each.at > until; });
+  std::erase_if(log_, [until](const written& each) { return each.moment > until; });
   clock_.stands = true;
   clock_.boot = begun_boot_;
   clock_.wall = begun_wall_;

@@ -47,7 +47,7 @@ class forgetful_store final : public forwarding_store {
   };
   using act = std::function<boost::asio::awaitable<void>(store&)>;
   struct written {
-    std::int64_t at;  ///< of the machine's boot clock
+    std::int64_t moment;  ///< of the machine's boot clock
     std::int64_t boot;
     std::int64_t wall;
     act again;

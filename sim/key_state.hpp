@@ -56,6 +56,10 @@ struct key_state {
   std::set<std::uint64_t> lost_bodies;  ///< their answers
   bool failed = false;
 
+  void forget() {
+    forgotten = true;
+    released_bodies.clear();  // the release may be what is forgotten
+  }
   void begin_life() {
     completed.reset();
     effects = 0;

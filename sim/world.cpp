@@ -80,8 +80,8 @@ void world::start_thread(machine& thread, boost::asio::io_context& loop) {
 }
 
 void world::boot(machine& booted) {
-  on(booted, [&booted] { booted.own_loop = std::make_unique<boost::asio::io_context>(1); });
-  booted.loop = booted.own_loop.get();
+  on(booted, [&booted] { booted.made_loop = std::make_unique<boost::asio::io_context>(1); });
+  booted.loop = booted.made_loop.get();
   booted.up = true;
 }
 
@@ -89,7 +89,7 @@ void world::power_off(machine& ended) {
   ended.up = false;
   ++ended.incarnation;
   ended.loop = nullptr;
-  on(ended, [&ended] { ended.own_loop.reset(); });
+  on(ended, [&ended] { ended.made_loop.reset(); });
   ended.clock.timer_due = never;
 }
 

@@ -33,7 +33,7 @@ class machine {
   bool up = true;
   std::size_t index = 0;
   boost::asio::io_context* loop = nullptr;
-  std::unique_ptr<boost::asio::io_context> own_loop;  ///< of a machine that is no thread
+  std::unique_ptr<boost::asio::io_context> made_loop;  ///< of a machine that is no thread
 };
 
 class world {
