@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"regexp"
 	"strings"
 	"time"
@@ -159,6 +159,10 @@ func (r *Running) renew(ctx context.Context, again func(error) bool) (result, er
 	return r.client.persist(ctx, r.on, "/v1/operations/"+r.Operation+"/renew", settleCall{}, nil, again)
 }
 
+// refusedCertificate: the service refuses the certificate that it was shown, or the lack of one (RFC 8446,
+// 6.2). It has read nothing then.
+var refusedCertificate = regexp.MustCompile("remote error: tls: .*(certificate|access denied|error decrypting)")
+
 // ask repeats what is in doubt with the same id. What runs keeps the connection.
 func (c *Client) ask(ctx context.Context, call claimCall, body []byte) (result, *Running, error) {
 	var id [16]byte
@@ -173,13 +177,15 @@ func (c *Client) ask(ctx context.Context, call claimCall, body []byte) (result, 
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
 	defer cancel()
 	on, doubt, began := c.take(), false, time.Now()
+	connected := false // before, nothing was sent
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
 	got, err := c.persist(ctx, on, "/v1/operations", call, body, func(err error) bool {
-		var dialled *net.OpError
 		var refused *refusedError
 		if errors.As(err, &refused) {
 			return isDraining(err) && time.Since(began) < succession
 		}
-		doubt = doubt || !errors.As(err, &dialled) || dialled.Op != "dial"
+		doubt = doubt || (connected && !refusedCertificate.MatchString(err.Error()))
+		connected = false
 		return doubt
 	})
 	if isDraining(err) {

@@ -1,6 +1,10 @@
 'use strict';
 const { Unreachable } = require('./errors.js');
 
+/** The service refuses the certificate that it was shown, or the lack of one (RFC 8446, 6.2; the
+ * names are OpenSSL's): it has read nothing. */
+const REFUSES_CERTIFICATE = /_ALERT_(\w*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)/;
+
 /** One connection, with one call at a time. Leases hang on it: they end along with it. */
 class Line {
   leases = new Set(); // operations
@@ -11,13 +15,16 @@ class Line {
 
   constructor(socket, ended) {
     let failure = new Error('the service ended the connection');
+    // Before, nothing is sent, whatever was written.
+    let connected = false;
     this.#socket = socket.setNoDelay(true).setKeepAlive(true, 1000);
+    socket.on(socket.encrypted ? 'secureConnect' : 'connect', () => { connected = true; });
     socket.on('data', (piece) => this.#data(piece));
     socket.on('end', () => socket.destroy());
     socket.on('error', (error) => { failure = error; });
     socket.on('close', () => {
       ended(this);
-      const sent = !['connect', 'getaddrinfo'].includes(failure.syscall);
+      const sent = connected && !REFUSES_CERTIFICATE.test(failure.code);
       this.#end()?.reject(new Unreachable(failure, sent));
       for (const operation of this.leases) operation.moves();
     });

@@ -198,6 +198,7 @@ class Calls:
                     drained, sent = drained or now, doubt
                     ends = now + pause >= drained + SUCCESSION
                 else:
+                    sent = sent and (doubt or not connections.refuses_certificate(error))
                     until = until or (began + SETTLE_AGAIN if run else
                                       min(now + self.timeout, began + timeout))
                     ends = not (sent or run) or now + pause >= until

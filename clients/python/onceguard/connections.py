@@ -48,6 +48,14 @@ def blocking(call: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("onceguard: a blocking call waited for an event loop")
 
 
+def refuses_certificate(error: BaseException) -> bool:
+    """Whether the service refuses the certificate that a new connection has shown it, or the lack
+    of one (RFC 8446, 6.2; the names are OpenSSL's). It has read nothing of what was sent then."""
+    reason = str(error.reason) if isinstance(error, ssl.SSLError) else ""
+    return "_ALERT_" in reason and any(
+        word in reason for word in ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED", "DECRYPT_ERROR"))
+
+
 def left(deadline: float) -> float:
     """Seconds until then; TimeoutError: none."""
     seconds = deadline - time.monotonic()
