@@ -65,18 +65,17 @@ class part_folder {
 };
 
 /// Where the whole groups of a segment end, by now. They stay as they are, whatever is appended.
-std::uint64_t whole_end(const file& source, std::uint32_t number) {
+std::uint64_t whole_end(const file& source, std::uint64_t seed) {
   window seen(source);
   std::uint64_t offset = segment_header_size;
   std::uint64_t end = offset;
   bool whole = true;
   for (;;) {
     const auto bytes = seen.at(offset, frame_header_size);
-    const auto header =
-        bytes.size() < frame_header_size ? std::nullopt : read_header(bytes, number);
+    const auto header = bytes.size() < frame_header_size ? std::nullopt : read_header(bytes, seed);
     if (!header) return end;
     const auto body = seen.at(offset + frame_header_size, header->body_size);
-    whole = whole && body_fits(*header, number, body);
+    whole = whole && body_fits(*header, seed, body);
     offset += header->whole_size();
     if (header->kind != frame_kind::commit) continue;
     // One that is damaged, and not just being written, is known by the groups behind it.
@@ -130,7 +129,7 @@ result<void> copy_segment(const std::string& folder, std::uint32_t number,
   if (failed == 0) failed = (*made)->write(head, 0);
   std::uint64_t end = 0;
   if (failed == 0) failed = (*read)->size(end);
-  if (part == part_of_segment::whole_groups) end = whole_end(**read, number);
+  if (part == part_of_segment::whole_groups && header) end = whole_end(**read, header->seed);
   if (failed == 0) failed = copy(**read, segment_header_size, end, **made);
   if (failed == 0) failed = (*made)->flush();
   return failed == 0 ? result<void>() : to_error(failed, target, "copy " + segment_name(number));
@@ -181,7 +180,18 @@ result<void> take_all(const std::string& folder, const part_folder& target) {
   return {};
 }
 
-std::string absolute(const std::string& path) { return std::filesystem::absolute(path).string(); }
+/// Without a slash at its end: names of other folders beside it are made of it.
+std::string absolute(const std::string& path) {
+  const auto whole = std::filesystem::absolute(path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).string();
+}
+
+/// Is another volume mounted there? Then the name can't lead to another folder.
+bool is_mount_point(const std::string& path) {
+  struct statx about {};
+  return ::statx(AT_FDCWD, path.c_str(), 0, 0, &about) == 0 &&
+         (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
 
 /// The former folder gets the name of the new one.
 bool exchange(const std::string& one, const std::string& other) {
@@ -227,27 +237,29 @@ std::string another_identity() {
 
 }  // namespace
 
-result<void> back_up(const journal_params& params, const std::string& target) {
+result<checked_journal> back_up(const journal_params& params, const std::string& target) {
   const auto whole = absolute(target);
   if (::access(whole.c_str(), F_OK) == 0) {
     return error(errc::conflict, target + ": is there already");
   }
   part_folder part(whole + ".part");
-  if (auto made = part.make(); !made) return made;
+  if (auto made = part.make(); !made) return made.error();
   constexpr int attempts = 100;  // the owner removes segments by the minute, at most
   result<void> taken;
   for (int i = 0; i < attempts; ++i) {
     taken = take_all(params.path, part);
     if (taken || taken.error().code != errc::not_found) break;
   }
-  if (!taken) return taken;
-  if (const auto checked = check(part.path()); !checked) return checked.error();
+  if (!taken) return taken.error();
+  const auto checked = check(part.path());
+  if (!checked) return checked;
   if (!flush_folder(part.path())) return from_system(part.path());
   if (::renameat2(AT_FDCWD, part.path().c_str(), AT_FDCWD, whole.c_str(), RENAME_NOREPLACE) != 0) {
     return from_system(target);
   }
   part.keep();
-  return flush_folder(folder_above(whole)) ? result<void>() : from_system(target);
+  if (!flush_folder(folder_above(whole))) return from_system(target);
+  return checked;
 }
 
 result<std::string> restore(const journal_params& params, const std::string& source) {
@@ -256,11 +268,22 @@ result<std::string> restore(const journal_params& params, const std::string& sou
   if (!checked) return error(errc::invalid_argument, unchanged(checked.error().detail));
   const auto numbers = segments_of(source);
   if (!numbers) return numbers.error();
+  const auto path = absolute(params.path);
   // Nobody opens it meanwhile. The lock is the folder's, whatever its name.
-  const auto locked = open_folder(params.path);
+  const auto locked = open_folder(path);
   if (!locked) return locked.error();
-  const bool had_segments = segments_of(params.path).has_value();
-  part_folder part(params.path + ".part");
+  if (is_mount_point(path)) {
+    return error(errc::invalid_argument,
+                 unchanged(path + ": a volume is mounted there, and can't be replaced by a folder. "
+                                  "Restore into a folder on that volume, and name that as the "
+                                  "store"));
+  }
+  const auto former_segments = segments_of(path);
+  // What can't be listed is not taken for empty.
+  if (!former_segments && former_segments.error().code != errc::invalid_argument) {
+    return error(former_segments.error().code, unchanged(former_segments.error().detail));
+  }
+  part_folder part(path + ".part");
   if (auto made = part.make(); !made) return made.error();
   // Others see by the identity that this store has forgotten something.
   const auto identity = another_identity();
@@ -269,12 +292,12 @@ result<std::string> restore(const journal_params& params, const std::string& sou
         copy_segment(source, number, part.path(), part_of_segment::whole_file, identity);
     if (!copied) return error(copied.error().code, unchanged(copied.error().detail));
   }
-  if (!take_rights(params.path, part.path()) || !flush_folder(part.path())) {
+  if (!take_rights(path, part.path()) || !flush_folder(part.path())) {
     return from_system(part.path());
   }
-  if (!exchange(part.path(), params.path)) return from_system(params.path);
-  auto former = name_former(part, params.path, had_segments);
-  if (!flush_folder(folder_above(params.path))) return from_system(params.path);
+  if (!exchange(part.path(), path)) return from_system(path);
+  auto former = name_former(part, path, former_segments.has_value());
+  if (!flush_folder(folder_above(path))) return from_system(path);
   return former;
 }
 

@@ -11,7 +11,7 @@ namespace onceguard::journal {
 namespace {
 
 constexpr std::string_view mark = "onceguard journal checkpoint";
-constexpr std::uint32_t format = 1;
+constexpr std::uint32_t format = 2;
 constexpr std::size_t position_size = 4 + 8 + 8 + 8;
 constexpr std::size_t entry_size = 64;
 constexpr std::size_t piece = 1'024;  // entries in a block, and looked at under the lock
@@ -122,6 +122,7 @@ class writing {
     const std::lock_guard locked(journal_.lock);
     out += journal_.raw_identity();
     put_position(out, journal_.log->position());
+    put(out, std::uint64_t{journal_.table.size()});
     auto state = journal_.state;
     state.wall = journal_.guard.memory();
     return out += encode(state);
@@ -190,8 +191,9 @@ class reading {
     offset_ += block_header_size + size;
     return body;
   }
-  static bool take_head(std::string_view body, checkpoint& out) {
-    if (body.size() < 32 + 4 + identity_size + position_size || !body.starts_with(mark)) {
+  bool take_head(std::string_view body, checkpoint& out) {
+    if (body.size() < 32 + 4 + identity_size + position_size + sizeof(std::uint64_t) ||
+        !body.starts_with(mark)) {
       return false;
     }
     body.remove_prefix(32);
@@ -199,6 +201,8 @@ class reading {
     out.identity = body.substr(0, identity_size);
     body.remove_prefix(identity_size);
     out.begin = take_position(body);
+    // By what was summed up, and not by the file's size: that may be anything.
+    table_.reserve(take<std::uint64_t>(body));
     auto state = decode_state(body);
     if (state) out.state = std::move(*state);
     return state.has_value();
@@ -244,8 +248,6 @@ result<std::optional<written_checkpoint>> write_checkpoint(open_journal& source,
 read_outcome read_checkpoint(file_layer& files, key_table& table, std::uint32_t first) {
   auto opened = files.open(checkpoint_name, open_file::existing);
   if (!opened) return {std::nullopt, opened.error().detail};
-  std::uint64_t size = 0;
-  if ((*opened)->size(size) == 0) table.reserve(size / entry_size);
   checkpoint out;
   auto fault = reading(**opened, table, first).run(out);
   if (fault.empty()) return {std::move(out), {}};

@@ -54,11 +54,15 @@ class file_layer {
   [[nodiscard]] virtual result<void> remove(const std::string& name) = 0;
   /// The names in the folder are on the disk afterwards.
   [[nodiscard]] virtual result<void> flush_names() = 0;
-  /// Whether `path` still leads to this folder, and `name` in it to the file that was opened.
-  [[nodiscard]] virtual bool still_there(const std::string& name, const file& opened) const = 0;
+  /// Whether `path` still leads to this folder, and `name` in it to the file that was opened. An
+  /// error: that can't be known now.
+  [[nodiscard]] virtual result<bool> still_there(const std::string& name,
+                                                 const file& opened) const = 0;
   /// The folder, for people.
   [[nodiscard]] virtual const std::string& location() const noexcept = 0;
 };
+
+[[nodiscard]] bool is_full_disk(int number) noexcept;
 
 /// The error of a failed act on the files of `location`.
 [[nodiscard]] error to_error(int number, const std::string& location, std::string_view act,

@@ -54,7 +54,8 @@ void note_owner(int folder) {
 
 bool is_ours(const std::string& name) {
   return name == "." || name == ".." || name == "lost+found" || name == owner_name ||
-         name == checkpoint_name || name == new_checkpoint_name || name == new_segment_name;
+         name == checkpoint_name || name == new_checkpoint_name || name == new_segment_name ||
+         name == reserve_name;
 }
 
 /// Files of somebody else's, and no segment, are not the folder of a journal.
@@ -85,9 +86,12 @@ result<void> lock(const std::string& path, int folder) {
 
 }  // namespace
 
+bool is_full_disk(int number) noexcept {
+  return number == ENOSPC || number == EDQUOT || number == EFBIG;
+}
+
 error to_error(int number, const std::string& location, std::string_view act, effect on_store) {
-  const bool full = number == ENOSPC || number == EDQUOT || number == EFBIG;
-  return error(full ? errc::store_full : errc::store_unreachable,
+  return error(is_full_disk(number) ? errc::store_full : errc::store_unreachable,
                "journal store " + location + ": " + std::string(act) + ": " + std::strerror(number),
                on_store);
 }

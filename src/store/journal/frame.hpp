@@ -3,7 +3,8 @@
 // A frame is a header and a body, at a multiple of eight bytes, with zeros up to the next one. The
 // frames of one flush are a group: records, and last a commit with the store's state. Header and
 // body have a checksum each, so that a damaged body still has an id, a length and a successor.
-// What is summed up begins with the segment's number: a frame fits at one place only.
+// Each sum depends on the seed of the segment, a random number that nobody outside sees: neither a
+// frame of another file nor the bytes of an answer pass for a frame.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -41,12 +42,12 @@ struct frame_header {
 };
 
 /// Appends the frame. Sets `body_size` and `body_sum` of `header`.
-void append_frame(std::string& target, std::uint32_t segment, frame_header& header,
+void append_frame(std::string& target, std::uint64_t seed, frame_header& header,
                   std::string_view body);
-/// None: the bytes, at least `frame_header_size` of them, are no header of this segment.
-[[nodiscard]] std::optional<frame_header> read_header(std::string_view bytes,
-                                                      std::uint32_t segment);
-[[nodiscard]] bool body_fits(const frame_header& header, std::uint32_t segment,
+/// None: the bytes, at least `frame_header_size` of them, are no header of the segment with this
+/// seed.
+[[nodiscard]] std::optional<frame_header> read_header(std::string_view bytes, std::uint64_t seed);
+[[nodiscard]] bool body_fits(const frame_header& header, std::uint64_t seed,
                              std::string_view body) noexcept;
 
 inline constexpr std::size_t identity_size = 16;
@@ -55,10 +56,13 @@ struct segment_header {
   std::string identity;  ///< of the store
   std::uint32_t number = 0;
   std::uint64_t former_end = 0;  ///< where the frames of the segment before end
+  std::uint64_t seed = 0;        ///< random
 };
-inline constexpr std::size_t segment_header_size = 64;
+inline constexpr std::size_t segment_header_size = 72;
 [[nodiscard]] std::string encode(const segment_header& header);
-/// None: these bytes are no header of a segment of a known format.
-[[nodiscard]] std::optional<segment_header> decode_segment_header(std::string_view bytes);
+/// None: these bytes are no header of a segment, or of another format, and then `other_format` is
+/// its number.
+[[nodiscard]] std::optional<segment_header> decode_segment_header(
+    std::string_view bytes, std::uint32_t* other_format = nullptr);
 
 }  // namespace onceguard::journal

@@ -47,6 +47,7 @@ void group::write(const record_id& id, record stored, const encoded_parts& parts
   changed.header.state = static_cast<std::uint8_t>(stored.state);
   changed.header.expires_at = stored.expires_at_wall;
   changed.body = encode_record(stored, parts);
+  bytes_ += changed.body.size();
   changed.stored = std::move(stored);
 }
 
@@ -122,20 +123,15 @@ void group::add_frames() {
   static_cast<void>(log.add(closing, encode(next_)));
 }
 
-result<void> group::commit() {
+result<void> group::commit(room use) {
   next_.last_wall = std::max(next_.last_wall, present_.now.wall);
   next_.wall = journal_.guard.memory();
   constexpr std::uint64_t commit_room = 1'024;
   std::uint64_t size = commit_room;
   for (const auto& each : changes_) size += frame_header_size + each.body.size() + frame_step;
-  auto& log = *journal_.log;
-  if (auto mended = journal_.mend(); !mended) return mended;
-  if (!log.has_room(size)) {
-    const std::lock_guard locked(journal_.lock);
-    if (auto begun = log.begin_segment(size); !begun) return begun;
-  }
+  if (auto made = journal_.make_room(size, use); !made) return made;
   add_frames();
-  return log.write_group();
+  return journal_.log->write_group();
 }
 
 void group::publish() {

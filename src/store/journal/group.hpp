@@ -58,10 +58,12 @@ class group {
 
   /// How many records were written by the calls above, so far.
   [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }
+  /// The bytes of these records, and of those that they replace in this group.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   /// Writes everything, with a commit, and flushes. `effect::none`: nothing was changed; else
   /// nothing is known, and the log has to be mended.
-  [[nodiscard]] result<void> commit();
+  [[nodiscard]] result<void> commit(room use);
   /// After `commit`: from now on others see it.
   void publish();
 
@@ -90,6 +92,7 @@ class group {
   std::unordered_map<record_id, std::size_t, record_id_hash> changed_;
   record_in_boot loaded_;  // what `load` returned last, unless it was changed in this group
   std::uint64_t writes_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace onceguard::journal

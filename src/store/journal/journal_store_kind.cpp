@@ -14,6 +14,12 @@ std::string path_of(std::string_view url) {
   return std::string(url.substr(std::min(url.size(), std::string_view("journal:").size())));
 }
 
+error damaged(const std::string& what, const journal::checked_journal& found) {
+  return error(errc::record_unreadable, what + ": of " + std::to_string(found.keys) + " keys " +
+                                            std::to_string(found.unreadable) +
+                                            " have a damaged record");
+}
+
 journal::journal_params params_of(const store_params& params) {
   journal::journal_params out;
   out.path = path_of(params.url);
@@ -45,10 +51,12 @@ const store_kind& journal_store_kind() noexcept {
             const bool there = std::filesystem::exists(path, failed);
             return there ? std::string() : path + ": there is no such folder";
           },
-      .back_up =
-          [](const store_params& params, const std::string& target) {
-            return journal::back_up(params_of(params), target);
-          },
+      .back_up = [](const store_params& params, const std::string& target) -> result<void> {
+        const auto copied = journal::back_up(params_of(params), target);
+        if (!copied) return copied.error();
+        if (copied->unreadable == 0) return {};
+        return damaged(target + ": written, but it is as damaged as the journal", *copied);
+      },
       .restore = [](const store_params& params,
                     const std::string& source) -> result<store_kind::restored> {
         auto former = journal::restore(params_of(params), source);
@@ -59,9 +67,7 @@ const store_kind& journal_store_kind() noexcept {
         const auto checked = journal::check(path);
         if (!checked) return checked.error();
         if (checked->unreadable == 0) return std::to_string(checked->keys) + " keys, all readable";
-        return error(errc::record_unreadable, path + ": of " + std::to_string(checked->keys) +
-                                                  " keys " + std::to_string(checked->unreadable) +
-                                                  " have a damaged record");
+        return damaged(path, *checked);
       },
       .examine = [](const store_params& params,
                     store_role) { return journal::examine(params_of(params), params.timeout); },

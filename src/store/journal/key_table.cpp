@@ -43,7 +43,7 @@ void key_table::remove(key_entry& entry) {
   by_id_.erase(by_id_.find(entry.id));
   entry.gone = true;
   // Its slot is taken again only once nothing in `order_` leads to it.
-  if (++gone_ > order_.size() / 2 + 1'024) drop_gone();
+  if (++gone_ > order_.size() / 8 + 1'024) drop_gone();
 }
 
 void key_table::drop_gone() {

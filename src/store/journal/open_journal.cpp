@@ -56,7 +56,7 @@ std::optional<error> open_journal::begin() {
   guard = wall_guard(state.wall);
   if (log->segments().empty()) {
     // The identity is known to whoever polls from now on: it has to stay.
-    if (auto first = log->begin_segment(0); !first) return first.error();
+    if (auto first = make_room(0, room::with_reserve); !first) return first.error();
   }
   if (state.boot_id != clock_.boot_id()) enter_boot();
   // Tokens go on from those of a journal that was lost here, or that this is an older copy of.
@@ -104,6 +104,42 @@ result<void> open_journal::mend() {
                                           {"why", "a write or a flush failed"}});
   }
   return {};
+}
+
+result<void> open_journal::make_room(std::uint64_t size, room use) {
+  if (auto mended = mend(); !mended) return mended;
+  for (;;) {
+    if (use == room::no_reserve) {
+      if (auto reserved = log->keep_reserve(); !reserved) return reserved;
+    }
+    if (log->has_room(size)) return {};
+    auto made = log->make_segment(size, use);
+    if (!made) return made.error();
+    {
+      const std::lock_guard locked(lock);
+      log->accept_segment(std::move(*made));
+    }
+    if (auto named = log->flush_name(); !named) return named;
+  }
+}
+
+result<void> open_journal::check_file(const segment& opened) {
+  if (!lost_) {
+    const auto there = log->still_there(opened);
+    if (!there) return there.error();
+    if (*there) return {};
+    {
+      const std::lock_guard locked(lock);
+      if (opened.number < state.first_segment) return {};  // the sweep has removed it
+    }
+    if (!lost_.exchange(true)) {
+      base::log(base::event::store_file_replaced, {{"store", location()}});
+    }
+  }
+  return error(errc::store_lost,
+               "journal store " + location() +
+                   ": its files were removed or replaced while this process had them open. It "
+                   "takes no more calls until it is started again");
 }
 
 moment open_journal::poll_clocks() const {

@@ -1,6 +1,7 @@
 // An open journal: its log, its table and its state. The writer changes them, and readers look at
 // them meanwhile.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -47,8 +48,15 @@ class open_journal {
   journal_state state;
   wall_guard guard;
 
-  /// For the writer: cuts off what a failed group has left, if one has.
-  [[nodiscard]] result<void> mend();
+  /// For the writer: a group of this size fits behind the last one afterwards. Cuts off what a
+  /// failed group has left, if one has. `errc::store_full`: there is no room, and nothing was
+  /// changed.
+  [[nodiscard]] result<void> make_room(std::uint64_t size, room use);
+  /// Not under the lock. errc::store_lost: the file was removed or replaced since it was opened,
+  /// or another one was before; nothing is taken until the store is opened again. Other errors
+  /// pass.
+  [[nodiscard]] result<void> check_file(const segment& opened);
+  [[nodiscard]] bool is_lost() const noexcept { return lost_; }
 
   [[nodiscard]] const std::string& identity() const noexcept { return identity_; }
   [[nodiscard]] const std::string& raw_identity() const noexcept { return raw_identity_; }
@@ -66,12 +74,14 @@ class open_journal {
  private:
   open_journal(const journal_params& params, std::unique_ptr<file_layer> files);
   void enter_boot();
+  [[nodiscard]] result<void> mend();
   [[nodiscard]] std::optional<error> begin();
   void report(const recovered& found, base::boot_clock::time_point begun) const;
 
   const base::clock& clock_;
   const std::uint64_t segment_size_;
   const std::unique_ptr<file_layer> files_;
+  std::atomic<bool> lost_{false};
   bool opened_ = false;  // the end that was found when it was opened has been cut
   std::string raw_identity_;
   std::string identity_;  // in hex

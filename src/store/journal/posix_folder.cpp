@@ -112,12 +112,19 @@ result<void> posix_folder::flush_names() {
   return to_error(errno, path_, "flush");
 }
 
-bool posix_folder::still_there(const std::string& name, const file& opened) const {
+result<bool> posix_folder::still_there(const std::string& name, const file& opened) const {
   struct stat by_name {};
   struct stat by_file {};
-  return ::stat((path_ + "/" + name).c_str(), &by_name) == 0 &&
-         ::fstat(static_cast<const posix_file&>(opened).number(), &by_file) == 0 &&
-         same(by_name, by_file);
+  const auto path = path_ + "/" + name;
+  if (::stat(path.c_str(), &by_name) != 0) {
+    // Any other error says nothing of what is there, and passes.
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return to_error(errno, path, "look for it");
+  }
+  if (::fstat(static_cast<const posix_file&>(opened).number(), &by_file) != 0) {
+    return to_error(errno, path, "look at it");
+  }
+  return same(by_name, by_file);
 }
 
 }  // namespace onceguard::journal

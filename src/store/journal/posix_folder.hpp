@@ -25,7 +25,8 @@ class posix_folder final : public file_layer {
   [[nodiscard]] result<void> rename(const std::string& former, const std::string& target) override;
   [[nodiscard]] result<void> remove(const std::string& name) override;
   [[nodiscard]] result<void> flush_names() override;
-  [[nodiscard]] bool still_there(const std::string& name, const file& opened) const override;
+  [[nodiscard]] result<bool> still_there(const std::string& name,
+                                         const file& opened) const override;
   [[nodiscard]] const std::string& location() const noexcept override { return path_; }
 
  private:

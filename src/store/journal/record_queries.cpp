@@ -136,12 +136,14 @@ result<counts> record_queries::count(const std::string& cursor) {
 }
 
 result<vitals> record_queries::read_vitals() {
-  const std::lock_guard locked(journal_.lock);
-  if (!journal_.log->still_there()) {
-    return error(errc::store_lost, "journal store " + journal_.location() +
-                                       ": its files were removed or replaced while this process "
-                                       "had them open");
+  const auto segments = [this] {
+    const std::lock_guard locked(journal_.lock);
+    return journal_.log->segments();
+  }();
+  for (const auto& each : segments) {
+    if (auto there = journal_.check_file(*each); !there) return there.error();
   }
+  const std::lock_guard locked(journal_.lock);
   vitals out;
   out.identity = journal_.identity();
   out.generation = journal_.state.granted;

@@ -55,6 +55,14 @@ class replay {
     return lost(files_.location(), segment_->number, offset, why);
   }
 
+  [[nodiscard]] error unknown_format(std::uint32_t found) const {
+    return error(errc::invalid_argument,
+                 "journal store " + files_.location() + ": " + segment_name(segment_->number) +
+                     " has format " + std::to_string(found) +
+                     ", which this version does not read. Take the version that wrote it, or "
+                     "another folder");
+  }
+
   result<std::vector<std::uint32_t>> list_segments() {
     auto names = files_.list();
     if (!names) return names.error();
@@ -126,10 +134,11 @@ class replay {
     const int failed = segment_->bytes->read(bytes.data(), bytes.size(), 0, got);
     if (failed != 0) return lost_at(0, std::strerror(failed));
     bytes.resize(got);
-    const auto header = decode_segment_header(bytes);
-    if (!header || header->number != number) {
-      return lost_at(0, "it is no segment of a format that this version reads, or damaged");
-    }
+    std::uint32_t other_format = 0;
+    const auto header = decode_segment_header(bytes, &other_format);
+    if (other_format != 0) return unknown_format(other_format);
+    if (!header || header->number != number) return lost_at(0, "its header is damaged");
+    segment_->seed = header->seed;
     if (out_.identity.empty()) out_.identity = header->identity;
     if (header->identity != out_.identity) return lost_at(0, "it belongs to another journal");
     if (!out_.segments.empty()) {
@@ -192,7 +201,7 @@ class replay {
     }
     if (seen.failed() != 0) return lost_at(offset, std::strerror(seen.failed()));
     out_.tail += segment_->end - begin;
-    return last ? check_tail(seen) : result<void>();
+    return last ? check_tail(seen, offset) : result<void>();
   }
 
   /// The groups of the first segment may begin with any number: earlier segments were removed.
@@ -204,7 +213,7 @@ class replay {
   std::optional<frame_header> header_at(window& seen, std::uint64_t offset) const {
     const auto bytes = seen.at(offset, frame_header_size);
     if (bytes.size() < frame_header_size) return std::nullopt;
-    return read_header(bytes, segment_->number);
+    return read_header(bytes, segment_->seed);
   }
 
   [[nodiscard]] frame_location location_of(const frame_header& header, std::uint64_t offset) const {
@@ -213,7 +222,7 @@ class replay {
 
   [[nodiscard]] bool body_is_whole(window& seen, const pending& each) const {
     const auto body = seen.at(each.location.offset() + frame_header_size, each.header.body_size);
-    return body_fits(each.header, segment_->number, body);
+    return body_fits(each.header, segment_->seed, body);
   }
 
   /// False: the group is torn, and there was none after it.
@@ -269,7 +278,7 @@ class replay {
       if (bytes.size() < frame_header_size) break;
       for (std::size_t i = 0; i + frame_header_size <= bytes.size(); i += frame_step) {
         if (bytes[i] == '\0') continue;  // most of what is reserved
-        const auto header = read_header(bytes.substr(i), segment_->number);
+        const auto header = read_header(bytes.substr(i), segment_->seed);
         if (header && header->group > group) return true;
       }
       // A header that begins in this piece may end in the next one.
@@ -278,13 +287,14 @@ class replay {
     return false;
   }
 
-  /// What is behind the last whole group is nothing, or one group that was not finished.
-  result<void> check_tail(window& seen) {
+  /// What is behind the last whole group is nothing, or one group that was not finished, with
+  /// headers up to `offset`: what stands in their bodies is not looked at.
+  result<void> check_tail(window& seen, std::uint64_t offset) {
     std::uint64_t size = 0;
     if (const int failed = segment_->bytes->size(size); failed != 0) {
       return lost_at(segment_->end, std::strerror(failed));
     }
-    if (is_followed(seen, segment_->end, out_.end.group + 1)) {
+    if (is_followed(seen, offset, out_.end.group + 1)) {
       return lost_at(segment_->end, "a frame is damaged, and later ones are there");
     }
     if (seen.failed() != 0) return lost_at(segment_->end, std::strerror(seen.failed()));

@@ -43,14 +43,14 @@ result<whole_frame> read_frame(const segment& source, const frame_location& loca
   if (failure != nullptr) *failure = failed;
   if (failed != 0) return damaged(location, std::strerror(failed));
   if (got < out.body.size()) return damaged(location, "the file ends within it");
-  const auto header = read_header(out.body, source.number);
+  const auto header = read_header(out.body, source.seed);
   if (!header || header->kind != frame_kind::record || header->id != id ||
       header->body_size != location.body_size) {
     return damaged(location, "its header is damaged");
   }
   out.header = *header;
   out.body.erase(0, frame_header_size);
-  if (!body_fits(out.header, source.number, out.body)) {
+  if (!body_fits(out.header, source.seed, out.body)) {
     return damaged(location, "its checksum is wrong: it is damaged");
   }
   return out;

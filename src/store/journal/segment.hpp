@@ -15,6 +15,9 @@ namespace onceguard::journal {
 
 /// Of a segment that is not finished.
 inline constexpr const char* new_segment_name = "segment-new";
+/// Of a file of zeros that becomes the next segment when the disk is full, so that there is room
+/// for what has to be written before segments can be removed.
+inline constexpr const char* reserve_name = "segment-reserve";
 /// "segment-0000000001"
 [[nodiscard]] std::string segment_name(std::uint32_t number);
 /// None: this is no name of a segment.
@@ -22,9 +25,11 @@ inline constexpr const char* new_segment_name = "segment-new";
 
 struct segment {
   std::uint32_t number = 0;
+  std::uint64_t seed = 0;
   std::unique_ptr<file> bytes;
-  std::uint64_t end = 0;   ///< of its frames
-  std::uint64_t live = 0;  ///< bytes of frames that are the latest of their records
+  std::uint64_t end = 0;       ///< of its frames
+  std::uint64_t live = 0;      ///< bytes of frames that are the latest of their records
+  std::uint64_t capacity = 0;  ///< of the last one: where what is reserved ends
 };
 /// Readers hold a segment for as long as they read, whoever removes its file meanwhile.
 using segment_ptr = std::shared_ptr<segment>;

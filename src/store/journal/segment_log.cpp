@@ -1,9 +1,25 @@
 #include "store/journal/segment_log.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 
+#include "base/random.hpp"
+
 namespace onceguard::journal {
+namespace {
+
+constexpr std::uint64_t smallest_part = 64;  // a segment is so small a part of the log, at most
+constexpr std::uint64_t largest = std::uint64_t{16} << 30;
+
+std::uint64_t random_seed() {
+  std::array<unsigned char, sizeof(std::uint64_t)> bytes{};
+  base::random_bytes(bytes);
+  return std::bit_cast<std::uint64_t>(bytes);
+}
+
+}  // namespace
 
 void segment_log::take_over(std::deque<segment_ptr> found, const log_position& end,
                             std::uint64_t tail) {
@@ -29,38 +45,84 @@ result<void> segment_log::write_again(std::uint64_t begin) {
 }
 
 bool segment_log::has_room(std::uint64_t size) const noexcept {
-  return !segments_.empty() && last().end + size <= capacity_;
+  return !segments_.empty() && last().end + size <= last().capacity;
 }
 
-result<void> segment_log::begin_segment(std::uint64_t size) {
-  auto next = std::make_shared<segment>();
-  next->number = segments_.empty() ? 1 : last().number + 1;
-  next->end = segment_header_size;
+/// Blocks that are there, and zero: a group changes neither the file's size nor, on most file
+/// systems, the map of its blocks, and finds room for certain.
+result<std::unique_ptr<file>> segment_log::reserve_file(const char* name, std::uint64_t size) {
+  auto opened = files_.open(name, open_file::created);
+  if (!opened) return opened;
+  int failed = (*opened)->reserve(size);
+  if (failed == 0) failed = (*opened)->flush();
+  full_ = is_full_disk(failed);
+  if (failed == 0) return opened;
+  static_cast<void>(files_.remove(name));  // the next attempt begins it anew
+  return to_error(failed, files_.location(), "reserve a segment");
+}
+
+result<void> segment_log::keep_reserve() {
+  if (reserve_) return {};
+  // That of an earlier process may be as large as this volume is full.
+  std::uint64_t size = 0;
+  if (auto left = files_.open(reserve_name, open_file::existing);
+      left && (*left)->size(size) == 0 && size >= segment_size_) {
+    reserve_ = std::move(*left);
+    reserved_ = size;
+    return {};
+  }
+  auto made = reserve_file(reserve_name, next_size());
+  if (!made) return made.error();
+  reserve_ = std::move(*made);
+  reserved_ = next_size();
+  return {};
+}
+
+/// A part of the log: so the number of segments, each of which is an open file, grows with the
+/// logarithm of the log's size only.
+std::uint64_t segment_log::next_size() const noexcept {
+  return std::clamp(size() / smallest_part, segment_size_, std::max(segment_size_, largest));
+}
+
+result<segment_ptr> segment_log::make_segment(std::uint64_t size, room use) {
   segment_header header;
   header.identity = identity_;
-  header.number = next->number;
+  header.number = segments_.empty() ? 1 : last().number + 1;
   header.former_end = segments_.empty() ? 0 : last().end;
-  const auto capacity = std::max(segment_size_, segment_header_size + size);
-  auto opened = files_.open(new_segment_name, open_file::created);
-  if (!opened) return opened.error();
-  next->bytes = std::move(*opened);
-  // Blocks that are there, and zero: a group changes neither the file's size nor, on most file
-  // systems, the map of its blocks, and finds room for certain.
-  int failed = next->bytes->reserve(capacity);
-  if (failed == 0) failed = next->bytes->write(encode(header), 0);
-  if (failed == 0) failed = next->bytes->flush();
-  if (failed != 0) {
-    static_cast<void>(files_.remove(new_segment_name));  // the next attempt begins it anew
-    return to_error(failed, files_.location(), "begin a segment");
+  header.seed = random_seed();
+  auto capacity = std::max(next_size(), segment_header_size + size);
+  auto made = reserve_file(new_segment_name, capacity);
+  const bool by_reserve = !made && full_ && use == room::with_reserve && keep_reserve();
+  if (!made && !by_reserve) return made.error();
+  auto& bytes = by_reserve ? reserve_ : *made;
+  int failed = 0;
+  if (by_reserve) {
+    capacity = std::max(reserved_, segment_header_size + size);
+    if (capacity > reserved_) failed = bytes->reserve(capacity);
   }
-  if (auto renamed = files_.rename(new_segment_name, segment_name(next->number)); !renamed) {
-    return renamed;
-  }
-  segments_.push_back(std::move(next));
-  capacity_ = capacity;
+  if (failed == 0) failed = bytes->write(encode(header), 0);
+  if (failed == 0) failed = bytes->flush();
+  if (failed != 0) return to_error(failed, files_.location(), "begin a segment");
+  auto renamed =
+      files_.rename(by_reserve ? reserve_name : new_segment_name, segment_name(header.number));
+  if (!renamed) return renamed.error();
+  auto out = std::make_shared<segment>();
+  out->number = header.number;
+  out->seed = header.seed;
+  out->bytes = std::move(bytes);
+  out->end = segment_header_size;
+  out->capacity = capacity;
+  return out;
+}
+
+void segment_log::accept_segment(segment_ptr made) noexcept {
+  segments_.push_back(std::move(made));
   commit_ = 0;
-  // The name must be on the disk before what the file has counts. An empty segment does no harm.
   failed_ = true;
+}
+
+result<void> segment_log::flush_name() {
+  // The name must be on the disk before what the file has counts. An empty segment does no harm.
   if (auto flushed = files_.flush_names(); !flushed) return flushed;
   failed_ = false;
   return {};
@@ -78,7 +140,7 @@ frame_location segment_log::add(frame_header header, std::string_view body) {
   out.segment = last().number;
   last_frame_ = last().end + group_.size();
   out.step = static_cast<std::uint32_t>(last_frame_ / frame_step);
-  append_frame(group_, last().number, header, body);
+  append_frame(group_, last().seed, header, body);
   out.body_size = header.body_size;
   return out;
 }
@@ -104,11 +166,17 @@ void segment_log::accept_group() noexcept {
 }
 
 result<void> segment_log::mend() {
-  capacity_ = std::max(segment_size_, last().end);
-  int failed = last().bytes->truncate(last().end);
-  if (failed == 0) failed = last().bytes->flush();
-  if (failed == 0) failed = last().bytes->reserve(capacity_);
-  if (failed == 0) failed = last().bytes->flush();
+  auto& kept = last();
+  kept.capacity = std::max(segment_size_, kept.end);
+  int failed = kept.bytes->truncate(kept.end);
+  if (failed == 0) failed = kept.bytes->flush();
+  if (failed == 0) failed = kept.bytes->reserve(kept.capacity);
+  if (is_full_disk(failed)) {
+    // The segment ends here: what removes others has a file in reserve.
+    kept.capacity = kept.end;
+    failed = kept.bytes->truncate(kept.end);
+  }
+  if (failed == 0) failed = kept.bytes->flush();
   if (failed != 0) return to_error(failed, files_.location(), "cut off a failed write");
   if (auto flushed = files_.flush_names(); !flushed) return flushed;
   failed_ = false;
@@ -122,16 +190,8 @@ segment_ptr segment_log::find(std::uint32_t number) const {
   return segments_[number - segments_.front()->number];
 }
 
-result<void> segment_log::remove_oldest() {
-  auto removed = files_.remove(segment_name(segments_.front()->number));
-  if (!removed) return removed;
-  segments_.pop_front();
-  // Before the next one is removed: after a power cut, none may be missing in between.
-  return files_.flush_names();
-}
-
-bool segment_log::still_there() const {
-  return segments_.empty() || files_.still_there(segment_name(last().number), *last().bytes);
+result<void> segment_log::remove_oldest_file() {
+  return files_.remove(segment_name(segments_.front()->number));
 }
 
 std::uint64_t segment_log::size() const noexcept {

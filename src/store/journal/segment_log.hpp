@@ -15,6 +15,12 @@
 
 namespace onceguard::journal {
 
+/// What a group may use of the disk.
+enum class room : std::uint8_t {
+  no_reserve,
+  with_reserve,  ///< for what removes segments, so that a full disk gets room again
+};
+
 /// A place between two groups.
 struct log_position {
   std::uint32_t segment = 0;
@@ -23,8 +29,8 @@ struct log_position {
   std::uint64_t commit = 0;  ///< where its commit stands; 0: in the segment before, or nowhere
 };
 
-/// One thread appends. `find` may be called by others, under the lock of the store's table, under
-/// which `begin_segment` and `remove_oldest` are called, too.
+/// One thread appends. Others may call what only looks, under the lock of the store's table, under
+/// which the thread calls what is noexcept: no lock is held while a disk works.
 class segment_log {
  public:
   segment_log(file_layer& files, std::string identity, std::uint64_t segment_size)
@@ -38,10 +44,18 @@ class segment_log {
   /// and after a flush that failed, a flush of its clean pages would say nothing.
   [[nodiscard]] result<void> write_again(std::uint64_t begin);
 
-  /// Makes sure that a group of this size fits into the last segment. `errc::store_full`: there is
-  /// no room for another segment, and nothing was changed.
+  /// Does a group of this size fit into the last segment?
   [[nodiscard]] bool has_room(std::uint64_t size) const noexcept;
-  [[nodiscard]] result<void> begin_segment(std::uint64_t size);
+  /// Makes sure that there is a file in reserve. `errc::store_full`: there is no room for it, and
+  /// nothing was changed.
+  [[nodiscard]] result<void> keep_reserve();
+  /// The last attempt to reserve a file met a full disk.
+  [[nodiscard]] bool is_full() const noexcept { return full_; }
+  /// Makes the next segment, with room for a group of this size. `errc::store_full` as above.
+  [[nodiscard]] result<segment_ptr> make_segment(std::uint64_t size, room use);
+  /// Under the lock: what is appended goes there from now on, once its name is on the disk.
+  void accept_segment(segment_ptr made) noexcept;
+  [[nodiscard]] result<void> flush_name();
 
   // One group: its frames and at last a commit are added, and then written and flushed.
   void begin_group();
@@ -59,9 +73,18 @@ class segment_log {
 
   [[nodiscard]] segment_ptr find(std::uint32_t number) const;
   [[nodiscard]] const std::deque<segment_ptr>& segments() const noexcept { return segments_; }
-  /// Removes the first segment, which must not be the last one. None of its frames is needed.
-  [[nodiscard]] result<void> remove_oldest();
-  [[nodiscard]] bool still_there() const;
+  /// Removes the file of the first segment, which must not be the last one. None of its frames is
+  /// needed.
+  [[nodiscard]] result<void> remove_oldest_file();
+  /// Under the lock, after that.
+  void forget_oldest() noexcept {
+    segments_.pop_front();
+    full_ = false;
+  }
+  /// False: the file was removed, or another one has its name.
+  [[nodiscard]] result<bool> still_there(const segment& opened) const {
+    return files_.still_there(segment_name(opened.number), *opened.bytes);
+  }
   /// Under the lock: behind the last group that was accepted.
   [[nodiscard]] log_position position() const noexcept {
     return {last().number, last().end, committed_, commit_};
@@ -71,13 +94,17 @@ class segment_log {
   [[nodiscard]] std::uint64_t size() const noexcept;
 
  private:
+  [[nodiscard]] result<std::unique_ptr<file>> reserve_file(const char* name, std::uint64_t size);
+  [[nodiscard]] std::uint64_t next_size() const noexcept;
   [[nodiscard]] segment& last() const noexcept { return *segments_.back(); }
 
   file_layer& files_;
   const std::string identity_;
   const std::uint64_t segment_size_;
   std::deque<segment_ptr> segments_;
-  std::uint64_t capacity_ = 0;   // of the last segment
+  std::unique_ptr<file> reserve_;
+  std::uint64_t reserved_ = 0;  // its size
+  bool full_ = false;
   std::uint64_t committed_ = 0;  // the number of the last group that was accepted
   std::uint64_t commit_ = 0;     // where its commit stands in the last segment; 0: not there
   std::uint64_t appended_ = 0;

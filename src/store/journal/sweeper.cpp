@@ -22,26 +22,31 @@ bool sweeper::is_expired(const key_entry& entry, const moment& present) const {
 }
 
 std::size_t sweeper::remove_expired(const moment& present, std::size_t& slots, std::size_t most) {
-  const std::lock_guard locked(journal_.lock);
   auto& table = journal_.table;
-  std::size_t gone = 0;
-  for (; slots > 0 && gone < most && table.slots() > 0; --slots) {
+  std::vector<key_entry*> gone;
+  for (; slots > 0 && gone.size() < most && table.slots() > 0; --slots) {
     if (slot_ >= table.slots()) slot_ = 0;
     auto* entry = table.at_slot(slot_++);
-    if (entry == nullptr || !is_expired(*entry, present)) continue;
+    if (entry != nullptr && is_expired(*entry, present)) gone.push_back(entry);
+  }
+  const std::lock_guard locked(journal_.lock);
+  for (auto* entry : gone) {
     journal_.log->find(entry->location.segment)->live -= entry->location.whole_size();
     table.remove(*entry);
-    ++gone;
   }
-  return gone;
+  return gone.size();
 }
 
 bool sweeper::has_work() const {
-  const auto& segments = journal_.log->segments();
-  if (segments.size() < 2 || segments.front()->number == stuck_) return false;
+  const auto& log = *journal_.log;
+  const auto& segments = log.segments();
+  if (segments.size() < 2) return false;
   std::uint64_t live = 0;
   for (const auto& each : segments) live += each->live;
-  return segments.front()->live == 0 || live < journal_.log->size() / 2;
+  const auto unneeded = log.size() - live;
+  // On a full disk no room is too little. What is moved takes room, too, so some is to be gained.
+  const auto enough = log.is_full() ? log.size() / 8 : log.size() / 2;
+  return segments.front()->live == 0 || unneeded > enough;
 }
 
 result<std::vector<frame_move>> sweeper::next_moves() {
@@ -61,14 +66,10 @@ result<std::vector<frame_move>> sweeper::next_moves() {
     const int failed = oldest.bytes->read(header_bytes.data(), header_bytes.size(), offset_, got);
     if (failed != 0) return to_error(failed, journal_.location(), "read");
     const auto header =
-        got < frame_header_size ? std::nullopt : read_header(header_bytes, oldest.number);
+        got < frame_header_size ? std::nullopt : read_header(header_bytes, oldest.seed);
     if (!header) {
-      stuck_ = oldest.number;
-      base::log(base::event::page_unreadable,
-                {{"store", journal_.location()},
-                 {"why", segment_name(oldest.number) + ": a frame's header is damaged"},
-                 {"code", "byte " + std::to_string(offset_)}});
-      return std::vector<frame_move>();
+      if (auto damaged = step_over_damage(oldest)) out.push_back(std::move(*damaged));
+      continue;
     }
     const frame_location location{oldest.number, static_cast<std::uint32_t>(offset_ / frame_step),
                                   header->body_size};
@@ -89,6 +90,38 @@ result<std::vector<frame_move>> sweeper::next_moves() {
   return out;
 }
 
+/// By the table, as the header does not say where the next frame is. A record whose header is
+/// damaged can't be read, and stays so.
+std::optional<frame_move> sweeper::step_over_damage(const segment& oldest) {
+  base::log(base::event::page_unreadable,
+            {{"store", journal_.location()},
+             {"why", segment_name(oldest.number) + ": a frame's header is damaged"},
+             {"code", "byte " + std::to_string(offset_)}});
+  auto& table = journal_.table;
+  const key_entry* next = nullptr;
+  for (std::size_t slot = 0; slot < table.slots(); ++slot) {
+    const auto* entry = table.at_slot(slot);
+    if (entry == nullptr || entry->location.segment != oldest.number) continue;
+    if (entry->location.offset() < offset_) continue;
+    if (next == nullptr || entry->location.step < next->location.step) next = entry;
+  }
+  if (next == nullptr) {
+    offset_ = oldest.end;
+    return std::nullopt;
+  }
+  if (next->location.offset() > offset_) {
+    offset_ = next->location.offset();
+    return std::nullopt;
+  }
+  offset_ += next->location.whole_size();
+  frame_move out;
+  out.id = out.header.id = next->id;
+  out.header.number = next->number;
+  out.header.state = static_cast<std::uint8_t>(next->state);
+  out.header.expires_at = next->expires_at;
+  return out;
+}
+
 bool sweeper::oldest_is_unneeded() const {
   const auto& segments = journal_.log->segments();
   return segments.size() > 1 && segments.front()->live == 0;
@@ -96,10 +129,14 @@ bool sweeper::oldest_is_unneeded() const {
 
 result<void> sweeper::remove_oldest() {
   const auto oldest = journal_.log->segments().front();
+  auto& log = *journal_.log;
+  if (auto removed = log.remove_oldest_file(); !removed) return removed;
   {
     const std::lock_guard locked(journal_.lock);
-    if (auto removed = journal_.log->remove_oldest(); !removed) return removed;
+    log.forget_oldest();
   }
+  // Before the next one is removed: after a power cut, none may be missing in between.
+  if (auto flushed = journal_.files().flush_names(); !flushed) return flushed;
   base::log(base::event::segment_removed, {{"store", journal_.location()},
                                            {"segment", segment_name(oldest->number)},
                                            {"bytes", oldest->end}});

@@ -1,6 +1,7 @@
 // Removes what has outlived its retention, and the segments of which too little is needed.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <onceguard/error.hpp>
@@ -20,7 +21,8 @@ class sweeper {
   [[nodiscard]] std::size_t remove_expired(const moment& present, std::size_t& slots,
                                            std::size_t most);
 
-  /// The oldest segment has to go: half of the log or more is needed no more.
+  /// The oldest segment has to go: half of the log or more is needed no more, or an eighth on a
+  /// full disk.
   [[nodiscard]] bool has_work() const;
   /// Some of what is still needed in the oldest segment, to be moved to the end of the log. Once
   /// they are on the disk, the next call goes on behind them.
@@ -33,13 +35,13 @@ class sweeper {
   [[nodiscard]] result<void> remove_oldest();
 
  private:
+  [[nodiscard]] std::optional<frame_move> step_over_damage(const segment& oldest);
   [[nodiscard]] bool is_expired(const key_entry& entry, const moment& present) const;
 
   open_journal& journal_;
   std::size_t slot_ = 0;       // where the next look begins
   std::uint32_t reading_ = 0;  // the segment whose frames are moved
   std::uint64_t offset_ = 0;   // of the next frame in it
-  std::uint32_t stuck_ = 0;    // a segment with a damaged header, which stays
 };
 
 }  // namespace onceguard::journal

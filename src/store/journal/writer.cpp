@@ -54,27 +54,12 @@ bool writer::take_calls() {
   return true;
 }
 
-error writer::lost() const {
-  return error(errc::store_lost,
-               "journal store " + journal_.location() +
-                   ": its files were removed or replaced while this process had them open. It "
-                   "takes no more calls until it is started again");
-}
-
-/// Once seen, never forgotten: what is written to files without a name is lost.
-bool writer::is_lost() {
-  if (!lost_ && !journal_.log->still_there()) {
-    lost_ = true;
-    base::log(base::event::store_file_replaced, {{"store", journal_.location()}});
-  }
-  return lost_;
-}
-
 void writer::serve() {
   std::erase_if(calls_, [](const call_ptr& queued) { return !queued->take(); });
   if (calls_.empty()) return;
-  if (is_lost()) {
-    for (const auto& queued : calls_) job(queued).fail(lost());
+  const auto there = journal_.check_file(*journal_.log->segments().back());
+  if (!there) {
+    for (const auto& queued : calls_) job(queued).fail(there.error());
     return;
   }
   const auto present = [this] {
@@ -102,15 +87,30 @@ void writer::serve_writes(const moment& present) {
       jobs.push_back(&static_cast<write_job&>(job(queued)));
     }
   }
+  std::size_t next = 0;
+  do {
+    serve_group(jobs, next, present);
+  } while (next < jobs.size());
+}
+
+/// Carries out jobs from `next` on.
+void writer::serve_group(const std::vector<write_job*>& jobs, std::size_t& next,
+                         const moment& present) {
+  // All of a group is in memory twice, and one job is in one group as a whole.
+  constexpr std::uint64_t most_bytes = std::uint64_t{8} << 20;
   group within(journal_, cache_, present);
-  for (auto* each : jobs) each->carry_out(within);
+  std::vector<write_job*> served;
+  while (next < jobs.size() && within.bytes() < most_bytes) {
+    served.push_back(jobs[next++]);
+    served.back()->carry_out(within);
+  }
   if (within.writes() == 0 && !has_unsaved_state(journal_, present)) return;
-  const auto written = write(within);
+  const auto written = write(within, room::no_reserve);
   if (written) return;
   const auto& why = written.error();
   report(why);
-  if (why.effect == effect::none) return answer_without_writing(jobs, present, why);
-  for (auto* each : jobs) each->fail(why);
+  if (why.effect == effect::none) return answer_without_writing(served, present, why);
+  for (auto* each : served) each->fail(why);
 }
 
 void writer::report(const error& why) const {
@@ -129,12 +129,13 @@ void writer::answer_without_writing(const std::vector<write_job*>& jobs, const m
   }
 }
 
-result<void> writer::write(group& within) {
-  if (auto written = within.commit(); !written) return written;
-  // A flush may take seconds. If the files were replaced meanwhile, this group is where nobody else
-  // reads.
-  if (is_lost()) {
-    auto why = lost();
+result<void> writer::write(group& within, room use) {
+  if (auto written = within.commit(use); !written) return written;
+  // A flush may take seconds. If the file was replaced meanwhile, this group is where nobody else
+  // reads. What can't be known now is known before the next group.
+  const auto there = journal_.check_file(*journal_.log->segments().back());
+  if (journal_.is_lost()) {
+    auto why = there.error();
     why.effect = effect::unknown;
     return why;
   }
@@ -144,11 +145,7 @@ result<void> writer::write(group& within) {
 
 result<void> writer::check_writes() {
   constexpr std::uint64_t small_group = 65'536;
-  auto& log = *journal_.log;
-  if (auto mended = journal_.mend(); !mended) return mended;
-  if (log.has_room(small_group)) return {};
-  const std::lock_guard locked(journal_.lock);
-  return log.begin_segment(small_group);
+  return journal_.make_room(small_group, room::no_reserve);
 }
 
 void writer::serve_sweep(sweep_job& job, const moment& present) {
@@ -166,7 +163,7 @@ void writer::serve_sweep(sweep_job& job, const moment& present) {
 
 /// One step. Claims and settles get their turn between the steps.
 void writer::reclaim() {
-  reclaiming_ = !lost_ && sweeper_.has_work();
+  reclaiming_ = !journal_.is_lost() && sweeper_.has_work();
   if (!reclaiming_) return;
   auto moves = sweeper_.next_moves();
   auto done = moves ? result<void>() : result<void>(moves.error());
@@ -193,7 +190,11 @@ result<void> writer::remove_oldest() {
     auto written = write([next](group& within) { within.begin_log_with(next); });
     if (!written) return written;
   }
-  return sweeper_.remove_oldest();
+  if (auto removed = sweeper_.remove_oldest(); !removed) return removed;
+  // On a full disk, what removes the next segment comes before claims. Without room still, the next
+  // claim finds that out.
+  static_cast<void>(journal_.log->keep_reserve());
+  return {};
 }
 
 result<void> writer::write(const std::function<void(group&)>& fill) {
@@ -203,7 +204,7 @@ result<void> writer::write(const std::function<void(group&)>& fill) {
   }();
   group within(journal_, cache_, present);
   fill(within);
-  return write(within);
+  return write(within, room::with_reserve);
 }
 
 void writer::hand_back() {

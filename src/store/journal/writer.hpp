@@ -33,19 +33,18 @@ class writer {
   void run();
   [[nodiscard]] bool take_calls();
   void serve();
-  [[nodiscard]] bool is_lost();
   void serve_writes(const moment& present);
+  void serve_group(const std::vector<write_job*>& jobs, std::size_t& next, const moment& present);
   void answer_without_writing(const std::vector<write_job*>& jobs, const moment& present,
                               const error& why);
-  [[nodiscard]] result<void> write(group& within);
-  /// A group that nobody waits for.
+  [[nodiscard]] result<void> write(group& within, room use);
+  /// A group that nobody waits for, of what removes segments.
   [[nodiscard]] result<void> write(const std::function<void(group&)>& fill);
   [[nodiscard]] result<void> remove_oldest();
   [[nodiscard]] result<void> check_writes();
   void serve_sweep(sweep_job& job, const moment& present);
   void reclaim();
   void hand_back();
-  [[nodiscard]] error lost() const;
   void report(const error& why) const;
 
   const journal_params& params_;
@@ -55,7 +54,6 @@ class writer {
   record_cache cache_;
   sweeper sweeper_;
   checkpointer checkpointer_;
-  bool lost_ = false;        // its files are not those that were opened
   bool reclaiming_ = false;  // a sweep was there, and segments may have to go
   std::vector<call_ptr> calls_, unfinished_, finished_;
   std::thread thread_;

@@ -13,6 +13,8 @@
 #include "store/contract/acts.hpp"
 #include "store/journal/files.hpp"
 #include "store/journal/journal_store.hpp"
+#include "store/linked_stores.hpp"
+#include "support/small_disk.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
 
@@ -160,6 +162,54 @@ TEST_F(journal_backup_test, a_check_finds_a_damaged_record_wherever_it_stands) {
     }
     files_.flip(frame, journal::frame_header_size + 30);
   }
+}
+
+TEST_F(journal_backup_test, a_copy_with_damaged_records_says_so) {
+  reopen();
+  complete("k", 30);
+  files_.flip(files_.latest_frame_of(claim_of("k3").id), journal::frame_header_size + 30);
+  const auto copied = journal::back_up(params(), folder_.file("copy"));
+  ASSERT_TRUE(copied) << copied.error().detail;
+  EXPECT_EQ(copied->keys, 30u);
+  EXPECT_EQ(copied->unreadable, 1u);
+  const auto url = "journal:" + params().path;
+  store_params named;
+  named.url = url;
+  const auto& kind = *linked_stores().kind_of(url);
+  const auto reported = kind.back_up(named, folder_.file("another"));
+  ASSERT_FALSE(reported);
+  EXPECT_EQ(reported.error().code, errc::record_unreadable);
+  EXPECT_THAT(reported.error().detail, HasSubstr("of 30 keys 1 have a damaged record"));
+  EXPECT_TRUE(std::filesystem::exists(folder_.file("another")));
+}
+
+TEST_F(journal_backup_test, a_slash_at_the_end_of_a_path_changes_nothing) {
+  reopen();
+  complete("k", 3);
+  back_up("copy/");
+  close();
+  auto restored = params();
+  restored.path += "/";
+  const auto former = journal::restore(restored, folder_.file("copy") + "/");
+  ASSERT_TRUE(former) << former.error().detail;
+  EXPECT_EQ(*former, folder_.file("journal.replaced-1"));
+  EXPECT_EQ(reopen().counted(observed_state::completed), 3u);
+}
+
+TEST_F(journal_backup_test, a_volume_is_not_replaced_and_that_is_said_before_anything_is_copied) {
+  reopen();
+  complete("k", 3);
+  back_up();
+  close();
+  const small_disk disk(folder_.file("disk"), "4m");
+  ASSERT_TRUE(disk.mounted());
+  std::filesystem::create_directory(folder_.file("disk.part"));  // it would be met on the way
+  const auto refused = journal::restore(params("disk"), folder_.file("copy"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::invalid_argument);
+  EXPECT_THAT(refused.error().detail, HasSubstr("a volume is mounted there"));
+  const auto below = journal::restore(params("disk/journal"), folder_.file("copy"));
+  ASSERT_TRUE(below) << below.error().detail;
 }
 
 TEST_F(journal_backup_test, put_back_it_is_another_store_and_tokens_go_on) {

@@ -50,14 +50,20 @@ class journal_files {
     std::ifstream source(path(segment), std::ios::binary);
     return {std::istreambuf_iterator<char>(source), {}};
   }
+  [[nodiscard]] std::uint64_t seed_of(std::uint32_t segment) const {
+    const auto header = journal::decode_segment_header(bytes(segment));
+    if (!header) throw std::logic_error("the segment has no header");
+    return header->seed;
+  }
   /// All frames, in the order of the log.
   [[nodiscard]] std::vector<found_frame> frames() const {
     std::vector<found_frame> out;
     for (const auto number : segments()) {
       const auto content = bytes(number);
+      const auto seed = seed_of(number);
       auto offset = std::uint64_t{journal::segment_header_size};
       while (offset + journal::frame_header_size <= content.size()) {
-        const auto header = journal::read_header(content.substr(offset, 96), number);
+        const auto header = journal::read_header(content.substr(offset, 96), seed);
         if (!header) break;
         out.push_back({number, offset, *header});
         offset += header->whole_size();

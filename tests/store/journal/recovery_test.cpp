@@ -199,6 +199,57 @@ TEST_F(journal_recovery_test, the_torn_end_of_the_log_is_cut_off) {
   EXPECT_EQ(caller.counted(observed_state::completed), 30u);
 }
 
+/// A later group, as far as one can be made of these bytes.
+std::string forged_frames(std::uint64_t seed) {
+  std::string out;
+  for (std::uint64_t group = 1; group < 100; ++group) {
+    journal::frame_header header;
+    header.kind = journal::frame_kind::commit;
+    header.group = group;
+    journal::append_frame(out, seed, header, "");
+  }
+  return out;
+}
+
+TEST_F(journal_recovery_test, bytes_of_an_answer_are_no_frames_of_a_torn_end) {
+  fill(1);
+  const auto number = files_.segments().back();
+  // Whatever stands before them, some of them are where frames can be.
+  std::string body;
+  for (const std::uint64_t seed :
+       {std::uint64_t{0}, std::uint64_t{number}, files_.seed_of(number)}) {
+    for (int skip = 0; skip < 8; ++skip) body += forged_frames(seed) + " ";
+  }
+  for (const bool headers_are_torn : {false, true}) {
+    const std::string key = headers_are_torn ? "other" : "answered";
+    // Their own segment's seed is what nobody knows. With it, they must not stand behind a header.
+    if (headers_are_torn) body.resize(body.size() * 2 / 3);
+    auto& caller = reopen();
+    const auto request = claim_of(key);
+    auto done = settle_of(request, caller.leased(request));
+    done.answer = answer_of(body);
+    caller.settle(done);
+    close();
+    const auto all = files_.frames();
+    files_.flip(all.back(), 8);  // the commit of the last group
+    if (headers_are_torn) files_.flip(all[all.size() - 2], 8);
+    EXPECT_EQ(reopen().claim(claim_of(key)).kind, verdict_kind::busy);
+    close();
+  }
+}
+
+TEST_F(journal_recovery_test, another_format_is_refused_and_named) {
+  fill(1);
+  std::fstream file(files_.path(1), std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(20);
+  file.put(1);
+  file.close();
+  const auto opened = try_open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::invalid_argument);
+  EXPECT_THAT(opened.error().detail, HasSubstr("segment-0000000001 has format 1"));
+}
+
 TEST_F(journal_recovery_test, missing_short_and_foreign_segments_are_losses) {
   fill(30);
   const auto segments = files_.segments();
@@ -283,6 +334,37 @@ TEST_F(journal_recovery_test, files_that_are_removed_under_the_owner_are_a_loss)
   EXPECT_EQ(vitals.error().code, errc::store_lost);
   auto& after = reopen();
   EXPECT_EQ(after.claim(claim_of("k")).kind, verdict_kind::run);
+}
+
+TEST_F(journal_recovery_test, an_older_segment_that_is_removed_under_the_owner_is_a_loss) {
+  auto& caller = reopen();
+  for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+  EXPECT_TRUE(caller.try_vitals());
+  std::filesystem::remove(files_.path(files_.segments()[1]));
+  EXPECT_EQ(caller.try_vitals().error().code, errc::store_lost);
+  EXPECT_EQ(caller.try_claim(claim_of("another")).error().code, errc::store_lost);
+}
+
+TEST_F(journal_recovery_test, a_damaged_header_keeps_no_segment) {
+  auto& caller = reopen();
+  const auto unknown = claim_of("unknown");
+  const auto damaged = claim_of("damaged");
+  caller.leased(damaged);
+  caller.leased(unknown);
+  for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+  files_.flip(files_.latest_frame_of(damaged.id), 9);
+  const auto first = files_.segments().front();
+  clock_.advance(day);
+  caller.completed(claim_of("young"));
+  EXPECT_EQ(caller.sweep(), 30u);
+  wait_until("the segments to go", [&] { return files_.segments().front() > first + 3; });
+  for (const bool again : {false, true}) {
+    if (again) reopen();
+    EXPECT_EQ(caller_->seen(unknown.id).state, observed_state::unknown);
+    const auto verdict = caller_->try_claim(claim_of("damaged"));
+    ASSERT_FALSE(verdict);
+    EXPECT_EQ(verdict.error().code, errc::record_unreadable);
+  }
 }
 
 TEST_F(journal_recovery_test, a_reboot_ends_every_lease_and_keeps_every_record) {

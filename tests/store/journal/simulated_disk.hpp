@@ -61,12 +61,20 @@ class simulated_disk {
   [[nodiscard]] std::unique_ptr<journal::file_layer> mount() {
     return std::make_unique<folder>(*this);
   }
+  /// From now on there is room for so many bytes.
+  void limit(std::uint64_t bytes) {
+    const std::lock_guard locked(lock_);
+    room_ = bytes;
+  }
+  /// Whether the files are there can't be known; 0: it can again.
+  void hide(int number) {
+    const std::lock_guard locked(lock_);
+    hidden_ = number;
+  }
   /// The sum of the files' sizes.
   [[nodiscard]] std::uint64_t size() const {
     const std::lock_guard locked(lock_);
-    std::uint64_t out = 0;
-    for (const auto& [name, file] : names_) out += file->now.size();
-    return out;
+    return used();
   }
 
  private:
@@ -106,6 +114,14 @@ class simulated_disk {
     name_changes_.push_back(std::move(change));
   }
 
+  std::uint64_t used() const {
+    std::uint64_t out = 0;
+    for (const auto& [name, file] : names_) out += file->now.size();
+    return out;
+  }
+  /// 0, or the errno with which a file can't become so much larger.
+  int grow(std::uint64_t bytes) const { return used() + bytes > room_ ? ENOSPC : 0; }
+
   /// 0, or the errno with which this act fails.
   int act(bool needs_room = true) {
     const auto now = acts_++;
@@ -122,7 +138,8 @@ class simulated_disk {
       const std::lock_guard locked(disk_.lock_);
       auto& now = bytes_->now;
       const bool in_place = offset + bytes.size() <= now.size();
-      const int failed = disk_.act(!in_place);
+      int failed = disk_.act(!in_place);
+      if (failed == 0 && !in_place) failed = disk_.grow(offset + bytes.size() - now.size());
       if (failed != 0) bytes = bytes.substr(0, bytes.size() / 2);
       if (offset + bytes.size() > now.size()) now.resize(offset + bytes.size(), '\0');
       now.replace(offset, bytes.size(), bytes);
@@ -152,7 +169,9 @@ class simulated_disk {
       const std::lock_guard locked(disk_.lock_);
       auto& now = bytes_->now;
       if (const int failed = disk_.act(size > now.size()); failed != 0) return failed;
-      if (size > now.size()) now.resize(size, '\0');
+      if (size <= now.size()) return 0;
+      if (const int failed = disk_.grow(size - now.size()); failed != 0) return failed;
+      now.resize(size, '\0');
       return 0;
     }
     [[nodiscard]] int size(std::uint64_t& out) const override {
@@ -207,9 +226,10 @@ class simulated_disk {
       disk_.name_changes_.clear();
       return {};
     }
-    [[nodiscard]] bool still_there(const std::string& name,
-                                   const journal::file& opened) const override {
+    [[nodiscard]] result<bool> still_there(const std::string& name,
+                                           const journal::file& opened) const override {
       const std::lock_guard locked(disk_.lock_);
+      if (disk_.hidden_ != 0) return refuse(disk_.hidden_, "look");
       const auto found = disk_.names_.find(name);
       return found != disk_.names_.end() &&
              found->second == static_cast<const open_file&>(opened).bytes();
@@ -227,6 +247,8 @@ class simulated_disk {
   mutable std::mutex lock_;
   std::uint64_t acts_ = 0;
   std::uint64_t fault_at_ = never;
+  std::uint64_t room_ = never;
+  int hidden_ = 0;
   int number_ = 0;
   fault kind_ = fault::once;
   names names_, durable_names_;

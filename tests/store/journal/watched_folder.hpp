@@ -1,5 +1,6 @@
 // A journal's folder that counts what is read of each file, and tells when a file is written.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,11 +13,13 @@
 
 namespace onceguard::testing {
 
-/// Any thread, but for `on_write`, which is set before the folder is opened.
+/// Any thread, but for the functions, which are set before the folder is opened.
 class folder_watch {
  public:
   /// Called before each write with the file's name.
   std::function<void(const std::string&)> on_write;
+  /// Called before whatever else may take long.
+  std::function<void(const std::string&)> on_act;
 
   void add(const std::string& name, std::uint64_t bytes) {
     const std::lock_guard locked(lock_);
@@ -27,6 +30,14 @@ class folder_watch {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? 0 : found->second;
   }
+  void note_write(std::uint64_t bytes) {
+    const std::lock_guard locked(lock_);
+    largest_write_ = std::max(largest_write_, bytes);
+  }
+  [[nodiscard]] std::uint64_t largest_write() const {
+    const std::lock_guard locked(lock_);
+    return largest_write_;
+  }
   void clear() {
     const std::lock_guard locked(lock_);
     by_name_.clear();
@@ -35,6 +46,7 @@ class folder_watch {
  private:
   mutable std::mutex lock_;
   std::map<std::string, std::uint64_t> by_name_;
+  std::uint64_t largest_write_ = 0;
 };
 
 class watched_file final : public journal::file {
@@ -43,21 +55,33 @@ class watched_file final : public journal::file {
       : watched_(std::move(watched)), name_(std::move(name)), counted_(counted) {}
   [[nodiscard]] int write(std::string_view bytes, std::uint64_t offset) override {
     if (counted_.on_write) counted_.on_write(name_);
+    counted_.note_write(bytes.size());
     return watched_->write(bytes, offset);
   }
   [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
                          std::size_t& got) const override {
+    act();
     const int failed = watched_->read(target, size, offset, got);
     counted_.add(name_, got);
     return failed;
   }
-  [[nodiscard]] int flush() override { return watched_->flush(); }
+  [[nodiscard]] int flush() override {
+    act();
+    return watched_->flush();
+  }
   [[nodiscard]] int truncate(std::uint64_t size) override { return watched_->truncate(size); }
-  [[nodiscard]] int reserve(std::uint64_t size) override { return watched_->reserve(size); }
+  [[nodiscard]] int reserve(std::uint64_t size) override {
+    act();
+    return watched_->reserve(size);
+  }
   [[nodiscard]] int size(std::uint64_t& out) const override { return watched_->size(out); }
   [[nodiscard]] const journal::file& watched() const noexcept { return *watched_; }
 
  private:
+  void act() const {
+    if (counted_.on_act) counted_.on_act(name_);
+  }
+
   const std::unique_ptr<journal::file> watched_;
   const std::string name_;
   folder_watch& counted_;
@@ -79,11 +103,12 @@ class watched_folder final : public journal::file_layer {
     return watched_->rename(former, target);
   }
   [[nodiscard]] result<void> remove(const std::string& name) override {
+    if (counted_.on_act) counted_.on_act(name);
     return watched_->remove(name);
   }
   [[nodiscard]] result<void> flush_names() override { return watched_->flush_names(); }
-  [[nodiscard]] bool still_there(const std::string& name,
-                                 const journal::file& opened) const override {
+  [[nodiscard]] result<bool> still_there(const std::string& name,
+                                         const journal::file& opened) const override {
     return watched_->still_there(name, static_cast<const watched_file&>(opened).watched());
   }
   [[nodiscard]] const std::string& location() const noexcept override {
