@@ -14,8 +14,8 @@ std::string path_of(std::string_view url) {
   return std::string(url.substr(std::min(url.size(), std::string_view("journal:").size())));
 }
 
-error damaged(const std::string& what, const journal::checked_journal& found) {
-  return error(errc::record_unreadable, what + ": of " + std::to_string(found.keys) + " keys " +
+error damaged(const std::string& copy, const journal::checked_journal& found) {
+  return error(errc::record_unreadable, copy + ": of " + std::to_string(found.keys) + " keys " +
                                             std::to_string(found.unreadable) +
                                             " have a damaged record");
 }

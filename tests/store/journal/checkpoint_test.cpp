@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <thread>
@@ -192,6 +193,18 @@ TEST_F(journal_checkpoint_test, a_log_that_ends_before_it_has_lost_something) {
   expect_lost("when the checkpoint was written");
   std::filesystem::rename(files_.path(later.segment), folder_.file("kept"));
   expect_lost("went on when the checkpoint was written");
+}
+
+TEST_F(journal_checkpoint_test, another_format_is_refused_and_named) {
+  fill(1);
+  std::fstream file(files_.path(1), std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(20);
+  file.put(1);
+  file.close();
+  const auto opened = journal_store::open(params());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, errc::invalid_argument);
+  EXPECT_THAT(opened.error().detail, HasSubstr("segment-0000000001 has format 1"));
 }
 
 TEST_F(journal_checkpoint_test, without_a_segment_something_is_lost) {

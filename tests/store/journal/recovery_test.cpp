@@ -214,7 +214,6 @@ std::string forged_frames(std::uint64_t seed) {
 TEST_F(journal_recovery_test, bytes_of_an_answer_are_no_frames_of_a_torn_end) {
   fill(1);
   const auto number = files_.segments().back();
-  // Whatever stands before them, some of them are where frames can be.
   std::string body;
   for (const std::uint64_t seed :
        {std::uint64_t{0}, std::uint64_t{number}, files_.seed_of(number)}) {
@@ -236,18 +235,6 @@ TEST_F(journal_recovery_test, bytes_of_an_answer_are_no_frames_of_a_torn_end) {
     EXPECT_EQ(reopen().claim(claim_of(key)).kind, verdict_kind::busy);
     close();
   }
-}
-
-TEST_F(journal_recovery_test, another_format_is_refused_and_named) {
-  fill(1);
-  std::fstream file(files_.path(1), std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(20);
-  file.put(1);
-  file.close();
-  const auto opened = try_open();
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, errc::invalid_argument);
-  EXPECT_THAT(opened.error().detail, HasSubstr("segment-0000000001 has format 1"));
 }
 
 TEST_F(journal_recovery_test, missing_short_and_foreign_segments_are_losses) {
@@ -334,15 +321,6 @@ TEST_F(journal_recovery_test, files_that_are_removed_under_the_owner_are_a_loss)
   EXPECT_EQ(vitals.error().code, errc::store_lost);
   auto& after = reopen();
   EXPECT_EQ(after.claim(claim_of("k")).kind, verdict_kind::run);
-}
-
-TEST_F(journal_recovery_test, an_older_segment_that_is_removed_under_the_owner_is_a_loss) {
-  auto& caller = reopen();
-  for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));
-  EXPECT_TRUE(caller.try_vitals());
-  std::filesystem::remove(files_.path(files_.segments()[1]));
-  EXPECT_EQ(caller.try_vitals().error().code, errc::store_lost);
-  EXPECT_EQ(caller.try_claim(claim_of("another")).error().code, errc::store_lost);
 }
 
 TEST_F(journal_recovery_test, a_damaged_header_keeps_no_segment) {

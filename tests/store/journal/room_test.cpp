@@ -204,6 +204,16 @@ class journal_watch_test : public ::testing::Test {
   std::optional<blocking_store> caller_;
 };
 
+TEST_F(journal_watch_test, an_older_segment_that_is_removed_under_the_owner_is_a_loss) {
+  auto& caller = open();
+  for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+  EXPECT_TRUE(bool(caller.try_vitals()));
+  const journal_files files(folder_.file("journal"));
+  std::filesystem::remove(files.path(files.segments()[1]));
+  EXPECT_EQ(caller.try_vitals().error().code, errc::store_lost);
+  EXPECT_EQ(caller.try_claim(claim_of("another")).error().code, errc::store_lost);
+}
+
 TEST_F(journal_watch_test, numbers_wait_for_no_disk) {
   std::atomic<int> answered{0};
   std::atomic<int> acts{0};
