@@ -32,14 +32,14 @@ macro(onceguard_find target)
     onceguard_find_files(xxhash HEADER xxhash.h ${ARGN})
   elseif("${target}" STREQUAL "onceguard::toml") # compiled in
     onceguard_find_files(toml HEADER toml++/toml.h ${ARGN})
-  elseif("${target}" STREQUAL "onceguard::prometheus") # the model; a test has the library
+  elseif("${target}" STREQUAL "onceguard::prometheus") # the model of metrics and its text form only
     onceguard_find_files(prometheus HEADER prometheus/text_serializer.h
       LIBRARY prometheus-cpp-core ${ARGN})
   elseif("${target}" STREQUAL "nlohmann_json::nlohmann_json")
     find_package(nlohmann_json 3.11 ${ARGN})
   elseif("${target}" STREQUAL "CLI11::CLI11")
     find_package(CLI11 2.1 ${ARGN})
-  elseif("${target}" MATCHES "^fmt::")
+  elseif("${target}" STREQUAL "fmt::fmt")
     find_package(fmt 9 ${ARGN})
   elseif("${target}" STREQUAL "CURL::libcurl")
     find_package(CURL 7.85 ${ARGN})

@@ -39,10 +39,8 @@ function(onceguard_load_late program)
   target_sources(${program} PRIVATE ${stubs})
   set_source_files_properties(${stubs} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # Options stand before the libraries, of which none is needed at the start any more; the archive
-  # among them gives what is undefined by then. The C++ runtime is linked in: to link its shared
-  # object with itself is a third of the instructions of `onceguard exec` on SQLite.
-  target_link_options(${program} PRIVATE -static-libstdc++ -static-libgcc
-    -Wl,--as-needed -Wl,--undefined=SHA256_Init
+  # among them gives what is undefined by then.
+  target_link_options(${program} PRIVATE -Wl,--as-needed -Wl,--undefined=SHA256_Init
     -Wl,--undefined=SHA256_Update -Wl,--undefined=SHA256_Final ${ONCEGUARD_CRYPTO_ARCHIVE})
   target_link_libraries(${program} PRIVATE ${CMAKE_DL_LIBS})
 endfunction()

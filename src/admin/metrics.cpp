@@ -1,8 +1,9 @@
 #include "admin/metrics.hpp"
 
+#include <prometheus/text_serializer.h>
+
 #include "admin/health.hpp"
 #include "admin/metric_families.hpp"
-#include "admin/metrics_text.hpp"
 #include "admin/observed_numbers.hpp"
 #include "admin/process_numbers.hpp"
 #include "base/clock.hpp"
@@ -143,14 +144,14 @@ void add_records(families& out, const record_counter& counter) {
   out.push_back(std::move(records));
 }
 
-families all_families(const metric_sources& sources) {
+std::string metrics_text(const metric_sources& sources) {
   auto out = sources.requests.Collect();
   add_engine(out, sources.engine);
   add_records(out, sources.records);
   add_program(out, sources);
   for (auto& family : observed_families(sources.observed)) out.push_back(std::move(family));
   for (auto& family : process_families()) out.push_back(std::move(family));
-  return out;
+  return prometheus::TextSerializer().Serialize(out);
 }
 
 }  // namespace
@@ -159,8 +160,8 @@ resources metric_resources(const metric_sources& sources) {
   resources out;
   out.push_back({"GET", "/metrics", access::view,
                  [sources](const request&) -> boost::asio::awaitable<response> {
-                   co_return response{.body = metrics_text(all_families(sources)),
-                                      .type = metrics_type};
+                   co_return response{.body = metrics_text(sources),
+                                      .type = "text/plain; version=0.0.4; charset=utf-8"};
                  }});
   return out;
 }

@@ -1,11 +1,11 @@
 #include "admin/worker_resources.hpp"
 
 #include <algorithm>
+#include <prometheus/text_serializer.h>
 
 #include <nlohmann/json.hpp>
 
 #include "admin/metric_families.hpp"
-#include "admin/metrics_text.hpp"
 #include "admin/process_numbers.hpp"
 #include "text/record_json.hpp"
 
@@ -37,7 +37,8 @@ response answer_metrics(const worker_state& now) {
     }
     add_value(*family, one.value, {one.labels.begin(), one.labels.end()});
   }
-  return {.body = metrics_text(all), .type = metrics_type};
+  return {.body = prometheus::TextSerializer().Serialize(all),
+          .type = "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 }  // namespace

@@ -73,12 +73,3 @@ def test_who_does_not_ask_for_it_does_not_miss_it(run, tmp_path):
     done = run("exec", "--key", "k", "--store", f"sqlite:{tmp_path}/keys.db", "--", "echo", "ran",
                damaged=NAMES.values())
     assert (done.returncode, done.stdout) == (0, "ran\n")
-
-
-def test_a_start_links_few_libraries_and_no_runtime_of_cpp(onceguard):
-    """Each of them costs every call of `exec` (docs/decisions/0092)."""
-    if not (onceguard.parent / "generated/late_functions.c").exists():
-        return  # linked in the usual way: a sanitizer, or another processor
-    said = subprocess.run(["readelf", "-d", onceguard], capture_output=True, text=True, check=True)
-    needed = set(re.findall(r"NEEDED.*\[([\w-]+)\.so", said.stdout))
-    assert needed <= {"libmimalloc", "libsqlite3", "libm", "libc", "ld-linux-x86-64"}

@@ -22,18 +22,11 @@ class Contents:
         self.archives = {word for word in command.split()
                          if word.startswith("/") and word.endswith(".a")}
         self.compiler = next(word for word in command.split() if word.startswith("/"))
-        if "-static-libstdc++" in command.split():
-            self.archives |= {self._archive(f"lib{name}.a") for name in ("stdc++", "gcc", "gcc_eh")}
         self.linked = self._files(needed_by(self.program))
         late = self._build / "generated/late_functions.c"
         names = set(re.findall(r'^LATE\(\w+, "([^"]+)"\)', late.read_text(), re.MULTILINE)) \
             if late.exists() else set()
         self.loaded_later = self._files(names)
-
-    def _archive(self, name):
-        """One that the compiler adds to the link command by itself."""
-        found = output_of(self.compiler, f"-print-file-name={name}").strip()
-        return str(Path(found).resolve(strict=True))
 
     def _dependencies(self, inputs):
         """All files that the compiler read for the objects of the program."""
