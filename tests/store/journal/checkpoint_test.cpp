@@ -196,7 +196,7 @@ TEST_F(journal_checkpoint_test, a_log_that_ends_before_it_has_lost_something) {
 }
 
 TEST_F(journal_checkpoint_test, another_format_is_refused_and_named) {
-  fill(1);
+  fill("k", 1);
   std::fstream file(files_.path(1), std::ios::binary | std::ios::in | std::ios::out);
   file.seekp(20);
   file.put(1);
