@@ -59,10 +59,10 @@ def test_a_copy_is_checked(gateway, tmp_path, fresh_key):
     assert done.returncode == 1, done
     assert "of 10 keys 1 have a damaged record" in done.stderr
     flip(segment, body)
-    flip(segment, 64 + 20)  # the header of the first frame
+    flip(segment, 72 + 20)  # the header of the first frame
     done = gateway.command("backup", "--check", copy)
     assert done.returncode == 4, done
-    assert "segment-0000000001 at byte 64" in done.stderr
+    assert "segment-0000000001 at byte 72" in done.stderr
     missing = gateway.command("backup", "--check", tmp_path / "nothing")
     assert missing.returncode == 4 and "No such file" in missing.stderr, missing
 
@@ -122,7 +122,7 @@ def test_doctor_looks_at_it(gateway, onceguard, tmp_path, key):
     for subject in ("store-reach", "store-writes", "store-rights"):
         assert report.level(subject) == "ok", subject
     assert report.one("store-room") and report.one("store-file-system")
-    flip(tmp_path / "journal" / "segment-0000000001", 20)
+    flip(tmp_path / "journal" / "segment-0000000001", 30)
     damaged = examine(onceguard, "--store", gateway.store_url()).one("store-reach")
     assert damaged["level"] == "fault" and "segment-0000000001" in damaged["text"]
     none = examine(onceguard, "--store", f"journal:{tmp_path}/none")
