@@ -8,7 +8,6 @@ import pytest
 
 from support.admin import Admin
 from support.expecting import assert_first, assert_replay_of
-from support.gateway import records_of
 from support.shut_in import OPEN, SHUT_IN, status_of, without_calls
 from support.upgrading import adopting_orphans, upgrade
 from support.waiting import wait_until
@@ -22,7 +21,8 @@ def admin():
 
 
 def works(gateway, upstream, key):
-    assert_replay_of(gateway.post(key=key), assert_first(gateway.post(key=key)))
+    first = assert_first(gateway.post(key=key))
+    assert_replay_of(gateway.post(key=key), first)
     assert upstream.runs(key) == 1
 
 
@@ -37,7 +37,7 @@ def test_all_threads_are_shut_in_and_the_log_and_the_metrics_say_so(
     assert status_of(gateway.process.pid) == SHUT_IN
     line, = gateway.logged("shut-in")
     assert (line["files"], line["calls"]) == (True, True)
-    assert not gateway.logged("not-shut-in")
+    assert '"not-shut-in"' not in gateway.log()
     metrics = admin.get("/metrics").body.decode()
     for part in "files", "calls":
         assert f'onceguard_sandbox{{part="{part}"}} 1\n' in metrics
@@ -47,7 +47,7 @@ def test_it_is_not_where_that_is_off(start_gateway, upstream, fresh_key, admin):
     gateway = start_gateway(upstream, {"gateway": {"admin": admin.text, "sandbox": "off"}})
     works(gateway, upstream, fresh_key())
     assert status_of(gateway.process.pid) == OPEN
-    assert not gateway.logged("shut-in") and not gateway.logged("not-shut-in")
+    assert 'shut-in"' not in gateway.log()
     assert 'onceguard_sandbox{part="files"} 0\n' in admin.get("/metrics").body.decode()
 
 
@@ -114,7 +114,9 @@ def test_a_file_that_leads_out_is_not_written(start_gateway, upstream, tmp_path,
     logs.mkdir()
     outside.mkdir()
     log = logs / "gateway.log"
-    gateway = start_gateway(upstream, {"gateway": {"log_file": str(log)}})
+    gateway = start_gateway(upstream, {"gateway": {"log_file": str(log)}}, started=False)
+    gateway.environment = {"TMPDIR": str(logs)}  # as `outside` lies in the usual one
+    gateway.start()
     log.rename(logs / "former")
     log.symlink_to(outside / "made")
     gateway.signal(signal.SIGUSR1)
@@ -145,19 +147,3 @@ def test_without_the_process_that_starts_it_there_is_no_successor_and_no_harm(
     refused = wait_until(lambda: gateway.logged("upgrade-refused"), what="the refusal")
     assert "the starter" in refused[0]["why"]
     works(gateway, upstream, fresh_key())
-
-
-def test_commands_beside_it_find_its_records(start_gateway, upstream, key):
-    gateway = start_gateway(upstream)
-    works(gateway, upstream, key)
-    assert records_of(gateway)[0]["key"] == key
-
-
-def test_a_store_behind_a_link_is_written_where_it_is(start_gateway, upstream, key, tmp_path):
-    place, other = tmp_path / "place", tmp_path / "other"
-    place.mkdir()
-    other.mkdir()
-    (other / "link.db").symlink_to(place / "onceguard.db")
-    gateway = start_gateway(upstream, {"store": {"url": f"sqlite:{other / 'link.db'}"}})
-    works(gateway, upstream, key)
-    assert (place / "onceguard.db").exists()
