@@ -12,13 +12,13 @@ const SINCE = Date.parse(at(0));
 test("events, acts and routes that began to refuse stand in one row, the newest first", () => {
   const events = [event(9, "store-back"), event(7, "store-away", "error", { store: "postgres" }),
     event(2, "reloaded", "info", { by: "alice", changed: "x" })];
-  const audit = [{ at: at(8), action: "release", stage: "done", who: "bob", record: "ab" },
+  const audit = [{ at: at(8), action: "release", stage: "done", who: "bob", key: "a b" },
     { at: at(4), action: "drain", stage: "done", who: "bob" }];
   const routes = [{ route: "/charges", refusals: [
     { problem: "key-reused", began_at: at(5), last_at: at(9) }] }];
   const found = changesOf(events, audit, routes, SINCE);
   assert.deepEqual(found.map((one) => [one.name, one.link, one.grade]), [
-    ["store-back", "#/stores", ""], ["release", "#/record/ab", ""],
+    ["store-back", "#/stores", ""], ["release", "#/search?key=a%20b", ""],
     ["store-away", "#/stores", "bad"], ["key-reused", "#/routes", "bad"],
     ["drain", "#/audit", ""], ["reloaded", "#/routes", ""]]);
   assert.equal(found[3].more.route, "/charges");

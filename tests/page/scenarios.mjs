@@ -187,6 +187,9 @@ const scenarios = {
       await page.getByLabel("Language").selectOption("de");
       await page.getByText("gespeicherte Antwort angezeigt").waitFor();
       assert.deepEqual(await violations(page), []);
+      await page.getByRole("link", { name: facts.completed }).first().click();
+      await page.getByRole("heading", { name: "Suche", level: 1 }).waitFor();
+      await page.getByRole("table").getByRole("link", { name: facts.completed }).waitFor();
     });
   },
 

@@ -57,6 +57,13 @@ function action({ action: name, from, to }) {
   return text(`action_${name}`) + states;
 }
 
+/** The line has the beginning of a record's id alone: its key leads there by a search. */
+function KeyOf({ line: { record, key } }) {
+  return record && key
+    ? <a class="key" href={`#/search?key=${encodeURIComponent(key)}`}><bdi>{shown(key)}</bdi></a>
+    : <bdi class="key">{key ? shown(key) : record}</bdi>;
+}
+
 /** By which way it was done; a command stands there as it is. */
 function meansOf({ means }) {
   return has(`means_${means}`) ? text(`means_${means}`) : means;
@@ -75,10 +82,7 @@ function Lines({ entries }) {
               <td><Time at={one.at} /></td>
               <td><bdi>{one.who}</bdi> ({meansOf(one)})</td>
               <td>{action(one)}{one.about && <bdi> {one.about}</bdi>}</td>
-              <td>{one.record
-                ? <a class="key" href={`#/record/${one.record}`}><bdi>{one.key ? shown(one.key)
-                  : one.record}</bdi></a>
-                : <bdi class="key">{one.key && shown(one.key)}</bdi>}</td>
+              <td><KeyOf line={one} /></td>
               <td><bdi>{one.why}</bdi></td>
               <td>{text(`stage_${one.stage}`)}</td>
             </tr>

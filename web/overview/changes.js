@@ -38,7 +38,9 @@ export function changesOf(events, audit, routes, since) {
   for (const one of audit) {
     if (!DONE.has(one.stage) || LOOKS.has(one.action)) continue;
     out.push({ at: Date.parse(one.at), kind: "act", name: one.action,
-      link: one.record ? `#/record/${one.record}` : "#/audit", grade: "", more: one });
+      // The log has the beginning of a record's id alone.
+      link: one.key ? `#/search?key=${encodeURIComponent(one.key)}` : "#/audit", grade: "",
+      more: one });
   }
   for (const { route, refusals } of routes) {
     for (const one of refusals) {
