@@ -176,6 +176,9 @@ void session::set_up(session_use use) {
   }
   if (use == session_use::read) {
     connection_.run("PRAGMA query_only = ON");
+    // A process that was killed may have left its last commit in the kernel's memory alone. What
+    // this one answers from it has to outlast a power cut.
+    flush(SQLITE_FCNTL_JOURNAL_POINTER);
   } else {
     keep_reserve();
   }
@@ -355,11 +358,12 @@ void session::move_in_turn() {
   if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(connection_.get()));
 }
 
-void session::flush_file() {
+void session::flush_file() { flush(SQLITE_FCNTL_FILE_POINTER); }
+
+void session::flush(int which) {
   // Uses SQLite's own descriptor: opening and closing the file once more would drop its locks.
   sqlite3_file* file = nullptr;
-  const int found =
-      sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  const int found = sqlite3_file_control(connection_.get(), "main", which, &file);
   if (found != SQLITE_OK || file->pMethods == nullptr) throw failure(found, "no such file");
   const int flushed = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
   if (flushed != SQLITE_OK) throw failure(flushed, "the file could not be flushed");

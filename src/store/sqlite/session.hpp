@@ -79,6 +79,8 @@ class session {
   void configure();
   void begin_within_timeout();
   void keep_reserve();
+  /// `which`: SQLITE_FCNTL_FILE_POINTER, or SQLITE_FCNTL_JOURNAL_POINTER: the write-ahead log.
+  void flush(int which);
 
   const sqlite_params& params_;
   std::string path_;
