@@ -138,9 +138,10 @@ def open_pages(port, count=PAGES):
     reads = [0] * count
 
     def look(number):
-        interval, targets = (
-            2, ["/api/overview?after=0", "/api/changes", "/api/audit?limit=200"]) if number % 2 else (
-            5, ["/api/records?attention=true&limit=200", "/api/recent?limit=200"])
+        interval, targets = 5, ["/api/records?attention=true&limit=200", "/api/recent?limit=200"]
+        if number % 2:
+            interval = 2
+            targets = ["/api/overview?after=0", "/api/changes", "/api/audit?limit=200"]
         while not over.wait(interval * (0.9 + number / count / 5)):
             for target in targets:
                 ask(port, target)

@@ -28,7 +28,7 @@ await withPage({ url, options }, async (page) => {
   // An order that was repeated: its twin's refusals and the replays stand in the timeline.
   const { requests } = await (await page.request.get(`${url}/api/recent?outcome=mismatch`)).json();
   await page.goto(`${url}/#/record/${requests.at(-1).record}`);
-  await page.getByText("the same key with another content").waitFor();
+  await page.locator(".timeline").getByText("the same key with another content").waitFor();
   await keep(page, "key");
 });
 await withPage({ url, options: { ...options, colorScheme: "dark" } }, async (page) => {
