@@ -9,8 +9,7 @@
 namespace onceguard::sim {
 namespace {
 
-constexpr std::int64_t clock_tick = millisecond;    // what a store's clock counts in
-constexpr std::int64_t prompt = 400 * millisecond;  // a waiter hears of its twin's end within it
+constexpr std::int64_t clock_tick = millisecond;  // what a store's clock counts in
 constexpr std::int64_t stale_after = 7'000 * millisecond;
 constexpr std::int64_t released_until = 5'000 * millisecond;
 
@@ -303,7 +302,8 @@ class reader {
     if (!terms_.calm || key_->in_doubt || !promise().waits || !key_->completed) return;
     if (kind != answer_kind::replay && kind != answer_kind::busy) return;
     const auto known = std::max(arrived, key_->last_complete_at);
-    if (now_->time - known > prompt) wrong("a client waited on although its twin had ended");
+    if (now_->time - known > terms_.prompt.count() * millisecond)
+      wrong("a client waited on although its twin had ended");
   }
 
   /// A holder that was stopped gives its own answer, and memories serve what they have for a while.

@@ -23,6 +23,8 @@ struct check_terms {
   /// Nothing went wrong but with the upstream and the clients: then no outcome is unknown without
   /// a cause, and nobody waits in vain.
   bool calm = false;
+  /// Then a waiter hears of its twin's end within this.
+  milliseconds prompt{400};
   bool mild = false;                  ///< one call of the store failed, at most
   bool crashed = false;               ///< a gateway lost its memory
   bool copies_without_truth = false;  ///< an accelerator answers for a truth that is away

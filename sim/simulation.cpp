@@ -50,6 +50,8 @@ check_terms terms_of(const scene& played, const plan& disturbances) {
     return each.kind == disturbance_kind::wall_step && each.where == played.gateways;
   });
   out.first_of_asked = clients::first_of_asked;
+  // Of what an application completes itself, the accelerator's marker says busy for a second.
+  if (played.kind == world_kind::tiered) out.prompt += milliseconds(1'000);
   out.copies_without_truth = played.replays_without_truth;
   return out;
 }

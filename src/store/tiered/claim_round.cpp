@@ -1,5 +1,6 @@
 #include "store/tiered/claim_round.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace onceguard::tiered {
@@ -82,6 +83,10 @@ void claim_round::take_marker_verdict(item& entry, result<verdict>& reply) {
     entry.has_marker = marker_state::held;
     entry.marker.token = reply->lease.token;
   } else if (credible(entry, *reply)) {
+    // A clock of the accelerator that went back is found within this time. Until then an answer
+    // whose retention is over may still be there, and no cache above this store may keep it for
+    // longer.
+    reply->retention_left = std::min(reply->retention_left, fresh_for);
     const bool busy = reply->kind == verdict_kind::busy;
     entry.to_be_confirmed = busy && markers_.is_to_be_confirmed(entry.request.id, now_);
     if (!entry.to_be_confirmed) entry.reply = std::move(reply);

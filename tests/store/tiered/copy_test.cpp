@@ -29,6 +29,14 @@ TEST_F(tiered_copy_test, a_copy_of_a_replay_does_not_outlive_its_record) {
   EXPECT_EQ(copy_of(claim_of("k"))->retention_left, day - second);
 }
 
+TEST_F(tiered_copy_test, no_cache_keeps_a_copy_for_longer_than_a_wrong_clock_goes_unnoticed) {
+  process one(*this);
+  one.caller->completed(claim_of("k"));
+  const auto claims = one.truth->claims_made.load();
+  EXPECT_EQ(one.caller->claim(claim_of("k")).retention_left, fresh_for);
+  EXPECT_EQ(one.truth->claims_made, claims);
+}
+
 TEST_F(tiered_copy_test, an_answer_that_may_not_be_stored_is_not_copied) {
   process one(*this);
   const auto request = claim_of("k");
