@@ -21,7 +21,7 @@ verb_chaos() {
   cd tests && exec "$python" -m chaos "$@"
 }
 
-# --world engine|tiered, --seeds N, --hours N, or --seed S [--trace]; see docs/internals/simulation.md.
+# --world W, --seeds N, --hours N, or --seed S [--trace]; see docs/internals/simulation.md.
 verb_simulate() {
   install_section build
   say "building build/release/onceguard_sim"
