@@ -108,6 +108,18 @@ def test_files_are_rotated_and_removed_where_the_configuration_names_them(
     assert not socket.exists()
 
 
+def test_a_link_to_a_store_that_is_not_there_yet(start_gateway, upstream, key, tmp_path):
+    names, data = tmp_path / "names", tmp_path / "data"
+    for folder in names, data:
+        folder.mkdir()
+    (names / "store").symlink_to(data / "store.db")
+    gateway = start_gateway(upstream, {"store": {"url": f"sqlite:{names}/store"}}, started=False)
+    gateway.environment = {"TMPDIR": str(names)}  # as `data` lies in the usual one
+    gateway.start()
+    works(gateway, upstream, key)
+    assert (data / "store.db").exists()
+
+
 def test_a_file_that_leads_out_is_not_written(start_gateway, upstream, tmp_path, key):
     """As somebody would try who has the process write where others read."""
     logs, outside = tmp_path / "logs", tmp_path / "outside"

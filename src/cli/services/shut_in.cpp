@@ -25,6 +25,10 @@ std::string writable_path(const std::string& path) {
   std::error_code failed;
   // SQLite keeps its write-ahead log beside the file, and not beside a link to it.
   auto found = fs::weakly_canonical(fs::absolute(path, failed), failed);
+  // A link to what is not there yet: the file will be made where the link leads.
+  for (int links = 0; links < 40 && fs::is_symlink(found, failed); ++links) {
+    found = (found.parent_path() / fs::read_symlink(found, failed)).lexically_normal();
+  }
   const auto type = fs::status(found, failed).type();
   if (type == fs::file_type::regular || type == fs::file_type::socket) return found.parent_path();
   while (!fs::exists(found, failed) && found.has_relative_path()) found = found.parent_path();
