@@ -26,7 +26,7 @@ std::string writable_path(const std::string& path) {
   // SQLite keeps its write-ahead log beside the file, and not beside a link to it.
   auto found = fs::weakly_canonical(fs::absolute(path, failed), failed);
   // A link to what is not there yet: the file will be made where the link leads.
-  for (int links = 0; links < 40 && fs::is_symlink(found, failed); ++links) {
+  for (int hops = 0; hops < 40 && fs::is_symlink(found, failed); ++hops) {
     found = (found.parent_path() / fs::read_symlink(found, failed)).lexically_normal();
   }
   const auto type = fs::status(found, failed).type();

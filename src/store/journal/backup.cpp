@@ -158,8 +158,8 @@ result<void> take_full_segment(const std::string& folder, std::uint32_t number,
   return copy_segment(folder, number, target.path(), part_of_segment::whole_file, {});
 }
 
-/// errc::not_found: the owner has removed the oldest segment meanwhile, or a listing beside an owner
-/// that makes and removes files has missed one (readdir(3) may).
+/// errc::not_found: the owner has removed the oldest segment meanwhile, or the listing has missed
+/// one, as it may beside an owner that makes and removes files (readdir(3)).
 result<void> take_all(const std::string& folder, const part_folder& target) {
   auto numbers = segments_of(folder);
   if (!numbers) return numbers.error();

@@ -1,16 +1,13 @@
 // A journal that is opened again: after damage, beside its owner, and once segments have gone.
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "store/contract/acts.hpp"
-#include "store/journal/files.hpp"
-#include "store/journal/journal_store.hpp"
-#include "support/temporary_folder.hpp"
+#include "store/journal/reopened_journal.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard::testing {
@@ -21,49 +18,7 @@ using journal::journal_store;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class journal_recovery_test : public ::testing::Test {
- protected:
-  [[nodiscard]] std::string path() const { return folder_.file("journal"); }
-  result<std::unique_ptr<journal_store>> try_open() {
-    journal_params params;
-    params.path = path();
-    params.clock = &clock_;
-    params.segment_size = 4'096;
-    params.cache_size = 0;
-    return journal_store::open(params);
-  }
-  blocking_store& reopen() {
-    store_.reset();
-    auto opened = try_open();
-    if (!opened) throw std::runtime_error(opened.error().detail);
-    store_ = std::move(*opened);
-    caller_.emplace(*store_);
-    return *caller_;
-  }
-  void close() {
-    caller_.reset();
-    store_.reset();
-  }
-  /// Completes so many keys, one group each, and closes the journal.
-  void fill(int keys) {
-    auto& caller = reopen();
-    for (int i = 0; i < keys; ++i) caller.completed(claim_of("k" + std::to_string(i)));
-    close();
-  }
-  void expect_lost(const std::string& segment, std::uint64_t offset) {
-    const auto opened = try_open();
-    ASSERT_FALSE(opened);
-    EXPECT_EQ(opened.error().code, errc::store_lost);
-    EXPECT_THAT(opened.error().detail,
-                AllOf(HasSubstr(segment), HasSubstr("byte " + std::to_string(offset))));
-  }
-
-  temporary_folder folder_;
-  base::manual_clock clock_;
-  const journal_files files_{folder_.file("journal")};
-  std::unique_ptr<journal_store> store_;
-  std::optional<blocking_store> caller_;
-};
+using journal_recovery_test = reopened_journal;
 
 TEST_F(journal_recovery_test, another_owner_is_refused_and_answered_what_to_do) {
   reopen().completed(claim_of("k"));
@@ -343,72 +298,6 @@ TEST_F(journal_recovery_test, a_damaged_header_keeps_no_segment) {
     ASSERT_FALSE(verdict);
     EXPECT_EQ(verdict.error().code, errc::record_unreadable);
   }
-}
-
-TEST_F(journal_recovery_test, a_reboot_ends_every_lease_and_keeps_every_record) {
-  const auto running = claim_of("running");
-  reopen().leased(running);
-  caller_->completed(claim_of("done"));
-  clock_.reboot("boot-2");
-  auto& caller = reopen();
-  EXPECT_EQ(caller.claim(claim_of("running")).kind, verdict_kind::unknown);
-  EXPECT_EQ(caller.claim(claim_of("done")).kind, verdict_kind::replay);
-  EXPECT_LE(caller.find(running.id)->lease_left.count(), 0);
-  // The upstream may run on another machine, which keeps working while this machine reboots.
-  resolution request;
-  request.id = running.id;
-  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::running);
-  clock_.advance(running.about->run_timeout);
-  EXPECT_EQ(caller.resolve(request).outcome, resolve_outcome::done);
-}
-
-TEST_F(journal_recovery_test, a_reboot_is_no_renewal_of_what_an_operator_has_seen) {
-  const auto running = claim_of("running");
-  const auto held = reopen().leased(running);
-  const auto seen = caller_->seen(running.id);
-  clock_.reboot("boot-2");
-  auto& caller = reopen();
-  // What was seen before the boot is the record as it stands, and so is what is seen now.
-  resolution change;
-  change.id = running.id;
-  change.token = seen.stored.token;
-  change.revision = seen.revision;
-  const auto now = caller.seen(running.id);
-  EXPECT_EQ(now.state, observed_state::unknown);
-  EXPECT_EQ(now.revision, seen.revision);
-  EXPECT_EQ(caller.list().records.at(0).revision, seen.revision);
-  EXPECT_EQ(caller.resolve(change).outcome, resolve_outcome::running);
-  clock_.advance(running.about->run_timeout);
-  // But its holder may come back, from another machine: that is a renewal, in whichever boot.
-  ASSERT_TRUE(caller.extend(extend_of(running, held)));
-  clock_.advance(lease_length + running.about->run_timeout);
-  EXPECT_EQ(caller.resolve(change).outcome, resolve_outcome::changed);
-  change.revision = caller.seen(running.id).revision;
-  EXPECT_EQ(caller.resolve(change).outcome, resolve_outcome::done);
-}
-
-TEST_F(journal_recovery_test, retention_continues_over_reboots_without_any_claim) {
-  reopen().completed(claim_of("k"));
-  for (const auto* boot : {"boot-2", "boot-3", "boot-4", "boot-5", "boot-6"}) {
-    for (int hour = 0; hour < 6; ++hour) {
-      clock_.advance(day / 24);
-      if (caller_->sweep() == 1) return;  // each boot loses less than an hour of retention time
-    }
-    clock_.reboot(boot);
-    reopen();
-  }
-  ADD_FAILURE() << "the record never expired";
-}
-
-TEST_F(journal_recovery_test, a_wall_clock_set_back_during_a_reboot_pauses_expiry) {
-  reopen().completed(claim_of("k"));
-  clock_.reboot("boot-2");
-  clock_.step_wall(-10 * day);
-  auto& caller = reopen();
-  clock_.step_wall(day);  // still before the latest time seen, so the clock is not trusted
-  clock_.advance(day - second);
-  EXPECT_EQ(caller.claim(claim_of("k")).kind, verdict_kind::replay);
-  EXPECT_EQ(caller.sweep(), 0u);
 }
 
 }  // namespace
