@@ -35,7 +35,7 @@ result<verdict> caller_tables::peek(const claim& request) {
   const auto present = metadata_.read_clocks();
   const auto found = table_.load(request.id, present, {});
   if (!found) return found.error();
-  const auto* stored = found->has_value() ? &(*found)->stored : nullptr;
+  const auto* stored = found->has_value() ? &(*found)->seen.stored : nullptr;
   return as_legible(decide(stored, request, present.now, 1).verdict);
 }
 
