@@ -42,14 +42,17 @@ bool comes_from_elsewhere(const http1::head& head) {
   return host == nullptr || scheme == value.npos || value.substr(scheme + 3) != host->value;
 }
 
-/// The token that the caller shows; null: none. A browser repeats the password that a proxy before
-/// this listener asks for, and the proxy may leave it in: that is no token of ours.
+/// The token that the caller shows; null: none. A browser repeats what a proxy before this listener
+/// asks for, and the proxy may leave it in: that is no token of ours.
 const base::field* shown_token(const http1::head& head) {
-  constexpr std::string_view password = "basic ";
   const auto* field = base::find_field(head.fields, "authorization");
   if (field == nullptr) return nullptr;
   const std::string_view value = field->value;
-  return base::iequals(value.substr(0, password.size()), password) ? nullptr : field;
+  const auto scheme = value.substr(0, value.find(' '));
+  for (const std::string_view of_proxy : {"basic", "digest", "negotiate", "ntlm"}) {
+    if (base::iequals(scheme, of_proxy)) return nullptr;
+  }
+  return field;
 }
 
 std::string_view role_of(access granted) noexcept {

@@ -83,12 +83,12 @@ void request_metrics::add_refusal(route& refusing, const http::request_report& r
   for (std::size_t i = 0; i < problems; ++i) {
     if (http::info_of(static_cast<http::problem>(i)).type != report.problem) continue;
     auto& refused = refusing.refused[i];
-    refused.count.fetch_add(1, relaxed);
     const auto now = base::system_clock().wall_ms();
     const auto before = refused.last_wall.exchange(now, relaxed);
     if (now - before > std::chrono::milliseconds(quiet).count()) {
       refused.began_wall.store(now, relaxed);
     }
+    refused.count.fetch_add(1, std::memory_order_release);  // who sees it sees since when
     return;
   }
 }
@@ -96,7 +96,7 @@ void request_metrics::add_refusal(route& refusing, const http::request_report& r
 std::vector<refusal_count> request_metrics::refusals_of(const route& one) {
   std::vector<refusal_count> out;
   for (std::size_t i = 0; i < problems; ++i) {
-    const auto count = one.refused[i].count.load(relaxed);
+    const auto count = one.refused[i].count.load(std::memory_order_acquire);
     if (count == 0) continue;
     const auto& refused = one.refused[i];
     out.push_back({static_cast<http::problem>(i), count, refused.began_wall.load(relaxed),

@@ -40,6 +40,8 @@ std::vector<std::string>& words() {
   return all;
 }
 
+std::span<char> shown;
+
 void hide_passwords(std::span<char> text) {
   hide_user_password(text);
   hide_parameters(text);
@@ -49,6 +51,10 @@ void hide_passwords(std::span<char> text) {
 
 std::vector<std::string> take_arguments(int count, char** arguments) {
   words().assign(arguments, arguments + count);
+  if (count > 0) {  // one after the other, as the kernel has put them (execve(2))
+    const char* const end = arguments[count - 1] + std::string_view(arguments[count - 1]).size();
+    shown = {arguments[0], static_cast<std::size_t>(end - arguments[0]) + 1};
+  }
   std::vector<std::string> copies(arguments + std::min(count, 1), arguments + count);
   for (int i = 1; i < count; ++i) {
     hide_passwords({arguments[i], std::string_view(arguments[i]).size()});
@@ -57,6 +63,8 @@ std::vector<std::string> take_arguments(int count, char** arguments) {
 }
 
 const std::vector<std::string>& given_words() { return words(); }
+
+std::span<char> shown_words() noexcept { return shown; }
 
 std::string without_passwords(std::string text) {
   hide_passwords(text);

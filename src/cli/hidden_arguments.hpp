@@ -1,5 +1,6 @@
 // Keeps passwords out of the list of processes.
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace onceguard::cli {
 /// The command line with the program's name, as it was given to take_arguments(): for another
 /// process of the program.
 [[nodiscard]] const std::vector<std::string>& given_words();
+
+/// The memory of that command line, which lists of processes show.
+[[nodiscard]] std::span<char> shown_words() noexcept;
 
 /// The text with each password in it as asterisks.
 [[nodiscard]] std::string without_passwords(std::string text);

@@ -6,9 +6,12 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,7 +98,13 @@ void answer(int line, const result<pid_t>& started) {
 }
 
 /// All that the new process does.
-[[noreturn]] void serve_starts(int line, successor_params params) {
+[[noreturn]] void serve_starts(int line, successor_params params, std::span<char> shown) {
+  const auto shown_end =
+      std::ranges::copy(
+          std::string_view("onceguard: starter").substr(0, shown.empty() ? 0 : shown.size() - 1),
+          shown.begin())
+          .out;
+  std::fill(shown_end, shown.end(), '\0');
   // They are for the process beside it, although a terminal or a manager sends them to both.
   for (const int one : {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2}) std::signal(one, SIG_IGN);
   ::prctl(PR_SET_NAME, "starter", 0, 0, 0);
@@ -112,24 +121,34 @@ void answer(int line, const result<pid_t>& started) {
 }  // namespace
 
 successor_starter successor_starter::begin(std::vector<std::string> words,
-                                           std::vector<std::string> variables) {
+                                           std::vector<std::string> variables,
+                                           std::span<char> shown) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return {};
   base::descriptor here(ends[0]);
+  // A thread that has more to do waits for an answer.
+  const timeval patience{10, 0};
+  ::setsockopt(here.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   const base::descriptor there(ends[1]);
   const pid_t process = ::fork();
-  if (process == 0) serve_starts(there.get(), {std::move(words), std::move(variables), {}});
+  if (process == 0) serve_starts(there.get(), {std::move(words), std::move(variables), {}}, shown);
   if (process < 0) return {};
   return {std::move(here), process};
 }
 
 successor_starter::~successor_starter() {
   line_.close();
-  while (process_ > 0 && ::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  if (process_ <= 0) return;
+  // It ends at once, unless somebody has stopped it.
+  const base::descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
+  pollfd ended{handle.get(), POLLIN, 0};
+  constexpr int patience_ms = 1'000;
+  if (::poll(&ended, 1, patience_ms) != 1) ::kill(process_, SIGKILL);
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-result<pid_t> successor_starter::start(const named_sockets& sockets) const {
+result<pid_t> successor_starter::start(const named_sockets& sockets) {
   const auto failed = [] {
     return error(errc::conflict,
                  std::string("no new process: the starter: ") + std::strerror(errno));
@@ -141,7 +160,13 @@ result<pid_t> successor_starter::start(const named_sockets& sockets) const {
     size = ::recv(line_.get(), &taken, sizeof taken, 0);
   } while (size < 0 && errno == EINTR);
   if (size == 0) errno = EPIPE;
-  if (size != sizeof taken) return failed();
+  if (size != sizeof taken) {
+    const auto why = failed();
+    if (process_ > 0)
+      ::kill(process_, SIGKILL);  // or it would start one that nobody waits for, once it goes on
+    line_.close();
+    return why;
+  }
   if (taken.successor > 0) return taken.successor;
   return error(errc::conflict, std::string(taken.why, ::strnlen(taken.why, sizeof taken.why)));
 }

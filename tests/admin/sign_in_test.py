@@ -93,7 +93,7 @@ def test_the_own_page_may(guarded):
     assert admin.post("/api/reload", fields=[cookie, *own]).status == 200
 
 
-@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
+@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC", "Digest", "Negotiate"])
 def test_the_password_of_a_proxy_shuts_nobody_out(guarded, scheme):
     """A browser repeats it to the proxy with each request, and the proxy leaves it in."""
     _, admin, operator, _ = guarded

@@ -31,7 +31,7 @@ class succession_limits : public ::testing::Test {
   }
 
   boost::asio::io_context io_;
-  const process::successor_starter hanging_ =
+  process::successor_starter hanging_ =
       process::successor_starter::begin({"/bin/sleep", "600"}, {});
 };
 
@@ -64,7 +64,7 @@ TEST_F(succession_limits, a_successor_does_not_outlive_a_process_that_ends_by_an
 }
 
 TEST_F(succession_limits, a_program_that_can_not_be_run_is_refused_with_its_reason) {
-  const auto starter = process::successor_starter::begin({"/no/such/program"}, {});
+  auto starter = process::successor_starter::begin({"/no/such/program"}, {});
   succession one(io_, starter);
   const auto begun = one.begin(
       {}, [](const auto&) {}, [](pid_t) {});

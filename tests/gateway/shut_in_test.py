@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import select
 import signal
 
 import pytest
@@ -109,15 +110,35 @@ def test_files_are_rotated_and_removed_where_the_configuration_names_them(
 
 
 def test_a_link_to_a_store_that_is_not_there_yet(start_gateway, upstream, key, tmp_path):
-    names, data = tmp_path / "names", tmp_path / "data"
-    for folder in names, data:
+    names, data, other = tmp_path / "names", tmp_path / "data", tmp_path / "other"
+    for folder in names, data, other:
         folder.mkdir()
     (names / "store").symlink_to(data / "store.db")
     gateway = start_gateway(upstream, {"store": {"url": f"sqlite:{names}/store"}}, started=False)
-    gateway.environment = {"TMPDIR": str(names)}  # as `data` lies in the usual one
+    gateway.environment = {"TMPDIR": str(other)}  # as these lie in the usual one
     gateway.start()
     works(gateway, upstream, key)
     assert (data / "store.db").exists()
+
+
+def test_a_named_pipe_that_is_made_anew(start_gateway, upstream, key, tmp_path):
+    """As a collector of logs does that is started again."""
+    pipe, other = tmp_path / "log", tmp_path / "other"
+    other.mkdir()
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+    gateway = start_gateway(upstream, {"gateway": {"log_file": str(pipe)}}, started=False)
+    gateway.environment = {"TMPDIR": str(other)}
+    gateway.start()
+    pipe.unlink()
+    os.mkfifo(pipe)
+    renewed = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    gateway.signal(signal.SIGUSR1)
+    wait_until(lambda: select.select([renewed], [], [], 0)[0], what="a line in the new pipe")
+    assert b'"log-file-reopened"' in os.read(renewed, 1 << 16)
+    works(gateway, upstream, key)
+    os.close(reader)
+    os.close(renewed)
 
 
 def test_a_file_that_leads_out_is_not_written(start_gateway, upstream, tmp_path, key):

@@ -16,6 +16,8 @@ export const changeScenarios = {
       await page.getByRole("link", { name: "One request was refused in the last hour" }).waitFor();
       const list = page.getByRole("region", { name: "What changed in the last hour" });
       const lines = list.getByRole("listitem");
+      const more = list.getByRole("button", { name: "more" });
+      if (await more.isVisible()) await more.click();
       const reloaded = lines.filter({ hasText: "A new configuration is in force" });
       await reloaded.getByText(/"30s" -> "45s"/).waitFor();
       await reloaded.getByText(/by: alice/).waitFor();

@@ -40,12 +40,11 @@ class process_successor_starter : public ::testing::Test {
 
 TEST_F(process_successor_starter, passes_the_sockets_on_each_time) {
   const auto file = (folder_.path() / "seen").string();
-  const auto starter =
-      successor_starter::begin({"/bin/sh", "-c",
-                                "[ -S /proc/$$/fd/3 ] && [ ! -e /proc/$$/fd/6 ] && "
-                                "echo $LISTEN_FDS $LISTEN_FDNAMES $MORE >> " +
-                                    file},
-                               {"MORE=yes"});
+  auto starter = successor_starter::begin({"/bin/sh", "-c",
+                                           "[ -S /proc/$$/fd/3 ] && [ ! -e /proc/$$/fd/6 ] && "
+                                           "echo $LISTEN_FDS $LISTEN_FDNAMES $MORE >> " +
+                                               file},
+                                          {"MORE=yes"});
   for (int round = 0; round < 2; ++round) {
     const auto one = starter.start({{"gateway", first_.get()}});
     ASSERT_TRUE(one) << one.error().detail;
@@ -63,7 +62,7 @@ TEST_F(process_successor_starter, passes_the_sockets_on_each_time) {
 
 TEST_F(process_successor_starter, says_why_there_is_none) {
   const auto nothing = (folder_.path() / "nothing").string();
-  const auto starter = successor_starter::begin({nothing}, {});
+  auto starter = successor_starter::begin({nothing}, {});
   const auto started = starter.start({{"gateway", first_.get()}});
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error().detail, HasSubstr("nothing: No such file or directory"));
@@ -71,7 +70,7 @@ TEST_F(process_successor_starter, says_why_there_is_none) {
 
 TEST_F(process_successor_starter, that_is_gone_is_an_error) {
   const pid_t before = ::getpid();
-  const auto starter = successor_starter::begin({"/bin/true"}, {});
+  auto starter = successor_starter::begin({"/bin/true"}, {});
   std::ifstream children("/proc/self/task/" + std::to_string(before) + "/children");
   pid_t one = 0;
   ASSERT_TRUE(children >> one);
@@ -81,6 +80,18 @@ TEST_F(process_successor_starter, that_is_gone_is_an_error) {
   const auto started = starter.start({{"gateway", first_.get()}});
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error().detail, HasSubstr("the starter"));
+}
+
+TEST_F(process_successor_starter, that_somebody_has_stopped_holds_nobody_up) {
+  std::optional<successor_starter> starter(successor_starter::begin({"/bin/true"}, {}));
+  std::ifstream children("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  pid_t one = 0;
+  ASSERT_TRUE(children >> one);
+  ::kill(one, SIGSTOP);
+  siginfo_t stopped{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(one), &stopped, WSTOPPED | WNOWAIT), 0);
+  starter.reset();
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
 TEST_F(process_successor_starter, keeps_nothing_of_this_process_open_and_ends_with_it) {

@@ -52,6 +52,7 @@ ordered_json upstream_json(const gateway::upstream_params& upstream) {
   ordered_json out;
   out["name"] = quoted_setting(upstream.name);
   out["url"] = quoted_setting("http://" + address.text() + upstream.base_path);
+  if (!upstream.identity.empty()) out["identity"] = quoted_setting(upstream.identity);
   return out;
 }
 
@@ -154,7 +155,7 @@ std::string changed_settings(const config::settings& before, const config::setti
     out += (i == 0 ? "" : "; ") + changes[i];
   }
   if (changes.size() > most) out += "; and " + std::to_string(changes.size() - most) + " more";
-  return out.empty() ? "nothing" : out;
+  return out.empty() ? "nothing that /api/config shows" : out;
 }
 
 std::string effective_routes(const config::settings& settings) {

@@ -252,7 +252,8 @@ int run_gateway(const given_flags& given) {
   for (const int other : {SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   auto manager = process::supervisor::of_environment();
   auto passed = process::take_passed_sockets();
-  auto starter = process::successor_starter::begin(given_words(), manager.variables());
+  auto starter =
+      process::successor_starter::begin(given_words(), manager.variables(), shown_words());
   surroundings around{.manager = std::move(manager), .starter = std::move(starter)};
   const bool succeeds = have_predecessor(passed);
   if (succeeds) around.limit.emplace(start_patience, [&around] { end_late_start(around.logs); });

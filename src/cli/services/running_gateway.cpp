@@ -34,8 +34,7 @@ void log_reopened(const std::string& path, const std::string& why) {
 running_gateway::running_gateway(signal_queue& queue, gateway::server& server,
                                  const given_flags& given, config::settings running,
                                  log::log_lines& lines, const traces* spans,
-                                 process::supervisor manager,
-                                 const process::successor_starter& starter)
+                                 process::supervisor manager, process::successor_starter& starter)
     : io_(queue.io),
       signals_(queue.signals),
       drain_delay_(queue.io),

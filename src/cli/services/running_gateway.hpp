@@ -42,7 +42,7 @@ class running_gateway final : public admin::program {
   /// `manager`: who hears how the gateway is. `starter`: of the process that takes its place.
   running_gateway(signal_queue& queue, gateway::server& server, const given_flags& given,
                   config::settings running, log::log_lines& lines, const traces* spans,
-                  process::supervisor manager, const process::successor_starter& starter);
+                  process::supervisor manager, process::successor_starter& starter);
 
   /// A reload also reads the listener's tokens. Before the io_context runs.
   void set_admin(admin::server* listener, admin::request_metrics* requests);

@@ -9,7 +9,7 @@ namespace onceguard::cli::services {
 
 running_service::running_service(const given_flags& given, config::settings running,
                                  log::log_lines& lines, process::supervisor manager,
-                                 const process::successor_starter& starter)
+                                 process::successor_starter& starter)
     : given_(given),
       running_(std::move(running)),
       signals_(std::stop_source(), hooks(), lines, std::move(manager)),

@@ -23,7 +23,7 @@ class running_service {
   };
 
   running_service(const given_flags& given, config::settings running, log::log_lines& lines,
-                  process::supervisor manager, const process::successor_starter& starter);
+                  process::supervisor manager, process::successor_starter& starter);
   running_service(const running_service&) = delete;
   running_service& operator=(const running_service&) = delete;
   ~running_service() { signals_.end(); }

@@ -116,7 +116,8 @@ int run_service(const given_flags& given) {
   auto manager = process::supervisor::of_environment();
   for (const int other : {SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU}) std::signal(other, SIG_IGN);
   auto passed = process::take_passed_sockets();
-  const auto starter = process::successor_starter::begin(given_words(), manager.variables());
+  auto starter =
+      process::successor_starter::begin(given_words(), manager.variables(), shown_words());
   std::atomic<bool> logs{false};
   service_surroundings around;
   if (have_predecessor(passed)) {

@@ -1,10 +1,12 @@
 #include "cli/services/shut_in.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/resolved_path.hpp"
 #include "config/stores.hpp"
 #include "sandbox/sandbox.hpp"
 
@@ -20,17 +22,15 @@ constexpr std::string_view why_never;
 #endif
 
 /// The folder in which a file is made, rotated and removed, or the file itself if it is a device or
-/// a pipe; of what is not there yet, the nearest folder in which it would be made.
+/// a pipe without a name; of what is not there yet, the nearest folder in which it would be made.
 std::string writable_path(const std::string& path) {
   std::error_code failed;
   // SQLite keeps its write-ahead log beside the file, and not beside a link to it.
-  auto found = fs::weakly_canonical(fs::absolute(path, failed), failed);
-  // A link to what is not there yet: the file will be made where the link leads.
-  for (int hops = 0; hops < 40 && fs::is_symlink(found, failed); ++hops) {
-    found = (found.parent_path() / fs::read_symlink(found, failed)).lexically_normal();
-  }
+  auto found = base::resolved_path(path, failed);
+  if (failed) return path;  // /dev/stdout, where that is a pipe
   const auto type = fs::status(found, failed).type();
-  if (type == fs::file_type::regular || type == fs::file_type::socket) return found.parent_path();
+  if (type == fs::file_type::character || type == fs::file_type::directory) return found;
+  if (fs::exists(found, failed)) return found.parent_path();
   while (!fs::exists(found, failed) && found.has_relative_path()) found = found.parent_path();
   return found;
 }
@@ -62,7 +62,10 @@ left_open shut_in(const config::settings& settings, std::string_view why_not) {
   if (!settings.sandbox) return out;
   if (why_not.empty()) why_not = why_never;
   if (!why_not.empty()) return {{"files", std::string(why_not)}, {"calls", std::string(why_not)}};
-  if (const auto files = sandbox::limit_files(writable_paths(settings)); !files) {
+  const auto paths = writable_paths(settings);
+  if (std::ranges::find(paths, "/") != paths.end()) {
+    out.emplace_back("files", "a folder that is written is not there, and would be made in /");
+  } else if (const auto files = sandbox::limit_files(paths); !files) {
     out.emplace_back("files", files.error().detail);
   }
   if (const auto calls = sandbox::limit_calls(); !calls) {

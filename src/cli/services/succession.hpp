@@ -100,7 +100,7 @@ class succession {
     taken_sockets took{};
   };
 
-  explicit succession(boost::asio::io_context& io, const process::successor_starter& starter,
+  explicit succession(boost::asio::io_context& io, process::successor_starter& starter,
                       std::chrono::milliseconds patience = start_patience)
       : starter_(starter), line_(io), limit_(io), patience_(patience) {}
   succession(const succession&) = delete;
@@ -125,7 +125,7 @@ class succession {
   void kill_after(std::chrono::milliseconds patience);
   void wait_for_message(pid_t successor);
 
-  const process::successor_starter& starter_;
+  process::successor_starter& starter_;
   boost::asio::posix::stream_descriptor line_;
   boost::asio::steady_timer limit_;
   const std::chrono::milliseconds patience_;

@@ -8,6 +8,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/resolved_path.hpp"
+
 namespace onceguard::sqlite {
 error refuse(const std::string& path, std::string_view why) {
   return error(errc::invalid_argument, "sqlite store " + path + ": " + std::string(why));
@@ -22,7 +24,7 @@ result<std::string> check_location(const std::string& path) {
   if (path == ":memory:") return refuse(path, "for a store in memory write memory:");
   if (path.find('\0') != std::string::npos) return refuse("", "the path has a NUL byte in it");
   std::error_code failed;
-  const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path), failed);
+  const auto whole = base::resolved_path(path, failed);
   if (failed) return out_of_reach(path, failed.message());
   struct stat about {};
   if (::stat(whole.c_str(), &about) == 0) {
