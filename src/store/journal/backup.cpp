@@ -10,6 +10,7 @@
 
 #include "base/hash.hpp"
 #include "base/random.hpp"
+#include "base/resolved_path.hpp"
 #include "store/journal/checkpoint.hpp"
 #include "store/journal/posix_folder.hpp"
 #include "store/journal/recovery.hpp"
@@ -155,6 +156,9 @@ result<void> take_full_segment(const std::string& folder, std::uint32_t number,
   const auto name = folder + "/" + segment_name(number);
   if (::link(name.c_str(), target.file(number).c_str()) == 0) return {};
   if (errno == ENOENT) return error(errc::not_found, name);
+  const bool may_be_copied =
+      errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP;
+  if (!may_be_copied) return from_system(target.file(number));
   return copy_segment(folder, number, target.path(), part_of_segment::whole_file, {});
 }
 
@@ -268,7 +272,10 @@ result<std::string> restore(const journal_params& params, const std::string& sou
   if (!checked) return error(errc::invalid_argument, unchanged(checked.error().detail));
   const auto numbers = segments_of(source);
   if (!numbers) return numbers.error();
-  const auto path = absolute(params.path);
+  // Where a link leads, so that the store stays on its disk.
+  std::error_code failed;
+  const auto resolved = base::resolved_path(params.path, failed);
+  const auto path = failed ? absolute(params.path) : resolved.string();
   // Nobody opens it meanwhile. The lock is the folder's, whatever its name.
   const auto locked = open_folder(path);
   if (!locked) return locked.error();

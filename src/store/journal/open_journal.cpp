@@ -56,7 +56,7 @@ std::optional<error> open_journal::begin() {
   guard = wall_guard(state.wall);
   if (log->segments().empty()) {
     // The identity is known to whoever polls from now on: it has to stay.
-    if (auto first = make_room(0, room::with_reserve); !first) return first.error();
+    if (auto first = make_room(0, room::for_removal); !first) return first.error();
   }
   if (state.boot_id != clock_.boot_id()) enter_boot();
   // Tokens go on from those of a journal that was lost here, or that this is an older copy of.
@@ -108,19 +108,24 @@ result<void> open_journal::mend() {
 
 result<void> open_journal::make_room(std::uint64_t size, room use) {
   if (auto mended = mend(); !mended) return mended;
-  for (;;) {
-    if (use == room::no_reserve) {
-      if (auto reserved = log->keep_reserve(); !reserved) return reserved;
-    }
-    if (log->has_room(size)) return {};
-    auto made = log->make_segment(size, use);
-    if (!made) return made.error();
-    {
-      const std::lock_guard locked(lock);
-      log->accept_segment(std::move(*made));
-    }
-    if (auto named = log->flush_name(); !named) return named;
+  if (use == room::for_claims) {
+    size += log->margin();
+    if (auto reserved = log->keep_reserve(); !reserved) return reserved;
   }
+  while (!log->has_room(size)) {
+    if (auto begun = begin_segment(size, use); !begun) return begun;
+  }
+  return {};
+}
+
+result<void> open_journal::begin_segment(std::uint64_t size, room use) {
+  auto made = log->make_segment(size, use);
+  if (!made) return made.error();
+  {
+    const std::lock_guard locked(lock);
+    log->accept_segment(std::move(*made));
+  }
+  return log->flush_name();
 }
 
 result<void> open_journal::check_file(const segment& opened) {

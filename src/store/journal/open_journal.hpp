@@ -52,6 +52,8 @@ class open_journal {
   /// failed group has left, if one has. `errc::store_full`: there is no room, and nothing was
   /// changed.
   [[nodiscard]] result<void> make_room(std::uint64_t size, room use);
+  /// What is appended from now on goes into a new segment, with room for so many bytes.
+  [[nodiscard]] result<void> begin_segment(std::uint64_t size, room use);
   /// Not under the lock. errc::store_lost: the file was removed or replaced since it was opened,
   /// or another one was before; nothing is taken until the store is opened again. Other errors
   /// pass.

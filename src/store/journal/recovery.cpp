@@ -258,7 +258,8 @@ class replay {
     entry.expires_at = each.header.expires_at;
     entry.location = each.location;
     entry.state = static_cast<record_state>(each.header.state);
-    entry.unreadable = !each.whole;
+    // One that was moved when it could not be read any more has no body.
+    entry.unreadable = !each.whole || each.header.body_size == 0;
     table_.put_unordered(entry.id, entry);
   }
 

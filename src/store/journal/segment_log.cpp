@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t smallest_part = 64;  // a segment is so small a part of the log, at most
 constexpr std::uint64_t largest = std::uint64_t{16} << 30;
+constexpr std::uint64_t margin_max = std::uint64_t{8} << 20;
 
 std::uint64_t random_seed() {
   std::array<unsigned char, sizeof(std::uint64_t)> bytes{};
@@ -48,11 +49,18 @@ bool segment_log::has_room(std::uint64_t size) const noexcept {
   return !segments_.empty() && last().end + size <= last().capacity;
 }
 
+std::uint64_t segment_log::margin() const noexcept {
+  return std::min(margin_max, segment_size_ / 4);
+}
+
 /// Blocks that are there, and zero: a group changes neither the file's size nor, on most file
 /// systems, the map of its blocks, and finds room for certain.
 result<std::unique_ptr<file>> segment_log::reserve_file(const char* name, std::uint64_t size) {
   auto opened = files_.open(name, open_file::created);
-  if (!opened) return opened;
+  if (!opened) {
+    full_ = opened.error().code == errc::store_full;  // no room for its name
+    return opened;
+  }
   int failed = (*opened)->reserve(size);
   if (failed == 0) failed = (*opened)->flush();
   full_ = is_full_disk(failed);
@@ -62,7 +70,13 @@ result<std::unique_ptr<file>> segment_log::reserve_file(const char* name, std::u
 }
 
 result<void> segment_log::keep_reserve() {
-  if (reserve_) return {};
+  if (reserve_) {
+    // As large as a segment, where there is room: what is moved out of one needs as much.
+    if (const auto size = next_size(); reserved_ < size && !full_) {
+      if (reserve_->reserve(size) == 0 && reserve_->flush() == 0) reserved_ = size;
+    }
+    return {};
+  }
   // That of an earlier process may be as large as this volume is full.
   std::uint64_t size = 0;
   if (auto left = files_.open(reserve_name, open_file::existing);
@@ -92,7 +106,7 @@ result<segment_ptr> segment_log::make_segment(std::uint64_t size, room use) {
   header.seed = random_seed();
   auto capacity = std::max(next_size(), segment_header_size + size);
   auto made = reserve_file(new_segment_name, capacity);
-  const bool by_reserve = !made && full_ && use == room::with_reserve && keep_reserve();
+  const bool by_reserve = !made && full_ && use == room::for_removal && keep_reserve();
   if (!made && !by_reserve) return made.error();
   auto& bytes = by_reserve ? reserve_ : *made;
   int failed = 0;

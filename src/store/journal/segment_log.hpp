@@ -15,10 +15,12 @@
 
 namespace onceguard::journal {
 
-/// What a group may use of the disk.
+/// What a group may use of the disk. Claims meet a full one first, so that what they have begun can
+/// still be settled, and then all but what removes segments, so that there is room again.
 enum class room : std::uint8_t {
-  no_reserve,
-  with_reserve,  ///< for what removes segments, so that a full disk gets room again
+  for_claims,   ///< what leaves a margin in the segment, and a file in reserve
+  for_holders,  ///< without margin
+  for_removal,  ///< the reserve, too
 };
 
 /// A place between two groups.
@@ -46,6 +48,8 @@ class segment_log {
 
   /// Does a group of this size fit into the last segment?
   [[nodiscard]] bool has_room(std::uint64_t size) const noexcept;
+  /// What claims leave in the last segment to those who have one.
+  [[nodiscard]] std::uint64_t margin() const noexcept;
   /// Makes sure that there is a file in reserve. `errc::store_full`: there is no room for it, and
   /// nothing was changed.
   [[nodiscard]] result<void> keep_reserve();

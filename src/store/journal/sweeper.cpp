@@ -40,7 +40,7 @@ std::size_t sweeper::remove_expired(const moment& present, std::size_t& slots, s
 bool sweeper::has_work() const {
   const auto& log = *journal_.log;
   const auto& segments = log.segments();
-  if (segments.size() < 2) return false;
+  if (segments.size() < 2 && !log.is_full()) return false;
   std::uint64_t live = 0;
   for (const auto& each : segments) live += each->live;
   const auto unneeded = log.size() - live;

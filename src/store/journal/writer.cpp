@@ -105,12 +105,30 @@ void writer::serve_group(const std::vector<write_job*>& jobs, std::size_t& next,
     served.back()->carry_out(within);
   }
   if (within.writes() == 0 && !has_unsaved_state(journal_, present)) return;
-  const auto written = write(within, room::no_reserve);
+  const auto claims = std::ranges::find_if_not(served, &write_job::by_holder);
+  const bool has_claims = claims != served.end();
+  const auto written = write(within, has_claims ? room::for_claims : room::for_holders);
   if (written) return;
   const auto& why = written.error();
   report(why);
-  if (why.effect == effect::none) return answer_without_writing(served, present, why);
-  for (auto* each : served) each->fail(why);
+  if (why.code == errc::store_full && has_claims && claims != served.begin()) {
+    // There may be room for what holders say alone, which stands first.
+    answer_refused({claims, served.end()}, present, why);
+    served.erase(claims, served.end());
+    group of_holders(journal_, cache_, present);
+    for (auto* each : served) each->carry_out(of_holders);
+    const auto alone = write(of_holders, room::for_holders);
+    if (!alone) answer_refused(served, present, alone.error());
+    return;
+  }
+  answer_refused(served, present, why);
+}
+
+/// `why` nothing was written, or may have been.
+void writer::answer_refused(const std::vector<write_job*>& jobs, const moment& present,
+                            const error& why) {
+  if (why.effect == effect::none) return answer_without_writing(jobs, present, why);
+  for (auto* each : jobs) each->fail(why);
 }
 
 void writer::report(const error& why) const {
@@ -145,7 +163,7 @@ result<void> writer::write(group& within, room use) {
 
 result<void> writer::check_writes() {
   constexpr std::uint64_t small_group = 65'536;
-  return journal_.make_room(small_group, room::no_reserve);
+  return journal_.make_room(small_group, room::for_claims);
 }
 
 void writer::serve_sweep(sweep_job& job, const moment& present) {
@@ -165,6 +183,14 @@ void writer::serve_sweep(sweep_job& job, const moment& present) {
 void writer::reclaim() {
   reclaiming_ = !journal_.is_lost() && sweeper_.has_work();
   if (!reclaiming_) return;
+  if (journal_.log->segments().size() == 1) {
+    // On a full disk the only one goes, too: what lives is moved into the reserve.
+    if (auto begun = journal_.begin_segment(0, room::for_removal); !begun) {
+      report(begun.error());
+      reclaiming_ = false;
+      return;
+    }
+  }
   auto moves = sweeper_.next_moves();
   auto done = moves ? result<void>() : result<void>(moves.error());
   if (moves && !moves->empty()) {
@@ -204,7 +230,7 @@ result<void> writer::write(const std::function<void(group&)>& fill) {
   }();
   group within(journal_, cache_, present);
   fill(within);
-  return write(within, room::with_reserve);
+  return write(within, room::for_removal);
 }
 
 void writer::hand_back() {

@@ -35,6 +35,7 @@ class writer {
   void serve();
   void serve_writes(const moment& present);
   void serve_group(const std::vector<write_job*>& jobs, std::size_t& next, const moment& present);
+  void answer_refused(const std::vector<write_job*>& jobs, const moment& present, const error& why);
   void answer_without_writing(const std::vector<write_job*>& jobs, const moment& present,
                               const error& why);
   [[nodiscard]] result<void> write(group& within, room use);
