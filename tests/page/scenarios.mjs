@@ -48,7 +48,7 @@ const scenarios = {
         await visit(page, "Needs attention");
         await page.getByRole("link", { name: facts.unknown[0] }).waitFor();
         await look("attention");
-        await page.getByRole("checkbox").first().check();
+        await page.getByRole("main").getByRole("checkbox").first().check();
         await page.getByRole("button", { name: "It did not take effect (1)" }).click();
         await look("act");
         await page.getByRole("button", { name: "Close" }).click();

@@ -28,7 +28,7 @@ export const workScenarios = {
         await page.getByRole("heading", { name: "Unknown whether they took effect" }).waitFor();
         await page.getByText(facts.hostile).waitFor();
         assert.equal(await page.getByRole("button", { name: "Send again" }).count(), 0);
-        assert.equal(await page.getByRole("checkbox").count(), 0);
+        assert.equal(await page.getByRole("main").getByRole("checkbox").count(), 0);
         await look(page);
         await page.getByLabel("Language").selectOption("de");
         await page.getByRole("heading", { name: "Unbekannt, ob sie wirkten" }).waitFor();
