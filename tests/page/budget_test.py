@@ -1,7 +1,7 @@
 """What the page costs a slow phone, and whether it minds its reader's wishes."""
 
 
-def test_the_page_is_small_and_quickly_there(begin_page, act_out):
+def test_the_page_is_small(begin_page, act_out):
     _, _, facts = begin_page()
     act_out("budget", facts)
 

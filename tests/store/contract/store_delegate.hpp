@@ -27,6 +27,7 @@
 #include "store/sealed/sealed_store.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "store/staleness.hpp"
 #include "store/tiered/tiered_store.hpp"
 #include "support/certificate.hpp"
 #include "support/manual_clock.hpp"
@@ -45,6 +46,9 @@ class store_delegate {
   [[nodiscard]] virtual std::unique_ptr<store> open() = 0;
   /// Does the store keep its records when it is reopened?
   [[nodiscard]] virtual bool remembers() const = 0;
+  /// How long a replayed answer may be served from memory, where that may be less than its
+  /// retention.
+  [[nodiscard]] virtual milliseconds memory_limit() const { return milliseconds::max(); }
   /// Changes a byte of a record, without the store.
   virtual void damage(const record_id&) { throw std::logic_error("can't be damaged here"); }
 
@@ -283,6 +287,7 @@ class tiered_delegate : public store_delegate {
     return std::move(*opened);
   }
   [[nodiscard]] bool remembers() const override { return true; }
+  [[nodiscard]] milliseconds memory_limit() const override { return fresh_for; }
 
  private:
   static constexpr milliseconds patience{10'000};
