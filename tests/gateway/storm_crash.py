@@ -127,7 +127,8 @@ def test_nothing_runs_twice_when_disturbances_meet(start_gateway, request, tmp_p
         complaints = [f"{customer.key} {what}" for customer, answer in zip(customers, last)
                       if (what := customer.complaint(answer, upstream.effects[customer.key]))]
         assert not complaints, "\n".join(complaints)
-        assert sum(upstream.effects.values()) > len(customers) // 3
+        # Enough to have been doubled, also where all of it meets a busy machine.
+        assert sum(upstream.effects.values()) > len(customers) // 8
         assert {answer.problem for answer in last} >= {None, "outcome-unknown"}
 
     asyncio.run(storm())

@@ -1,5 +1,4 @@
-// The store engines on which the contract suites run, and what a suite needs to know of each
-// engine.
+// The store engines on which the contract suites run, and what a suite needs to know of each.
 #pragma once
 #include <fstream>
 #include <functional>
@@ -46,8 +45,7 @@ class store_delegate {
   [[nodiscard]] virtual std::unique_ptr<store> open() = 0;
   /// Does the store keep its records when it is reopened?
   [[nodiscard]] virtual bool remembers() const = 0;
-  /// How long a replayed answer may be served from memory, where that may be less than its
-  /// retention.
+  /// How long an answer may be served from memory, where that may be less than its retention.
   [[nodiscard]] virtual milliseconds memory_limit() const { return milliseconds::max(); }
   /// Changes a byte of a record, without the store.
   virtual void damage(const record_id&) { throw std::logic_error("can't be damaged here"); }
@@ -394,10 +392,8 @@ inline const engine_under_test engines[] = {
 };
 
 inline std::vector<engine_under_test> engines_that(bool engine_under_test::*can) {
-  std::vector<engine_under_test> out;
-  for (const auto& each : engines) {
-    if (each.*can) out.push_back(each);
-  }
+  std::vector<engine_under_test> out(std::begin(engines), std::end(engines));
+  std::erase_if(out, std::not_fn(can));
   return out;
 }
 
