@@ -20,10 +20,21 @@ export function setUtc(wanted) {
   utc = wanted;
 }
 
+// A new one costs more than all that is written with one, and a chart writes a thousand times.
+const formatters = new Map();
+
+function formatterOf(form) {
+  const name = `${locale()} ${form} ${utc}`;
+  if (!formatters.has(name)) {
+    const zone = utc ? { timeZone: "UTC" } : {};
+    formatters.set(name, new Intl.DateTimeFormat(locale(), { ...FORMS[form], ...zone }));
+  }
+  return formatters.get(name);
+}
+
 /** @param {number|string} at @param {"short"|"clock"|"exact"} form */
 export function moment(at, form) {
-  const zone = utc ? { timeZone: "UTC" } : {};
-  return new Date(at).toLocaleString(locale(), { ...FORMS[form], ...zone }) + (utc ? " UTC" : "");
+  return formatterOf(form).format(new Date(at)) + (utc ? " UTC" : "");
 }
 
 /** @param {number} value */
