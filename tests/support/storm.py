@@ -133,9 +133,10 @@ class StormUpstream:
 
 
 def reset(writer):
-    """Closes with RST."""
+    """Closes with RST, unless the other side has closed it before."""
     end = writer.get_extra_info("socket")
-    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    if end.fileno() >= 0:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
 
