@@ -27,6 +27,10 @@ export const longScenarios = {
         }
         route.fulfill({ json: { ...real, history } });
       });
+      // Read as often in the page's time, and so far more often than Chromium forgets in the test's.
+      const changes = await (await page.request.get(`${facts.url}/api/changes`)).json();
+      await page.route("**/api/changes", (route) => route.fulfill({ json: changes }));
+      await page.route("**/api/audit?*", (route) => route.fulfill({ json: { entries: [] } }));
       const held = async () => {
         await session.send("HeapProfiler.collectGarbage");
         const { usedSize } = await session.send("Runtime.getHeapUsage");

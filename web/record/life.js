@@ -49,7 +49,8 @@ function stepsOf(request) {
   if (request.settled) {
     out.push({ at: settled, kind: "settled", name: request.settled, value: request.why });
   }
-  return out;
+  // Of repeats whole milliseconds are known: one in the same stands behind what it repeats.
+  return out.map((one) => ({ ...one, at: Math.floor(one.at) }));
 }
 
 const ANSWERED = new Set(["replayed", "waited"]);
