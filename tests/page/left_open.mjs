@@ -27,7 +27,7 @@ export const longScenarios = {
         }
         route.fulfill({ json: { ...real, history } });
       });
-      // Read as often in the page's time, and so far more often than Chromium forgets in the test's.
+      // In the test's time they are read far more often than Chromium forgets what it noted.
       const changes = await (await page.request.get(`${facts.url}/api/changes`)).json();
       await page.route("**/api/changes", (route) => route.fulfill({ json: changes }));
       await page.route("**/api/audit?*", (route) => route.fulfill({ json: { entries: [] } }));
