@@ -11,14 +11,15 @@ from support.ports import Port
 from support.waiting import wait_until
 
 STEP = 60  # seconds between two samples of the series that a test makes
+AHEAD = 1800  # seconds: they grow on while a test that waits for processors looks at them
 
 
 def counter_text(name, series, seconds, now):
-    """OpenMetrics of counters that grow evenly up to now: `series` has (labels, per second)."""
+    """OpenMetrics of counters that grow evenly: `series` has (labels, per second)."""
     yield f"# TYPE {name} counter\n"
     for labels, rate in series:
         text = ",".join(f'{key}="{value}"' for key, value in labels.items())
-        for at in range(now - seconds, now + 1, STEP):
+        for at in range(now - seconds, now + AHEAD, STEP):
             yield f"{name}_total{{{text}}} {rate * (at - now + seconds):.3f} {at}\n"
 
 
@@ -26,7 +27,7 @@ def histogram_text(name, labels, buckets, seconds, now):
     """The same of a histogram: `buckets` has the bounds with how many a second they take."""
     yield f"# TYPE {name} histogram\n"
     text = ",".join(f'{key}="{value}"' for key, value in labels.items())
-    for at in range(now - seconds, now + 1, STEP):
+    for at in range(now - seconds, now + AHEAD, STEP):
         grown = at - now + seconds
         for bound, rate in buckets:
             yield f'{name}_bucket{{{text},le="{bound}"}} {rate * grown:.3f} {at}\n'
