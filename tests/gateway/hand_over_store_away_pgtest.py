@@ -54,7 +54,9 @@ def test_it_stays_until_the_store_is_back(gateway, own_upstream, gate, key):
     assert former.wait(30) == 0
     drained, = gateway.logged("drained")
     assert (drained["left"], drained["unrecorded"]) == (0, 0)
-    first = gateway.post(key=key)
+    # The new process has been without its store, too.
+    first = wait_until(lambda: (said := gateway.post(key=key)).status != 503 and said,
+                       what="the store")
     assert first.status == 201 and first.replayed
     assert_replay_of(gateway.post(key=key), first)
     assert own_upstream.runs(key) == 1

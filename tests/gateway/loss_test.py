@@ -115,7 +115,9 @@ def test_runs_are_flagged_no_longer_than_the_longest_retention(start_gateway, up
 
 
 def test_a_store_that_remembers_is_not_suspected(start_gateway, upstream, fresh_key, tmp_path):
-    gateway = start_gateway(upstream, config(tmp_path, "refuse"))
+    settings = config(tmp_path, "refuse")
+    settings["defaults"] = {"lease": "30s"}  # nothing here waits for its end
+    gateway = start_gateway(upstream, settings)
     for end in (gateway.stop, gateway.kill, gateway.kill):
         key = fresh_key()
         assert_first(gateway.post(key=key))

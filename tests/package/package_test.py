@@ -12,6 +12,11 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SETTINGS = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O0"}  # quick to make
+# What another run of these tests has compiled is not compiled again. The folders' names differ.
+os.environ["CCACHE_BASEDIR"] = "/"
+os.environ["CMAKE_CXX_COMPILER_LAUNCHER"] = shutil.which("ccache") or ""
+COMPILER = [*filter(None, [shutil.which("ccache")]), "c++", "-std=c++20"]
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 # What a component must not need is not to be had.
 WITHOUT_OTHERS = {f"CMAKE_DISABLE_FIND_PACKAGE_{name}": "ON"
                   for name in ("PostgreSQL", "Hiredis", "CLI11", "fmt", "nlohmann_json")}
@@ -23,6 +28,20 @@ def run(*words, **how):
                           check=False, **how)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def linked(source, program, flags, component, *words):
+    """The linker's end. Compiled apart, as no linked program is taken from what others made."""
+    run(*COMPILER, *words, "-c", source, "-o", f"{program}.o", *flags("--cflags", component))
+    return subprocess.run(
+        ["c++", *(word for word in words if word.startswith(("-shared", "-Wl,"))), f"{program}.o",
+         "-o", str(program), *flags("--libs", component)],
+        capture_output=True, text=True, timeout=600, check=False)
+
+
+def assert_linked(*words):
+    done = linked(*words)
+    assert done.returncode == 0, done.stderr
 
 
 def configure(source, build, **settings):
@@ -100,9 +119,7 @@ def test_the_installed_library_adds_only_its_headers_and_the_language_to_a_comma
 
 def test_a_project_uses_the_installed_library_by_pkg_config(installed, flags, tmp_path):
     program = tmp_path / "charge"
-    run("c++", "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
-        "-Werror", HERE / "charge.cpp", "-o", program,
-        *flags("--cflags", "--libs", "onceguard-sqlite"))
+    assert_linked(HERE / "charge.cpp", program, flags, "onceguard-sqlite", *STRICT)
     assert_sqlite_alone(program)
     assert_charges_once(program, tmp_path)
     assert flags("--modversion", "onceguard-sqlite") == [version()]
@@ -111,19 +128,15 @@ def test_a_project_uses_the_installed_library_by_pkg_config(installed, flags, tm
 @pytest.mark.parametrize("macro", ["_GLIBCXX_DEBUG", "BOOST_ASIO_DISABLE_THREADS",
                                    "BOOST_ASIO_ENABLE_HANDLER_TRACKING"])
 def test_a_program_of_another_configuration_does_not_link(flags, tmp_path, macro):
-    done = subprocess.run(
-        ["c++", "-std=c++20", f"-D{macro}", str(HERE / "charge.cpp"), "-o",
-         str(tmp_path / "charge"), *flags("--cflags", "--libs", "onceguard-sqlite")],
-        capture_output=True, text=True, timeout=600, check=False)
+    done = linked(HERE / "charge.cpp", tmp_path / "charge", flags, "onceguard-sqlite",
+                  f"-D{macro}")
     assert done.returncode != 0
     assert f"compiled_with_{macro.removeprefix('_')}" in done.stderr
 
 
 def test_a_project_reads_routes_without_a_store_or_a_server(flags, tmp_path):
     program = tmp_path / "routes"
-    run("c++", "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
-        "-Werror", HERE / "routes.cpp", "-o", program,
-        *flags("--cflags", "--libs", "onceguard-http_config"))
+    assert_linked(HERE / "routes.cpp", program, flags, "onceguard-http_config", *STRICT)
     assert not [name for name in needed(program)
                 if re.match(r"lib(pq|hiredis|ssl|sqlite3|curl)\b", name)]
     file = tmp_path / "routes.toml"
@@ -143,8 +156,8 @@ def test_the_library_disappears_inside_of_a_shared_library(flags, tmp_path):
                       'extern "C" bool plugin_start(sqlite3* shop) {\n'
                       '  return onceguard::sqlite::prepare(shop).has_value();\n}\n')
     plugin = tmp_path / "libplugin.so"
-    run("c++", "-std=c++20", "-shared", "-fPIC", "-O1", "-Wl,--no-undefined", source, "-o", plugin,
-        *flags("--cflags", "--libs", "onceguard-sqlite"))
+    assert_linked(source, plugin, flags, "onceguard-sqlite", "-shared", "-fPIC", "-O1",
+                  "-Wl,--no-undefined")
     exported = run("nm", "-DC", "--defined-only", plugin).stdout
     assert "plugin_start" in exported
     assert "onceguard::sqlite::v1::prepare" not in exported
@@ -155,10 +168,9 @@ def test_headers_of_another_abi_do_not_link(installed, flags, tmp_path):
     shutil.copytree(installed / "include", tmp_path / "include")
     for header in (tmp_path / "include").rglob("*.hpp"):
         header.write_text(header.read_text().replace("inline namespace v1", "inline namespace v2"))
-    libraries = flags("--libs", "onceguard-sqlite")
-    done = subprocess.run(
-        ["c++", "-std=c++20", "-I", tmp_path / "include", HERE / "charge.cpp", "-o",
-         tmp_path / "charge", *libraries], capture_output=True, text=True, timeout=300, check=False)
+    # Its folder comes before that of the installed headers.
+    done = linked(HERE / "charge.cpp", tmp_path / "charge", flags, "onceguard-sqlite",
+                  f"-I{tmp_path}/include")
     assert done.returncode != 0
     assert "undefined reference to `onceguard::sqlite::v2::execute(" in done.stderr
 

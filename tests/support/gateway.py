@@ -1,10 +1,13 @@
 """Starts, stops, kills and asks a gateway."""
 
+import atexit
 import contextlib
+import functools
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -264,4 +267,14 @@ def clean_environment():
     kept = {n: v for n, v in os.environ.items() if not n.startswith("ONCEGUARD_")}
     # A build with AddressSanitizer holds freed memory back; the tests of memory need it small.
     kept["ASAN_OPTIONS"] = kept.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=4"
-    return kept
+    return kept | {"TMPDIR": temporary_folder()}
+
+
+@functools.cache
+def temporary_folder():
+    """Of the started processes, which may write there in their sandbox: not where a test has its
+    files, or no suite would see what else is refused to them."""
+    folder = tempfile.mkdtemp(prefix="temporary-")
+    os.chmod(folder, 0o1777)  # for processes with a user of their own
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

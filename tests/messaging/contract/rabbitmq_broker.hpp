@@ -27,16 +27,16 @@ class rabbitmq_broker final : public broker_server {
   /// RabbitMQ 3.10 writes to its disk where a new quorum queue has its log only seconds after the
   /// queue was made; a crash before that loses the queue. The tests are of queues that are older.
   void stop() override {
-    server_.control({"eval", "[dets:sync(Table) || Table <- dets:all()]."});
+    server_.evaluate("[dets:sync(Table) || Table <- dets:all()].");
     server_.stop();
   }
   void start() override {
     server_.start();
     // A quorum queue elects its leader after the start, and answers only half of the questions
     // until then.
-    server_.control({"eval", "F = fun F() -> case ra:members({list_to_atom(\"%2F_" + last_ +
-                                 "\"), node()}) of {ok, _, _} -> ok; "
-                                 "_ -> receive after 20 -> ok end, F() end end, F()."});
+    server_.evaluate("F = fun F() -> case ra:members({list_to_atom(\"%2F_" + last_ +
+                     "\"), node()}) of {ok, _, _} -> ok; "
+                     "_ -> receive after 20 -> ok end, F() end end, F().");
   }
   void pause() override { server_.pause(); }
   void go_on() override { server_.go_on(); }
