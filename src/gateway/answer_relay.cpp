@@ -196,8 +196,8 @@ struct activity {
 
 /// The deadline of the other direction may cancel a running write: the write is resumed while both
 /// ends of the tunnel are open.
-asio::awaitable<bool> write_all(timed_socket& socket, std::string_view bytes, milliseconds timeout,
-                                const timed_socket& source) {
+asio::awaitable<bool> write_all(async_socket& socket, std::string_view bytes, milliseconds timeout,
+                                const async_socket& source) {
   while (!bytes.empty()) {
     const auto sent = co_await socket.write(bytes, timeout);
     bytes.remove_prefix(sent.bytes);
@@ -207,7 +207,7 @@ asio::awaitable<bool> write_all(timed_socket& socket, std::string_view bytes, mi
   co_return true;
 }
 
-asio::awaitable<void> pump(timed_socket& socket, timed_socket& target, activity& both,
+asio::awaitable<void> pump(async_socket& socket, async_socket& target, activity& both,
                            const gateway_params& params) {
   std::array<char, 16 * 1024> buffer;
   for (;;) {

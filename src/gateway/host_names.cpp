@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/latch.hpp"
-#include "tls/timed_socket.hpp"
+#include "tls/async_socket.hpp"
 
 namespace onceguard::gateway {
 

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds grace{1};
 }  // namespace
 
 receiving_clients::reading::reading(receiving_clients& all, boost::asio::io_context& io,
-                                    tls::timed_socket& socket)
+                                    tls::async_socket& socket)
     : all_(all), listed_(std::make_shared<entry>(entry{io, &socket, base::boot_now()})) {
   const std::lock_guard lock(all_.mutex_);
   listed_->position = all_.all_.insert(all_.all_.end(), listed_);

@@ -7,7 +7,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "base/clock.hpp"
-#include "tls/timed_socket.hpp"
+#include "tls/async_socket.hpp"
 
 namespace onceguard::gateway {
 
@@ -19,7 +19,7 @@ class receiving_clients {
   using entries = std::list<std::shared_ptr<entry>>;
   struct entry {
     boost::asio::io_context& io;
-    tls::timed_socket* socket;  // used on the thread of io; null: it has the answer
+    tls::async_socket* socket;  // used on the thread of io; null: it has the answer
     base::boot_clock::time_point since;
     entries::iterator position{};  // if it is listed
     bool listed = true;
@@ -29,7 +29,7 @@ class receiving_clients {
   /// Lists a client while it exists. Belongs to the thread of `io`.
   class reading {
    public:
-    reading(receiving_clients& all, boost::asio::io_context& io, tls::timed_socket& socket);
+    reading(receiving_clients& all, boost::asio::io_context& io, tls::async_socket& socket);
     ~reading();
     reading(const reading&) = delete;
     reading& operator=(const reading&) = delete;

@@ -47,7 +47,7 @@ class session {
 
   // For the code that handles the session's requests.
   [[nodiscard]] io_thread& thread() noexcept { return thread_; }
-  [[nodiscard]] timed_socket& stream() noexcept { return stream_; }
+  [[nodiscard]] async_socket& stream() noexcept { return stream_; }
   [[nodiscard]] http1::reader& reader() noexcept { return reader_; }
   /// Of the running request.
   [[nodiscard]] const http1::head& head() const noexcept { return reader_.head(); }
@@ -92,7 +92,7 @@ class session {
   /// `upstream`, nothing is marked.
   class endless_answer {
    public:
-    endless_answer(session& client, timed_socket* upstream) : client_(client) {
+    endless_answer(session& client, async_socket* upstream) : client_(client) {
       client_.endless_ = upstream;
     }
     ~endless_answer() { client_.endless_ = nullptr; }
@@ -130,13 +130,13 @@ class session {
   [[nodiscard]] bool too_late_to_read() const noexcept;
 
   io_thread& thread_;
-  timed_socket stream_;
+  async_socket stream_;
   http1::reader reader_;
   client_peer peer_;
   phase phase_ = phase::idle;
   base::boot_clock::time_point idle_since_ = base::boot_now();
   arrival arrival_ = arrival::held;
-  timed_socket* endless_ = nullptr;  // the upstream of an answer that has no end of its own
+  async_socket* endless_ = nullptr;  // the upstream of an answer that has no end of its own
   tls::transfer_pace pace_;
   const route* rule_ = nullptr;
   pending_report report_;

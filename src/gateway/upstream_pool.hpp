@@ -16,14 +16,14 @@
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/suspect_upstreams.hpp"
 #include "http1/message.hpp"
+#include "tls/async_socket.hpp"
 #include "tls/context.hpp"
-#include "tls/timed_socket.hpp"
 
 namespace onceguard::gateway {
 
+using tls::async_socket;
 using tls::error_code;
 using tls::tcp;
-using tls::timed_socket;
 using tls::transfer;
 
 struct upstream_connection {
@@ -33,7 +33,7 @@ struct upstream_connection {
   /// Why TLS has ended the connection, for people; empty: TLS is no reason.
   [[nodiscard]] std::string why() const;
 
-  timed_socket stream;
+  async_socket stream;
   http1::reader reader;
   endpoint address;  ///< the address of its idle_connections
   bool reused = false;

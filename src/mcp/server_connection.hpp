@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "http1/message.hpp"
 #include "mcp/server_call.hpp"
-#include "tls/timed_socket.hpp"
+#include "tls/async_socket.hpp"
 
 namespace onceguard::mcp {
 
@@ -46,7 +46,7 @@ class server_connection {
 
   const server_address address_;
   boost::asio::ip::tcp::resolver resolver_;
-  tls::timed_socket stream_;
+  tls::async_socket stream_;
   http1::reader reader_{http1::reader::kind::answer, http1::limits{}};
   base::boot_clock::time_point last_use_;
   bool keep_ = false;

@@ -10,7 +10,7 @@
 #include <onceguard/error.hpp>
 
 #include "messaging/broker_url.hpp"
-#include "tls/tcp_socket.hpp"
+#include "tls/blocking_socket.hpp"
 
 namespace onceguard::messaging {
 
@@ -86,7 +86,7 @@ class framed_connection {
   void write_outgoing();
 
   const broker_url& where_;
-  tls::tcp_socket socket_;
+  tls::blocking_socket socket_;
   std::string outgoing_;
   std::size_t written_ = 0;  ///< of outgoing_
 };

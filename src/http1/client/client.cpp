@@ -25,7 +25,7 @@ class client::connection {
  public:
   explicit connection(std::size_t answer_size_max) : answer_size_max_(answer_size_max) {}
 
-  tls::tcp_socket socket;
+  tls::blocking_socket socket;
   moment last_use{};
 
   /// Nothing came that nobody asked for, the end least of all.

@@ -12,7 +12,7 @@
 #include <onceguard/record.hpp>
 
 #include "base/address.hpp"
-#include "tls/tcp_socket.hpp"
+#include "tls/blocking_socket.hpp"
 
 namespace onceguard::http1 {
 

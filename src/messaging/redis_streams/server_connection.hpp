@@ -11,7 +11,7 @@
 #include "messaging/redis_streams/command.hpp"
 #include "messaging/redis_streams/reply.hpp"
 #include "messaging/redis_streams/stream_url.hpp"
-#include "tls/tcp_socket.hpp"
+#include "tls/blocking_socket.hpp"
 
 namespace onceguard::messaging::redis_streams {
 
@@ -42,7 +42,7 @@ class server_connection {
   /// False: nothing is there.
   bool take_arrived();
 
-  tls::tcp_socket socket_;
+  tls::blocking_socket socket_;
   base::unique_handle<redisReader, redisReaderFree> reader_;
   bool asking_ = false;
 };

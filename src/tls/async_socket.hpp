@@ -56,12 +56,12 @@ struct transfer {
 
 /// Permits one reader and one writer at a time. A deadline that passes ends its operation with
 /// boost::asio::error::timed_out, and the operation in the other direction with operation_aborted.
-class timed_socket final {
+class async_socket final {
  public:
-  timed_socket(tcp::socket socket, boost::asio::io_context& io);
-  ~timed_socket();
-  timed_socket(const timed_socket&) = delete;
-  timed_socket& operator=(const timed_socket&) = delete;
+  async_socket(tcp::socket socket, boost::asio::io_context& io);
+  ~async_socket();
+  async_socket(const async_socket&) = delete;
+  async_socket& operator=(const async_socket&) = delete;
 
   boost::asio::awaitable<error_code> connect(tcp::endpoint endpoint, milliseconds timeout);
   /// To the first one that responds. Each has its share of the time that is left, so that one that
@@ -121,7 +121,7 @@ class timed_socket final {
   /// The deadline of one direction.
   class limit final : public base::deadline {
    public:
-    explicit limit(timed_socket& socket) : socket_(socket) {}
+    explicit limit(async_socket& socket) : socket_(socket) {}
     void begin(milliseconds timeout) {
       passed_ = false;
       arm(socket_.wheel_, timeout);
@@ -136,7 +136,7 @@ class timed_socket final {
       passed_ = true;
       socket_.cancel();
     }
-    timed_socket& socket_;
+    async_socket& socket_;
     bool passed_ = false;
   };
 

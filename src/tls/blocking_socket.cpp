@@ -1,4 +1,4 @@
-#include "tls/tcp_socket.hpp"
+#include "tls/blocking_socket.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -62,17 +62,17 @@ int tcp_connection_state(int descriptor) {
 
 }  // namespace
 
-tcp_socket::tcp_socket() = default;
-tcp_socket::~tcp_socket() { close(); }
+blocking_socket::blocking_socket() = default;
+blocking_socket::~blocking_socket() { close(); }
 
-void tcp_socket::close() noexcept {
+void blocking_socket::close() noexcept {
   session_.reset();
   unread_ = write_wanted_ = false;
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
 }
 
-result<void> tcp_socket::connect_one(const addrinfo& peer, moment until) {
+result<void> blocking_socket::connect_one(const addrinfo& peer, moment until) {
   close();
   descriptor_ = ::socket(peer.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (descriptor_ < 0) return unreachable("no socket", errno);
@@ -91,7 +91,7 @@ result<void> tcp_socket::connect_one(const addrinfo& peer, moment until) {
   return unreachable("can't connect", code);
 }
 
-result<void> tcp_socket::connect(const std::string& host, std::uint16_t port, moment until) {
+result<void> blocking_socket::connect(const std::string& host, std::uint16_t port, moment until) {
   const auto found = find_host(host, port, until);
   if (!found) return found.error();
   int left = 0;
@@ -106,7 +106,7 @@ result<void> tcp_socket::connect(const std::string& host, std::uint16_t port, mo
   return out;
 }
 
-result<void> tcp_socket::connect_local(const std::string& path, moment until) {
+result<void> blocking_socket::connect_local(const std::string& path, moment until) {
   close();
   sockaddr_un peer{};
   peer.sun_family = AF_UNIX;
@@ -126,7 +126,8 @@ result<void> tcp_socket::connect_local(const std::string& path, moment until) {
   return {};
 }
 
-result<void> tcp_socket::secure(const context& settings, const std::string& name, moment until) {
+result<void> blocking_socket::secure(const context& settings, const std::string& name,
+                                     moment until) {
   settings_ = settings;
   session_ = session::connect(settings, descriptor_, name);
   if (!session_) return error(errc::broker_unreachable, "TLS can't begin");
@@ -144,8 +145,8 @@ result<void> tcp_socket::secure(const context& settings, const std::string& name
   }
 }
 
-result<void> tcp_socket::connect(const std::string& host, std::uint16_t port,
-                                 const std::optional<client_files>& files, moment until) {
+result<void> blocking_socket::connect(const std::string& host, std::uint16_t port,
+                                      const std::optional<client_files>& files, moment until) {
   context made;
   if (files) {
     auto settings = make_client_context(*files, protocol::other);
@@ -157,15 +158,15 @@ result<void> tcp_socket::connect(const std::string& host, std::uint16_t port,
   return secure(made, files->name.empty() ? host : files->name, until);
 }
 
-error tcp_socket::tls_failure(bool cut_off) const {
+error blocking_socket::tls_failure(bool cut_off) const {
   const std::string begin = cut_off ? "the connection broke amid TLS: " : "TLS failed: ";
   const std::string refused = was_refused() ? "the peer refuses our certificate: " : "";
   return {errc::broker_unreachable, begin + refused + session_->failure()};
 }
 
-bool tcp_socket::was_refused() const noexcept { return session_ && session_->was_refused(); }
+bool blocking_socket::was_refused() const noexcept { return session_ && session_->was_refused(); }
 
-result<std::size_t> tcp_socket::read_secure(std::span<char> buffer) {
+result<std::size_t> blocking_socket::read_secure(std::span<char> buffer) {
   std::size_t all = 0;
   unread_ = write_wanted_ = false;
   while (all < buffer.size()) {
@@ -186,7 +187,7 @@ result<std::size_t> tcp_socket::read_secure(std::span<char> buffer) {
   return all;
 }
 
-result<std::size_t> tcp_socket::read(std::span<char> buffer) {
+result<std::size_t> blocking_socket::read(std::span<char> buffer) {
   if (session_) return read_secure(buffer);
   const auto count = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
   if (count > 0) return static_cast<std::size_t>(count);
@@ -196,7 +197,7 @@ result<std::size_t> tcp_socket::read(std::span<char> buffer) {
   return unreachable("the connection broke", code);
 }
 
-result<std::size_t> tcp_socket::write(std::string_view bytes) {
+result<std::size_t> blocking_socket::write(std::string_view bytes) {
   if (session_) {
     const auto sent = session_->write(bytes);
     if (sent.bytes > 0) return sent.bytes;  // an error comes again at the next call
@@ -220,7 +221,7 @@ result<std::size_t> tcp_socket::write(std::string_view bytes) {
   return unreachable("the connection broke", code);
 }
 
-void tcp_socket::wait(bool writable, moment until) const {
+void blocking_socket::wait(bool writable, moment until) const {
   // Bytes wait within OpenSSL, of which poll(2) knows nothing.
   if (unread_) return;
   writable = writable || write_wanted_;

@@ -18,12 +18,12 @@ namespace onceguard::tls {
 
 class session;
 
-class tcp_socket {
+class blocking_socket {
  public:
-  tcp_socket();
-  tcp_socket(const tcp_socket&) = delete;
-  tcp_socket& operator=(const tcp_socket&) = delete;
-  ~tcp_socket();
+  blocking_socket();
+  blocking_socket(const blocking_socket&) = delete;
+  blocking_socket& operator=(const blocking_socket&) = delete;
+  ~blocking_socket();
 
   /// Errors of all calls are errc::broker_unreachable.
   [[nodiscard]] result<void> connect(const std::string& host, std::uint16_t port, moment until);

@@ -1,4 +1,4 @@
-#include "tls/timed_socket.hpp"
+#include "tls/async_socket.hpp"
 
 #include <array>
 #include <netinet/tcp.h>
@@ -25,7 +25,7 @@ template <class Handler, class Limit>
 struct read_handler {
   Handler next;
   Limit& limit;
-  timed_socket& socket;
+  async_socket& socket;
   std::span<char> target;
 
   void operator()(const error_code& failure, std::size_t bytes) {
@@ -66,7 +66,7 @@ namespace onceguard::tls {
 
 namespace asio = boost::asio;
 
-timed_socket::timed_socket(tcp::socket socket, asio::io_context& io)
+async_socket::async_socket(tcp::socket socket, asio::io_context& io)
     // A socket that is broken already fails at its first use.
     : socket_(std::move(socket)), wheel_(base::timer_wheel::of(io)) {
   error_code ignored;
@@ -76,13 +76,13 @@ timed_socket::timed_socket(tcp::socket socket, asio::io_context& io)
   }
 }
 
-error_code timed_socket::limit::end(error_code failure) noexcept {
+error_code async_socket::limit::end(error_code failure) noexcept {
   disarm();
   if (passed_ && failure) return asio::error::timed_out;
   return failure;
 }
 
-asio::awaitable<error_code> timed_socket::connect(tcp::endpoint endpoint, milliseconds timeout) {
+asio::awaitable<error_code> async_socket::connect(tcp::endpoint endpoint, milliseconds timeout) {
   error_code ec;
   writing_.begin(timeout);
   co_await socket_.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, ec));
@@ -96,7 +96,7 @@ asio::awaitable<error_code> timed_socket::connect(tcp::endpoint endpoint, millis
   co_return ec;
 }
 
-asio::awaitable<error_code> timed_socket::connect(std::span<const asio::ip::address> addresses,
+asio::awaitable<error_code> async_socket::connect(std::span<const asio::ip::address> addresses,
                                                   std::uint16_t port, milliseconds timeout) {
   const auto until = base::boot_now() + timeout;
   error_code ec = asio::error::host_not_found;
@@ -112,7 +112,7 @@ asio::awaitable<error_code> timed_socket::connect(std::span<const asio::ip::addr
   co_return ec;
 }
 
-timed_socket::~timed_socket() {
+async_socket::~async_socket() {
   if (tls_ && socket_.is_open()) tls_->announce_end();
 }
 
@@ -148,14 +148,14 @@ transfer as_transfer(progress moved) {
 
 }  // namespace
 
-asio::awaitable<error_code> timed_socket::wait_for(bool readable) {
+asio::awaitable<error_code> async_socket::wait_for(bool readable) {
   error_code ec;
   co_await socket_.async_wait(readable ? tcp::socket::wait_read : tcp::socket::wait_write,
                               asio::redirect_error(asio::use_awaitable, ec));
   co_return ec;
 }
 
-asio::awaitable<error_code> timed_socket::secure(std::unique_ptr<session> made,
+asio::awaitable<error_code> async_socket::secure(std::unique_ptr<session> made,
                                                  milliseconds timeout) {
   if (!made) co_return asio::error::no_memory;
   tls_ = std::move(made);
@@ -175,7 +175,7 @@ asio::awaitable<error_code> timed_socket::secure(std::unique_ptr<session> made,
   co_return error_code();
 }
 
-asio::awaitable<transfer> timed_socket::read_encrypted(std::span<char> target,
+asio::awaitable<transfer> async_socket::read_encrypted(std::span<char> target,
                                                        milliseconds timeout) {
   if (++reads_in_a_row_ >= reads_in_a_row_max) {
     reads_in_a_row_ = 0;
@@ -200,7 +200,7 @@ asio::awaitable<transfer> timed_socket::read_encrypted(std::span<char> target,
   }
 }
 
-asio::awaitable<transfer> timed_socket::read_some(std::span<char> bytes, milliseconds timeout) {
+asio::awaitable<transfer> async_socket::read_some(std::span<char> bytes, milliseconds timeout) {
   // Data that has arrived meanwhile is too late: otherwise a peer that sends slowly would never
   // time out.
   if (timeout.count() <= 0) return too_late();
@@ -215,7 +215,7 @@ asio::awaitable<transfer> timed_socket::read_some(std::span<char> bytes, millise
       begin, asio::use_awaitable, bytes, timeout);
 }
 
-transfer timed_socket::read_now(std::span<char> target) noexcept {
+transfer async_socket::read_now(std::span<char> target) noexcept {
   if (tls_) {
     if (!is_open()) return closed_meanwhile;
     const auto moved = tls_->read(target);
@@ -227,13 +227,13 @@ transfer timed_socket::read_now(std::span<char> target) noexcept {
   return out;
 }
 
-void timed_socket::hand_over_little() noexcept {
+void async_socket::hand_over_little() noexcept {
   if (std::exchange(hands_over_little_, true)) return;
   error_code ignored;  // the kernel's default then applies
   socket_.set_option(unsent_limit(unsent_answer_max), ignored);
 }
 
-transfer timed_socket::write_now(std::string_view bytes) noexcept {
+transfer async_socket::write_now(std::string_view bytes) noexcept {
   if (tls_) {
     if (!is_open()) return closed_meanwhile;
     const auto moved = tls_->write(bytes);
@@ -246,7 +246,7 @@ transfer timed_socket::write_now(std::string_view bytes) noexcept {
 }
 
 template <class Buffers>
-asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeout, transfer& out) {
+asio::awaitable<void> async_socket::write_rest(Buffers rest, milliseconds timeout, transfer& out) {
   transfer_pace pace(timeout, least_rate_);
   auto before = base::boot_now();
   std::size_t taken_before = 0;
@@ -268,7 +268,7 @@ asio::awaitable<void> timed_socket::write_rest(Buffers rest, milliseconds timeou
 }
 
 /// As write_rest().
-asio::awaitable<void> timed_socket::write_encrypted(std::string_view rest, milliseconds timeout,
+asio::awaitable<void> async_socket::write_encrypted(std::string_view rest, milliseconds timeout,
                                                     transfer& out) {
   transfer_pace pace(timeout, least_rate_);
   while (!rest.empty()) {
@@ -289,11 +289,11 @@ asio::awaitable<void> timed_socket::write_encrypted(std::string_view rest, milli
   }
 }
 
-asio::awaitable<transfer> timed_socket::write(std::string_view bytes, milliseconds timeout) {
+asio::awaitable<transfer> async_socket::write(std::string_view bytes, milliseconds timeout) {
   return write_on(write_now(bytes), bytes, timeout);
 }
 
-asio::awaitable<transfer> timed_socket::write_on(transfer out, std::string_view bytes,
+asio::awaitable<transfer> async_socket::write_on(transfer out, std::string_view bytes,
                                                  milliseconds timeout) {
   if (out.failure == asio::error::would_block) out.failure = {};
   if (out.failure || out.bytes == bytes.size()) co_return out;
@@ -307,7 +307,7 @@ asio::awaitable<transfer> timed_socket::write_on(transfer out, std::string_view 
   co_return out;
 }
 
-asio::awaitable<transfer> timed_socket::write(std::string_view first, std::string_view second,
+asio::awaitable<transfer> async_socket::write(std::string_view first, std::string_view second,
                                               milliseconds timeout) {
   if (tls_) {
     auto sent = co_await write(first, timeout);
@@ -330,7 +330,7 @@ asio::awaitable<transfer> timed_socket::write(std::string_view first, std::strin
   co_return out;
 }
 
-asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
+asio::awaitable<error_code> async_socket::wait_either(milliseconds timeout) {
   using namespace asio::experimental::awaitable_operators;
   error_code readable;
   error_code writable;
@@ -344,7 +344,7 @@ asio::awaitable<error_code> timed_socket::wait_either(milliseconds timeout) {
   co_return writing_.end(readable && writable ? readable : error_code{});
 }
 
-bool timed_socket::quiet_and_open() noexcept {
+bool async_socket::quiet_and_open() noexcept {
   // A session ticket is no data.
   if (tls_) return is_open() && tls_->find_data() == step::want_read;
   // Nothing is due on a connection that waits for a request: a byte would pass for the beginning of
@@ -354,42 +354,42 @@ bool timed_socket::quiet_and_open() noexcept {
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-bool timed_socket::peer_has_left() noexcept {
+bool async_socket::peer_has_left() noexcept {
   pollfd state{.fd = socket_.native_handle(), .events = POLLRDHUP, .revents = 0};
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-bool timed_socket::is_broken() noexcept {
+bool async_socket::is_broken() noexcept {
   pollfd state{.fd = socket_.native_handle(), .events = 0, .revents = 0};
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-void timed_socket::shut_sending() noexcept {
+void async_socket::shut_sending() noexcept {
   if (tls_) tls_->announce_end();
   error_code ignored;  // the peer may be gone already
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
 }
 
-void timed_socket::close() noexcept {
+void async_socket::close() noexcept {
   if (tls_ && socket_.is_open()) tls_->announce_end();
   close_silently();
 }
 
-void timed_socket::close_silently() noexcept {
+void async_socket::close_silently() noexcept {
   reading_.disarm();
   writing_.disarm();
   error_code ignored;  // it is gone either way
   socket_.close(ignored);
 }
 
-void timed_socket::abort() noexcept {
+void async_socket::abort() noexcept {
   error_code ignored;  // it is gone either way
   // socket(7), SO_LINGER: with a time of 0, close() drops what the kernel has not sent, and resets.
   socket_.set_option(tcp::socket::linger(true, 0), ignored);
   close_silently();  // an announced end would look like a complete answer
 }
 
-void timed_socket::cancel() noexcept {
+void async_socket::cancel() noexcept {
   error_code ignored;  // no operation was running
   socket_.cancel(ignored);
 }

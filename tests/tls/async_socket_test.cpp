@@ -1,5 +1,5 @@
 // What a deadline does to a read whose bytes are there.
-#include "tls/timed_socket.hpp"
+#include "tls/async_socket.hpp"
 
 #include <array>
 #include <thread>
@@ -18,18 +18,18 @@ namespace {
 
 namespace asio = boost::asio;
 
-class timed_socket_test : public ::testing::Test {
+class async_socket_test : public ::testing::Test {
  protected:
   asio::io_context io;
   tcp::acceptor upstream{io, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
   std::array<char, 64> buffer{};
 
   struct pair {
-    std::unique_ptr<timed_socket> ours;
+    std::unique_ptr<async_socket> ours;
     tcp::socket theirs;
   };
   pair connect() {
-    auto ours = std::make_unique<timed_socket>(tcp::socket(io), io);
+    auto ours = std::make_unique<async_socket>(tcp::socket(io), io);
     const auto ec = testing::run(io, ours->connect(upstream.local_endpoint(), milliseconds(5'000)));
     EXPECT_FALSE(ec) << ec.message();
     return {std::move(ours), upstream.accept()};
@@ -40,20 +40,20 @@ class timed_socket_test : public ::testing::Test {
   std::string_view text_of(const transfer& read) const { return {buffer.data(), read.bytes}; }
 };
 
-TEST_F(timed_socket_test, nothing_came_in_time) {
+TEST_F(async_socket_test, nothing_came_in_time) {
   auto both = connect();
   const auto read = testing::run(io, both.ours->read_some(buffer, milliseconds(20)));
   EXPECT_EQ(read.failure, asio::error::timed_out);
 }
 
-TEST_F(timed_socket_test, without_time_left_nothing_is_read) {
+TEST_F(async_socket_test, without_time_left_nothing_is_read) {
   auto both = connect();
   send(both.theirs, "there");
   const auto read = testing::run(io, both.ours->read_some(buffer, milliseconds(0)));
   EXPECT_EQ(read.failure, asio::error::timed_out);
 }
 
-TEST_F(timed_socket_test, what_is_there_is_read_now) {
+TEST_F(async_socket_test, what_is_there_is_read_now) {
   auto both = connect();
   EXPECT_EQ(both.ours->read_now(buffer).failure, asio::error::would_block);
   send(both.theirs, "there");
@@ -66,7 +66,7 @@ TEST_F(timed_socket_test, what_is_there_is_read_now) {
 
 /// The process stood still past the deadline, and has more to look at than one look at the sockets
 /// tells: the deadline is seen before the bytes are.
-TEST_F(timed_socket_test, what_came_while_the_process_stood_still_is_read) {
+TEST_F(async_socket_test, what_came_while_the_process_stood_still_is_read) {
   constexpr std::size_t more_than_one_poll = 255;
   std::vector<pair> others;
   std::vector<std::array<char, 8>> ignored(more_than_one_poll);
@@ -90,7 +90,7 @@ TEST_F(timed_socket_test, what_came_while_the_process_stood_still_is_read) {
   EXPECT_EQ(text_of(*read), "there");
 }
 
-TEST_F(timed_socket_test, a_reset_is_not_an_orderly_end) {
+TEST_F(async_socket_test, a_reset_is_not_an_orderly_end) {
   auto both = connect();
   send(both.theirs, "there");
   both.ours->abort();
@@ -100,7 +100,7 @@ TEST_F(timed_socket_test, a_reset_is_not_an_orderly_end) {
   EXPECT_EQ(ec, asio::error::connection_reset);
 }
 
-class silent_address_test : public timed_socket_test {
+class silent_address_test : public async_socket_test {
  protected:
   using address = asio::ip::address;
   const address here = asio::ip::address_v4::loopback();
@@ -109,7 +109,7 @@ class silent_address_test : public timed_socket_test {
   const std::uint16_t port = upstream.local_endpoint().port();
   tcp::acceptor full{io};
   tcp::socket first{io};
-  timed_socket ours{tcp::socket(io), io};
+  async_socket ours{tcp::socket(io), io};
 
   void SetUp() override {
     full.open(tcp::v4());
@@ -137,8 +137,8 @@ TEST_F(silent_address_test, is_the_last_of_a_socket_that_is_closed_meanwhile) {
   EXPECT_FALSE(ours.is_open());
 }
 
-TEST_F(timed_socket_test, without_an_address_there_is_no_connection) {
-  timed_socket ours(tcp::socket(io), io);
+TEST_F(async_socket_test, without_an_address_there_is_no_connection) {
+  async_socket ours(tcp::socket(io), io);
   const std::vector<asio::ip::address> none;
   EXPECT_EQ(testing::run(io, ours.connect(none, 80, milliseconds(100))),
             asio::error::host_not_found);
