@@ -39,7 +39,7 @@ const std::vector<section>& sections() {
        "Who signs the bearer tokens that a `scope = \"jwt:CLAIM\"` is made of. SIGHUP takes "
        "changes "
        "over. See [tokens](tokens.md).",
-       specs_of(token_rows())},
+       specs_of(jwt_rows())},
       {"[log]", "What is logged, and how. Changes take effect at the next start.",
        specs_of(log_rows())},
       {"[defaults]",

@@ -24,7 +24,7 @@ struct upstream_draft {
 [[nodiscard]] std::span<const row<settings>> store_rows();
 [[nodiscard]] std::span<const row<settings>> reconcile_rows();
 [[nodiscard]] std::span<const row<settings>> log_rows();
-[[nodiscard]] std::span<const row<settings>> token_rows();
+[[nodiscard]] std::span<const row<settings>> jwt_rows();
 [[nodiscard]] std::span<const row<settings>> serve_rows();
 /// Of [gateway], besides gateway_rows().
 [[nodiscard]] std::span<const row<settings>> tls_rows();

@@ -18,8 +18,8 @@
 #include "config/upstreams_and_routes.hpp"
 #include "config/webhook_options.hpp"
 #include "http1/start_line.hpp"
+#include "jwt/file_verifier.hpp"
 #include "tls/context.hpp"
-#include "token/file_verifier.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -46,7 +46,7 @@ class loader {
     read_fixed(document, "reconcile", reconcile_rows());
     read_fixed(document, "log", log_rows());
     read_serve(document);
-    read_tokens(document);
+    read_jwt(document);
     read_defaults(document);
     read_routing(document);
     read_operations(document);
@@ -112,22 +112,22 @@ class loader {
   }
 
   /// The keys are read here, so that a file that can't be used is a fault of the configuration.
-  void read_tokens(const node& document) {
-    for (const auto& s : read_layers(document, "jwt", token_rows(), result_.values)) {
+  void read_jwt(const node& document) {
+    for (const auto& s : read_layers(document, "jwt", jwt_rows(), result_.values)) {
       positions_[s.spec->name] = s.position;
     }
-    const auto& given = result_.values.tokens;
+    const auto& given = result_.values.jwt;
     if (given.keys_file.empty()) return;
-    tokens::rules rules;
+    jwt::rules rules;
     rules.issuer = given.issuer;
     rules.audience = given.audience;
     rules.leeway_s = given.leeway.count() / 1'000;
-    auto opened = tokens::open_file_verifier(given.keys_file, std::move(rules));
+    auto opened = jwt::open_file_verifier(given.keys_file, std::move(rules));
     if (!opened) {
       return say(remark::grade::fault, positions_["keys_file"],
                  "[jwt] keys_file: " + opened.error().detail);
     }
-    if (given.issuer.empty() && !tokens::names_issuers(given.keys_file)) {
+    if (given.issuer.empty() && !jwt::names_issuers(given.keys_file)) {
       say(remark::grade::warning, positions_["keys_file"],
           "[jwt] issuer: not set, so a key of one issuer verifies tokens that name another; set "
           "it, "

@@ -45,7 +45,7 @@ struct accelerator_params {
 };
 
 /// Who signs the tokens that scopes are made of.
-struct token_params {
+struct jwt_params {
   std::string keys_file;  ///< a JSON Web Key Set; empty: no token is accepted
   std::string issuer;     ///< empty: any
   std::string audience;   ///< empty: any
@@ -63,7 +63,7 @@ struct settings {
   store_params store;
   accelerator_params accelerator;
   query_params query;  ///< gateway.reconcile_interval sets how often the query runs
-  token_params tokens;
+  jwt_params jwt;
   log_params log;
   std::vector<consume::consume_params> consumers;  ///< for `onceguard consume`
   std::vector<relay::relay_params> relays;         ///< for `onceguard relay`

@@ -19,12 +19,12 @@
 #include "base/clock.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/delivery_queue.hpp"
+#include "gateway/jwt_thread.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
 #include "gateway/receiving_clients.hpp"
 #include "gateway/routing_table.hpp"
 #include "gateway/shared_answers.hpp"
-#include "gateway/token_thread.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarded_fields.hpp"
 #include "observe/observation.hpp"
@@ -101,7 +101,7 @@ struct io_thread {
   boost::asio::io_context& io = *context_;
   routing_ptr routing;
   upstream_pool pool;
-  std::unique_ptr<token_thread> tokens = std::make_unique<token_thread>();
+  std::unique_ptr<jwt_thread> tokens = std::make_unique<jwt_thread>();
   std::unordered_set<session*> sessions;
   /// Routes whose hint about an anonymous scope this thread need not check again.
   std::unordered_set<const route*> scope_hinted;

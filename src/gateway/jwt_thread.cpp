@@ -1,4 +1,4 @@
-#include "gateway/token_thread.hpp"
+#include "gateway/jwt_thread.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -17,14 +17,14 @@ asio::awaitable<void> verify_here(std::shared_ptr<const token_verifier> verifier
 
 }  // namespace
 
-token_thread::~token_thread() {
+jwt_thread::~jwt_thread() {
   if (!pool_) return;
   pool_->stop();
   pool_->join();
 }
 
-asio::awaitable<void> token_thread::verify(std::shared_ptr<const token_verifier> verifier,
-                                           std::string token) {
+asio::awaitable<void> jwt_thread::verify(std::shared_ptr<const token_verifier> verifier,
+                                         std::string token) {
   if (!pool_) pool_ = std::make_unique<asio::thread_pool>(1);
   auto work = verify_here(std::move(verifier), std::move(token));
   co_await asio::co_spawn(pool_->get_executor(), std::move(work), asio::use_awaitable);

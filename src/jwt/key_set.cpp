@@ -1,4 +1,4 @@
-#include "token/key_set.hpp"
+#include "jwt/key_set.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 #include "base/json_reader.hpp"
 #include "base/unique_handle.hpp"
 
-namespace onceguard::tokens {
+namespace onceguard::jwt {
 namespace {
 
 using nlohmann::json;
@@ -294,4 +294,4 @@ result<std::vector<key>> read_key_set(std::string_view text) {
   return out;
 }
 
-}  // namespace onceguard::tokens
+}  // namespace onceguard::jwt

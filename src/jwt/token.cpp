@@ -1,4 +1,4 @@
-#include "token/token.hpp"
+#include "jwt/token.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "base/base64.hpp"
 #include "base/json_reader.hpp"
 
-namespace onceguard::tokens {
+namespace onceguard::jwt {
 namespace {
 
 using nlohmann::json;
@@ -158,4 +158,4 @@ result<std::string> read_claim(std::string_view token, std::string_view claim,
   return found->is_string() ? out : "number " + out;  // 17 is somebody else than "17"
 }
 
-}  // namespace onceguard::tokens
+}  // namespace onceguard::jwt

@@ -1,4 +1,4 @@
-#include "token/token.hpp"
+#include "jwt/token.hpp"
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 
 #include "base/base64.hpp"
 
-namespace onceguard::tokens {
+namespace onceguard::jwt {
 namespace {
 
 using ::testing::HasSubstr;
@@ -80,7 +80,7 @@ class claims : public ::testing::Test {
   }
 
   std::vector<key> keys = keys_of(R"({"kty":"oct","k":")" + base64url(secret) + R"("})");
-  tokens::rules rules;
+  jwt::rules rules;
 };
 
 TEST(examples, of_the_standards_verify) {
@@ -297,4 +297,4 @@ TEST_F(claims, few_keys_are_tried_for_a_token_that_does_not_name_its_own) {
 }
 
 }  // namespace
-}  // namespace onceguard::tokens
+}  // namespace onceguard::jwt

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/base64.hpp"
-#include "token/token.hpp"
+#include "jwt/token.hpp"
 
 namespace {
 
@@ -16,8 +16,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-const std::vector<tokens::key>& known_keys() {
-  static const auto keys = *tokens::read_key_set(
+const std::vector<jwt::key>& known_keys() {
+  static const auto keys = *jwt::read_key_set(
       R"({"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",)"
       R"("y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"},)"
       R"({"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},)"
@@ -30,11 +30,11 @@ const std::vector<tokens::key>& known_keys() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   // Nobody has signed it, unless the fuzzer breaks a signature.
-  const auto read = tokens::verify(text, "sub", known_keys(), {}, 1'000);
+  const auto read = jwt::verify(text, "sub", known_keys(), {}, 1'000);
   require(!read && read.error().code == errc::invalid_argument && !read.error().detail.empty());
-  if (auto keys = tokens::read_key_set(text)) {
+  if (auto keys = jwt::read_key_set(text)) {
     require(!keys->empty());
-    require(!tokens::verify(text, "sub", *keys, {}, 1'000));
+    require(!jwt::verify(text, "sub", *keys, {}, 1'000));
   }
   const auto decoded = base::from_base64url(text);
   if (decoded) require(decoded->size() == text.size() * 3 / 4);

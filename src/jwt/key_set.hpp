@@ -11,7 +11,7 @@
 // NOLINTNEXTLINE(readability-identifier-naming): the name that OpenSSL has
 using EVP_PKEY = struct evp_pkey_st;
 
-namespace onceguard::tokens {
+namespace onceguard::jwt {
 
 /// How a signature is made and checked.
 enum class scheme : std::uint8_t { hmac, rsa, rsa_pss, ecdsa, eddsa };
@@ -19,7 +19,7 @@ enum class scheme : std::uint8_t { hmac, rsa, rsa_pss, ecdsa, eddsa };
 /// A signature algorithm of RFC 7518 or RFC 8037.
 struct algorithm {
   std::string_view name;  ///< "RS256"
-  tokens::scheme scheme;
+  jwt::scheme scheme;
   std::string_view hash;   ///< "SHA256"; of EdDSA empty
   std::string_view curve;  ///< ecdsa: "P-256"; otherwise empty
 };
@@ -45,7 +45,7 @@ class key {
   std::string id_;  // empty: the key has none
   std::string issuer_;
   std::string algorithm_;  // empty: every one of its kind
-  tokens::scheme scheme_ = scheme::hmac;
+  jwt::scheme scheme_ = scheme::hmac;
   std::string curve_;              // ecdsa
   std::string secret_;             // hmac
   std::shared_ptr<EVP_PKEY> key_;  // the others
@@ -59,4 +59,4 @@ inline constexpr std::size_t keys_max = 100;  ///< of a set
 /// hash), no key at all.
 [[nodiscard]] result<std::vector<key>> read_key_set(std::string_view json);
 
-}  // namespace onceguard::tokens
+}  // namespace onceguard::jwt

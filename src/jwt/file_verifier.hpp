@@ -6,9 +6,9 @@
 #include <onceguard/error.hpp>
 #include <onceguard/token_verifier.hpp>
 
-#include "token/token.hpp"
+#include "jwt/token.hpp"
 
-namespace onceguard::tokens {
+namespace onceguard::jwt {
 
 /// Reads the key set. The error says what is wrong with the file. A later content that can't be
 /// used is logged (`file-refused`), and the keys stay. Without `rules.issuer`, either all keys name
@@ -19,4 +19,4 @@ namespace onceguard::tokens {
 /// Whether every key of the file is for the tokens of one issuer; an unreadable file is not.
 [[nodiscard]] bool names_issuers(const std::string& keys_file);
 
-}  // namespace onceguard::tokens
+}  // namespace onceguard::jwt

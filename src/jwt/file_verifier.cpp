@@ -1,4 +1,4 @@
-#include "token/file_verifier.hpp"
+#include "jwt/file_verifier.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,7 +15,7 @@
 #include "base/hash.hpp"
 #include "base/watched_files.hpp"
 
-namespace onceguard::tokens {
+namespace onceguard::jwt {
 namespace {
 
 constexpr std::size_t file_size_max = 1u << 20;
@@ -137,4 +137,4 @@ bool names_issuers(const std::string& keys_file) {
                               [](const key& one) { return one.issuer().empty(); });
 }
 
-}  // namespace onceguard::tokens
+}  // namespace onceguard::jwt

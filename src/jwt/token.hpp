@@ -7,9 +7,9 @@
 
 #include <onceguard/error.hpp>
 
-#include "token/key_set.hpp"
+#include "jwt/key_set.hpp"
 
-namespace onceguard::tokens {
+namespace onceguard::jwt {
 
 inline constexpr std::size_t token_size_max = 16 * 1024;  ///< bytes
 
@@ -43,4 +43,4 @@ struct signature_finding {
                                          std::span<const key> keys, const rules& rules,
                                          std::int64_t now_s);
 
-}  // namespace onceguard::tokens
+}  // namespace onceguard::jwt

@@ -13,12 +13,12 @@ namespace onceguard::gateway {
 /// Anybody can send tokens that take milliseconds to refuse. Whoever does waits for the others who
 /// do, and not the I/O thread, on which leases are renewed. Destroyed before the io_context on
 /// which its callers wait.
-class token_thread {
+class jwt_thread {
  public:
-  token_thread() = default;
-  token_thread(const token_thread&) = delete;
-  token_thread& operator=(const token_thread&) = delete;
-  ~token_thread();
+  jwt_thread() = default;
+  jwt_thread(const jwt_thread&) = delete;
+  jwt_thread& operator=(const jwt_thread&) = delete;
+  ~jwt_thread();
 
   /// When this is over, the verifier knows the token.
   boost::asio::awaitable<void> verify(std::shared_ptr<const token_verifier> verifier,
