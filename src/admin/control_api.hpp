@@ -5,7 +5,7 @@
 
 #include "admin/program.hpp"
 #include "admin/resource.hpp"
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 
 namespace onceguard::admin {
 

@@ -9,7 +9,7 @@
 #include "admin/record_counter.hpp"
 #include "admin/request_metrics.hpp"
 #include "admin/resource.hpp"
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 
 namespace onceguard::admin {
 

@@ -3,7 +3,7 @@
 #include <prometheus/metric_family.h>
 #include <vector>
 
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 
 namespace onceguard::admin {
 

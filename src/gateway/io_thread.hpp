@@ -27,7 +27,7 @@
 #include "gateway/shared_answers.hpp"
 #include "gateway/upstream_pool.hpp"
 #include "http/forwarded_fields.hpp"
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 #include "tls/listener_tls.hpp"
 #include "trace/tracer.hpp"
 

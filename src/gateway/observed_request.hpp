@@ -10,7 +10,7 @@
 #include "base/field.hpp"
 #include "gateway/session.hpp"
 #include "http/admission.hpp"
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 
 namespace onceguard::gateway {
 

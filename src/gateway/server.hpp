@@ -14,7 +14,7 @@
 
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/pending_report.hpp"
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 #include "reconcile/reconcile.hpp"
 #include "trace/tracer.hpp"
 

@@ -17,7 +17,7 @@
 #include "http/problem.hpp"
 #include "http/request_flow.hpp"
 #include "http/route_table.hpp"
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {

@@ -5,7 +5,7 @@
 
 #include "http/admission.hpp"
 #include "middleware/middleware_state.hpp"
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 
 namespace onceguard::http {
 inline namespace v1 {

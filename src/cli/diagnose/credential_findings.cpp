@@ -12,7 +12,7 @@
 #include "base/base64.hpp"
 #include "base/json_reader.hpp"
 #include "http/authorization.hpp"
-#include "observe/request_parts.hpp"
+#include "observing/request_parts.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {

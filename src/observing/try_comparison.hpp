@@ -12,7 +12,7 @@
 #include <onceguard/http_message.hpp>
 
 #include "base/recent_table.hpp"
-#include "observe/request_parts.hpp"
+#include "observing/request_parts.hpp"
 
 namespace onceguard::observing {
 

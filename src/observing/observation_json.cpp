@@ -2,7 +2,7 @@
 #include <onceguard/record.hpp>
 
 #include "json/scalars.hpp"
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 
 namespace onceguard::observing {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/clock.hpp"
 #include "base/recent_table.hpp"
 #include "http/request_report.hpp"
-#include "observe/try_comparison.hpp"
+#include "observing/try_comparison.hpp"
 
 namespace onceguard::observing {
 

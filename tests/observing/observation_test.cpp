@@ -1,4 +1,4 @@
-#include "observe/observation.hpp"
+#include "observing/observation.hpp"
 
 #include <thread>
 

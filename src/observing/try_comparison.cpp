@@ -1,4 +1,4 @@
-#include "observe/try_comparison.hpp"
+#include "observing/try_comparison.hpp"
 
 #include <algorithm>
 

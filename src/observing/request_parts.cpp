@@ -1,4 +1,4 @@
-#include "observe/request_parts.hpp"
+#include "observing/request_parts.hpp"
 
 #include <algorithm>
 #include <array>
