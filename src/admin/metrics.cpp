@@ -4,8 +4,8 @@
 
 #include "admin/health.hpp"
 #include "admin/metric_families.hpp"
-#include "admin/observed_numbers.hpp"
-#include "admin/process_numbers.hpp"
+#include "admin/observation_metrics.hpp"
+#include "admin/process_metrics.hpp"
 #include "base/clock.hpp"
 #include "base/watched_files.hpp"
 

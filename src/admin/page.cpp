@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "admin/packed_text.hpp"
+#include "admin/gzip.hpp"
 
 namespace onceguard::admin {
 

@@ -13,7 +13,7 @@
 
 #include "admin/authentication.hpp"
 #include "admin/caller_connection.hpp"
-#include "admin/packed_text.hpp"
+#include "admin/gzip.hpp"
 #include "admin/page.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/metric_families.hpp"
-#include "admin/process_numbers.hpp"
+#include "admin/process_metrics.hpp"
 #include "text/record_json.hpp"
 
 namespace onceguard::admin {

@@ -1,4 +1,4 @@
-#include "admin/process_numbers.hpp"
+#include "admin/process_metrics.hpp"
 
 #include <filesystem>
 #include <fstream>

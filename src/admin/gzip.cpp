@@ -1,4 +1,4 @@
-#include "admin/packed_text.hpp"
+#include "admin/gzip.hpp"
 
 #include <limits>
 #include <new>

@@ -1,4 +1,4 @@
-#include "admin/observed_numbers.hpp"
+#include "admin/observation_metrics.hpp"
 
 #include "admin/metric_families.hpp"
 
