@@ -144,9 +144,9 @@ ALLOWED = {
     },
     "detached": {
         "src/base/file_watch.cpp": "a call to a file system may hang for ever",
-        "src/gateway/host_names.cpp": "getaddrinfo can't be called off, and may hang for ever",
+        "src/gateway/host_lookup.cpp": "getaddrinfo can't be called off, and may hang for ever",
         "src/tls/host_lookup.cpp": "getaddrinfo can't be called off, and may hang for ever",
-        "src/client/beast/name_lookup.cpp": "getaddrinfo can't be called off and may hang",
+        "src/client/beast/host_lookup.cpp": "getaddrinfo can't be called off and may hang",
     },
     "blocking": {
         "src/store/sqlite/session.cpp": "the writer's own thread waits for another process's lock",

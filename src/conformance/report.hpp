@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/check.hpp"
+#include "conformance/answer_comparison.hpp"
 
 namespace onceguard::conformance {
 

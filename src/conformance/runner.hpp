@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/address.hpp"
+#include "conformance/answer_comparison.hpp"
 #include "conformance/cases.hpp"
-#include "conformance/check.hpp"
 
 namespace onceguard::conformance {
 

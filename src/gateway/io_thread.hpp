@@ -50,7 +50,7 @@ struct gateway_shared {
   byte_budget budget;
   shared_answers replays;
   receiving_clients readers;
-  host_names names;
+  host_lookup names;
   suspect_upstreams suspects;
   delivery_queues queues;
   onceguard::tls::listener_tls tls;

@@ -100,7 +100,7 @@ class span_exporter::connection {
 
   const trace::trace_settings& settings_;
   asio::io_context io_{1};
-  host_names names_;
+  host_lookup names_;
   suspect_upstreams suspects_;
   upstream_pool pool_;
 };

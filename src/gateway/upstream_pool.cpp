@@ -78,7 +78,7 @@ class upstream_pool::idle_connections final : public base::deadline {
   std::deque<upstream_ptr> kept_;  // the most recently used at the back
 };
 
-upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params, host_names& names,
+upstream_pool::upstream_pool(asio::io_context& io, const gateway_params& params, host_lookup& names,
                              suspect_upstreams& suspects)
     : io_(io),
       names_(names),

@@ -12,7 +12,7 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
-#include "gateway/host_names.hpp"
+#include "gateway/host_lookup.hpp"
 #include "gateway/params/gateway_params.hpp"
 #include "gateway/suspect_upstreams.hpp"
 #include "http1/message.hpp"
@@ -45,7 +45,7 @@ using upstream_ptr = std::unique_ptr<upstream_connection>;
 class upstream_pool {
  public:
   /// `names` and `suspects` must outlive the pool.
-  upstream_pool(boost::asio::io_context& io, const gateway_params& params, host_names& names,
+  upstream_pool(boost::asio::io_context& io, const gateway_params& params, host_lookup& names,
                 suspect_upstreams& suspects);
   ~upstream_pool();
   upstream_pool(const upstream_pool&) = delete;
@@ -83,7 +83,7 @@ class upstream_pool {
                                               milliseconds timeout);
 
   boost::asio::io_context& io_;
-  host_names& names_;
+  host_lookup& names_;
   suspect_upstreams& suspects_;
   const http1::limits limits_;
   const milliseconds connect_timeout_;

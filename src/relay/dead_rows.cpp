@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "messaging/postgres_queue/connection.hpp"
+#include "messaging/postgres_queue/queue_connection.hpp"
 #include "messaging/postgres_queue/queue_table.hpp"
 
 namespace onceguard::relay {

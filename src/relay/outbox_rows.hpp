@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "messaging/postgres_queue/connection.hpp"
+#include "messaging/postgres_queue/queue_connection.hpp"
 
 namespace onceguard::relay {
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "conformance/check.hpp"
+#include "conformance/answer_comparison.hpp"
 
 namespace onceguard::conformance {
 namespace {

@@ -21,7 +21,7 @@ class inquiries_test : public ::testing::Test {
 
   boost::asio::io_context io;
   gateway_params params;
-  host_names names;
+  host_lookup names;
   suspect_upstreams suspects;
   upstream_pool pool{io, params, names, suspects};
   silent_query query;

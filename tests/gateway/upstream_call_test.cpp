@@ -27,7 +27,7 @@ class upstream_call_test : public ::testing::Test {
   tcp::acceptor upstream{io, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
   const endpoint address{"127.0.0.1", upstream.local_endpoint().port()};
   gateway_params params;
-  host_names names;
+  host_lookup names;
   suspect_upstreams suspects;
   upstream_pool pool{io, params, names, suspects};
   byte_budget budget{1u << 20};

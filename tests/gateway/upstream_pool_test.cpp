@@ -28,7 +28,7 @@ class upstream_pool_test : public ::testing::Test {
   tcp::acceptor upstream{io, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
   const endpoint address{"127.0.0.1", upstream.local_endpoint().port()};
   gateway_params params;
-  host_names names;
+  host_lookup names;
   suspect_upstreams suspects;
   std::deque<tcp::socket> accepted;  // what the upstream sees of them, in their order
 

@@ -159,7 +159,7 @@ class upstream_polling {
   const std::vector<std::string>& paths_;
   const milliseconds timeout_;
   asio::io_context io_{1};
-  gateway::host_names names_;
+  gateway::host_lookup names_;
   gateway::suspect_upstreams suspects_;
   gateway::upstream_pool pool_;
   upstream_poll found_;

@@ -23,7 +23,7 @@
 #include "base/stoppable_wait.hpp"
 #include "base/value_text.hpp"
 #include "cli/command.hpp"
-#include "cli/exec/advice.hpp"
+#include "cli/exec/mending_commands.hpp"
 #include "config/stores.hpp"
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"

@@ -14,8 +14,8 @@
 #include "cli/given_flags.hpp"
 #include "cli/services/letter_resources.hpp"
 #include "cli/services/opened_guard.hpp"
+#include "cli/services/running_workers.hpp"
 #include "cli/services/shut_in.hpp"
-#include "cli/services/until_stopped.hpp"
 #include "consume/consume.hpp"
 
 namespace onceguard::cli::services {

@@ -7,8 +7,8 @@
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/services/dead_row_resources.hpp"
+#include "cli/services/running_workers.hpp"
 #include "cli/services/shut_in.hpp"
-#include "cli/services/until_stopped.hpp"
 #include "relay/relay.hpp"
 
 namespace onceguard::cli::services {

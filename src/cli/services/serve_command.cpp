@@ -11,7 +11,7 @@
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
 #include "cli/services/opened_guard.hpp"
-#include "cli/services/running_service.hpp"
+#include "cli/services/running_decisions.hpp"
 #include "cli/services/shut_in.hpp"
 #include "cli/services/start_limit.hpp"
 #include "cli/services/succession.hpp"
@@ -77,7 +77,7 @@ struct service_surroundings {
   std::optional<start_limit> limit;  ///< of a successor that does not answer clients yet
 };
 
-int serve(const config::settings& settings, running_service& program,
+int serve(const config::settings& settings, running_decisions& program,
           service_surroundings& around) {
   auto& sockets = around.sockets;
   auto opened = open_guard(settings, guard_params_of(settings), program.stopping());
@@ -105,7 +105,7 @@ int serve(const config::settings& settings, running_service& program,
             {{"address", service.local().text()}, {"store", records.records().traits().name}});
   sockets.former.relieve(taken);
   around.limit.reset();
-  const running_service::parts all{service, admin, records.records().traits().shared};
+  const running_decisions::parts all{service, admin, records.records().traits().shared};
   program.serve(&all);
   service.wait();
   program.serve(nullptr);
@@ -139,7 +139,7 @@ int run_service(const given_flags& given) {
   logs = true;
   int code = exit_ok;
   {
-    running_service program(given, settings, lines, std::move(manager), starter);
+    running_decisions program(given, settings, lines, std::move(manager), starter);
     log_shut_in(open_parts);
     log::log_remarks(read->remarks);
     auto sockets = sort_sockets(std::move(passed), settings);

@@ -36,7 +36,7 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
   const auto executor = co_await boost::asio::this_coro::executor;
   auto& io = static_cast<boost::asio::io_context&>(
       boost::asio::query(executor, boost::asio::execution::context));
-  gateway::host_names names;
+  gateway::host_lookup names;
   gateway::suspect_upstreams suspects;
   gateway::upstream_pool pool(io, settings.gateway, names, suspects);
   const gateway::inquiries inquiries(pool, settings.routing.routes, query.get());

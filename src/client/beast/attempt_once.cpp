@@ -17,7 +17,7 @@
 #include "base/for_ever.hpp"
 #include "base/url.hpp"
 #include "client/answer_fields.hpp"
-#include "client/beast/name_lookup.hpp"
+#include "client/beast/host_lookup.hpp"
 #include "client/delivery_run.hpp"
 
 namespace onceguard::client {

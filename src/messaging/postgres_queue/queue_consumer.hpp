@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "messaging/holding_consumer.hpp"
-#include "messaging/postgres_queue/connection.hpp"
+#include "messaging/postgres_queue/queue_connection.hpp"
 #include "messaging/postgres_queue/statements.hpp"
 
 namespace onceguard::messaging::postgres_queue {

@@ -5,7 +5,7 @@
 
 #include <onceguard/broker.hpp>
 
-#include "messaging/postgres_queue/connection.hpp"
+#include "messaging/postgres_queue/queue_connection.hpp"
 
 namespace onceguard::messaging::postgres_queue {
 

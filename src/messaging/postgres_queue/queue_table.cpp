@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "messaging/postgres_queue/connection.hpp"
+#include "messaging/postgres_queue/queue_connection.hpp"
 #include "messaging/postgres_queue/statements.hpp"
 
 namespace onceguard::messaging::postgres_queue {

@@ -5,7 +5,7 @@
 
 #include "base/log.hpp"
 #include "messaging/contract/postgres_queue_fixture.hpp"
-#include "messaging/postgres_queue/connection.hpp"
+#include "messaging/postgres_queue/queue_connection.hpp"
 
 namespace onceguard::testing {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/timer_wheel.hpp"
 #include "libpq/conninfo.hpp"
-#include "store/postgres/connection/session.hpp"
+#include "store/postgres/connection/session_setup.hpp"
 #include "store/postgres/connection/trip.hpp"
 
 namespace onceguard::postgres {

@@ -1,4 +1,4 @@
-#include "messaging/postgres_queue/connection.hpp"
+#include "messaging/postgres_queue/queue_connection.hpp"
 
 #include <algorithm>
 #include <array>

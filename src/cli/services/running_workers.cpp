@@ -1,4 +1,4 @@
-#include "cli/services/until_stopped.hpp"
+#include "cli/services/running_workers.hpp"
 
 #include <atomic>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "cli/services/running_service.hpp"
+#include "cli/services/running_decisions.hpp"
 
 #include <utility>
 
@@ -7,9 +7,9 @@
 
 namespace onceguard::cli::services {
 
-running_service::running_service(const given_flags& given, config::settings running,
-                                 log::log_lines& lines, process::supervisor manager,
-                                 process::successor_starter& starter)
+running_decisions::running_decisions(const given_flags& given, config::settings running,
+                                     log::log_lines& lines, process::supervisor manager,
+                                     process::successor_starter& starter)
     : given_(given),
       running_(std::move(running)),
       signals_(std::stop_source(), hooks(), lines, std::move(manager)),
@@ -17,8 +17,8 @@ running_service::running_service(const given_flags& given, config::settings runn
   signals_.begin();
 }
 
-signal_hooks running_service::hooks() {
-  const auto locked = [this](void (running_service::*reaction)()) {
+signal_hooks running_decisions::hooks() {
+  const auto locked = [this](void (running_decisions::*reaction)()) {
     return [this, reaction] {
       const std::lock_guard lock(mutex_);
       (this->*reaction)();
@@ -30,12 +30,12 @@ signal_hooks running_service::hooks() {
                 return status();
               },
           .stopping_status = "operations that run are settled",
-          .reload = locked(&running_service::reload),
-          .upgrade = locked(&running_service::upgrade),
-          .stopping = locked(&running_service::drain)};
+          .reload = locked(&running_decisions::reload),
+          .upgrade = locked(&running_decisions::upgrade),
+          .stopping = locked(&running_decisions::drain)};
 }
 
-void running_service::serve(const parts* service) {
+void running_decisions::serve(const parts* service) {
   const std::lock_guard lock(mutex_);
   service_ = service;
   if (service == nullptr) return;
@@ -45,24 +45,24 @@ void running_service::serve(const parts* service) {
 
 // ---- on the thread of the signals, under the mutex
 
-std::string running_service::status() const {
+std::string running_decisions::status() const {
   if (service_ == nullptr) return "starting";
   return "answering clients at " + service_->server.local().text();
 }
 
-void running_service::drain() {
+void running_decisions::drain() {
   succession_.stop();
   if (service_ != nullptr) service_->server.drain();
 }
 
 /// Why this process must not be replaced while it runs; empty: it may.
-std::string running_service::upgrade_refusal() const {
+std::string running_decisions::upgrade_refusal() const {
   if (stop_requested()) return "the service drains";
   if (service_ == nullptr) return "the start is not over";
   return succession_.refusal(service_->shares_store);
 }
 
-void running_service::upgrade() {
+void running_decisions::upgrade() {
   const auto refuse = [](const std::string& why) {
     base::log(base::event::upgrade_refused, {{"why", why}});
   };
@@ -87,7 +87,7 @@ void running_service::upgrade() {
 }
 
 /// The successor answers clients: this process takes no more of them.
-void running_service::hand_over(const succession::word& successor) {
+void running_decisions::hand_over(const succession::word& successor) {
   const std::lock_guard lock(mutex_);
   signals_.change_main_process(successor.number);
   succession_.confirm();
@@ -99,13 +99,13 @@ void running_service::hand_over(const succession::word& successor) {
   service_->server.hand_over(successor.took.serve);
 }
 
-void running_service::reload() {
+void running_decisions::reload() {
   if (service_ == nullptr) return;
   const bool taken = take_configuration();
   base::log(taken ? base::event::reloaded : base::event::reload_refused, {{"by", "SIGHUP"}});
 }
 
-bool running_service::take_configuration() {
+bool running_decisions::take_configuration() {
   auto source = sources_of(given_, false);
   source.need_content = !running_.says_nothing;
   const auto read = config::load(source);

@@ -14,7 +14,7 @@ namespace onceguard::cli::services {
 
 /// A stop drains the service, SIGHUP reads its rules again, and SIGUSR2 starts the process that
 /// takes this one's place.
-class running_service {
+class running_decisions {
  public:
   struct parts {
     serve::server& server;
@@ -22,11 +22,11 @@ class running_service {
     bool shares_store;  ///< another process would find its records
   };
 
-  running_service(const given_flags& given, config::settings running, log::log_lines& lines,
-                  process::supervisor manager, process::successor_starter& starter);
-  running_service(const running_service&) = delete;
-  running_service& operator=(const running_service&) = delete;
-  ~running_service() { signals_.end(); }
+  running_decisions(const given_flags& given, config::settings running, log::log_lines& lines,
+                    process::supervisor manager, process::successor_starter& starter);
+  running_decisions(const running_decisions&) = delete;
+  running_decisions& operator=(const running_decisions&) = delete;
+  ~running_decisions() { signals_.end(); }
 
   [[nodiscard]] std::stop_token stopping() const { return signals_.stop().get_token(); }
   /// From now on signals concern it; null: not any more.

@@ -1,4 +1,4 @@
-#include "cli/exec/advice.hpp"
+#include "cli/exec/mending_commands.hpp"
 
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "client/beast/name_lookup.hpp"
+#include "client/beast/host_lookup.hpp"
 
 #include <memory>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "gateway/host_names.hpp"
+#include "gateway/host_lookup.hpp"
 
 #include <chrono>
 #include <system_error>
@@ -35,7 +35,7 @@ result<addresses> resolve_now(const std::string& host) {
 }  // namespace
 
 /// One look-up. `found` may be read once `over` has happened.
-struct host_names::resolve {
+struct host_lookup::resolve {
   base::latch over;
   result<addresses> found = addresses();
   base::boot_clock::time_point until;
@@ -48,7 +48,7 @@ struct host_names::resolve {
   [[nodiscard]] bool outdated() const { return over.happened() && base::boot_now() >= until; }
 };
 
-std::shared_ptr<host_names::resolve> host_names::latest(const std::string& host) {
+std::shared_ptr<host_lookup::resolve> host_lookup::latest(const std::string& host) {
   const std::lock_guard lock(mutex_);
   std::erase_if(names_, [](const auto& name) { return name.second->outdated(); });
   auto& current = names_[host];
@@ -64,7 +64,7 @@ std::shared_ptr<host_names::resolve> host_names::latest(const std::string& host)
   return current;
 }
 
-asio::awaitable<result<addresses>> host_names::find(std::string host, milliseconds timeout) {
+asio::awaitable<result<addresses>> host_lookup::find(std::string host, milliseconds timeout) {
   boost::system::error_code no_address;
   const auto numeric = asio::ip::make_address(host, no_address);
   if (!no_address) co_return addresses(1, numeric);
@@ -74,7 +74,7 @@ asio::awaitable<result<addresses>> host_names::find(std::string host, millisecon
                   "the look-up of \"" + host + "\" takes longer than connect_timeout");
 }
 
-void host_names::close() {
+void host_lookup::close() {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, running] : names_) running->over.forget();
 }

@@ -21,12 +21,12 @@ using addresses = std::vector<boost::asio::ip::address>;
 /// it delays no other name, and the end of the process does not wait for it. (A resolver of Asio
 /// has one thread for all look-ups, and joins that thread when its io_context is destroyed.)
 /// Thread-safety: find() may be called from any thread that runs an io_context.
-class host_names {
+class host_lookup {
  public:
-  host_names() = default;
-  host_names(const host_names&) = delete;
-  host_names& operator=(const host_names&) = delete;
-  ~host_names() { close(); }
+  host_lookup() = default;
+  host_lookup(const host_lookup&) = delete;
+  host_lookup& operator=(const host_lookup&) = delete;
+  ~host_lookup() { close(); }
 
   /// Returns at least one address; waits at most for `timeout`. A later caller may get the result
   /// of a look-up whose first caller gave up. A numeric address needs no look-up.

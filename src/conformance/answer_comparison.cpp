@@ -1,4 +1,4 @@
-#include "conformance/check.hpp"
+#include "conformance/answer_comparison.hpp"
 
 #include <algorithm>
 

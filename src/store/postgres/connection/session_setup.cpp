@@ -1,4 +1,4 @@
-#include "store/postgres/connection/session.hpp"
+#include "store/postgres/connection/session_setup.hpp"
 
 #include <algorithm>
 
