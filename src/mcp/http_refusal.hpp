@@ -3,7 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "mcp/server_call.hpp"
+#include "mcp/http_message.hpp"
+#include "mcp/server_address.hpp"
 
 namespace onceguard::mcp {
 

@@ -18,6 +18,8 @@ constexpr std::chrono::seconds longest_connect{10};
 /// So long a server may read nothing while its request is sent.
 constexpr std::chrono::seconds longest_refusal{20};
 constexpr std::size_t piece_size = 32u << 10;
+/// Servers close idle connections after seconds: one that was idle for less is not yet at its end.
+constexpr std::chrono::seconds idle_max{1};
 
 error failure(const char* action, const std::string& why, effect known) {
   return {errc::store_unreachable, std::string(action) + ": " + why, known};
@@ -176,5 +178,34 @@ void server_connection::begin_anew() {
 }
 
 bool server_connection::is_quiet() noexcept { return reader_.idle() && stream_.quiet_and_open(); }
+
+server_connection_ptr server_connections::make() {
+  return std::make_unique<server_connection>(io_, address_);
+}
+
+server_connection_ptr server_connections::take() {
+  const auto oldest = base::boot_now() - idle_max;
+  while (!kept_.empty()) {
+    auto last = std::move(kept_.back());
+    kept_.pop_back();
+    if (last->last_use() <= oldest) {
+      kept_.clear();  // the others were used before
+    } else if (last->is_quiet()) {
+      return last;
+    }
+  }
+  return make();
+}
+
+void server_connections::keep(server_connection_ptr used) {
+  if (ended_) return;
+  used->begin_anew();
+  kept_.push_back(std::move(used));
+}
+
+void server_connections::end() noexcept {
+  ended_ = true;
+  kept_.clear();
+}
 
 }  // namespace onceguard::mcp

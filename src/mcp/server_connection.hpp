@@ -1,7 +1,9 @@
-// A connection to the server on streamable HTTP, in the clear or by TLS.
+// Connections to the server on streamable HTTP, in the clear or by TLS, and those that are kept.
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -11,7 +13,8 @@
 
 #include "base/clock.hpp"
 #include "http1/message.hpp"
-#include "mcp/server_call.hpp"
+#include "mcp/http_message.hpp"
+#include "mcp/server_address.hpp"
 #include "tls/async_socket.hpp"
 
 namespace onceguard::mcp {
@@ -50,6 +53,33 @@ class server_connection {
   http1::reader reader_{http1::reader::kind::answer, http1::limits{}};
   base::boot_clock::time_point last_use_;
   bool keep_ = false;
+};
+
+using server_connection_ptr = std::unique_ptr<server_connection>;
+
+/// Connections to the server that carry no exchange at the moment. On the one thread of the
+/// io_context.
+class server_connections {
+ public:
+  server_connections(boost::asio::io_context& io, const server_address& address)
+      : io_(io), address_(address) {}
+  server_connections(const server_connections&) = delete;
+  server_connections& operator=(const server_connections&) = delete;
+
+  /// Before the end of the io_context: none is kept any more.
+  void end() noexcept;
+
+ private:
+  friend class server_call;
+  /// One that was used a moment ago and shows no end, or another that is not connected yet.
+  [[nodiscard]] server_connection_ptr take();
+  [[nodiscard]] server_connection_ptr make();
+  void keep(server_connection_ptr used);
+
+  boost::asio::io_context& io_;
+  const server_address& address_;
+  std::vector<server_connection_ptr> kept_;  ///< the last used at the end
+  bool ended_ = false;
 };
 
 }  // namespace onceguard::mcp
