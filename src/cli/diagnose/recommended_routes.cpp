@@ -6,6 +6,7 @@
 
 #include "base/ascii.hpp"
 #include "cli/diagnose/credential_findings.hpp"
+#include "cli/diagnose/route_advice.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli::diagnose {

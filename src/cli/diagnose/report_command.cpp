@@ -10,6 +10,7 @@
 #include "cli/admin_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/diagnose/recommended_routes.hpp"
+#include "cli/diagnose/route_advice.hpp"
 #include "cli/diagnose/route_traffic.hpp"
 #include "cli/store_work.hpp"
 #include "text/json_text.hpp"

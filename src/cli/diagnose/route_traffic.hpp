@@ -1,5 +1,4 @@
-// What became of requests by route, read from a gateway or from its access log, and what to switch
-// on next for a route.
+// What became of requests by route, read from a gateway or from its access log.
 #pragma once
 #include <cstdint>
 #include <istream>
@@ -7,8 +6,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include <onceguard/error.hpp>
 
@@ -62,14 +59,5 @@ struct traffic {
 
 /// Adds the lines of a log: its events `request` and `observed`.
 void add_log(std::istream& lines, traffic& out);
-
-/// What to switch on next for a route, and why.
-struct advice {
-  std::string setting;  ///< of the route, as it would stand in the file, or its name
-  std::string why;
-};
-
-/// In the order in which to do it.
-[[nodiscard]] std::vector<advice> advise(const route_traffic& seen);
 
 }  // namespace onceguard::cli::diagnose
