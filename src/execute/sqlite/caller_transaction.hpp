@@ -51,10 +51,9 @@ class caller_transaction {
 
 /// The error for a failure before the commit, when nothing has been done.
 [[nodiscard]] error rolled_back(const failure& failed);
-
-/// Claims in a transaction. For kind `run` the transaction is left open; else nothing was written.
-[[nodiscard]] result<claimed> begin_and_claim(connection& connection,
-                                              caller_transaction& transaction, const claim& request,
-                                              const execute_policy& policy);
+/// The error for tables of a later version.
+[[nodiscard]] error newer_tables();
+/// So long a caller waits before it tries again to get the lock of a writer.
+inline constexpr milliseconds lock_step{1};
 
 }  // namespace onceguard::sqlite

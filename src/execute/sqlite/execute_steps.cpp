@@ -1,6 +1,6 @@
 #include <onceguard/sqlite.hpp>
 
-#include "execute/sqlite/caller_transaction.hpp"
+#include "execute/sqlite/transaction_claim.hpp"
 #include "execute/step_flow.hpp"
 
 namespace onceguard::sqlite {
