@@ -9,7 +9,7 @@
 #include "base/hash.hpp"
 #include "base/hex.hpp"
 #include "base/value_text.hpp"
-#include "text/json_values.hpp"
+#include "json/json_values.hpp"
 
 namespace onceguard::consume {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/field.hpp"
-#include "text/json_values.hpp"
+#include "json/json_values.hpp"
 #include "webhook/encodings.hpp"
 #include "webhook/pattern.hpp"
 

@@ -5,6 +5,11 @@
 namespace onceguard::base {
 namespace {
 
+TEST(time_text, is_in_utc_with_milliseconds) {
+  EXPECT_EQ(time_text(0), "");
+  EXPECT_EQ(time_text(1'700'000'000'007), "2023-11-14T22:13:20.007Z");
+}
+
 TEST(time_text, is_read_back) {
   for (const std::int64_t wall_ms :
        {std::int64_t{1}, std::int64_t{250}, std::int64_t{1'769'860'800'250}}) {

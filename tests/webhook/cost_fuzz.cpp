@@ -11,7 +11,7 @@
 
 #include "base/form.hpp"
 #include "core/multipart.hpp"
-#include "text/json_values.hpp"
+#include "json/json_values.hpp"
 
 namespace {
 

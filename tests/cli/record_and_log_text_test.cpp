@@ -1,13 +1,13 @@
 // What commands print and log is safe to read by programs and terminals, whatever is in it.
+#include <algorithm>
+#include <string>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
 
-#include "base/base64.hpp"
 #include "cli/keys/record_text.hpp"
 #include "cli/log/log_lines.hpp"
-#include "text/json_text.hpp"
+#include "text/record_json.hpp"
 
 namespace onceguard::cli {
 namespace {
@@ -22,26 +22,6 @@ std::string every_byte() {
 
 bool is_printable_ascii(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
-}
-
-TEST(json_string, escapes_what_json_asks_for) {
-  EXPECT_EQ(json_string("a\"b\\c\n\x01"), R"("a\"b\\c\n\u0001")");
-  EXPECT_EQ(json_string("\xc3\xa9"), "\"\xc3\xa9\"");
-  EXPECT_EQ(json_string("\xc3\xa9\x7f", true), R"("\u00e9\u007f")");
-}
-
-TEST(json_string, replaces_what_is_not_utf8) {
-  EXPECT_EQ(json::parse(json_string("a\xff"
-                                    "b"))
-                .get<std::string>(),
-            "a\xef\xbf\xbd"
-            "b");
-}
-
-RC_GTEST_PROP(json_string, is_json_for_any_bytes, (const std::string& bytes)) {
-  const auto read = json::parse(json_string(bytes)).get<std::string>();
-  RC_ASSERT(!is_utf8(bytes) || read == bytes);
-  RC_ASSERT(is_printable_ascii(json_string(bytes, true)));
 }
 
 TEST(log_json, is_an_object_for_any_bytes) {
@@ -59,46 +39,6 @@ TEST(log_text, is_one_line_for_any_bytes) {
   EXPECT_TRUE(is_printable_ascii(line)) << line;
   EXPECT_TRUE(line.starts_with("an event key=\"")) << line;
   EXPECT_TRUE(line.ends_with(" b=plain c=\"\"")) << line;
-}
-
-TEST(terminal_text, passes_letters_and_line_ends_only) {
-  EXPECT_EQ(terminal_text("a\n\tb\x1b[31m\x7f"), "a\n\tb?[31m?");
-  EXPECT_EQ(terminal_text("\xc3\xa9\xc2\x9b\xc2\xa9"), "\xc3\xa9?\xc2\xa9");
-}
-
-TEST(terminal_text, passes_nothing_that_shows_other_than_it_stands) {
-  for (const char* turned : {"\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\u200b", "\ufeff",
-                             "\u00ad", "\U000e0041"}) {
-    EXPECT_EQ(terminal_text("a" + std::string(turned) + "b"), "a?b");
-  }
-  EXPECT_EQ(terminal_text("\x9b"
-                          "31m\xe2\x80"),
-            "?31m??");
-  EXPECT_EQ(terminal_text("\u4e2d \U0001f600 \u2014"), "\u4e2d \U0001f600 \u2014");
-}
-
-TEST(base64, is_padded) {
-  EXPECT_EQ(base::to_base64(""), "");
-  EXPECT_EQ(base::to_base64("f"), "Zg==");
-  EXPECT_EQ(base::to_base64("fo"), "Zm8=");
-  EXPECT_EQ(base::to_base64("foo"), "Zm9v");
-  EXPECT_EQ(base::to_base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(base::to_base64(std::string("\x00\xff\n", 3)), "AP8K");
-}
-
-TEST(base64, is_read_in_its_one_spelling) {
-  for (const std::string bytes : {"", "f", "fo", "foo", "foobar", "\xff\n"}) {
-    EXPECT_EQ(base::from_base64(base::to_base64(bytes)), bytes);
-  }
-  for (const char* text :
-       {"Z", "Zg=", "Zg", "Zh==", "Zm9=", "Zg==Zg==", "====", "Z\xc3==", "Zm 9"}) {
-    EXPECT_FALSE(base::from_base64(text)) << text;
-  }
-}
-
-TEST(time_text, is_in_utc_with_milliseconds) {
-  EXPECT_EQ(time_text(0), "");
-  EXPECT_EQ(time_text(1'700'000'000'007), "2023-11-14T22:13:20.007Z");
 }
 
 record_view hostile_record() {

@@ -1,4 +1,4 @@
-#include "text/json_values.hpp"
+#include "json/json_values.hpp"
 
 #include <string>
 
