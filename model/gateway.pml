@@ -153,7 +153,7 @@ inline read_verdict() {
 /* The process ends here. Steps between which nothing can be seen from outside are one. */
 #define CRASH(me) atomic { crashes > 0 -> crashes--; goto dead }
 
-/* src/engine/claim.cpp. The store carries the claim out, or it stays on its way, or both (a claim that a
+/* src/engine/claim_attempt.cpp. The store carries the claim out, or it stays on its way, or both (a claim that a
  * reconnect doubled); and its reply may be lost. `verdict` 0: in doubt. */
 inline try_claim(me) {
   if

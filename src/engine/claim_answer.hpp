@@ -2,7 +2,7 @@
 #pragma once
 #include <utility>
 
-#include "engine/claim.hpp"
+#include <onceguard/engine.hpp>
 
 namespace onceguard {
 

@@ -1,4 +1,4 @@
-// One claim of an operation, step by step.
+// One claim of an operation, step by step: the result is a lease or an outcome to send.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,13 +7,18 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "base/clock.hpp"
-#include "engine/claim.hpp"
 #include "engine/earlier_try.hpp"
+#include "engine/lease_handle.hpp"
 
 namespace onceguard {
 
 /// For how long a twin is waited for; 0: not at all.
 [[nodiscard]] milliseconds wait_of(const operation& op);
+
+/// See engine::claim().
+[[nodiscard]] boost::asio::awaitable<claim_result> claim_operation(engine::state& engine,
+                                                                   lease_home home,
+                                                                   operation operation);
 
 class claim_attempt {
  public:

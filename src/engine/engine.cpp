@@ -7,7 +7,7 @@
 #include "base/for_ever.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
-#include "engine/claim.hpp"
+#include "engine/claim_attempt.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/one_thread.hpp"
 #include "engine/redirected_operation.hpp"

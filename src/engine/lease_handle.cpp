@@ -1,4 +1,5 @@
-// The handle of a granted lease, from the grant to the settle.
+#include "engine/lease_handle.hpp"
+
 #include <stdexcept>
 #include <utility>
 
@@ -6,9 +7,7 @@
 #include "base/hex.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
-#include "engine/claim.hpp"
 #include "engine/effect_report.hpp"
-#include "engine/held_lease.hpp"
 #include "engine/one_thread.hpp"
 #include "engine/redirected_operation.hpp"
 #include "store/record_errors.hpp"

@@ -5,7 +5,7 @@
 #include "base/hash.hpp"
 #include "base/hex.hpp"
 #include "engine/background.hpp"
-#include "engine/claim.hpp"
+#include "engine/lease_handle.hpp"
 #include "engine/one_thread.hpp"
 
 namespace onceguard {

@@ -50,7 +50,7 @@ BREACHES = [
     ("docs/a.md", "[b](problems/in-progress.md#why)\n", "no heading has this anchor"),
     ("docs/a.md", "[b](/docs/a.md)\n", "the link is not relative"),
     ("src/core/a.cpp", "// See docs/nothing.md.\n", "there is no docs/nothing.md"),
-    ("src/core/a.cpp", '#include "engine/claim.hpp"\n', "core may not include engine"),
+    ("src/core/a.cpp", '#include "engine/claim_attempt.hpp"\n', "core may not include engine"),
     ("src/store/memory/a.cpp", '#include "store/sqlite/b.hpp"\n', "may not include sqlite"),
     ("src/store/tiered/a.cpp", '#include "store/redis/b.hpp"\n', "may not include redis"),
     ("src/store/a.cpp", '#include "store/redis/b.hpp"\n', "store may not include redis"),

@@ -1,4 +1,4 @@
-#include "engine/claim.hpp"
+#include "engine/claim_attempt.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,6 @@
 #include "base/random.hpp"
 #include "core/requested_work.hpp"
 #include "engine/claim_answer.hpp"
-#include "engine/claim_attempt.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/redirected_operation.hpp"
 #include "store/sealed/sealed_answer.hpp"

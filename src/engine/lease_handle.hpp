@@ -1,4 +1,4 @@
-// Claims an operation: the result is a lease or an outcome to send.
+// The handle of a granted lease, from the grant to the settle.
 #pragma once
 #include <functional>
 #include <memory>
@@ -27,8 +27,6 @@ struct lease_watch {
   std::optional<std::stop_callback<std::function<void()>>> when_lost;
 };
 
-// The state of a lease_handle.
-
 struct lease_handle::state final : held_lease {
   state(engine::state& engine, const lease_home& home, operation operation, onceguard::lease got,
         base::boot_clock::time_point claimed);
@@ -55,10 +53,5 @@ struct lease_handle::state final : held_lease {
   /// What the record says after the settle of a resumed lease.
   boost::asio::awaitable<outcome> outcome_on_record(const settlement& request);
 };
-
-/// See engine::claim().
-[[nodiscard]] boost::asio::awaitable<claim_result> claim_operation(engine::state& engine,
-                                                                   lease_home home,
-                                                                   operation operation);
 
 }  // namespace onceguard
