@@ -7,7 +7,7 @@
 
 #include "base/certificate.hpp"
 #include "base/rethrow.hpp"
-#include "store/redis/pool/server_questions.hpp"
+#include "store/redis/pool/server_facts.hpp"
 #include "store/redis/redis_store.hpp"
 
 namespace onceguard::redis {

@@ -3,7 +3,7 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include "base/rethrow.hpp"
-#include "store/redis/pool/server_questions.hpp"
+#include "store/redis/pool/server_facts.hpp"
 
 namespace onceguard::redis {
 namespace {

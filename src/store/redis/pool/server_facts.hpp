@@ -5,7 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include <boost/asio/awaitable.hpp>
+
 #include "store/redis/redis_params.hpp"
+#include "store/redis/transport/connection.hpp"
 #include "store/redis/transport/failure.hpp"
 
 namespace onceguard::redis {
@@ -41,5 +44,10 @@ struct server_facts {
 [[nodiscard]] std::string_view lost_by_restart(const server_facts& facts);
 /// Whether acknowledged writes survive a crash of the server's machine.
 [[nodiscard]] bool keeps_everything(const server_facts& facts) noexcept;
+
+/// What the user may not ask is unknown. Throws `broken` if the connection breaks.
+[[nodiscard]] boost::asio::awaitable<server_facts> ask_facts(connection& connection);
+/// The server's clock, in milliseconds since 1970.
+[[nodiscard]] boost::asio::awaitable<std::int64_t> ask_time(connection& connection);
 
 }  // namespace onceguard::redis
