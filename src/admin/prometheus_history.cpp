@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/outcome_names.hpp"
 #include "base/url.hpp"
+#include "http/request_report.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::admin {
@@ -91,7 +91,7 @@ class history_reader {
     const auto part = text_member(*labels, std::string(part_label));
     if (part == "outcome") {
       const auto outcome = text_member(*labels, "outcome");
-      if (is_outcome(outcome)) {
+      if (http::is_outcome(outcome)) {
         each(*values, [&](ordered_json& sample, double rate) {
           if (rate > 0) sample["outcomes"][outcome] = rate * static_cast<double>(step_);
         });

@@ -7,7 +7,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/outcome_names.hpp"
 #include "admin/responses.hpp"
 #include "base/clock.hpp"
 #include "base/hash.hpp"
@@ -15,6 +14,7 @@
 #include "base/number_in.hpp"
 #include "base/value_text.hpp"
 #include "engine/background.hpp"
+#include "http/request_report.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::admin {
@@ -106,7 +106,7 @@ result<void> read_parameter(std::string_view name, const std::string& value, rec
     if (!base::from_hex(value, id)) return wrong("record: 64 hex digits were expected");
     out.record = id;
   } else if (name == "outcome") {
-    if (!is_outcome(value)) return wrong("outcome: there is no outcome \"" + value + "\"");
+    if (!http::is_outcome(value)) return wrong("outcome: there is no outcome \"" + value + "\"");
     out.outcomes.push_back(value);
   } else if (name == "event") {
     out.events.push_back(value);

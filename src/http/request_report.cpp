@@ -1,14 +1,23 @@
 #include "http/request_report.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace onceguard::http {
+namespace {
+
+constexpr std::array<std::string_view, request_outcomes> outcome_names{
+    "ran",     "replayed", "waited",  "busy",         "mismatch",  "backoff",
+    "unknown", "not_kept", "refused", "store_failed", "unguarded", "observed"};
+
+}  // namespace
 
 std::string_view name_of(request_outcome outcome) noexcept {
-  static constexpr std::array<std::string_view, request_outcomes> names{
-      "ran",     "replayed", "waited",  "busy",         "mismatch",  "backoff",
-      "unknown", "not_kept", "refused", "store_failed", "unguarded", "observed"};
-  return names[static_cast<std::size_t>(outcome)];
+  return outcome_names[static_cast<std::size_t>(outcome)];
+}
+
+bool is_outcome(std::string_view name) noexcept {
+  return std::ranges::find(outcome_names, name) != outcome_names.end();
 }
 
 std::string_view name_of(unguarded_reason reason) noexcept {

@@ -31,6 +31,7 @@ enum class request_outcome : std::uint8_t {
 };
 inline constexpr std::size_t request_outcomes = 12;
 [[nodiscard]] std::string_view name_of(request_outcome outcome) noexcept;
+[[nodiscard]] bool is_outcome(std::string_view name) noexcept;
 
 enum class unguarded_reason : std::uint8_t {
   none,

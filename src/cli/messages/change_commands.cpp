@@ -7,7 +7,7 @@
 #include "cli/keys/resolve_record.hpp"
 #include "cli/messages/letter_acts.hpp"
 #include "cli/messages/message_work.hpp"
-#include "cli/messages/orderly_stop.hpp"
+#include "cli/messages/stop_signals.hpp"
 #include "consume/consume.hpp"
 #include "core/request.hpp"
 #include "text/json_text.hpp"
@@ -62,7 +62,7 @@ struct act_count {
   }
 };
 
-bool goes_on() { return orderly_stop::signal() == nullptr; }
+bool goes_on() { return stop_signals::signal() == nullptr; }
 
 awaitable<act_count> retry_by_command(chosen_letters& chosen, consume::message_handler& handler) {
   letter_desk desk{chosen.params, chosen.box, chosen.changes->log(), chosen.changes->author(),
@@ -100,7 +100,7 @@ int say_count(const chosen_letters& chosen, const act_count& now) {
   const auto count = chosen.letters.size();
   if (count > 1) std::cout << now.done << " of " << count << " messages\n";
   if (now.begun < count) {
-    std::cerr << "onceguard: " << orderly_stop::signal() << " after " << now.begun << " of "
+    std::cerr << "onceguard: " << stop_signals::signal() << " after " << now.begun << " of "
               << count << " messages; the others are as they were\n";
   }
   return now.done == count ? exit_ok : exit_failed;
@@ -111,7 +111,7 @@ int run_change(const given_flags& given, const change_request& request, const st
   if (!request.choice.any()) {
     return end_with(exit_usage, "KEY is missing, or a filter such as --state, or --all");
   }
-  const orderly_stop stop;
+  const stop_signals stop;
   const message_terms terms{given, request.choice, means, request.reason, request.changes()};
   const int code = with_letters(terms, work);
   if (code == exit_not_found) std::cerr << "onceguard: no such message is among the dead letters\n";

@@ -10,7 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/messages/dead_row_acts.hpp"
-#include "cli/messages/orderly_stop.hpp"
+#include "cli/messages/stop_signals.hpp"
 #include "cli/store_work.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
@@ -155,7 +155,7 @@ int change_rows(const relay::relay_params& params, relay::dead_rows& outbox,
   std::size_t done = 0;
   std::size_t begun = 0;
   for (const auto& one : rows) {
-    if (orderly_stop::signal() != nullptr) break;
+    if (stop_signals::signal() != nullptr) break;
     ++begun;
     const auto end = change_row(outbox, params.name, one, retries, changes.log(), changes.author());
     if (end.outcome == "done") ++done;
@@ -166,7 +166,7 @@ int change_rows(const relay::relay_params& params, relay::dead_rows& outbox,
   }
   if (rows.size() > 1) std::cout << done << " of " << rows.size() << " rows\n";
   if (begun < rows.size()) {
-    std::cerr << "onceguard: " << orderly_stop::signal() << " after " << begun << " of "
+    std::cerr << "onceguard: " << stop_signals::signal() << " after " << begun << " of "
               << rows.size() << " rows; the others are as they were\n";
   }
   return done == rows.size() ? exit_ok : exit_failed;
@@ -178,7 +178,7 @@ int run_change(const given_flags& given, const outbox_request& request, bool ret
   if (!settings) return exit_configuration;
   const auto relays = relays_of(*settings, request, request.changes());
   if (relays.empty()) return exit_usage;
-  const orderly_stop stop;
+  const stop_signals stop;
   const auto changes =
       request.changes()
           ? change_log::open(*settings, retries ? "outbox retry" : "outbox drop", request.reason)

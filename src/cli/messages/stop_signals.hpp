@@ -6,12 +6,12 @@ namespace onceguard::cli::messages {
 
 /// While it lives, SIGTERM, SIGINT, SIGHUP and SIGQUIT are noted, unless whoever started this
 /// process has them ignored (nohup). A second SIGINT ends the process. At most one lives at a time.
-class orderly_stop {
+class stop_signals {
  public:
-  orderly_stop();
-  orderly_stop(const orderly_stop&) = delete;
-  orderly_stop& operator=(const orderly_stop&) = delete;
-  ~orderly_stop();
+  stop_signals();
+  stop_signals(const stop_signals&) = delete;
+  stop_signals& operator=(const stop_signals&) = delete;
+  ~stop_signals();
 
   /// "SIGTERM" …; null: none has come.
   [[nodiscard]] static const char* signal() noexcept;

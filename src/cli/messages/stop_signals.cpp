@@ -1,4 +1,4 @@
-#include "cli/messages/orderly_stop.hpp"
+#include "cli/messages/stop_signals.hpp"
 
 #include <atomic>
 
@@ -11,7 +11,7 @@ void note_signal(int number) { noted = number; }
 
 }  // namespace
 
-orderly_stop::orderly_stop() : former_{{SIGTERM, {}}, {SIGINT, {}}, {SIGHUP, {}}, {SIGQUIT, {}}} {
+stop_signals::stop_signals() : former_{{SIGTERM, {}}, {SIGINT, {}}, {SIGHUP, {}}, {SIGQUIT, {}}} {
   noted = 0;
   for (auto& each : former_) {
     struct sigaction wanted {};
@@ -24,11 +24,11 @@ orderly_stop::orderly_stop() : former_{{SIGTERM, {}}, {SIGINT, {}}, {SIGHUP, {}}
   }
 }
 
-orderly_stop::~orderly_stop() {
+stop_signals::~stop_signals() {
   for (const auto& each : former_) ::sigaction(each.number, &each.action, nullptr);
 }
 
-const char* orderly_stop::signal() noexcept {
+const char* stop_signals::signal() noexcept {
   switch (noted.load()) {
     case 0:
       return nullptr;
