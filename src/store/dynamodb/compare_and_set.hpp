@@ -8,7 +8,7 @@
 
 #include "store/compare_and_set.hpp"
 #include "store/dynamodb/record_reading.hpp"
-#include "store/dynamodb/wire/calls.hpp"
+#include "store/dynamodb/wire/request_bodies.hpp"
 
 namespace onceguard::dynamodb {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "store/dynamodb/scan/position.hpp"
-#include "store/dynamodb/wire/calls.hpp"
+#include "store/dynamodb/wire/request_bodies.hpp"
 #include "store/record_view.hpp"
 
 namespace onceguard::dynamodb {

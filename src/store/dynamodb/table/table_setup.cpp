@@ -7,7 +7,7 @@
 #include "base/hex.hpp"
 #include "base/random.hpp"
 #include "store/dynamodb/table/table_description.hpp"
-#include "store/dynamodb/wire/calls.hpp"
+#include "store/dynamodb/wire/request_bodies.hpp"
 
 namespace onceguard::dynamodb {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/dynamodb/wire/calls.hpp"
+#include "store/dynamodb/wire/request_bodies.hpp"
 
 #include <nlohmann/json.hpp>
 
