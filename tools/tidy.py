@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import class_files
 import cpp_text
 import markdown_text
 import openapi_page
@@ -379,6 +380,9 @@ def main(arguments):
     check_internals(root, rooms, findings)
     check_events(root, findings)
     check_openapi_page(root, findings)
+    for path, line, name, header in class_files.misplaced(root):
+        if not findings.excused("class", path):
+            findings.add(path, line, f"{name} stands in {header}.hpp: define it in {header}*.cpp")
     if with_headers:
         check_headers_alone(root, findings)
     check_exceptions_are_needed(findings)

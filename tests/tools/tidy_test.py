@@ -131,6 +131,16 @@ def test_each_breach_is_reported_with_its_position(tree, path, text, reported):
     assert "tidy: 1 findings" in output
 
 
+@pytest.mark.parametrize("source", ["lease", "lease_settle", "settle"])
+def test_a_class_is_defined_in_files_that_begin_with_the_name_of_its_header(tree, source):
+    put(tree, "src/core/lease.hpp", "class lease final {\n  void end();\n};\n")
+    put(tree, f"src/core/{source}.cpp", "int f();\n\nvoid lease::end() {}\n")
+    _, output = tidy(tree, "--no-headers")
+    wrong = "src/core/settle.cpp:3: lease stands in lease.hpp: define it in lease*.cpp\n"
+    assert output == (f"{wrong}tidy: 1 findings\n" if source == "settle"
+                      else "tidy: nothing to say\n")
+
+
 def test_a_problem_type_needs_a_page(tree):
     (tree / "docs/problems/in-progress.md").unlink()
     assert "this problem type has no page" in tidy(tree)[1]
