@@ -91,10 +91,10 @@ class rabbitmq_server {
   /// Runs Erlang expressions in the server, in a hundredth of the time of rabbitmqctl's start.
   void evaluate(const std::string& expressions) const {
     const auto peer = "127.0.0.1:" + std::to_string(peers_port_);
-    run_program(as_,
-                {"/usr/bin/env", "HOME=" + folder_.path().string(), "/bin/sh", "-c",
-                 "printf '%s\\n' \"$0\" | erl_call -address " + peer + " -e | grep '^{ok'", expressions},
-                file("log"));
+    const auto ask = "printf '%s\\n' \"$0\" | erl_call -address " + peer + " -e | grep '^{ok'";
+    run_program(
+        as_, {"/usr/bin/env", "HOME=" + folder_.path().string(), "/bin/sh", "-c", ask, expressions},
+        file("log"));
   }
 
   [[nodiscard]] std::string what_it_said() const {
