@@ -4,7 +4,8 @@
 
 # What was compiled before is taken from ccache's folder, where ccache is installed: a build after
 # `./dev clean`, or of a branch that was built before, takes a minute or two. CCACHE_DISABLE=1
-# builds without. Another clone shares the release build alone: debugging symbols hold the folder's name.
+# builds without. Another clone shares the release build alone, as debugging symbols hold the name
+# of the folder.
 launchers() {
   command -v ccache >/dev/null || return 0
   # The precompiled headers of ours hold no time and no macro that a file redefines.
