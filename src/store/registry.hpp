@@ -29,6 +29,9 @@ struct store_params {
   /// For a process that opens the store for a moment: what may wait, such as the end of a short
   /// log, is left to the next one.
   bool for_a_moment = false;
+  /// For a command that shows a person what is there. What a disk has in memory and can't write is
+  /// shown, too, and only acts on it fail.
+  bool for_people = false;
   /// Encrypted answers are given and taken as they are stored, without the keys.
   bool answers_as_stored = false;
 };

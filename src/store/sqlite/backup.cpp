@@ -224,7 +224,7 @@ result<void> back_up(const sqlite_params& sqlite, const std::string& target) {
     return error(errc::conflict, target + ": there is such a file already");
   };
   if (::lstat(target.c_str(), &about) == 0) return exists();
-  auto opened = session::open(sqlite, session_use::read, if_missing::fail);
+  auto opened = session::open(sqlite, session_use::show, if_missing::fail);
   if (!opened) return opened.error();
   part_file part(target + ".onceguard-part");
   if (!part.make()) return not_made(part);

@@ -59,7 +59,7 @@ diagnosis examine_file(const sqlite_params& params, const std::string& path) {
                 ", and older versions refuse it from then on",
             "make a backup first: onceguard backup FILE"};
   }
-  const auto opened = session::open(params, session_use::read, if_missing::fail);
+  const auto opened = session::open(params, session_use::show, if_missing::fail);
   if (!opened) return diagnose_refusal(store_role::truth, opened.error());
   return {grade::ok,
           id_of("reach"),
@@ -97,7 +97,9 @@ base::diagnoses examine(const sqlite_params& params) {
   diagnose_rights(*path, folder, out);
   // Of a file that a gateway would still make or migrate, nothing is opened for writing.
   if (out.front().level == grade::ok && size_of(*path) > 0) {
-    if (const auto opened = sqlite_store::open(params)) {
+    auto looking = params;
+    looking.for_people = true;  // what can't be flushed is what is found below
+    if (const auto opened = sqlite_store::open(looking)) {
       out.push_back(diagnose_writes(store_role::truth, **opened, params.timeout));
     }
   }

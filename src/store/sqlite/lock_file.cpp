@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t move_byte = 0;
 constexpr std::int64_t users_from = std::int64_t{1} << 20;
 constexpr std::int64_t users_to = users_from + (std::int64_t{1} << 40);
+// Each session that knows its log to be durable locks the byte of that log's index.
+constexpr std::int64_t durable_from = std::int64_t{1} << 62;
 
 [[noreturn]] void give_up(const std::string& path) {
   const auto why = errno;
@@ -27,6 +29,10 @@ std::int64_t byte_of_boot(std::string_view boot_id) {
   std::int64_t out = 0;
   for (std::size_t i = 0; i < 5; ++i) out = out * 256 + sum[i];
   return users_from + out;
+}
+
+std::int64_t byte_of_index(std::uint64_t index) {
+  return durable_from + static_cast<std::int64_t>(index % durable_from);
 }
 
 struct flock range(short kind, std::int64_t first, std::int64_t length) {
@@ -117,6 +123,23 @@ bool lock_file::keep_all_out() {
 bool lock_file::try_turn() {
   reopen_if_replaced();
   return lock(F_WRLCK, move_byte, 1);
+}
+
+bool lock_file::is_declared_durable(std::uint64_t index) const {
+  const auto byte = byte_of_index(index);
+  return others_hold(byte, byte + 1);
+}
+
+void lock_file::declare_durable(std::uint64_t index) {
+  durable_ = byte_of_index(index);
+  static_cast<void>(lock(F_RDLCK, durable_, 1));  // nobody locks it against others
+}
+
+void lock_file::withdraw() noexcept {
+  if (durable_ == 0) return;
+  auto lock = range(F_UNLCK, durable_, 1);
+  ::fcntl(file_, F_OFD_SETLK, &lock);
+  durable_ = 0;
 }
 
 void lock_file::keep_reserve(std::int64_t bytes) noexcept {

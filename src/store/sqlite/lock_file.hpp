@@ -1,7 +1,8 @@
 // The file beside the database (`PATH-lock`) by whose locks the processes that share the store
-// agree: which process runs a checkpoint, which processes have the store open, and in which boot of
-// the machine. The locks belong to the open file and end with it, however the process ends. The
-// content means nothing: it reserves blocks of the volume for a process that runs out of room.
+// agree: which process runs a checkpoint, which processes have the store open, in which boot of the
+// machine, and whether all commits of the write-ahead log are on the disk. The locks belong to the
+// open file and end with it, however the process ends. The content means nothing: it reserves
+// blocks of the volume for a process that runs out of room.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -33,6 +34,15 @@ class lock_file {
   [[nodiscard]] bool try_turn();
   void end_turn() noexcept;
 
+  /// Has an open session, here or in another process, declared the log durable that has this WAL
+  /// index? `index`: the number of the index's file. Another file of that name was filled from the
+  /// log anew, as far as the kernel's memory had it.
+  [[nodiscard]] bool is_declared_durable(std::uint64_t index) const;
+  /// Declares so until `withdraw`, or the end of this object. For the holder of the turn, and for a
+  /// session that has this index open.
+  void declare_durable(std::uint64_t index);
+  void withdraw() noexcept;
+
   /// Reserves so many bytes of the volume in this file, if the file system can do that.
   void keep_reserve(std::int64_t bytes) noexcept;
   /// Frees the reserve. False: there was none.
@@ -48,7 +58,8 @@ class lock_file {
   const std::string path_;
   int file_ = -1;
   file_mark mark_;
-  std::int64_t byte_ = 0;  // the byte of the boot id; 0: not registered
+  std::int64_t byte_ = 0;     // the byte of the boot id; 0: not registered
+  std::int64_t durable_ = 0;  // the byte of the index of a durable log; 0: none is declared
 };
 
 /// Holds the turn to run a checkpoint for the length of a scope.

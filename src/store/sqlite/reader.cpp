@@ -46,7 +46,7 @@ std::optional<error> reader::make_ready() {
   if (session_ && session_->still_there()) return std::nullopt;
   close();
   const auto missing = absence_.is_final(params_.path) ? if_missing::create : if_missing::fail;
-  auto opened = session::open(params_, session_use::read, missing);
+  auto opened = session::open(params_, reading_for(params_), missing);
   if (!opened) return opened.error();
   session_ = std::move(*opened);
   queries_.emplace(*session_);

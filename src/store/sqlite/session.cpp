@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "store/sqlite/log_tail.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/wal_reader.hpp"
 
@@ -60,10 +61,13 @@ session::~session() {
     struct stat log {};
     const bool is_short =
         ::stat((path_ + "-wal").c_str(), &log) == 0 && log.st_size < params_.keep_log_below;
-    if (is_short || !still_there() || !log_is_ours()) keep_log_at_close(connection_, true);
+    // What a checkpoint copies has to be durable in the log, or a power cut leaves half of it.
+    const bool may_move = !is_short && still_there() && log_is_ours() && try_to_make_durable();
+    if (!may_move) keep_log_at_close(connection_, true);
   } catch (const failure&) {
     keep_log_at_close(connection_, true);  // the next session that opens the file checks again
   }
+  lock_.withdraw();  // before the connection closes: with the last one, the log's index ends
 }
 
 result<std::unique_ptr<session>> session::open(const sqlite_params& params, session_use use,
@@ -163,6 +167,7 @@ void session::set_up(session_use use) {
   begin_ = connection_.prepare("BEGIN IMMEDIATE");
   commit_ = connection_.prepare("COMMIT");
   const bool fresh = connection_.integer("PRAGMA user_version") != schema_version;
+  if (fresh || use != session_use::show) make_durable();
   if (fresh) {
     begin_within_timeout();
     migrate(connection_);
@@ -174,13 +179,10 @@ void session::set_up(session_use use) {
     metadata_->write_meta(metadata_->read_meta());
     commit();
   }
-  if (use == session_use::read) {
-    connection_.run("PRAGMA query_only = ON");
-    // A process that was killed may have left its last commit in the kernel's memory alone. What
-    // this one answers from it has to outlast a power cut.
-    flush(SQLITE_FCNTL_JOURNAL_POINTER);
-  } else {
+  if (use == session_use::write) {
     keep_reserve();
+  } else {
+    connection_.run("PRAGMA query_only = ON");
   }
   identity_ = metadata_->read_meta().identity;
   log_ = mark_of(path_ + "-wal");
@@ -190,6 +192,27 @@ void session::set_up(session_use use) {
                   "the log's index (-shm) was removed or replaced, and this process "
                   "still uses the former one");
   }
+}
+
+/// Whoever opens a log that nobody has open takes its last transaction for committed. The process
+/// that wrote it may have been killed before its flush, or its flush failed. So that transaction
+/// goes to the disk before anything is answered from it, or written behind it: a log ends where it
+/// is broken. Whoever comes later sees what was flushed before it became visible.
+void session::make_durable() {
+  within(params_.timeout, [this] {
+    if (!try_to_make_durable()) throw failure(SQLITE_BUSY, "another process moves the log");
+  });
+}
+
+bool session::try_to_make_durable() {
+  if (durable_) return true;
+  const checkpoint_turn turn(lock_);
+  if (!turn.has_turn()) return false;
+  const auto index = mark_of(path_ + "-shm").number;
+  if (!lock_.is_declared_durable(index)) write_last_again(connection_, path_ + "-wal");
+  lock_.declare_durable(index);
+  durable_ = true;
+  return true;
 }
 
 void session::configure() {
@@ -358,12 +381,11 @@ void session::move_in_turn() {
   if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(connection_.get()));
 }
 
-void session::flush_file() { flush(SQLITE_FCNTL_FILE_POINTER); }
-
-void session::flush(int which) {
+void session::flush_file() {
   // Uses SQLite's own descriptor: opening and closing the file once more would drop its locks.
   sqlite3_file* file = nullptr;
-  const int found = sqlite3_file_control(connection_.get(), "main", which, &file);
+  const int found =
+      sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
   if (found != SQLITE_OK || file->pMethods == nullptr) throw failure(found, "no such file");
   const int flushed = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
   if (flushed != SQLITE_OK) throw failure(flushed, "the file could not be flushed");

@@ -16,7 +16,15 @@
 
 namespace onceguard::sqlite {
 
-enum class session_use : std::uint8_t { write, read };
+enum class session_use : std::uint8_t {
+  write,
+  read,
+  show,  ///< to a person: what is read may be what a power cut takes back
+};
+/// Of a store that only reads as yet.
+[[nodiscard]] inline session_use reading_for(const sqlite_params& params) noexcept {
+  return params.for_people ? session_use::show : session_use::read;
+}
 /// What becomes of a file that is missing.
 enum class if_missing : std::uint8_t { create, fail };
 
@@ -79,8 +87,9 @@ class session {
   void configure();
   void begin_within_timeout();
   void keep_reserve();
-  /// `which`: SQLITE_FCNTL_FILE_POINTER, or SQLITE_FCNTL_JOURNAL_POINTER: the write-ahead log.
-  void flush(int which);
+  void make_durable();
+  /// False: another session has the turn.
+  [[nodiscard]] bool try_to_make_durable();
 
   const sqlite_params& params_;
   std::string path_;
@@ -92,6 +101,7 @@ class session {
   std::string identity_;
   file_mark file_, log_, index_;
   bool log_is_foreign_ = false;
+  bool durable_ = false;  // all that this session reads
   int log_pages_ = 0;
   int log_bound_ = 0;   // in pages; depends on the room on the volume
   int log_limit_ = 0;   // the bound that SQLite's limit was last set from

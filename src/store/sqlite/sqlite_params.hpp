@@ -21,6 +21,7 @@ struct sqlite_params {
   std::int64_t keep_log_below = 0;     ///< bytes of a write-ahead log that its last process leaves
                                        ///< where it is, instead of moving it into the file
   std::int64_t page_count_max = 0;     ///< limit of the file's size; 0: SQLite's own
+  bool for_people = false;             ///< what is read is shown to a person: see session_use::show
 };
 
 }  // namespace onceguard::sqlite

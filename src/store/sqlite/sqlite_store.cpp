@@ -49,7 +49,7 @@ result<std::unique_ptr<sqlite_store>> sqlite_store::open(sqlite_params params) {
   auto kept = std::make_unique<sqlite_params>(std::move(params));
   // Reading needs no free room and no lock. The writer opens the file for itself with its first
   // write.
-  auto opened = session::open(*kept, session_use::read);
+  auto opened = session::open(*kept, reading_for(*kept));
   if (!opened) return opened.error();
   // The process may change its directory later.
   kept->path = std::filesystem::absolute(kept->path).string();

@@ -21,7 +21,8 @@ sqlite::sqlite_params params_of(const store_params& params) {
   return {.path = path_of(params.url),
           .timeout = params.timeout,
           .clock = params.clock,
-          .keep_log_below = params.for_a_moment ? short_log : 0};
+          .keep_log_below = params.for_a_moment ? short_log : 0,
+          .for_people = params.for_people};
 }
 
 }  // namespace

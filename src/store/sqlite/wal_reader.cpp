@@ -280,10 +280,11 @@ class log_reader {
     return before == head.sum;
   }
 
- private:
   static off_t offset_of(std::uint32_t number) noexcept {
     return static_cast<off_t>(begin_bytes + (number - 1) * std::size_t{head_bytes + page_bytes});
   }
+
+ private:
   static checksum checksum_at(const unsigned char* bytes) noexcept {
     return {big_endian(bytes), big_endian(bytes + 4)};
   }
@@ -315,6 +316,17 @@ bool has_damaged_frames(const std::string& log, const log_position& read) {
     if (file.follows(number + 1, head.sum)) return true;
   }
   return false;
+}
+
+frame_range last_transaction(const std::string& log, const log_position& read) {
+  const log_reader file(log);
+  log_reader::frame head;
+  auto first = read.frames;
+  for (; first > 1; --first) {
+    if (!file.read_head(first - 1, head)) throw failure(SQLITE_IOERR_READ, log + ": can't be read");
+    if (head.commits()) break;
+  }
+  return {log_reader::offset_of(first), log_reader::offset_of(read.frames + 1)};
 }
 
 std::string damaged_log(const std::string& path) {

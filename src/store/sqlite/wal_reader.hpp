@@ -29,6 +29,13 @@ struct log_position {
 /// log that was moved, are no damage.
 [[nodiscard]] bool has_damaged_frames(const std::string& log, const log_position& read);
 
+/// Where the frames of the log's last transaction stand in its file, in bytes.
+struct frame_range {
+  std::int64_t begin = 0, end = 0;
+};
+/// `read` has frames. A head that can't be read is thrown as a failure.
+[[nodiscard]] frame_range last_transaction(const std::string& log, const log_position& read);
+
 /// Says what to do about such a log.
 [[nodiscard]] std::string damaged_log(const std::string& path);
 

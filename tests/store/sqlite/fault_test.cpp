@@ -60,18 +60,6 @@ TEST_F(sqlite_fault_test, a_claim_whose_flush_hangs_is_in_doubt_and_later_found_
   EXPECT_FALSE(caller.find(claim_of("behind").id));
 }
 
-TEST_F(sqlite_fault_test, what_a_killed_process_left_is_flushed_before_it_is_answered) {
-  const auto store = open(params());
-  blocking_store(*store).completed(claim_of("k"));
-  const auto before = faults_.flushed();
-  auto next = open(params());
-  EXPECT_GT(faults_.flushed(), before);
-  next.reset();
-  faults_.flushes(flush_fault::fail);
-  EXPECT_FALSE(sqlite_store::open(params()));
-  faults_.flushes(flush_fault::none);
-}
-
 TEST_F(sqlite_fault_test, the_callers_event_loop_may_end_while_a_flush_hangs) {
   const auto store = open(params());
   faults_.flushes(flush_fault::hang);

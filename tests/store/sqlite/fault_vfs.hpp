@@ -5,6 +5,9 @@
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <sqlite3.h>
 
@@ -58,6 +61,36 @@ class flush_gate {
   int failed_ = 0;
 };
 
+/// What of the write-ahead log has come to the disk. A flush that fails leaves the bytes in memory
+/// alone, and no later flush writes them, as on Linux.
+class log_disk {
+ public:
+  void written(std::int64_t offset, const void* bytes, int size) {
+    const std::lock_guard lock(mutex_);
+    in_memory_.emplace_back(
+        offset, std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size)));
+  }
+  void flushed(bool done) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [offset, bytes] : in_memory_) {
+      if (!done) break;
+      const auto begin = static_cast<std::size_t>(offset);
+      if (bytes_.size() < begin + bytes.size()) bytes_.resize(begin + bytes.size());
+      bytes_.replace(begin, bytes.size(), bytes);
+    }
+    in_memory_.clear();
+  }
+  [[nodiscard]] std::string bytes() const {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::pair<std::int64_t, std::string>> in_memory_;
+  std::string bytes_;
+};
+
 /// A VFS that is registered with SQLite under `name` for the lifetime of the object. Only one
 /// object may exist per process.
 class fault_vfs {
@@ -98,6 +131,7 @@ class fault_vfs {
   [[nodiscard]] bool gives(std::int64_t position) const { return position != bad_sector_; }
 
   flush_gate log;
+  log_disk disk;
   flush_gate file;  ///< the database file, into which checkpoints copy the write-ahead log
 
  private:
@@ -134,13 +168,16 @@ inline int read_file(sqlite3_file* f, void* memory, int size, sqlite3_int64 offs
 }
 inline int write_file(sqlite3_file* f, const void* memory, int size, sqlite3_int64 offset) {
   if (own(f)->is_log && !faults->log_takes_write()) return SQLITE_FULL;
+  if (own(f)->is_log) faults->disk.written(offset, memory, size);
   return real(f)->pMethods->xWrite(real(f), memory, size, offset);
 }
 inline int truncate_file(sqlite3_file* f, sqlite3_int64 size) {
   return real(f)->pMethods->xTruncate(real(f), size);
 }
 inline int flush_file(sqlite3_file* f, int flags) {
-  if (!(own(f)->is_log ? faults->log : faults->file).may_go_on()) return SQLITE_IOERR_FSYNC;
+  const bool done = (own(f)->is_log ? faults->log : faults->file).may_go_on();
+  if (own(f)->is_log) faults->disk.flushed(done);
+  if (!done) return SQLITE_IOERR_FSYNC;
   return real(f)->pMethods->xSync(real(f), flags);
 }
 inline int file_size(sqlite3_file* f, sqlite3_int64* size) {
