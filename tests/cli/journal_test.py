@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 
 import pytest
 
@@ -128,3 +129,18 @@ def test_doctor_looks_at_it(gateway, onceguard, tmp_path, key):
     none = examine(onceguard, "--store", f"journal:{tmp_path}/none")
     assert "there is no store yet" in none.one("store-reach")["text"]
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("size, level", [("100m", "fault"), ("160m", "warning"), ("400m", "ok")])
+def test_doctor_says_before_the_first_start_what_room_it_needs(onceguard, tmp_path, size, level):
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", volume], check=True)
+    try:
+        report = examine(onceguard, "--store", f"journal:{volume}/journal")
+        assert not (volume / "journal").exists()
+    finally:
+        subprocess.run(["umount", "--lazy", volume], check=True)
+    assert report.level("store-room") == level
+    says = "a journal takes 128 MiB at its start" in report.one("store-room")["text"]
+    assert says == (level == "fault")

@@ -44,6 +44,19 @@ void examine_opened(const journal_params& params, milliseconds timeout, std::siz
   out.push_back(diagnose_writes(store_role::truth, **opened, timeout));
 }
 
+/// A journal that is not there yet needs room for a segment and a reserve, or takes no claim.
+diagnosis diagnose_begin(const std::string& folder, std::uint64_t segment_size, bool has_begun) {
+  auto out = diagnose_room(folder);
+  const auto least = 2 * static_cast<std::int64_t>(segment_size);
+  const auto room = volume_of(folder).room;
+  if (has_begun || room < 0 || room >= least) return out;
+  out.level = grade::fault;
+  out.text += ", and a journal takes " + size_text(least) + " at its start";
+  out.out_of_reach = true;
+  out.remedy = "make room, or take sqlite:PATH, which begins with less (docs/stores.md)";
+  return out;
+}
+
 }  // namespace
 
 base::diagnoses examine(const journal_params& params, milliseconds timeout) {
@@ -65,7 +78,7 @@ base::diagnoses examine(const journal_params& params, milliseconds timeout) {
   }
   const auto folder =
       there ? params.path : std::filesystem::path(params.path).parent_path().string();
-  out.push_back(diagnose_room(folder));
+  out.push_back(diagnose_begin(folder, params.segment_size, segments.count > 0));
   out.push_back(diagnose_file_system(folder));
   if (segments.count > 0) diagnose_rights(segments.first, params.path, out);
   return out;

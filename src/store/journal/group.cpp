@@ -146,7 +146,8 @@ void group::publish() {
       entry.location = each.location;
       entry.state = static_cast<record_state>(each.header.state);
       entry.expires_at = each.header.expires_at;
-      entry.unreadable = entry.unreadable && !each.stored;  // a move mends nothing
+      // A move mends nothing. What could not be read any more moves without a body.
+      entry.unreadable = !each.stored && (entry.unreadable || each.body.empty());
       log.find(entry.location.segment)->live += entry.location.whole_size();
     }
     journal_.state = next_;

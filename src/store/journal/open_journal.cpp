@@ -7,6 +7,7 @@
 #include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/random.hpp"
+#include "store/journal/checkpoint.hpp"
 #include "store/journal/recovery.hpp"
 #include "store/record_errors.hpp"
 
@@ -49,6 +50,7 @@ std::optional<error> open_journal::begin() {
   identity_ = base::to_hex(as_bytes(raw_identity_));
   log.emplace(*files_, raw_identity_, segment_size_);
   report(*found, begun);
+  remove_unfinished();
   opened_ = found->segments.empty();
   log->take_over(std::move(found->segments), found->end, found->tail);
   if (auto there = log->write_again(found->last_group); !there) return there.error();
@@ -84,6 +86,17 @@ void open_journal::report(const recovered& found, base::boot_clock::time_point b
                                     {"segments", found.segments.size()},
                                     {"bytes", found.tail},
                                     {"after_ms", took.count()}});
+}
+
+/// What a killed process had begun, with blocks that are needed elsewhere. Nothing counts in it,
+/// and what can't be removed is begun anew in its turn.
+void open_journal::remove_unfinished() {
+  const auto names = files_->list();
+  if (!names) return;
+  for (const auto& each : *names) {
+    const bool unfinished = each == new_segment_name || each == new_checkpoint_name;
+    if (unfinished) static_cast<void>(files_->remove(each));
+  }
 }
 
 void open_journal::enter_boot() {

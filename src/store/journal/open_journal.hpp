@@ -76,6 +76,7 @@ class open_journal {
  private:
   open_journal(const journal_params& params, std::unique_ptr<file_layer> files);
   void enter_boot();
+  void remove_unfinished();
   [[nodiscard]] result<void> mend();
   [[nodiscard]] std::optional<error> begin();
   void report(const recovered& found, base::boot_clock::time_point begun) const;

@@ -39,10 +39,27 @@ result<void> segment_log::write_again(std::uint64_t begin) {
   std::size_t got = 0;
   int failed = file.read(group.data(), group.size(), begin, got);
   if (failed == 0 && got < group.size()) failed = EIO;
-  if (failed == 0) failed = last().bytes->write(group, begin);
-  if (failed == 0) failed = last().bytes->flush();
+  const auto write = [&] {
+    const int why = last().bytes->write(group, begin);
+    return why != 0 ? why : last().bytes->flush();
+  };
+  if (failed == 0) failed = write();
+  // Where a file system copies what it overwrites, that needs room, as what removes segments does.
+  if (is_full_disk(failed) && take_from_reserve(group.size())) failed = write();
   if (failed != 0) return to_error(failed, files_.location(), "write the last group once more");
   return {};
+}
+
+/// Gives back twice as much, and some for what the file system notes itself. False: there is none.
+bool segment_log::take_from_reserve(std::uint64_t room) {
+  const auto left = files_.open(reserve_name, open_file::existing);
+  std::uint64_t size = 0;
+  if (!left || (*left)->size(size) != 0) return false;
+  room = 2 * room + segment_size_ / 8;
+  if (size >= room + least_reserve()) {
+    return (*left)->truncate(size - room) == 0 && (*left)->flush() == 0;
+  }
+  return files_.remove(reserve_name) && files_.flush_names();
 }
 
 bool segment_log::has_room(std::uint64_t size) const noexcept {
@@ -80,7 +97,7 @@ result<void> segment_log::keep_reserve() {
   // That of an earlier process may be as large as this volume is full.
   std::uint64_t size = 0;
   if (auto left = files_.open(reserve_name, open_file::existing);
-      left && (*left)->size(size) == 0 && size >= segment_size_) {
+      left && (*left)->size(size) == 0 && size >= least_reserve()) {
     reserve_ = std::move(*left);
     reserved_ = size;
     return {};

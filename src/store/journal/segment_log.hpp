@@ -98,6 +98,9 @@ class segment_log {
   [[nodiscard]] std::uint64_t size() const noexcept;
 
  private:
+  [[nodiscard]] bool take_from_reserve(std::uint64_t room);
+  /// One that is smaller is made anew.
+  [[nodiscard]] std::uint64_t least_reserve() const noexcept { return segment_size_ / 2; }
   [[nodiscard]] result<std::unique_ptr<file>> reserve_file(const char* name, std::uint64_t size);
   [[nodiscard]] std::uint64_t next_size() const noexcept;
   [[nodiscard]] segment& last() const noexcept { return *segments_.back(); }

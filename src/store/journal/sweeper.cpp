@@ -1,12 +1,18 @@
 #include "store/journal/sweeper.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/log.hpp"
 
 namespace onceguard::journal {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 20;  // moved in one step
+
+}  // namespace
 
 bool sweeper::is_expired(const key_entry& entry, const moment& present) const {
   if (entry.expires_at == 0 || present.now.wall < entry.expires_at) return false;
@@ -49,77 +55,128 @@ bool sweeper::has_work() const {
   return segments.front()->live == 0 || unneeded > enough;
 }
 
-result<std::vector<frame_move>> sweeper::next_moves() {
-  constexpr std::size_t most_bytes = std::size_t{1} << 20;
-  constexpr std::size_t most_frames = 16'384;  // looked at
+void sweeper::begin_with(std::uint32_t segment) noexcept {
+  reading_ = segment;
+  by_table_ = false;
+  failing_since_.reset();
+  begin_anew();
+}
+
+void sweeper::begin_anew() noexcept {
+  offset_ = segment_header_size;
+  next_slot_ = failed_reads_ = 0;
+}
+
+sweeper::step sweeper::next_moves() {
   const auto& oldest = *journal_.log->segments().front();
-  if (reading_ != oldest.number) {
-    reading_ = oldest.number;
-    offset_ = segment_header_size;
-  }
-  std::vector<frame_move> out;
+  if (reading_ != oldest.number) begin_with(oldest.number);
+  return by_table_ ? moves_by_table(oldest) : moves_by_frames(oldest);
+}
+
+sweeper::step sweeper::moves_by_frames(const segment& oldest) {
+  constexpr std::size_t most_frames = 16'384;  // looked at
+  step out;
   std::size_t bytes = 0;
+  std::string header_bytes(frame_header_size, '\0');
   for (std::size_t seen = 0; offset_ < oldest.end && oldest.live > 0; ++seen) {
-    if (bytes >= most_bytes || seen >= most_frames) break;
-    std::string header_bytes(frame_header_size, '\0');
+    out.more = bytes >= most_bytes || seen >= most_frames;
+    if (out.more) return out;
     std::size_t got = 0;
-    const int failed = oldest.bytes->read(header_bytes.data(), header_bytes.size(), offset_, got);
-    if (failed != 0) return to_error(failed, journal_.location(), "read");
-    const auto header =
-        got < frame_header_size ? std::nullopt : read_header(header_bytes, oldest.seed);
-    if (!header) {
-      if (auto damaged = step_over_damage(oldest)) out.push_back(std::move(*damaged));
-      continue;
+    int failed = oldest.bytes->read(header_bytes.data(), header_bytes.size(), offset_, got);
+    const auto header = failed != 0 || got < frame_header_size
+                            ? std::nullopt
+                            : read_header(header_bytes, oldest.seed);
+    std::optional<frame_move> found;
+    if (header) {
+      const frame_location location{oldest.number, static_cast<std::uint32_t>(offset_ / frame_step),
+                                    header->body_size};
+      const auto* entry =
+          header->kind == frame_kind::record ? journal_.table.find(header->id) : nullptr;
+      if (entry == nullptr || entry->location != location) {
+        offset_ += header->whole_size();
+        continue;
+      }
+      auto whole = read_frame(oldest, location, header->id, &failed);
+      if (!whole && failed == 0) report(offset_, "a record that is needed is damaged");
+      // A damaged record stays what it is: without a body, it can't be read either.
+      found = frame_move{header->id, *header, whole ? std::move(whole->body) : std::string()};
     }
-    const frame_location location{oldest.number, static_cast<std::uint32_t>(offset_ / frame_step),
-                                  header->body_size};
+    if (!header || failed != 0) {
+      report(offset_, failed != 0 ? std::strerror(failed) : "a frame's header is damaged");
+      by_table_ = out.more = true;
+      return out;
+    }
+    out.moves.push_back(*std::move(found));
+    bytes += header->whole_size();
     offset_ += header->whole_size();
-    const auto* entry =
-        header->kind == frame_kind::record ? journal_.table.find(header->id) : nullptr;
-    if (entry == nullptr || entry->location != location) continue;
-    int unread = 0;
-    auto whole = read_frame(oldest, location, header->id, &unread);
-    if (unread != 0) {  // it may be there the next time
-      offset_ = location.offset();
-      return to_error(unread, journal_.location(), "read");
-    }
-    // A damaged record stays what it is: without a body, it can't be read either.
-    out.push_back({header->id, *header, whole ? std::move(whole->body) : std::string()});
-    bytes += location.whole_size();
   }
   return out;
 }
 
-/// By the table, as the header does not say where the next frame is. A record whose header is
-/// damaged can't be read, and stays so.
-std::optional<frame_move> sweeper::step_over_damage(const segment& oldest) {
-  base::log(base::event::page_unreadable,
-            {{"store", journal_.location()},
-             {"why", segment_name(oldest.number) + ": a frame's header is damaged"},
-             {"code", "byte " + std::to_string(offset_)}});
+/// One pass over the table, whatever is damaged.
+sweeper::step sweeper::moves_by_table(const segment& oldest) {
+  constexpr std::size_t most_slots = 65'536;  // looked at
+  // A disk may try for seconds before it says that it can't read. The next sweep goes on.
+  constexpr std::size_t most_failed = 16;
   auto& table = journal_.table;
-  const key_entry* next = nullptr;
-  for (std::size_t slot = 0; slot < table.slots(); ++slot) {
-    const auto* entry = table.at_slot(slot);
+  step out;
+  std::size_t bytes = 0;
+  for (std::size_t seen = 0; next_slot_ < table.slots() && oldest.live > 0; ++seen) {
+    if (failed_reads_ >= most_failed) {
+      failed_reads_ = 0;
+      return out;
+    }
+    out.more = bytes >= most_bytes || seen >= most_slots;
+    if (out.more) return out;
+    auto* const entry = table.at_slot(next_slot_++);
     if (entry == nullptr || entry->location.segment != oldest.number) continue;
-    if (entry->location.offset() < offset_) continue;
-    if (next == nullptr || entry->location.step < next->location.step) next = entry;
+    int failed = 0;
+    auto whole = read_frame(oldest, entry->location, entry->id, &failed);
+    if (failed != 0 && !is_given_up(*entry)) {
+      note_unread(*entry, failed);
+      out.more = true;
+      return out;
+    }
+    bytes += entry->location.whole_size();
+    frame_move found;
+    if (whole) {
+      found = {entry->id, whole->header, std::move(whole->body)};
+    } else {
+      report(entry->location.offset(),
+             failed != 0 ? "a record that is needed can't be read, and is given up"
+                         : "a record that is needed is damaged");
+      found.id = found.header.id = entry->id;
+      found.header.number = entry->number;
+      found.header.state = static_cast<std::uint8_t>(entry->state);
+      found.header.expires_at = entry->expires_at;
+    }
+    out.moves.push_back(std::move(found));
   }
-  if (next == nullptr) {
-    offset_ = oldest.end;
-    return std::nullopt;
-  }
-  if (next->location.offset() > offset_) {
-    offset_ = next->location.offset();
-    return std::nullopt;
-  }
-  offset_ += next->location.whole_size();
-  frame_move out;
-  out.id = out.header.id = next->id;
-  out.header.number = next->number;
-  out.header.state = static_cast<std::uint8_t>(next->state);
-  out.header.expires_at = next->expires_at;
+  begin_anew();  // what the disk did not deliver is tried again
   return out;
+}
+
+/// The record stays where it is for now, and with it the segment.
+void sweeper::note_unread(key_entry& entry, int failed) {
+  ++failed_reads_;
+  if (!failing_since_) failing_since_ = clock_.boot_ms();
+  if (entry.unreadable) return;
+  report(entry.location.offset(), std::strerror(failed));
+  const std::lock_guard locked(journal_.lock);
+  entry.unreadable = true;
+}
+
+/// A cable or a path to a disk may come back. A sector does not, and its segment would keep all
+/// later ones.
+bool sweeper::is_given_up(const key_entry& entry) const {
+  constexpr std::int64_t patience = 3'600'000;
+  return entry.unreadable && failing_since_ && clock_.boot_ms() - *failing_since_ >= patience;
+}
+
+void sweeper::report(std::uint64_t offset, const std::string& why) const {
+  base::log(base::event::page_unreadable, {{"store", journal_.location()},
+                                           {"why", segment_name(reading_) + ": " + why},
+                                           {"code", "byte " + std::to_string(offset)}});
 }
 
 bool sweeper::oldest_is_unneeded() const {

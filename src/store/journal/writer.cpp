@@ -24,7 +24,7 @@ writer::writer(const journal_params& params, open_journal& opened)
     : params_(params),
       journal_(opened),
       cache_(params.cache_size),
-      sweeper_(opened),
+      sweeper_(*params.clock, opened),
       checkpointer_(params, opened) {
   thread_ = std::thread([this] { run(); });
 }
@@ -131,10 +131,24 @@ void writer::answer_refused(const std::vector<write_job*>& jobs, const moment& p
   for (auto* each : jobs) each->fail(why);
 }
 
-void writer::report(const error& why) const {
-  base::log(base::event::transaction_failed, {{"store", journal_.location()},
-                                              {"why", why.detail},
-                                              {"code", std::string(name_of(why.code))}});
+/// One line of each reason in five minutes. The engine says when the store is away, and back.
+void writer::report(const error& why) {
+  constexpr std::int64_t pause = 300'000;
+  const auto now = params_.clock->boot_ms();
+  const auto [found, first] = reported_.try_emplace(why.detail, reported{now, 0});
+  auto& before = found->second;
+  if (!first && now - before.time < pause) {
+    ++before.left_out;
+    return;
+  }
+  auto text = why.detail;
+  if (before.left_out > 0) {
+    text += " (and " + std::to_string(before.left_out) + " times since the last such line)";
+  }
+  before = {now, 0};
+  base::log(
+      base::event::transaction_failed,
+      {{"store", journal_.location()}, {"why", text}, {"code", std::string(name_of(why.code))}});
 }
 
 /// Nothing can be written. What needs no write is answered by what is on the disk.
@@ -191,13 +205,13 @@ void writer::reclaim() {
       return;
     }
   }
-  auto moves = sweeper_.next_moves();
-  auto done = moves ? result<void>() : result<void>(moves.error());
-  if (moves && !moves->empty()) {
+  auto next = sweeper_.next_moves();
+  result<void> done;
+  if (!next.moves.empty()) {
     done = write([&](group& within) {
-      for (auto& each : *moves) within.apply(std::move(each));
+      for (auto& each : next.moves) within.apply(std::move(each));
     });
-  } else if (done) {
+  } else if (!next.more) {
     reclaiming_ = sweeper_.oldest_is_unneeded();
     if (reclaiming_) done = remove_oldest();
   }

@@ -1,7 +1,10 @@
 // The writer: a thread that takes all that is queued, and answers it with one flush.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -46,7 +49,7 @@ class writer {
   void serve_sweep(sweep_job& job, const moment& present);
   void reclaim();
   void hand_back();
-  void report(const error& why) const;
+  void report(const error& why);
 
   const journal_params& params_;
   open_journal& journal_;
@@ -56,6 +59,12 @@ class writer {
   sweeper sweeper_;
   checkpointer checkpointer_;
   bool reclaiming_ = false;  // a sweep was there, and segments may have to go
+  /// A disk may be full for hours, and each group meets it.
+  struct reported {
+    std::int64_t time = 0;  // by the boot clock
+    std::uint64_t left_out = 0;
+  };
+  std::map<std::string, reported, std::less<>> reported_;  // by the reason, of which there are few
   std::vector<call_ptr> calls_, unfinished_, finished_;
   std::thread thread_;
 };

@@ -226,6 +226,17 @@ TEST_F(journal_recovery_test, a_new_segment_alone_is_no_empty_journal) {
   expect_lost(journal::segment_name(segments.back() - 1), 0);
 }
 
+TEST_F(journal_recovery_test, what_a_killed_process_had_begun_takes_no_room) {
+  fill(3);
+  for (const std::string name : {journal::new_segment_name, journal::new_checkpoint_name}) {
+    std::ofstream(path() + "/" + name) << std::string(5'000, '\0');
+  }
+  auto& caller = reopen();
+  EXPECT_FALSE(std::filesystem::exists(path() + "/" + journal::new_segment_name));
+  EXPECT_FALSE(std::filesystem::exists(path() + "/" + journal::new_checkpoint_name));
+  EXPECT_EQ(caller.counted(observed_state::completed), 3u);
+}
+
 TEST_F(journal_recovery_test, segments_go_once_their_records_have_expired) {
   auto& caller = reopen();
   for (int i = 0; i < 30; ++i) caller.completed(claim_of("k" + std::to_string(i)));

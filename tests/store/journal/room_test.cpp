@@ -1,5 +1,6 @@
 // A journal on a full volume, and how much room it takes: on the disk, in memory, of open files.
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "store/journal/journal_store.hpp"
 #include "store/journal/simulated_disk.hpp"
 #include "store/journal/watched_folder.hpp"
+#include "store/journal/written_log.hpp"
 #include "support/small_disk.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
@@ -143,6 +145,43 @@ TEST_F(journal_room_test, what_runs_when_the_disk_is_full_is_settled) {
     }
     EXPECT_EQ(caller.try_claim(claim_of("no room")).error().code, errc::store_full);
   }
+}
+
+TEST_F(journal_room_test, a_full_disk_that_copies_what_is_written_over_is_opened) {
+  const auto running = claim_of("runs");
+  settlement done;
+  {
+    auto store = open();
+    blocking_store caller(*store);
+    done = settle_of(running, caller.leased(running));
+    for (int i = 0; i < 40; ++i) caller.completed(claim_of("k" + std::to_string(i)));
+  }
+  disk_.copy_on_write();
+  disk_.limit(disk_.size());
+  auto store = open();
+  blocking_store caller(*store);
+  EXPECT_EQ(caller.claim(claim_of("k0")).kind, verdict_kind::replay);
+  EXPECT_EQ(caller.settle(done).outcome, settle_outcome::done);
+  clock_.advance(day);
+  expect_room_again(caller, "k");
+}
+
+TEST_F(journal_room_test, a_full_disk_is_reported_now_and_then) {
+  const written_log log;
+  auto store = open();
+  blocking_store caller(*store);
+  disk_.limit(disk_.size());
+  fill(caller, "k");
+  const auto refused = [&] {
+    const auto claimed = caller.try_claim(claim_of("no room"));
+    return !claimed && claimed.error().code == errc::store_full;
+  };
+  for (int i = 0; i < 30; ++i) EXPECT_TRUE(refused());
+  EXPECT_EQ(log.count("transaction-failed"), 1u);
+  clock_.advance(std::chrono::minutes(5));
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(log.count("transaction-failed"), 2u);
+  EXPECT_EQ(log.count("30 times since the last such line"), 1u);
 }
 
 TEST_F(journal_room_test, on_a_full_disk_less_than_half_of_the_log_is_worth_its_removal) {

@@ -66,6 +66,11 @@ class simulated_disk {
     const std::lock_guard locked(lock_);
     room_ = bytes;
   }
+  /// What is written over needs room of its own, as on a file system that copies it.
+  void copy_on_write() {
+    const std::lock_guard locked(lock_);
+    copies_ = true;
+  }
   /// Whether the files are there can't be known; 0: it can again.
   void hide(int number) {
     const std::lock_guard locked(lock_);
@@ -140,6 +145,9 @@ class simulated_disk {
       const bool in_place = offset + bytes.size() <= now.size();
       int failed = disk_.act(!in_place);
       if (failed == 0 && !in_place) failed = disk_.grow(offset + bytes.size() - now.size());
+      if (failed == 0 && in_place && disk_.copies_ && holds_data(offset, bytes.size())) {
+        failed = disk_.grow(bytes.size());
+      }
       if (failed != 0) bytes = bytes.substr(0, bytes.size() / 2);
       if (offset + bytes.size() > now.size()) now.resize(offset + bytes.size(), '\0');
       now.replace(offset, bytes.size(), bytes);
@@ -182,6 +190,11 @@ class simulated_disk {
     [[nodiscard]] const std::shared_ptr<content>& bytes() const noexcept { return bytes_; }
 
    private:
+    /// What is reserved is written where it is.
+    [[nodiscard]] bool holds_data(std::uint64_t offset, std::size_t size) const {
+      return bytes_->now.find_first_not_of('\0', offset) < offset + size;
+    }
+
     simulated_disk& disk_;
     const std::shared_ptr<content> bytes_;
   };
@@ -248,6 +261,7 @@ class simulated_disk {
   std::uint64_t acts_ = 0;
   std::uint64_t fault_at_ = never;
   std::uint64_t room_ = never;
+  bool copies_ = false;
   int hidden_ = 0;
   int number_ = 0;
   fault kind_ = fault::once;

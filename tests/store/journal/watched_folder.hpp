@@ -18,6 +18,8 @@ class folder_watch {
  public:
   /// Called before each write with the file's name.
   std::function<void(const std::string&)> on_write;
+  /// The errno with which this read fails, or 0: file, offset, size.
+  std::function<int(const std::string&, std::uint64_t, std::size_t)> read_failure;
   /// Called before whatever else may take long.
   std::function<void(const std::string&)> on_act;
 
@@ -61,7 +63,9 @@ class watched_file final : public journal::file {
   [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
                          std::size_t& got) const override {
     act();
-    const int failed = watched_->read(target, size, offset, got);
+    got = 0;
+    int failed = counted_.read_failure ? counted_.read_failure(name_, offset, size) : 0;
+    if (failed == 0) failed = watched_->read(target, size, offset, got);
     counted_.add(name_, got);
     return failed;
   }

@@ -1,0 +1,167 @@
+// What is still needed in the oldest segment moves to the end of the log, also where the segment is
+// damaged, or the disk does not deliver a part of it.
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/contract/acts.hpp"
+#include "store/journal/files.hpp"
+#include "store/journal/journal_store.hpp"
+#include "store/journal/watched_folder.hpp"
+#include "store/journal/written_log.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/waiting.hpp"
+
+namespace onceguard::testing {
+namespace {
+
+using journal::journal_params;
+using journal::journal_store;
+
+class journal_moves_test : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    watch_.read_failure = [this](const std::string& name, std::uint64_t offset, std::size_t size) {
+      const bool failed = fails_ && name == journal::segment_name(unread_.segment) &&
+                          offset < unread_.offset + unread_.header.whole_size() &&
+                          offset + size > unread_.offset;
+      return failed ? EIO : 0;
+    };
+    open();
+  }
+  void open() {
+    caller_.reset();
+    store_.reset();
+    journal_params params;
+    params.path = folder_.file("journal");
+    params.clock = &clock_;
+    params.segment_size = 65'536;
+    params.cache_size = 0;
+    params.files = [this](const std::string& path) { return watch_folder(path, watch_); };
+    auto opened = journal_store::open(std::move(params));
+    if (!opened) throw std::runtime_error(opened.error().detail);
+    store_ = std::move(*opened);
+    caller_.emplace(*store_);
+  }
+  /// Leases of keys in the first segment, and more segments of what expires within a day.
+  std::vector<claim> fill(int count) {
+    std::vector<claim> running;
+    for (int i = 0; i < count; ++i) running.push_back(claim_of("runs " + std::to_string(i)));
+    for (const auto& each : caller_->claims(running)) EXPECT_TRUE(each);
+    for (int i = 0; i < 20; ++i) {
+      const auto request = claim_of("k" + std::to_string(i));
+      auto done = settle_of(request, caller_->leased(request));
+      done.answer = answer_of(std::string(8'000, 'x'));
+      EXPECT_TRUE(caller_->settles({done}).at(0));
+    }
+    EXPECT_GT(files_.segments().size(), 2u);
+    open();  // each file by the name that it has by now
+    return running;
+  }
+  void expect_unreadable(const claim& request) {
+    const auto verdict = caller_->try_claim(claim_of(request.about->key));
+    ASSERT_FALSE(verdict);
+    EXPECT_EQ(verdict.error().code, errc::record_unreadable);
+    list_filter filter;
+    filter.states = {observed_state::completed};
+    const auto page = caller_->list(filter);
+    const auto is_it = [&](const auto& each) { return each.id == request.id; };
+    EXPECT_TRUE(std::any_of(page.unreadable.begin(), page.unreadable.end(), is_it));
+  }
+  void wait_until_first_segment_is_gone() {
+    wait_until("the segment to go", [&] { return files_.segments().front() > 1; });
+  }
+  /// The disk does not deliver this record from now on.
+  void lose(const claim& request) {
+    unread_ = files_.latest_frame_of(request.id);
+    fails_ = true;
+  }
+  /// Until all others are at the end of the log.
+  void sweep_until_moved(const claim& other) {
+    caller_->sweep();
+    static_cast<void>(caller_->claim(claim_of("a turn")));  // after a step of what moves records
+    wait_until("the others to move", [&] { return files_.latest_frame_of(other.id).segment > 1; });
+  }
+
+  temporary_folder folder_;
+  base::manual_clock clock_;
+  const journal_files files_{folder_.file("journal")};
+  journal_files::found_frame unread_;
+  std::atomic<bool> fails_{false};
+  folder_watch watch_;
+  std::unique_ptr<journal_store> store_;
+  std::optional<blocking_store> caller_;
+};
+
+TEST_F(journal_moves_test, a_damaged_stretch_is_looked_for_once_and_costs_its_own_records) {
+  const written_log log;
+  const auto running = fill(50);
+  std::vector<journal_files::found_frame> damaged;
+  for (std::size_t i = 10; i < 40; ++i) {
+    damaged.push_back(files_.latest_frame_of(running[i].id));
+  }
+  for (const auto& each : damaged) files_.flip(each, 9);
+  clock_.advance(day);
+  caller_->sweep();
+  wait_until_first_segment_is_gone();
+  EXPECT_EQ(log.count("a frame's header is damaged"), 1u);
+  EXPECT_EQ(log.count("a record that is needed is damaged"), 30u);
+  for (const bool again : {false, true}) {
+    if (again) open();
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      SCOPED_TRACE(i);
+      if (i >= 10 && i < 40) {
+        expect_unreadable(running[i]);
+      } else {
+        EXPECT_EQ(caller_->seen(running[i].id).state, observed_state::unknown);
+      }
+    }
+  }
+}
+
+TEST_F(journal_moves_test, what_the_disk_does_not_deliver_stays_and_all_else_moves) {
+  const written_log log;
+  const auto running = fill(50);
+  lose(running[7]);
+  clock_.advance(day);
+  for (int i = 0; i < 3; ++i) sweep_until_moved(running.back());
+  EXPECT_EQ(files_.segments().front(), 1u);
+  EXPECT_EQ(caller_->claim(claim_of("new")).kind, verdict_kind::run);
+  // One line for the place, and one for the record.
+  EXPECT_EQ(log.count("page-unreadable"), 2u);
+  fails_ = false;
+  caller_->sweep();
+  wait_until_first_segment_is_gone();
+  for (const auto& each : running) EXPECT_EQ(caller_->seen(each.id).state, observed_state::unknown);
+}
+
+TEST_F(journal_moves_test, what_the_disk_does_not_deliver_for_an_hour_is_unreadable) {
+  const written_log log;
+  const auto running = fill(50);
+  lose(running[7]);
+  clock_.advance(day);
+  sweep_until_moved(running.back());
+  clock_.advance(std::chrono::minutes(59));
+  sweep_until_moved(running.back());
+  EXPECT_EQ(files_.segments().front(), 1u);
+  clock_.advance(std::chrono::minutes(1));
+  caller_->sweep();
+  wait_until_first_segment_is_gone();
+  EXPECT_EQ(log.count("is given up"), 1u);
+  for (const bool again : {false, true}) {
+    if (again) open();
+    expect_unreadable(running[7]);
+    EXPECT_EQ(caller_->seen(running[8].id).state, observed_state::unknown);
+  }
+}
+
+}  // namespace
+}  // namespace onceguard::testing
