@@ -33,6 +33,8 @@ class file {
   /// Reserves the blocks up to `size`, all of them zero, so that a later write needs no room.
   [[nodiscard]] virtual int reserve(std::uint64_t size) = 0;
   [[nodiscard]] virtual int size(std::uint64_t& out) const = 0;
+  /// All bytes from `offset` up to there are zero.
+  [[nodiscard]] virtual std::uint64_t end_of_zeros(std::uint64_t offset) const { return offset; }
 };
 
 enum class open_file : std::uint8_t { existing, created };

@@ -1,10 +1,12 @@
 #include "store/journal/posix_folder.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace onceguard::journal {
 namespace {
@@ -51,6 +53,13 @@ class posix_file final : public file {
     if (::fstat(opened_.get(), &seen) != 0) return errno;
     out = static_cast<std::uint64_t>(seen.st_size);
     return 0;
+  }
+  /// What is reserved and was never written is no data to the file system.
+  [[nodiscard]] std::uint64_t end_of_zeros(std::uint64_t offset) const override {
+    const auto data = ::lseek(opened_.get(), static_cast<off_t>(offset), SEEK_DATA);
+    if (data >= 0) return static_cast<std::uint64_t>(data);
+    std::uint64_t end = 0;
+    return errno == ENXIO && size(end) == 0 ? std::max(offset, end) : offset;
   }
 
  private:

@@ -275,6 +275,11 @@ class replay {
     if (segment_->bytes->size(size) != 0) return true;
     constexpr std::size_t piece = std::size_t{1} << 16;
     while (offset < size) {
+      const auto data = segment_->bytes->end_of_zeros(offset) / frame_step * frame_step;
+      if (data > offset) {
+        offset = data;
+        continue;
+      }
       const auto bytes = seen.at(offset, piece);
       if (bytes.size() < frame_header_size) break;
       for (std::size_t i = 0; i + frame_header_size <= bytes.size(); i += frame_step) {

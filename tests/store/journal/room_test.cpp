@@ -264,7 +264,7 @@ class journal_watch_test : public ::testing::Test {
     journal_params params;
     params.path = folder_.file("journal");
     params.clock = &clock_;
-    params.segment_size = 4'096;
+    params.segment_size = segment_size_;
     params.cache_size = 0;
     params.files = [this](const std::string& path) { return watch_folder(path, watch_); };
     auto opened = journal_store::open(std::move(params));
@@ -275,6 +275,7 @@ class journal_watch_test : public ::testing::Test {
   }
 
   temporary_folder folder_;
+  std::uint64_t segment_size_ = 4'096;
   base::manual_clock clock_;
   folder_watch watch_;
   std::unique_ptr<journal_store> store_;
@@ -289,6 +290,17 @@ TEST_F(journal_watch_test, an_older_segment_that_is_removed_under_the_owner_is_a
   std::filesystem::remove(files.path(files.segments()[1]));
   EXPECT_EQ(caller.try_vitals().error().code, errc::store_lost);
   EXPECT_EQ(caller.try_claim(claim_of("another")).error().code, errc::store_lost);
+}
+
+TEST_F(journal_watch_test, a_start_does_not_read_what_is_reserved) {
+  segment_size_ = 16 << 20;
+  open().completed(claim_of("k"));
+  caller_.reset();
+  store_.reset();
+  watch_.clear();
+  open();
+  EXPECT_GT(watch_.at(journal::segment_name(1)), 0u);
+  EXPECT_LT(watch_.at(journal::segment_name(1)), 8u << 20);
 }
 
 TEST_F(journal_watch_test, numbers_wait_for_no_disk) {
