@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -160,17 +161,20 @@ sweeper::step sweeper::moves_by_table(const segment& oldest) {
 void sweeper::note_unread(key_entry& entry, int failed) {
   ++failed_reads_;
   if (!failing_since_) failing_since_ = clock_.boot_ms();
-  if (entry.unreadable) return;
-  report(entry.location.offset(), std::strerror(failed));
-  const std::lock_guard locked(journal_.lock);
-  entry.unreadable = true;
+  const bool known = [&] {
+    const std::lock_guard locked(journal_.lock);  // a query may note it, too
+    return std::exchange(entry.unreadable, true);
+  }();
+  if (!known) report(entry.location.offset(), std::strerror(failed));
 }
 
 /// A cable or a path to a disk may come back. A sector does not, and its segment would keep all
 /// later ones.
 bool sweeper::is_given_up(const key_entry& entry) const {
   constexpr std::int64_t patience = 3'600'000;
-  return entry.unreadable && failing_since_ && clock_.boot_ms() - *failing_since_ >= patience;
+  if (!failing_since_ || clock_.boot_ms() - *failing_since_ < patience) return false;
+  const std::lock_guard locked(journal_.lock);
+  return entry.unreadable;
 }
 
 void sweeper::report(std::uint64_t offset, const std::string& why) const {
