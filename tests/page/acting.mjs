@@ -247,12 +247,14 @@ export const acting = {
         }
         await route.continue();
       });
-      const polled = page.waitForResponse((one) => one.url().includes("/api/records?")
+      const refused = (path) => page.waitForResponse((one) => one.url().includes(path)
         && one.status() === 401);
+      const polled = Promise.all([refused("/api/records?"), refused("/api/recent?")]);
       await dialog.getByRole("button", { name: "Release" }).click();
       const wanted = [/: released/, /not tried/, /not tried/];
       assertResults(await results(dialog), ...wanted);
       await polled;
+      await refused("/api/records?"); // so the page has got the former answers
       assertResults(await results(dialog), ...wanted);
       await dialog.getByText("You are signed out.").waitFor();
       await dialog.getByRole("button", { name: "Close" }).click();

@@ -16,6 +16,7 @@ export const changeScenarios = {
       await page.getByRole("link", { name: "One request was refused in the last hour" }).waitFor();
       const list = page.getByRole("region", { name: "What changed in the last hour" });
       const lines = list.getByRole("listitem");
+      await lines.first().waitFor();
       const more = list.getByRole("button", { name: "more" });
       if (await more.isVisible()) await more.click();
       const reloaded = lines.filter({ hasText: "A new configuration is in force" });
@@ -33,6 +34,25 @@ export const changeScenarios = {
       }
       await page.getByLabel("Language").selectOption("de");
       await page.getByText("Eine neue Konfiguration gilt").waitFor();
+    });
+  },
+
+  /** An audit log that can't be read is said, and is not asked for with each look. */
+  async audit_unreadable(facts) {
+    await withPage({ ...facts, clock: true, answers: /status of 503/ }, async (page) => {
+      let asked = 0;
+      page.on("request", (one) => { asked += one.url().includes("/api/audit") ? 1 : 0; });
+      await signIn(page, facts.viewer);
+      await page.getByText("Without what people did: the audit log").waitFor();
+      await page.getByText("The gateway takes requests").waitFor();
+      const pass = async (seconds, path) => {
+        const read = page.waitForResponse(path);
+        await page.clock.runFor(1000 * seconds);
+        await read;
+      };
+      for (let looks = 0; looks < 3; looks += 1) await pass(10, "**/api/changes");
+      assert.equal(asked, 1);
+      await pass(60, "**/api/audit?*");
     });
   },
 

@@ -18,6 +18,15 @@ def test_what_changed_is_listed_with_where_it_leads(begin_page, act_out):
     act_out("changes", facts)
 
 
+def test_an_audit_log_that_cannot_be_read_is_said(begin_page, act_out, tmp_path):
+    audit = tmp_path / "audit.jsonl"
+    _, admin, facts = begin_page(gateway={"audit_log": str(audit)})
+    audit.unlink(missing_ok=True)
+    audit.symlink_to(audit)
+    assert admin.get("/api/audit").status == 503
+    act_out("audit_unreadable", facts)
+
+
 def test_what_rests_under_the_pointer_is_reached_by_the_keyboard(begin_page, act_out):
     gateway, admin, facts = begin_page()
     assert gateway.post(key="order-17").status == 201

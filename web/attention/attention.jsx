@@ -51,10 +51,6 @@ export class Attention extends Reading {
     return { records, more: false };
   }
 
-  signedOut() {
-    if (!this.state.act) super.signedOut(); // the dialog says what it did, and then this
-  }
-
   /** Those of the chosen that are as they were then, and those that are not. */
   sortChosen() {
     const { value, chosen } = this.state;
@@ -107,7 +103,7 @@ export class Attention extends Reading {
     } catch (failure) {
       if (failure.name === "AbortError" || this.calls.signal.aborted) return;
       if (!(failure instanceof Refused)) throw failure;
-      if (failure.status === 401) this.signedOut();
+      if (failure.status === 401) this.props.signedOut();
       else this.setState({ failure });
     }
   }

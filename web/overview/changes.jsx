@@ -22,7 +22,7 @@ export class Changes extends Reading {
     const [log, audit] = await Promise.all([
       call("GET", "/api/changes", undefined, this.calls.signal),
       beside(`/api/audit?limit=${LINES}`, this.calls.signal)]);
-    return { ...log, entries: audit.entries ?? [] };
+    return { ...log, entries: audit.entries ?? [], missing: audit.missing };
   }
 
   render({ routes }, { value, failure, all }) {
@@ -32,6 +32,7 @@ export class Changes extends Reading {
       <section aria-label={text("changes")}>
         <h2>{text("changes")}</h2>
         {failure?.status > 0 && this.notice()}
+        {value?.missing && <p class="note">{text("changes_without_acts", value.missing)}</p>}
         {changes?.length === 0 && <p>{text("changes_none")}</p>}
         {changes?.length > 0 && (
           <ol class="timeline changes">

@@ -30,10 +30,6 @@ export class RecordView extends Reading {
     }
   }
 
-  signedOut() {
-    if (!this.state.act) super.signedOut(); // the dialog says what it did, and then this
-  }
-
   close = () => {
     this.setState({ act: null });
     this.read();

@@ -43,13 +43,25 @@ export async function call(method, path, body, signal) {
   return answer;
 }
 
-/** What else is known; nothing, where the process has no such resource or log. */
+const RARELY = 60_000; // ms
+const away = new Map(); // by its path: until when it is not asked for again, and why
+
+/**
+ * What else is known. Where the process has no such resource, or a log that can't be read, only
+ * `missing`, which says why; and it is asked for rarely then, whatever the query.
+ */
 export async function beside(path, signal) {
+  const [name] = path.split("?", 1);
+  const known = away.get(name);
+  if (known && Date.now() < known.until) return { missing: known.why };
   try {
-    return await call("GET", path, undefined, signal);
+    const answer = await call("GET", path, undefined, signal);
+    away.delete(name);
+    return answer;
   } catch (failure) {
-    if (failure instanceof Refused && (failure.status === 404 || failure.status === 503)) return {};
-    throw failure;
+    if (!(failure instanceof Refused && [404, 503].includes(failure.status))) throw failure;
+    away.set(name, { until: Date.now() + RARELY, why: failure.message });
+    return { missing: failure.message };
   }
 }
 

@@ -4,6 +4,7 @@
 export const CHANGE_TEXTS = {
   changes: ["What changed in the last hour", "Was sich in der letzten Stunde änderte"],
   changes_none: ["Nothing.", "Nichts."],
+  changes_without_acts: ["Without what people did: {}", "Ohne das, was Menschen taten: {}"],
   change_refusals: ["{} begins to refuse: {}", "{} beginnt abzulehnen: {}"],
   change_act: ["{}: {}", "{}: {}"],
   change_listening: ["The gateway takes requests", "Das Gateway nimmt Anfragen"],

@@ -6,6 +6,11 @@ import { text } from "./texts.js";
 
 const RETRY = 2000; // ms after a read that got no answer, or that something is away or busy
 
+/** The dialog of an act says what it did; that the sign-in is over is said when it is closed. */
+function isActing() {
+  return document.querySelector("dialog[open]") !== null;
+}
+
 export class Reading extends Component {
   /** Milliseconds between two reads; 0: one read, and another only where that failed. */
   interval = 0;
@@ -44,21 +49,17 @@ export class Reading extends Component {
     } catch (failure) {
       if (turn !== this.reads || failure.name === "AbortError" || this.calls.signal.aborted) return;
       if (!(failure instanceof Refused)) throw failure;
-      if (failure.status === 401) {
-        this.signedOut();
+      if (failure.status === 401 && !isActing()) {
+        this.props.signedOut();
         return;
       }
-      failed = failure.status === 0 || failure.status === 503;
-      this.setState({ failure });
+      failed = [0, 401, 503].includes(failure.status);
+      if (failure.status !== 401) this.setState({ failure });
     }
     const pause = this.interval || (failed ? RETRY : 0);
     if (pause && !this.calls.signal.aborted) {
       this.timer = setTimeout(this.refresh, document.hidden ? 10 * pause : pause);
     }
-  }
-
-  signedOut() {
-    this.props.signedOut();
   }
 
   /** What failed, or that nothing was read yet. */

@@ -16,10 +16,6 @@ export class Choosing extends Reading {
     return {};
   }
 
-  signedOut() {
-    if (!this.state.act) super.signedOut(); // the dialog says what it did, and then this
-  }
-
   /** All of them, or none where all were chosen. */
   choose(listed) {
     const { id } = this.about;

@@ -43,7 +43,7 @@ export class Letters extends Choosing {
       if (!this.calls.signal.aborted) this.setState({ value, looking: false });
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
-      if (failure.status === 401) this.signedOut();
+      if (failure.status === 401) this.props.signedOut();
       else this.setState({ looking: false, trouble: actFailure(failure) });
     }
   };
