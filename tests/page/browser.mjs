@@ -1,4 +1,5 @@
-// Debian's Chromium at the page, for one scenario of scenarios.mjs: what it violates is a failure.
+// Debian's Chromium at the page: one for all scenarios of this process, each of which has a context
+// of its own. What a page violates is a failure.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,15 +8,36 @@ import { chromium } from "playwright-core";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+// ms; a machine may be far slower than the one on which a scenario was written.
+const PATIENCE = 120_000;
+
+let running = null;
+
+/** It starts with the first page: that takes as much work as a scenario. */
+async function browser() {
+  running ??= await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    timeout: PATIENCE,
+  });
+  return running;
+}
+
+export async function closeBrowser() {
+  await running?.close();
+  running = null;
+}
+
+/** A scenario's word to the test, which goes on with it at once. @param {any} value as JSON */
+export function say(value) {
+  process.stdout.write(`${JSON.stringify({ said: value })}\n`);
+}
+
 /** Runs `work` with a page of the browser, and looks at what the page did meanwhile. */
 export async function withPage({ url, options = {}, gone = false, answers = null, clock = false },
   work) {
-  const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-dev-shm-usage"],
-  });
+  const context = await (await browser()).newContext({ locale: "en-GB", ...options });
   try {
-    const context = await browser.newContext({ locale: "en-GB", ...options });
     const page = await context.newPage();
     const faults = [];
     page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
@@ -28,17 +50,20 @@ export async function withPage({ url, options = {}, gone = false, answers = null
     page.on("console", (message) => {
       // 401 and 409 are answers that the page shows to its reader.
       const known = /status of 4\d\d/.test(message.text())
-        || (gone && /ERR_CONNECTION|status of 503/.test(message.text()))
+        || (gone && /net::ERR_|status of 503/.test(message.text()))
         || answers?.test(message.text());
       if (message.type() === "error" && !known) faults.push(message.text());
     });
-    page.setDefaultTimeout(60_000);
+    page.setDefaultTimeout(PATIENCE);
     if (clock) await page.clock.install();
     await page.goto(`${url}/`);
     await work(page);
     assert.deepEqual(faults, []);
   } finally {
-    await browser.close();
+    for (const page of context.pages()) {
+      await page.unrouteAll({ behavior: "ignoreErrors" }); // a poll may be on its way just now
+    }
+    await context.close();
   }
 }
 
@@ -65,9 +90,10 @@ export async function assertFits(page, what) {
   assert.deepEqual(narrow, [], `${what}: keys of a letter a line`);
 }
 
-/** What axe finds in the page as it is now. Its script runs as the developer tools' do. */
+/** What axe finds in the page as it is now. Its script runs as the developer tools' do, and stays
+ * until the page is loaded anew. */
 export async function violations(page) {
-  await page.evaluate(AXE);
+  if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(AXE);
   const found = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
   return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html)}`);
 }

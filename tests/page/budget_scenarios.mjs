@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 
-import { signIn, visit, withPage } from "./browser.mjs";
+import { say, signIn, visit, withPage } from "./browser.mjs";
 
 // Lighthouse's slow phone: a network of 4G at its worst, and a quarter of this processor.
 const NETWORK = { offline: false, latency: 150, downloadThroughput: 1_600_000 / 8,
@@ -50,7 +50,7 @@ export const budgetScenarios = {
       while (times.length < TRIES) {
         times.push(await firstPaint(page.context().browser(), page, facts.url));
       }
-      process.stdout.write(`${JSON.stringify(times)}\n`);
+      say(times);
     });
   },
 

@@ -1,17 +1,14 @@
 """Fixtures of the suites that look at the web page."""
 
-import json
-import pathlib
 import signal
-import subprocess
 
 import pytest
 
+from page.browser import Browser
 from support.admin import Admin
 from support.consumer import Consumer, Stream, settled
 from support.redis import Redis
 
-HERE = pathlib.Path(__file__).parent
 HOSTILE_ID = '"><img src=x onerror=owned=1>'
 
 
@@ -85,12 +82,15 @@ def begin_consumer(onceguard, own_upstream, tmp_path):
         redis.close()
 
 
+@pytest.fixture(scope="session")
+def browser():
+    """One for all scenarios: to start it takes as much work as many of them."""
+    running = Browser()
+    yield running
+    running.close()
+
+
 @pytest.fixture
-def act_out():
-    """Acts a scenario out in a browser; what it prints. Fails where it does."""
-    def run(name, facts):
-        done = subprocess.run(["node", HERE / "scenarios.mjs", name], input=json.dumps(facts),
-                              capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-    return run
+def act_out(browser):
+    """Acts a scenario out in the browser; what it said. Fails where it does."""
+    return browser.act

@@ -10,8 +10,8 @@ def as_caller(name):
     return [("Authorization", f"Bearer {name}")]
 
 
-def conspicuous_in_the_page(begin_page, act_out, **config):
-    gateway, admin, facts = begin_page(**config)
+def test_what_no_record_says_alone(begin_page, act_out):
+    gateway, admin, facts = begin_page()
     for key in ("order-17", "order-18"):
         assert gateway.post(key=key).status == 201
     for number in range(4):
@@ -48,24 +48,16 @@ def list_of_two_scopes(begin_page, act_out, **config):
                       (True, "order-18"): "unknown"}
 
 
-def drain_in_the_page(begin_page, act_out, tmp_path, **config):
+def test_a_list_does_not_choose_among_two_scopes(begin_page, act_out):
+    list_of_two_scopes(begin_page, act_out)
+
+
+def test_a_gateway_is_drained_in_the_page(begin_page, act_out, tmp_path):
     audit = tmp_path / "audit"
-    gateway, _, facts = begin_page(gateway={"audit_log": str(audit)}, **config)
+    gateway, _, facts = begin_page(gateway={"audit_log": str(audit)})
     act_out("drain", {**facts, "gone": True, "heading": "Overview"})
     assert gateway.wait() == 0
     lines = [json.loads(line) for line in audit.read_text().strip("\0").splitlines()]
     assert [(one["stage"], one["action"], one["who"], one["why"]) for one in lines] == [
         ("intended", "drain", "alice", "a new release"),
         ("done", "drain", "alice", "a new release")]
-
-
-def test_what_no_record_says_alone(begin_page, act_out):
-    conspicuous_in_the_page(begin_page, act_out)
-
-
-def test_a_list_does_not_choose_among_two_scopes(begin_page, act_out):
-    list_of_two_scopes(begin_page, act_out)
-
-
-def test_a_gateway_is_drained_in_the_page(begin_page, act_out, tmp_path):
-    drain_in_the_page(begin_page, act_out, tmp_path)

@@ -1,6 +1,6 @@
-"""Messages that need a person, and a gateway's drain, on PostgreSQL."""
+"""Messages that need a person, and a list of keys that several callers have, on PostgreSQL."""
 
-from page.conspicuous_test import conspicuous_in_the_page, drain_in_the_page, list_of_two_scopes
+from page.conspicuous_test import list_of_two_scopes
 from page.messages_test import letters_in_the_page
 
 
@@ -10,15 +10,5 @@ def test_messages_are_settled_in_the_page(begin_consumer, act_out, own_upstream,
                         postgres_server.url(database))
 
 
-def test_what_no_record_says_alone(begin_page, act_out, postgres_server, database):
-    conspicuous_in_the_page(begin_page, act_out, store={"url": postgres_server.url(database)})
-
-
 def test_a_list_does_not_choose_among_two_scopes(begin_page, act_out, postgres_server, database):
     list_of_two_scopes(begin_page, act_out, store={"url": postgres_server.url(database)})
-
-
-def test_a_gateway_is_drained_in_the_page(begin_page, act_out, tmp_path, postgres_server,
-                                          database):
-    drain_in_the_page(begin_page, act_out, tmp_path,
-                      store={"url": postgres_server.url(database)})

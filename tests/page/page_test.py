@@ -1,12 +1,12 @@
 """The web page, in Debian's Chromium: what a person does there, on SQLite."""
 
-import json
 import subprocess
 
 import pytest
 
-from page.conftest import HERE
+from page.browser import HERE
 from support.waiting import wait_until
+
 
 def make_unknown(gateway, names):
     for name in names:
@@ -32,10 +32,9 @@ def state_of(admin, key):
 
 
 @pytest.mark.parametrize("name", ["every_view", "viewer"])
-def test_a_scenario_that_changes_nothing(filled, act_out, page_store, name):
+def test_a_scenario_that_changes_nothing(filled, act_out, name):
     _, admin, facts = filled
-    looks = {"looks": ["small"]} if page_store else {}  # the themes are the same on each store
-    act_out(name, {**facts, **looks})
+    act_out(name, facts)
     assert [state_of(admin, key) for key in facts["unknown"]] == 3 * [["unknown"]]
 
 
@@ -50,19 +49,22 @@ def test_the_acts_of_one_key(filled, act_out):
     assert state_of(admin, deleted) in ([], ["released"])
 
 
+def noted(admin, key, count):
+    """Waits for the requests of a key: a request is noted after its answer, on a thread that need
+    not be that of the next one."""
+    wait_until(lambda: len(admin.get(f"/api/recent?key={key}").json()["requests"]) == count,
+               what=f"{count} requests of {key}")
+
+
 def test_the_timeline_of_a_key(filled, act_out):
     gateway, admin, facts = filled
-
-    def noted(count):  # after its answer, on a thread that need not be that of the next one
-        wait_until(lambda: len(admin.get("/api/recent?key=order-17").json()["requests"]) == count,
-                   what=f"{count} requests")
     for _ in range(16):
         assert gateway.post(key="order-17").status == 201
-    noted(18)
+    noted(admin, "order-17", 18)
     assert gateway.post(key="order-17", body=b"another").status == 422
-    noted(19)
+    noted(admin, "order-17", 19)
     assert gateway.post(key="order-17").status == 201
-    noted(20)
+    noted(admin, "order-17", 20)
     act_out("timeline", facts)
 
 
@@ -126,23 +128,14 @@ def test_a_scenario_without_tokens(begin_page, act_out, name):
     act_out(name, facts)
 
 
-def test_a_page_that_is_left_open_for_eight_hours_holds_no_more(begin_page, act_out):
-    _, _, facts = begin_page(tokens=False)
-    # A read stands for 120 s instead of 2.
-    act_out("left_open", {**facts, "step": 120})
-
-
-def test_a_gateway_that_is_gone_and_comes_back(begin_page):
+def test_a_gateway_that_is_gone_and_comes_back(begin_page, browser):
     gateway, _, facts = begin_page(tokens=False)
-    with subprocess.Popen(["node", HERE / "scenarios.mjs", "gateway_gone"], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as browser:
-        browser.stdin.write(json.dumps(facts))
-        browser.stdin.close()
-        assert browser.stdout.readline() == "stop\n"
-        gateway.stop()
-        assert browser.stdout.readline() == "start\n"
-        gateway.start()
-        assert browser.wait(timeout=120) == 0
+    words = browser.begin("gateway_gone", facts)
+    assert next(words) == "stop"
+    gateway.stop()
+    assert next(words) == "start"
+    gateway.start()
+    assert not list(words)
 
 
 def test_the_page_can_be_off(begin_page):

@@ -2,7 +2,7 @@
 // `folder` as JSON on standard input.
 import { text } from "node:stream/consumers";
 
-import { visit, withPage } from "./browser.mjs";
+import { closeBrowser, visit, withPage } from "./browser.mjs";
 
 const { url, folder } = JSON.parse(await text(process.stdin));
 const options = { viewport: { width: 960, height: 900 }, reducedMotion: "reduce",
@@ -34,3 +34,4 @@ await withPage({ url, options }, async (page) => {
 await withPage({ url, options: { ...options, colorScheme: "dark" } }, async (page) => {
   await overview(page, "overview-dark");
 });
+await closeBrowser();

@@ -2,15 +2,15 @@
 // harm. Scenarios as in scenarios.mjs.
 import assert from "node:assert/strict";
 
-import { assertFits, signIn, violations, visit, withPage } from "./browser.mjs";
+import { assertFits, say, signIn, violations, visit, withPage } from "./browser.mjs";
 
 const SMALL = { viewport: { width: 360, height: 740 } };
 
-/** Goes to the view of a record by the address alone. */
+/** Goes to the view of a record by the address alone, perhaps from that of another one. */
 async function open(page, record) {
   await page.evaluate((id) => { location.hash = `#/record/${id}`; }, record);
   await page.getByRole("heading", { level: 2 }).waitFor();
-  await page.getByText("The same as commands").waitFor();
+  await page.locator("pre").filter({ hasText: `keys show ${record}` }).waitFor();
 }
 
 /** The record that a link in a row of a table leads to, for the key as the page shows it. */
@@ -91,7 +91,7 @@ export const recordScenarios = {
         out[record] = await page.locator("section pre").filter({ hasText: /curl|onceguard/ })
           .allTextContents();
       }
-      process.stdout.write(JSON.stringify(out));
+      say(out);
     });
   },
 

@@ -8,6 +8,7 @@ import unicodedata
 
 import pytest
 
+from page.page_test import noted
 from support.client import fields_for
 from support.decisions import DecisionService
 from support.gateway import clean_environment
@@ -78,7 +79,7 @@ def test_the_commands_of_a_key_work_in_a_shell(strange, act_out, onceguard, tmp_
     admin, facts, ids = strange
     token = tmp_path / "its token"
     token.write_text(f"{facts['operator']}\n")
-    commands = json.loads(act_out("commands", {**facts, "records": list(ids.values())}))
+    commands, = act_out("commands", {**facts, "records": list(ids.values())})
     for key, record in ids.items():
         show, by_id, by_key, release, complete = commands[record]
         done = paste(show, onceguard, token)
@@ -99,13 +100,14 @@ def test_the_commands_of_a_key_work_in_a_shell(strange, act_out, onceguard, tmp_
 
 
 def test_a_lease_that_was_renewed_stands_in_the_timeline(begin_page, act_out, own_upstream):
-    gateway, admin, facts = begin_page(defaults={"lease": "1s"})
+    gateway, admin, facts = begin_page(defaults={"lease": "2s"})
     first = threading.Thread(target=gateway.post, kwargs={
-        "key": "order-17", "plan": {"delay_ms": 1500}})
+        "key": "order-17", "plan": {"delay_ms": 4000}})
     first.start()
     wait_until(lambda: own_upstream.runs("order-17") == 1, 30, "the first request")
     assert gateway.post(key="order-17").status == 409
     first.join()
+    noted(admin, "order-17", 2)
     record, = admin.records("key=order-17")
     act_out("renewed", {**facts, "record": record["record"]})
 
@@ -118,6 +120,7 @@ def test_a_trace_is_a_link(begin_page, act_out):
         fields = fields_for('"order-17"', fields=[
             ("traceparent", f"00-{trace}-b7ad6b7169203331-01")])
         assert gateway.post(fields=fields).status == 201
+    noted(admin, "order-17", 2)
     record, = admin.records()
     act_out("trace_link", {**facts, "record": record["record"], "traces": traces,
                            "trace_url": url})

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from page.conftest import HERE
+from page.browser import HERE
 
 MODULE = HERE.parents[1] / "web/explain/request_text.js"
 READ = f"""

@@ -1,5 +1,5 @@
-"""Lost answers, and a key under two scopes among many records, on PostgreSQL; dead rows of an
-outbox, by the admin API, by the commands and in the page."""
+"""A key under two scopes among many records, on PostgreSQL; dead rows of an outbox, by the admin
+API, by the commands and in the page."""
 
 import json
 import signal
@@ -7,18 +7,13 @@ import signal
 import pytest
 
 from page.conftest import HOSTILE_ID
-from page.worker_acts_test import lost_acts, strangers_among_many
+from page.worker_acts_test import strangers_among_many
 from relay.relay_pgtest import relay, shop  # noqa: F401  pylint: disable=unused-import
 from support.admin import Admin
 from support.waiting import wait_until
 
 VIEWER = "viewer-token-00002"
 PATH = "/api/workers/orders/rows"
-
-
-def test_a_lost_answer_of_an_act_is_said_to_be_one(begin_consumer, act_out, tmp_path,
-                                                   postgres_server, database):
-    lost_acts(begin_consumer, act_out, tmp_path, postgres_server.url(database))
 
 
 def test_a_key_under_two_scopes_is_found_among_many(begin_page, act_out, postgres_server,

@@ -1,6 +1,5 @@
 """Acts in the page of `onceguard consume`: lost answers, odd names, a reload, and a drain's end."""
 
-import concurrent.futures
 import json
 import signal
 
@@ -48,16 +47,12 @@ def subscribers(onceguard, own_upstream, tmp_path):
     redis.close()
 
 
-def lost_acts(begin_consumer, act_out, tmp_path, store=None):
-    consumer, _, facts = begin_consumer(store)
+def test_a_lost_answer_of_an_act_is_said_to_be_one(begin_consumer, act_out, tmp_path):
+    consumer, _, facts = begin_consumer()
     act_out("lost_acts", facts)
     assert consumer.process.wait(60) == 0
     lines = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     assert [one["action"] for one in lines if one["stage"] == "done"] == ["pause", "drop", "drain"]
-
-
-def test_a_lost_answer_of_an_act_is_said_to_be_one(begin_consumer, act_out, tmp_path):
-    lost_acts(begin_consumer, act_out, tmp_path)
 
 
 def test_the_lists_of_two_subscribers_appear_both(subscribers, act_out):
@@ -78,25 +73,24 @@ def test_a_reload_signs_nobody_out(subscribers, act_out):
     act_out("reload", {**facts, "pid": consumer.process.pid})
 
 
-def drained_and_back(act_out, facts, wait, start):
-    """The process begins once more when it has ended: by this thread, whose end would end it."""
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        acting = pool.submit(act_out, "drained_and_back", facts)
-        wait()
-        start()
-        acting.result()
+def drained_and_back(browser, facts, wait, start):
+    """The process begins once more when it has ended."""
+    words = browser.begin("drained_and_back", facts)
+    assert next(words) == "it drains"
+    wait(120)
+    start()
+    assert not list(words)
 
 
-def test_a_consumer_that_is_back_does_not_drain(subscribers, act_out):
+def test_a_consumer_that_is_back_does_not_drain(subscribers, browser):
     consumer, _, facts = subscribers(["billing"], tokens=False)
-    drained_and_back(act_out, {**facts, "heading": "Workers"},
-                     lambda: consumer.process.wait(120), consumer.start)
+    drained_and_back(browser, {**facts, "heading": "Workers"}, consumer.process.wait,
+                     consumer.start)
 
 
-def test_a_gateway_that_is_back_does_not_drain(begin_page, act_out):
+def test_a_gateway_that_is_back_does_not_drain(begin_page, browser):
     gateway, _, facts = begin_page(tokens=False)
-    drained_and_back(act_out, {**facts, "heading": "Overview"},
-                     lambda: gateway.wait(120), gateway.start)
+    drained_and_back(browser, {**facts, "heading": "Overview"}, gateway.wait, gateway.start)
 
 
 def strangers_among_many(begin_page, act_out, **config):
