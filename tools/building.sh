@@ -7,9 +7,10 @@
 # builds without. Another clone shares the release build alone, as debugging symbols hold the name
 # of the folder.
 launchers() {
-  command -v ccache >/dev/null || return 0
+  local words="" language # of none: the build folder may still name one
   # The precompiled headers of ours hold no time and no macro that a file redefines.
-  local words="env;CCACHE_BASEDIR=$PWD;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache" language
+  command -v ccache >/dev/null &&
+    words="env;CCACHE_BASEDIR=$PWD;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
   for language in C CXX; do printf -- '-DCMAKE_%s_COMPILER_LAUNCHER=%s\n' "$language" "$words"; done
 }
 

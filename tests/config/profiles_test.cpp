@@ -1,6 +1,5 @@
 #include "config/policy/profiles.hpp"
 
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -9,6 +8,7 @@
 
 #include "config/load.hpp"
 #include "config/remark_texts.hpp"
+#include "support/source_tree.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -43,8 +43,7 @@ TEST(profiles, set_options_that_exist_to_values_that_they_take) {
 }
 
 TEST(profiles, stand_in_the_documentation) {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream file(root / "docs/profiles.md");
+  std::ifstream file(testing::source_root() / "docs/profiles.md");
   std::stringstream page;
   page << file.rdbuf();
   std::string_view section;

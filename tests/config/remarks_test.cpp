@@ -1,5 +1,4 @@
 // Faults of flags and variables, warnings, notes, and the page that is made of the table.
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -10,6 +9,7 @@
 #include "config/load.hpp"
 #include "config/reference.hpp"
 #include "config/remark_texts.hpp"
+#include "support/source_tree.hpp"
 
 namespace onceguard::config {
 namespace {
@@ -163,8 +163,7 @@ TEST(remarks_in_order, stand_as_in_the_file_and_once) {
 }
 
 TEST(reference, is_the_page_in_the_documentation) {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream file(root / "docs/reference.md", std::ios::binary);
+  std::ifstream file(testing::source_root() / "docs/reference.md", std::ios::binary);
   std::stringstream page;
   page << file.rdbuf();
   EXPECT_TRUE(page.str() == reference())

@@ -50,7 +50,7 @@ export async function withPage({ url, options = {}, gone = false, answers = null
     page.on("console", (message) => {
       // 401 and 409 are answers that the page shows to its reader.
       const known = /status of 4\d\d/.test(message.text())
-        || (gone && /net::ERR_|status of 503/.test(message.text()))
+        || (gone && /net::ERR_(CONNECTION|EMPTY|SOCKET|NETWORK)|status of 503/.test(message.text()))
         || answers?.test(message.text());
       if (message.type() === "error" && !known) faults.push(message.text());
     });

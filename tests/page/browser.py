@@ -1,5 +1,6 @@
 """The browser of a suite, in which scenarios.mjs acts out one scenario after another."""
 
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -22,12 +23,13 @@ class Browser:
         if not self.idle:
             self.close()
         if self.process is None:
-            self.process = subprocess.Popen(["node", HERE / "scenarios.mjs"], text=True,
-                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=self.log)
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "--", "node", HERE / "scenarios.mjs"], text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log)
         self.idle = False
-        self.process.stdin.write(json.dumps({"name": name, "facts": facts}) + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # words() says what it ended with
+            self.process.stdin.write(json.dumps({"name": name, "facts": facts}) + "\n")
+            self.process.stdin.flush()
         return self.words(name)
 
     def words(self, name):
@@ -50,9 +52,10 @@ class Browser:
     def close(self):
         """It ends with its input, unless it is amid a scenario."""
         if self.process is not None:
-            self.process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
             if not self.idle:
-                self.process.kill()
+                self.process.terminate()  # the browser's files go with it
             try:
                 self.process.wait(60)
             except subprocess.TimeoutExpired:

@@ -50,7 +50,7 @@ export const changeScenarios = {
         await page.clock.runFor(1000 * seconds);
         await read;
       };
-      for (let looks = 0; looks < 3; looks += 1) await pass(10, "**/api/changes");
+      for (let looks = 0; looks < 2; looks += 1) await pass(10, "**/api/changes");
       assert.equal(asked, 1);
       await pass(60, "**/api/audit?*");
     });

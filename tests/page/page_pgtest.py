@@ -6,7 +6,8 @@ import pytest
 # pylint: disable=unused-import
 from page.monitoring_test import test_what_the_store_says_of_itself  # noqa: F401
 from page.page_test import (  # noqa: F401
-    filled, state_of, test_the_acts_of_one_key, test_the_timeline_of_a_key)
+    filled, state_of, test_forty_are_settled_by_a_list, test_the_acts_of_one_key,
+    test_the_timeline_of_a_key)
 from page.record_test import (  # noqa: F401
     strange, test_the_commands_of_a_key_work_in_a_shell)
 

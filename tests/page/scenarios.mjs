@@ -332,6 +332,8 @@ const scenarios = {
 const strays = []; // what failed, and nobody waited for
 process.on("unhandledRejection", (failure) => strays.push(failure));
 
+const textOf = (thrown) => thrown?.stack ?? String(thrown);
+
 /** What a scenario fails with; null: it does not. */
 async function failureOf({ name, facts }) {
   let timer;
@@ -340,9 +342,9 @@ async function failureOf({ name, facts }) {
   });
   try {
     await Promise.race([scenarios[name](facts), late]);
-    return strays.length ? strays[0].stack : null;
+    return strays.length ? textOf(strays[0]) : null;
   } catch (failure) {
-    return failure.stack;
+    return textOf(failure);
   } finally {
     clearTimeout(timer);
   }
@@ -351,6 +353,9 @@ async function failureOf({ name, facts }) {
 for await (const line of createInterface({ input: process.stdin })) {
   const failure = await failureOf(JSON.parse(line));
   process.stdout.write(`${JSON.stringify({ failure })}\n`);
-  if (failure !== null) break; // what it leaves behind ends with this process
+  if (failure !== null) {
+    process.exitCode = 1;
+    break; // what it leaves behind ends with this process
+  }
 }
 await closeBrowser();

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/source_tree.hpp"
+
 namespace onceguard::testing {
 
 /// The answer to one HTTP request, without any library; empty: there was none.
@@ -32,9 +34,7 @@ inline std::string http_answer(int port, const std::string& request) {
 }
 
 /// The folder `tests`.
-inline std::filesystem::path tests_folder() {
-  return std::filesystem::path(__FILE__).parent_path().parent_path();
-}
+inline std::filesystem::path tests_folder() { return source_root() / "tests"; }
 
 /// Node.js 22, which some packages need: Debian's is older.
 inline std::filesystem::path node_program() {

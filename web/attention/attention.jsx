@@ -103,7 +103,7 @@ export class Attention extends Reading {
     } catch (failure) {
       if (failure.name === "AbortError" || this.calls.signal.aborted) return;
       if (!(failure instanceof Refused)) throw failure;
-      if (failure.status === 401) this.props.signedOut();
+      if (failure.status === 401) this.signedOut();
       else this.setState({ failure });
     }
   }

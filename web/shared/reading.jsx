@@ -49,10 +49,7 @@ export class Reading extends Component {
     } catch (failure) {
       if (turn !== this.reads || failure.name === "AbortError" || this.calls.signal.aborted) return;
       if (!(failure instanceof Refused)) throw failure;
-      if (failure.status === 401 && !isActing()) {
-        this.props.signedOut();
-        return;
-      }
+      if (failure.status === 401 && this.signedOut()) return;
       failed = [0, 401, 503].includes(failure.status);
       if (failure.status !== 401) this.setState({ failure });
     }
@@ -60,6 +57,13 @@ export class Reading extends Component {
     if (pause && !this.calls.signal.aborted) {
       this.timer = setTimeout(this.refresh, document.hidden ? 10 * pause : pause);
     }
+  }
+
+  /** False: not now. The next read says it once the dialog is closed. */
+  signedOut() {
+    if (isActing()) return false;
+    this.props.signedOut();
+    return true;
   }
 
   /** What failed, or that nothing was read yet. */

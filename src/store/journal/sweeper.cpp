@@ -152,6 +152,11 @@ sweeper::step sweeper::moves_by_table(const segment& oldest) {
       found.header.expires_at = entry->expires_at;
     }
     out.moves.push_back(std::move(found));
+    if (failed != 0) {
+      ++failed_reads_;
+      out.more = true;
+      return out;
+    }
   }
   begin_anew();  // what the disk did not deliver is tried again
   return out;

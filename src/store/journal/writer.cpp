@@ -118,8 +118,9 @@ void writer::serve_group(const std::vector<write_job*>& jobs, std::size_t& next,
     group of_holders(journal_, cache_, present);
     for (auto* each : served) each->carry_out(of_holders);
     const auto alone = write(of_holders, room::for_holders);
-    if (!alone) answer_refused(served, present, alone.error());
-    return;
+    if (alone) return;
+    report(alone.error());
+    return answer_refused(served, present, alone.error());
   }
   answer_refused(served, present, why);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/log.hpp"
 #include "store/sqlite/wal_reader.hpp"
 
 namespace onceguard::sqlite {
@@ -23,9 +24,7 @@ void expect_done(int code, const char* act) {
   }
 }
 
-}  // namespace
-
-void write_last_again(connection& connection, const std::string& log) {
+void write_once(connection& connection, const std::string& log) {
   const snapshot whole{connection};
   connection.run("BEGIN");
   static_cast<void>(connection.integer("PRAGMA schema_version"));  // begins to read
@@ -50,6 +49,19 @@ void write_last_again(connection& connection, const std::string& log) {
     expect_done(file->pMethods->xWrite(file, bytes.data(), size, offset), "written again");
   }
   expect_done(file->pMethods->xSync(file, SQLITE_SYNC_NORMAL), "flushed");
+}
+
+}  // namespace
+
+void write_last_again(connection& connection, const std::string& path, lock_file& reserve) {
+  try {
+    write_once(connection, path + "-wal");
+  } catch (const failure& why) {
+    // Where a file system copies what is written over, that needs room.
+    if (why.code() != SQLITE_FULL || !reserve.give_up_reserve()) throw;
+    base::log(base::event::reserve_used, {{"store", path}});
+    write_once(connection, path + "-wal");
+  }
 }
 
 }  // namespace onceguard::sqlite

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/lock_file.hpp"
 
 namespace onceguard::sqlite {
 
@@ -14,6 +15,8 @@ namespace onceguard::sqlite {
 ///
 /// Others may read and write meanwhile: while a transaction reads, SQLite changes no frame that it
 /// has counted. The connection must be outside of a transaction. Failures are thrown.
-void write_last_again(connection& connection, const std::string& log);
+/// `path`: of the database. A full volume that copies what is written over gets the room of
+/// `reserve`.
+void write_last_again(connection& connection, const std::string& path, lock_file& reserve);
 
 }  // namespace onceguard::sqlite

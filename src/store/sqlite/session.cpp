@@ -209,7 +209,7 @@ bool session::try_to_make_durable() {
   const checkpoint_turn turn(lock_);
   if (!turn.has_turn()) return false;
   const auto index = mark_of(path_ + "-shm").number;
-  if (!lock_.is_declared_durable(index)) write_last_again(connection_, path_ + "-wal");
+  if (!lock_.is_declared_durable(index)) write_last_again(connection_, path_, lock_);
   lock_.declare_durable(index);
   durable_ = true;
   return true;

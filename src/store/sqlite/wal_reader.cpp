@@ -281,7 +281,7 @@ class log_reader {
   }
 
   static off_t offset_of(std::uint32_t number) noexcept {
-    return static_cast<off_t>(begin_bytes + (number - 1) * std::size_t{head_bytes + page_bytes});
+    return off_t{begin_bytes} + off_t{number - 1} * off_t{head_bytes + page_bytes};
   }
 
  private:
