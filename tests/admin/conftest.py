@@ -36,5 +36,5 @@ def tokens(tmp_path):
 
 
 @pytest.fixture
-def names(onceguard, tmp_path):
-    return Names(tmp_path, onceguard)
+def names(onceguard):
+    return Names(onceguard)

@@ -15,6 +15,6 @@ def scripted():
 
 
 @pytest.fixture
-def names(tmp_path, onceguard):
+def names(onceguard):
     """Host names whose look-ups a test lets hang."""
-    return Names(tmp_path, onceguard)
+    return Names(onceguard)

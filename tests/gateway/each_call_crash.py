@@ -36,9 +36,8 @@ def die_at_each_call(gateway, point):
 
 
 @on_each_store_of_one_gateway
-def test_no_key_runs_twice_wherever_the_gateway_dies(start_gateway, own_upstream, store, tmp_path,
-                                                     onceguard):
-    point = CrashPoint(tmp_path, onceguard)
+def test_no_key_runs_twice_wherever_the_gateway_dies(start_gateway, own_upstream, store, onceguard):
+    point = CrashPoint(onceguard)
     gateway = start_gateway(own_upstream, {"store": store, "defaults": {"lease": "1s"}},
                             started=False)
     gateway.environment = point.environment

@@ -12,8 +12,8 @@ from support.waiting import wait_until
 
 
 @pytest.fixture
-def names(onceguard, tmp_path):
-    return Names(tmp_path, onceguard)
+def names(onceguard):
+    return Names(onceguard)
 
 
 @pytest.fixture

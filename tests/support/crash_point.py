@@ -3,14 +3,16 @@
 import os
 import struct
 
+from support.gateway import writable_folder
+
 LAYOUT = struct.Struct("=q24s")  # as test_crash.cpp has it
 
 
 class CrashPoint:
     """Deaths of a gateway that was given `environment`; see test_crash.cpp."""
 
-    def __init__(self, folder, onceguard):
-        self.file = folder / "crash_point"
+    def __init__(self, onceguard):
+        self.file = writable_folder("crash-") / "point"
         self.file.write_bytes(LAYOUT.pack(0, b""))
         library = onceguard.parent / "tests" / "libtest_crash.so"
         assert library.is_file(), f"no {library}: build test_crash"

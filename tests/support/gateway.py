@@ -270,6 +270,11 @@ def clean_environment():
     return kept | {"TMPDIR": temporary_folder()}
 
 
+def writable_folder(name):
+    """A new one for files that a test shares with a process in its sandbox."""
+    return pathlib.Path(tempfile.mkdtemp(prefix=name, dir=temporary_folder()))
+
+
 @functools.cache
 def temporary_folder():
     """Of the started processes, which may write there in their sandbox: not where a test has its

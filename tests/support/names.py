@@ -1,14 +1,15 @@
 """Host names of a test's own, whose look-ups it counts and lets hang."""
 
 import os
-import pathlib
+
+from support.gateway import writable_folder
 
 
 class Names:
     """Look-ups of a gateway that was given `environment`; see test_names.cpp."""
 
-    def __init__(self, folder, onceguard):
-        self.folder = pathlib.Path(folder)
+    def __init__(self, onceguard):
+        self.folder = writable_folder("names-")
         library = onceguard.parent / "tests" / "libtest_names.so"
         assert library.is_file(), f"no {library}: build test_names"
         self.environment = {"LD_PRELOAD": str(library), "ONCEGUARD_TEST_NAMES": str(self.folder)}
