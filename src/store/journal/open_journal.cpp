@@ -133,7 +133,7 @@ result<void> open_journal::make_room(std::uint64_t size, room use) {
 
 result<void> open_journal::begin_segment(std::uint64_t size, room use) {
   // The next segment says where this one ends: not behind a group that failed.
-  if (auto mended = mend(); !mended) return mended;
+  if (auto cut_back = mend(); !cut_back) return cut_back;
   auto made = log->make_segment(size, use);
   if (!made) return made.error();
   {

@@ -124,6 +124,27 @@ TEST_F(journal_room_test, a_journal_of_one_segment_has_room_again_too) {
   EXPECT_EQ(caller.seen(running.id).state, observed_state::unknown);
 }
 
+TEST_F(journal_room_test, the_segment_behind_a_group_that_failed_knows_where_the_former_one_ends) {
+  segment_size_ = 65'536;
+  auto store = open();
+  blocking_store caller(*store);
+  const auto running = claim_of("runs");
+  const auto held = caller.leased(running);
+  disk_.limit(2 * 65'536 + 16'384);
+  fill(caller, "k", 500);
+  disk_.fail_after(1, EIO, simulated_disk::fault::once);  // not the write, but its flush
+  const auto done = caller.settles({settle_of(running, held)});
+  ASSERT_FALSE(done.front());
+  EXPECT_EQ(done.front().error().effect, effect::unknown);
+  clock_.advance(day);
+  expect_room_again(caller, "k");
+  store->stop();
+  store.reset();
+  store = open();
+  caller.move_to(*store);
+  EXPECT_EQ(caller.seen(running.id).state, observed_state::unknown);
+}
+
 TEST_F(journal_room_test, what_runs_when_the_disk_is_full_is_settled) {
   for (const std::uint64_t size : {16'384u, 65'536u}) {
     SCOPED_TRACE(size);
