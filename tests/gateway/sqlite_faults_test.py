@@ -136,20 +136,26 @@ def test_a_directory_under_two_names_is_one_store(start_gateway, upstream, fresh
         assert other.post(key=key).replayed
 
 
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
 def test_a_link_that_leads_elsewhere_is_a_replaced_file(start_gateway, upstream, fresh_key,
-                                                        tmp_path):
-    """The commands would go to the new place, and the gateway would stay in the old one."""
+                                                        tmp_path, sandbox):
+    """The commands would go to the new place, and the gateway would stay in the old one. Its
+    sandbox lets it go there with its next start."""
     for version in ("one", "two"):
         (tmp_path / version).mkdir()
     (tmp_path / "current").symlink_to(tmp_path / "one")
-    gateway = start_gateway(upstream, {"store": {"after_loss": "flag"}},
-                            database=tmp_path / "current" / "keys.db")
+    gateway = start_gateway(
+        upstream, {"store": {"after_loss": "flag"}, "gateway": {"sandbox": sandbox}},
+        database=tmp_path / "current" / "keys.db")
     other = start_gateway(upstream, database=tmp_path / "two" / "keys.db")
     run_some(gateway, 1)
     key = fresh_key()
     first = assert_first(other.post(key=key))
     (tmp_path / "next").symlink_to(tmp_path / "two")
     os.replace(tmp_path / "next", tmp_path / "current")
+    if any(line["event"] == "shut-in" and line["files"] for line in gateway.log_lines()):
+        wait_until(lambda: refused(gateway, fresh_key()), what="a refusal")
+        gateway.restart()
     wait_until(lambda: not refused(gateway, fresh_key()), what="the gateway in the new place")
     assert_replay_of(gateway.post(key=key), first)
 
