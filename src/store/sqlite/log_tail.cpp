@@ -13,9 +13,9 @@ namespace {
 constexpr std::int64_t piece_size = 15 * (24 + 4'096);
 
 /// Ends with the transaction also what the file layer has collected and not sent.
-struct snapshot {
+struct read_transaction {
   connection& target;
-  ~snapshot() { target.roll_back(); }
+  ~read_transaction() { target.roll_back(); }
 };
 
 void expect_done(int code, const char* act) {
@@ -25,7 +25,7 @@ void expect_done(int code, const char* act) {
 }
 
 void write_once(connection& connection, const std::string& log) {
-  const snapshot whole{connection};
+  const read_transaction whole{connection};
   connection.run("BEGIN");
   static_cast<void>(connection.integer("PRAGMA schema_version"));  // begins to read
   // In this order. While this transaction reads, a log that is not all in the file can't begin
