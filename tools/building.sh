@@ -3,13 +3,13 @@
 # shellcheck shell=bash disable=SC2154
 
 # What was compiled before is taken from ccache's folder, where ccache is installed: a build after
-# `./dev clean`, or of a branch that was built before, takes a minute or two. CCACHE_DISABLE=1
-# builds without. Another clone shares the release build alone, as debugging symbols hold the name
-# of the folder.
+# `./dev clean`, in another clone, or of a branch that was built before, takes a minute or two.
+# CCACHE_DISABLE=1 builds without. Only gcc's: a precompiled header of clang's has the times of the
+# files in it, and refuses those of another build.
 launchers() {
   local words="" language # of none: the build folder may still name one
   # The precompiled headers of ours hold no time and no macro that a file redefines.
-  command -v ccache >/dev/null &&
+  [[ "$1" == release || "$1" == debug ]] && command -v ccache >/dev/null &&
     words="env;CCACHE_BASEDIR=$PWD;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
   for language in C CXX; do printf -- '-DCMAKE_%s_COMPILER_LAUNCHER=%s\n' "$language" "$words"; done
 }
@@ -17,7 +17,7 @@ launchers() {
 # configure PRESET [cmake arguments]: with the tests where their packages are installed.
 configure() {
   local tests=OFF launcher
-  mapfile -t launcher < <(launchers)
+  mapfile -t launcher < <(launchers "$1")
   [[ -z "$(missing_of test)" ]] && tests=ON
   [[ "$1" == fuzz ]] && tests=OFF
   cmake --preset "$1" -DONCEGUARD_TESTS="$tests" "${launcher[@]}" "${@:2}" \
