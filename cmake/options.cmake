@@ -60,6 +60,10 @@ target_include_directories(onceguard_options INTERFACE
 # One precompiled header for the expensive library headers, shared by all rooms and tests. Within
 # another project there is none: its flags are not known.
 if(PROJECT_IS_TOP_LEVEL)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # Else clang refuses a precompiled header out of ccache, when a file is younger than its build.
+    target_compile_options(onceguard_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
   add_library(onceguard_pch STATIC ${PROJECT_SOURCE_DIR}/cmake/pch.cpp)
   target_link_libraries(onceguard_pch PUBLIC onceguard_options)
   target_precompile_headers(onceguard_pch PUBLIC ${PROJECT_SOURCE_DIR}/cmake/pch.hpp)

@@ -3,13 +3,12 @@
 # shellcheck shell=bash disable=SC2154
 
 # What was compiled before is taken from ccache's folder, where ccache is installed: a build after
-# `./dev clean`, in another clone, or of a branch that was built before, takes a minute or two.
-# CCACHE_DISABLE=1 builds without. Only gcc's: a precompiled header of clang's has the times of the
-# files in it, and refuses those of another build.
+# `./dev clean`, or of a branch that was built before, takes a minute or two. (In another clone: the
+# release; what clang compiles has the folder's name in it.) CCACHE_DISABLE=1 builds without.
 launchers() {
   local words="" language # of none: the build folder may still name one
   # The precompiled headers of ours hold no time and no macro that a file redefines.
-  [[ "$1" == release || "$1" == debug ]] && command -v ccache >/dev/null &&
+  [[ "$1" != fuzz ]] && command -v ccache >/dev/null &&
     words="env;CCACHE_BASEDIR=$PWD;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
   for language in C CXX; do printf -- '-DCMAKE_%s_COMPILER_LAUNCHER=%s\n' "$language" "$words"; done
 }

@@ -26,7 +26,9 @@ namespace asio = boost::asio;
 using nlohmann::json;
 
 constexpr std::size_t key_size_max = 255;
-constexpr std::chrono::milliseconds poll_interval{5};
+// Polls are connections: where each waits for the work of its thread, few of them should be open.
+constexpr std::chrono::milliseconds first_poll_interval{5};
+constexpr std::chrono::milliseconds longest_poll_interval{100};
 constexpr std::chrono::milliseconds patience{10'000};  ///< for an answer, beside work and latency
 /// The work of a case goes on while other requests of it come and go: so many take their time.
 constexpr int requests_during_work = 5;
@@ -191,10 +193,12 @@ class case_run {
   /// Goes on when the service has begun, or after the patience for an answer.
   void await_begin(const result<std::uint64_t>& before) {
     const auto until = base::boot_now() + patience + requests_during_work * target_.latency;
+    auto interval = first_poll_interval;
     while (base::boot_now() < until) {
       const auto runs = count_runs(target_, counter_);
       if (before && runs && *runs > *before) return;
-      pause(poll_interval);
+      pause(interval);
+      interval = std::min(2 * interval, longest_poll_interval);
     }
     differences_.push_back({number_, "start", "the work begins", "it did not begin"});
   }

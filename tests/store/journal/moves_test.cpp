@@ -97,12 +97,12 @@ class journal_moves_test : public ::testing::Test {
   journal_files::found_frame unread_;
   std::atomic<bool> fails_{false};
   folder_watch watch_;
+  const written_log log_;  ///< before the store, whose threads write to it to their end
   std::unique_ptr<journal_store> store_;
   std::optional<blocking_store> caller_;
 };
 
 TEST_F(journal_moves_test, a_damaged_stretch_is_looked_for_once_and_costs_its_own_records) {
-  const written_log log;
   const auto running = fill(50);
   std::vector<journal_files::found_frame> damaged;
   for (std::size_t i = 10; i < 40; ++i) {
@@ -112,8 +112,8 @@ TEST_F(journal_moves_test, a_damaged_stretch_is_looked_for_once_and_costs_its_ow
   clock_.advance(day);
   caller_->sweep();
   wait_until_first_segment_is_gone();
-  EXPECT_EQ(log.count("a frame's header is damaged"), 1u);
-  EXPECT_EQ(log.count("a record that is needed is damaged"), 30u);
+  EXPECT_EQ(log_.count("a frame's header is damaged"), 1u);
+  EXPECT_EQ(log_.count("a record that is needed is damaged"), 30u);
   for (const bool again : {false, true}) {
     if (again) open();
     for (std::size_t i = 0; i < running.size(); ++i) {
@@ -128,7 +128,6 @@ TEST_F(journal_moves_test, a_damaged_stretch_is_looked_for_once_and_costs_its_ow
 }
 
 TEST_F(journal_moves_test, what_the_disk_does_not_deliver_stays_and_all_else_moves) {
-  const written_log log;
   const auto running = fill(50);
   lose(running[7]);
   clock_.advance(day);
@@ -136,7 +135,7 @@ TEST_F(journal_moves_test, what_the_disk_does_not_deliver_stays_and_all_else_mov
   EXPECT_EQ(files_.segments().front(), 1u);
   EXPECT_EQ(caller_->claim(claim_of("new")).kind, verdict_kind::run);
   // One line for the place, and one for the record.
-  EXPECT_EQ(log.count("page-unreadable"), 2u);
+  EXPECT_EQ(log_.count("page-unreadable"), 2u);
   fails_ = false;
   caller_->sweep();
   wait_until_first_segment_is_gone();
@@ -144,7 +143,6 @@ TEST_F(journal_moves_test, what_the_disk_does_not_deliver_stays_and_all_else_mov
 }
 
 TEST_F(journal_moves_test, what_the_disk_does_not_deliver_for_an_hour_is_unreadable) {
-  const written_log log;
   const auto running = fill(50);
   lose(running[7]);
   clock_.advance(day);
@@ -155,7 +153,7 @@ TEST_F(journal_moves_test, what_the_disk_does_not_deliver_for_an_hour_is_unreada
   clock_.advance(std::chrono::minutes(1));
   caller_->sweep();
   wait_until_first_segment_is_gone();
-  EXPECT_EQ(log.count("is given up"), 1u);
+  EXPECT_EQ(log_.count("is given up"), 1u);
   for (const bool again : {false, true}) {
     if (again) open();
     expect_unreadable(running[7]);
