@@ -1,10 +1,7 @@
 #include "mcp/client_connection.hpp"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 
-#include "base/ascii.hpp"
 #include "base/for_ever.hpp"
 #include "http1/server/listener.hpp"
 
@@ -27,15 +24,6 @@ http1::served_limits client_limits() {
 }
 
 }  // namespace
-
-bool travels(std::string_view name) noexcept {
-  // The messages in an answer must be legible: no Accept-Encoding.
-  constexpr std::array<std::string_view, 11> those_of_a_connection{
-      "connection", "keep-alive",        "proxy-connection", "te",   "trailer",        "upgrade",
-      "expect",     "transfer-encoding", "content-length",   "host", "accept-encoding"};
-  return std::ranges::none_of(those_of_a_connection,
-                              [&](auto each) { return base::iequals(each, name); });
-}
 
 client_connection::client_connection(http1::stream_socket socket, asio::io_context& io)
     : served_connection(std::move(socket), io, client_limits()),

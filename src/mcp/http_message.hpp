@@ -49,6 +49,11 @@ struct http_head {
   bool is_early = false;  ///< the server will never have all of the request
 };
 
+/// Whether the content of a response is of this type, whatever its parameters.
+[[nodiscard]] bool is_type(const http_head& head, std::string_view wanted);
+/// Whether its bytes are those of the text.
+[[nodiscard]] bool is_legible(const http_head& head);
+
 /// Whether nothing may stand behind a head with this status.
 [[nodiscard]] constexpr bool is_bodiless(unsigned status) noexcept {
   return status == 204 || status == 205 || status == 304;

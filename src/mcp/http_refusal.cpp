@@ -9,16 +9,6 @@
 
 namespace onceguard::mcp {
 
-bool is_type(const http_head& head, std::string_view wanted) {
-  const auto type = head.fields["Content-Type"];
-  return base::iequals(base::trim(type.substr(0, type.find(';'))), wanted);
-}
-
-bool is_legible(const http_head& head) {
-  const auto coding = head.fields["Content-Encoding"];
-  return coding.empty() || base::iequals(coding, "identity");
-}
-
 bool asks_for_credential(const http_head& head) {
   const auto status = head.status;
   return (status == 401 || status == 403) && !head.fields["WWW-Authenticate"].empty();

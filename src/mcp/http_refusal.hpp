@@ -8,11 +8,6 @@
 
 namespace onceguard::mcp {
 
-/// Whether the content is of this type, whatever its parameters.
-[[nodiscard]] bool is_type(const http_head& head, std::string_view wanted);
-/// Whether its bytes are those of the text.
-[[nodiscard]] bool is_legible(const http_head& head);
-
 /// A server asks for a credential before it does anything: 401, and 403 with a challenge (RFC 6750,
 /// section 3.1).
 [[nodiscard]] bool asks_for_credential(const http_head& head);

@@ -6,12 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "admin/tokens.hpp"
 #include "base/clock.hpp"
 #include "cli/command.hpp"
+#include "cli/diagnose/admin_findings.hpp"
 #include "cli/diagnose/credential_findings.hpp"
 #include "cli/diagnose/machine_findings.hpp"
-#include "cli/diagnose/scope_findings.hpp"
 #include "cli/diagnose/upstream_findings.hpp"
 #include "cli/given_flags.hpp"
 #include "cli/init/init_file.hpp"
@@ -88,31 +87,6 @@ void examine_growing_file(std::string_view option, const std::string& file, diag
   if (file.empty()) return;
   out.push_back(examine_file(option, file));
   out.push_back(examine_room(option, file));
-}
-
-void examine_admin(const admin::admin_params& params, diagnoses& out) {
-  if (!params.enabled) {
-    out.push_back({grade::note, "admin",
-                   "there is no admin listener: no health, no metrics, no admin API",
-                   "set [gateway] admin to \"127.0.0.1:8081\" or to a Unix socket"});
-    return;
-  }
-  out.push_back(params.address.is_socket() ? examine_socket("admin", params.address.socket_path)
-                                           : examine_listener("admin", params.address.tcp));
-  // A gateway runs here already.
-  if (out.back().level == grade::note) out.push_back(examine_other_scopes(params));
-  if (params.token_file.empty()) {
-    if (params.address.is_socket()) {
-      add(out, examine_socket_rights("admin", params.address.socket_path));
-    }
-    return;
-  }
-  if (const auto tokens = admin::token_list::read(params.token_file); !tokens) {
-    out.push_back({grade::fault, "admin-token-file", tokens.error().detail,
-                   "correct the file: a line each, \"operator TOKEN\" or \"viewer TOKEN\""});
-  } else {
-    out.push_back({grade::ok, "admin-token-file", params.token_file + " can be read", {}});
-  }
 }
 
 std::string poll_path_fault(const std::string& text) {
@@ -206,7 +180,7 @@ diagnoses examine(const config::loaded& read, const doctor_request& request) {
   examine_configuration(read.remarks, out);
   examine_stores(settings, out);
   out.push_back(examine_listener("listen", settings.gateway.listen));
-  examine_admin(settings.admin, out);
+  add(out, examine_admin(settings.admin));
   out.push_back(examine_file_limit(settings.gateway.max_connections));
   out.push_back(examine_sandbox(settings.sandbox));
   examine_state_dir(settings.gateway.state_dir, out);

@@ -1,17 +1,22 @@
-#include "cli/diagnose/scope_findings.hpp"
+#include "cli/diagnose/admin_findings.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "admin/client.hpp"
 #include "admin/tokens.hpp"
+#include "cli/diagnose/machine_findings.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {
 
+using base::diagnoses;
 using base::diagnosis;
 using grade = diagnosis::grade;
 
@@ -47,8 +52,7 @@ std::string times(std::uint64_t count) {
   return count == 1 ? "once" : std::to_string(count) + " times";
 }
 
-}  // namespace
-
+/// Whether operations came again under another scope, as whoever answers there has counted them.
 diagnosis examine_other_scopes(const admin::admin_params& params) {
   const auto metrics = ask_for_metrics(params);
   if (!metrics) {
@@ -77,6 +81,36 @@ diagnosis examine_other_scopes(const admin::admin_params& params) {
       "it as the scope, such as \"jwt:sub\", \"header:NAME\" of a trusted proxy or "
       "\"auth-param:NAME\"; the events other-scope and onceguard report, of the log, name the "
       "routes (with --admin it counts those that observe alone)"};
+}
+
+diagnosis examine_tokens(const std::string& file) {
+  if (const auto tokens = admin::token_list::read(file); !tokens) {
+    return {grade::fault, "admin-token-file", tokens.error().detail,
+            "correct the file: a line each, \"operator TOKEN\" or \"viewer TOKEN\""};
+  }
+  return {grade::ok, "admin-token-file", file + " can be read", {}};
+}
+
+}  // namespace
+
+diagnoses examine_admin(const admin::admin_params& params) {
+  if (!params.enabled) {
+    return {{grade::note, "admin",
+             "there is no admin listener: no health, no metrics, no admin API",
+             "set [gateway] admin to \"127.0.0.1:8081\" or to a Unix socket"}};
+  }
+  diagnoses out;
+  out.push_back(params.address.is_socket() ? examine_socket("admin", params.address.socket_path)
+                                           : examine_listener("admin", params.address.tcp));
+  // A gateway runs here already.
+  if (out.back().level == grade::note) out.push_back(examine_other_scopes(params));
+  if (!params.token_file.empty()) {
+    out.push_back(examine_tokens(params.token_file));
+  } else if (params.address.is_socket()) {
+    auto rights = examine_socket_rights("admin", params.address.socket_path);
+    std::ranges::move(rights, std::back_inserter(out));
+  }
+  return out;
 }
 
 }  // namespace onceguard::cli::diagnose
