@@ -127,11 +127,13 @@ def measure_peers(servers, rounds, seconds, json_file, svg_file):
     send_once(ours[0])
     cached = [Peer("onceguard", *ours, "repeat.lua"),
               *(Peer(name, *where, None, "/cached") for name, where in proxies[:2])]
+    first = "first requests, durable in " + {"sqlite": "SQLite", "journal": "a journal"}[
+        servers.store]
     rows = []
     for title, peers, connections in (
-            ("first requests, durable in SQLite", all_with("unique.lua"), 64),
-            ("first requests, durable in SQLite", all_with("unique.lua"), 256),
-            ("first requests, durable in SQLite", all_with("unique.lua"), 1),
+            (first, all_with("unique.lua"), 64),
+            (first, all_with("unique.lua"), 256),
+            (first, all_with("unique.lua"), 1),
             ("passed through", all_with("plain.lua"), 64),
             ("repeats; caches: hits", cached, 64)):
         rows.append(measure_row(title, peers, rounds, seconds, connections))
