@@ -3,8 +3,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 #include "base/hash.hpp"
 #include "store/sqlite/connection.hpp"
@@ -46,15 +49,57 @@ struct flock range(short kind, std::int64_t first, std::int64_t length) {
 
 }  // namespace
 
+/// Closes these files in each process that is forked. What executes a program does so by itself.
+class open_lock_files {
+ public:
+  static void add(lock_file& file) {
+    static const int watched = ::pthread_atfork(lock, unlock, close_all);
+    static_cast<void>(watched);
+    const std::lock_guard guard(mutex());
+    all().push_back(&file);
+  }
+  static void remove(lock_file& file) noexcept {
+    const std::lock_guard guard(mutex());
+    std::erase(all(), &file);
+    if (file.file_ >= 0) ::close(file.file_);
+  }
+  /// While somebody has it, no process is forked: it would have a file that is not known yet.
+  static std::mutex& mutex() {
+    static auto& out = *new std::mutex;  // never destroyed, as a process may fork at any time
+    return out;
+  }
+
+ private:
+  static void lock() { mutex().lock(); }
+  static void unlock() { mutex().unlock(); }
+  /// POSIX, fork(): of a process with threads, only what is async-signal-safe.
+  static void close_all() {
+    for (auto* const file : all()) {
+      if (file->file_ >= 0) ::close(file->file_);
+      file->file_ = -1;
+    }
+    unlock();
+  }
+  static std::vector<lock_file*>& all() {
+    static auto& out = *new std::vector<lock_file*>;
+    return out;
+  }
+};
+
 lock_file::lock_file(const std::string& database) : database_(database), path_(database + "-lock") {
-  open();
+  open_lock_files::add(*this);
+  try {
+    open();
+  } catch (...) {
+    open_lock_files::remove(*this);
+    throw;
+  }
 }
 
-lock_file::~lock_file() {
-  if (file_ >= 0) ::close(file_);
-}
+lock_file::~lock_file() { open_lock_files::remove(*this); }
 
 void lock_file::open() {
+  const std::lock_guard guard(open_lock_files::mutex());
   struct stat about {};
   const bool there = ::stat(database_.c_str(), &about) == 0;
   const mode_t mode = there ? about.st_mode & 0666 : S_IRUSR | S_IWUSR;

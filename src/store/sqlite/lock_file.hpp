@@ -1,7 +1,9 @@
 // The file beside the database (`PATH-lock`) by whose locks the processes that share the store
 // agree: which process runs a checkpoint, which processes have the store open, in which boot of the
 // machine, and whether all commits of the write-ahead log are on the disk. The locks belong to the
-// open file and end with it, however the process ends. The content means nothing: it reserves
+// open file and end with it, however the process ends. A process that is forked closes the file: or
+// its parent's locks would outlive the parent, and the next process would take a log for durable
+// that nobody flushed, or wait for a turn that nobody has. The content means nothing: it reserves
 // blocks of the volume for a process that runs out of room.
 #pragma once
 #include <cstdint>
@@ -49,6 +51,7 @@ class lock_file {
   [[nodiscard]] bool give_up_reserve() noexcept;
 
  private:
+  friend class open_lock_files;
   void open();
   void reopen_if_replaced();
   [[nodiscard]] bool lock(short kind, std::int64_t first, std::int64_t length) const;
@@ -56,7 +59,7 @@ class lock_file {
 
   const std::string database_;
   const std::string path_;
-  int file_ = -1;
+  int file_ = -1;  // of a forked process: none
   file_mark mark_;
   std::int64_t byte_ = 0;     // the byte of the boot id; 0: not registered
   std::int64_t durable_ = 0;  // the byte of the index of a durable log; 0: none is declared
