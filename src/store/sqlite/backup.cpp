@@ -109,6 +109,7 @@ std::string fault_of(connection& connection) {
     case ownership::ours:
       break;
   }
+  if (auto pages = other_pages_of(connection); !pages.empty()) return pages;
   const auto found = connection.text("PRAGMA integrity_check(1)");
   return found == "ok" ? std::string() : "is damaged: " + found;
 }

@@ -68,7 +68,6 @@ void checkpointer::move() {
     auto opened = session::open(params_, session_use::read, if_missing::fail);
     if (!opened) return unable(opened.error().detail);
     (*opened)->move_log();
-    (*opened)->flush_file();
   } catch (const failure& failed) {
     unable(failed.what());
   }

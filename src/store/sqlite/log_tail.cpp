@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "store/sqlite/schema.hpp"
 #include "store/sqlite/wal_reader.hpp"
 
 namespace onceguard::sqlite {
 namespace {
 
 // Whole frames, and not a frame's head alone, by which the file layer knows what a commit writes.
-constexpr std::int64_t piece_size = 15 * (24 + 4'096);
+constexpr std::int64_t piece_size = 15 * (24 + page_size);
 
 /// Ends with the transaction also what the file layer has collected and not sent.
 struct read_transaction {

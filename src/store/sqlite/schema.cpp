@@ -116,6 +116,16 @@ ownership ownership_of(connection& connection) {
   return empty ? ownership::fresh : ownership::foreign;
 }
 
+std::string other_pages_of(connection& connection) {
+  const auto found = connection.integer("PRAGMA page_size");
+  if (found == page_size) return "";
+  const auto wanted = std::to_string(page_size);
+  return "has pages of " + std::to_string(found) + " bytes, and a store's have " + wanted +
+         ": another program rebuilt it. While no process has it open, `PRAGMA journal_mode = "
+         "DELETE; PRAGMA page_size = " +
+         wanted + "; VACUUM` by SQLite's shell rebuilds it as it was";
+}
+
 void migrate(connection& connection) {
   const auto found = connection.integer("PRAGMA user_version");
   if (found >= schema_version) return;

@@ -1,5 +1,6 @@
 // The tables of a store, and how a file of an older version becomes one of this version.
 #pragma once
+#include <string>
 #include <string_view>
 
 #include "store/sqlite/connection.hpp"
@@ -8,6 +9,9 @@ namespace onceguard::sqlite {
 
 /// In the file's header ("Once"): marks the database as ours.
 inline constexpr std::int64_t application_id = 0x4f6e6365;
+/// Of every store's file, in bytes. What reads the log by itself, and what bounds the log by the
+/// room of the volume, counts on it.
+inline constexpr std::int64_t page_size = 4'096;
 /// The schema that this version writes. Migrations only add.
 inline constexpr std::int64_t schema_version = 4;
 
@@ -19,6 +23,9 @@ enum class ownership { fresh, ours, foreign, newer };
 
 /// Tells whose database the file is. Writes nothing.
 [[nodiscard]] ownership ownership_of(connection& connection);
+
+/// Says so if the file has pages of another size than `page_size`; empty otherwise.
+[[nodiscard]] std::string other_pages_of(connection& connection);
 
 /// Migrates a fresh or older file to `schema_version`, within a transaction of the caller.
 void migrate(connection& connection);

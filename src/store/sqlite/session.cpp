@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "store/sqlite/log_tail.hpp"
 #include "store/sqlite/schema.hpp"
+#include "store/sqlite/wal_index.hpp"
 #include "store/sqlite/wal_reader.hpp"
 
 namespace onceguard::sqlite {
@@ -124,6 +125,10 @@ std::optional<error> session::check_file(if_missing missing) {
   if (fresh) ::chmod(path_.c_str(), S_IRUSR | S_IWUSR);
   file_ = mark_of(params_.path);
   if (const auto why = second_name_of(path_); !why.empty()) return refuse(path_, why);
+  if (size_of(path_) == 0) {  // SQLite may be built with another size
+    connection_.run(("PRAGMA page_size = " + std::to_string(page_size)).c_str());
+  }
+  if (auto why = check_pages()) return why;
   bool damaged = false;
   bool ours = false;
   within(params_.timeout, [&] {
@@ -144,6 +149,16 @@ std::optional<error> session::check_file(if_missing missing) {
   }
   keep_log_at_close(connection_, false);
   return std::nullopt;
+}
+
+/// Before the log is read. Another program's file is refused for what it is.
+std::optional<error> session::check_pages() {
+  const auto why = other_pages_of(connection_);
+  if (why.empty()) return std::nullopt;
+  auto owner = ownership::fresh;
+  within(params_.timeout, [&] { owner = ownership_of(connection_); });
+  if (owner == ownership::foreign) return std::nullopt;
+  return refuse(path_, why);
 }
 
 bool session::log_is_ours() {
@@ -260,11 +275,11 @@ void session::log_has(int pages) {
 /// volume have. Afterwards it keeps up to a quarter: writing to blocks that it has already is
 /// cheaper.
 void session::bound_log() {
-  constexpr std::int64_t page = 4'096;
   constexpr std::int64_t least = 64;
   const auto room = volume_of(path_).room + size_of(path_ + "-wal");
   const auto most = std::int64_t{params_.checkpoint_pages};
-  const auto bound = static_cast<int>(std::clamp(room / page / 8, std::min(least, most), most));
+  const auto bound =
+      static_cast<int>(std::clamp(room / page_size / 8, std::min(least, most), most));
   log_bound_ = bound;
 }
 
@@ -273,9 +288,8 @@ void session::bound_log() {
 void session::limit_log() {
   if (log_limit_ == log_bound_) return;
   log_limit_ = log_bound_;
-  constexpr std::int64_t two_pages = 8'192;
-  connection_.run(
-      ("PRAGMA journal_size_limit = " + std::to_string(two_pages * log_limit_)).c_str());
+  const auto bytes = 2 * page_size * log_limit_;
+  connection_.run(("PRAGMA journal_size_limit = " + std::to_string(bytes)).c_str());
 }
 
 /// Reserves blocks that a process without room can free, so that a checkpoint has enough.
@@ -346,49 +360,37 @@ bool session::still_there() const noexcept {
 
 void session::move_log() {
   try {
-    move_in_turn();
+    const auto copied = move_in_turn();
+    if (!copied) return;
+    flush_file(connection_);  // may take long: others may have the turn meanwhile
+    const checkpoint_turn turn(lock_);
+    if (turn.has_turn()) count_flushed(connection_, *copied);
   } catch (const failure& failed) {
-    say_not_moved(failed.what());
+    base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", failed.what()}});
   }
 }
 
-void session::say_not_moved(const std::string& why) const {
-  base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", why}});
-}
-
-void session::move_in_turn() {
+/// Returns what is to be flushed before it counts as moved.
+std::optional<unflushed_frames> session::move_in_turn() {
   const checkpoint_turn turn(lock_);
-  if (!turn.has_turn()) return;
+  if (!turn.has_turn()) return std::nullopt;
   if (all_moved(connection_)) {
     // Never copy again what is in the file already: SQLite before 3.51.3 may lose commits if the
     // write-ahead log restarts at that moment. An incomplete log can't restart before this
     // checkpoint ends, as no other process runs one.
     log_pages_ = left_ = 0;
-    return;
+    return std::nullopt;
   }
-  if (!log_is_ours()) return;
-  int in_log = 0;
-  int moved = 0;
-  const int code = sqlite3_wal_checkpoint_v2(connection_.get(), "main", SQLITE_CHECKPOINT_PASSIVE,
-                                             &in_log, &moved);
+  if (!log_is_ours()) return std::nullopt;
   // After a complete checkpoint, the next writer restarts the write-ahead log. After an incomplete
   // one, the log must first grow by the bound again, so that a slow reader does not burden every
   // batch.
-  const bool done = code == SQLITE_OK && moved == in_log;
-  left_ = done ? 0 : log_pages_;
-  if (done) log_pages_ = 0;
-  if (done) keep_reserve();
-  if (code != SQLITE_OK && code != SQLITE_BUSY) say_not_moved(sqlite3_errmsg(connection_.get()));
-}
-
-void session::flush_file() {
-  // Uses SQLite's own descriptor: opening and closing the file once more would drop its locks.
-  sqlite3_file* file = nullptr;
-  const int found =
-      sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
-  if (found != SQLITE_OK || file->pMethods == nullptr) throw failure(found, "no such file");
-  const int flushed = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
-  if (flushed != SQLITE_OK) throw failure(flushed, "the file could not be flushed");
+  left_ = log_pages_;
+  auto out = run_checkpoint(connection_);
+  if (!out.complete) return std::move(out.unflushed);
+  log_pages_ = left_ = 0;
+  keep_reserve();
+  return std::move(out.unflushed);
 }
 
 }  // namespace onceguard::sqlite

@@ -7,6 +7,7 @@
 
 #include <onceguard/error.hpp>
 
+#include "store/sqlite/checkpoint.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/location.hpp"
 #include "store/sqlite/lock_file.hpp"
@@ -60,21 +61,19 @@ class session {
 
   /// Is the write-ahead log long enough for a checkpoint?
   [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= log_bound_ + left_; }
-  /// Runs a checkpoint, as far as no reader is in the way. Other processes may write meanwhile. One
-  /// process at a time runs a checkpoint: does nothing if another process does, or if all of the
-  /// write-ahead log is in the file already.
+  /// Runs a checkpoint, as far as no reader is in the way, and flushes the file. Other processes
+  /// may write meanwhile. One process at a time runs a checkpoint: does nothing if another process
+  /// does, or if all of the write-ahead log is in the file already. Failures are only logged.
   void move_log();
   /// After SQLITE_FULL: runs a checkpoint, and frees the reserve for it if necessary. False: the
   /// file had no room for all of the write-ahead log.
   bool make_room();
-  /// Flushes the file. A checkpoint does so only if it copied everything and nobody wrote
-  /// meanwhile.
-  void flush_file();
 
  private:
   session(const sqlite_params& params, std::string path);
   [[nodiscard]] std::optional<error> enter();
   [[nodiscard]] std::optional<error> check_file(if_missing missing);
+  [[nodiscard]] std::optional<error> check_pages();
   void set_up(session_use use);
   void began();
   [[nodiscard]] bool log_is_ours();
@@ -82,8 +81,7 @@ class session {
   void log_has(int pages);
   void bound_log();
   void limit_log();
-  void move_in_turn();
-  void say_not_moved(const std::string& why) const;
+  [[nodiscard]] std::optional<unflushed_frames> move_in_turn();
   void configure();
   void begin_within_timeout();
   void keep_reserve();

@@ -2,10 +2,8 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -14,15 +12,10 @@
 
 #include "base/url.hpp"
 #include "store/sqlite/location.hpp"
+#include "store/sqlite/schema.hpp"
 
 namespace onceguard::sqlite {
 namespace {
-
-// The header of the WAL index, after walformat.html of SQLite's documentation, in words of 32 bits.
-constexpr int index_region = 32'768;
-constexpr std::size_t frames_word = 16 / 4;
-constexpr std::size_t salts_word = 32 / 4;
-constexpr std::size_t moved_word = 96 / 4;
 
 constexpr std::int64_t log_header = 32;
 
@@ -90,70 +83,6 @@ std::string file_alone(const std::string& path) {
   return out + "?immutable=1";
 }
 
-namespace {
-
-struct wal_index {
-  bool failed = false;                      ///< there may be one, and it can't be mapped
-  std::uint32_t volatile* words = nullptr;  ///< its beginning in memory; null: there is none
-};
-
-wal_index index_of(connection& connection) noexcept {
-  sqlite3_file* file = nullptr;
-  const int found =
-      sqlite3_file_control(connection.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
-  if (found != SQLITE_OK || file->pMethods == nullptr) return {true, nullptr};
-  if (file->pMethods->iVersion < 2) return {};
-  void volatile* index = nullptr;
-  if (file->pMethods->xShmMap(file, 0, index_region, 0, &index) != SQLITE_OK) {
-    return {true, nullptr};
-  }
-  return {false, static_cast<std::uint32_t volatile*>(index)};
-}
-
-}  // namespace
-
-std::optional<log_position> position_of(connection& connection) noexcept {
-  const auto [failed, words] = index_of(connection);
-  if (failed) return std::nullopt;
-  log_position out;
-  if (words == nullptr) return out;
-  out.frames = __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::uint32_t word = __atomic_load_n(words + salts_word + i, __ATOMIC_ACQUIRE);
-    std::memcpy(out.salts.data() + i * sizeof(word), &word, sizeof(word));
-  }
-  return out;
-}
-
-bool index_is(connection& connection, const file_mark& index) {
-  const auto address = reinterpret_cast<std::uintptr_t>(index_of(connection).words);
-  if (address == 0) return true;
-  // A line of proc(5): begin-end rights offset device inode path. The device is not compared: some
-  // file systems show different ones here and in statx.
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long long begin = 0;
-    unsigned long long end = 0;
-    unsigned long long inode = 0;
-    if (std::sscanf(line.c_str(), "%llx-%llx %*s %*s %*s %llu", &begin, &end, &inode) != 3)
-      continue;
-    if (address >= begin && address < end) return inode == index.number;
-  }
-  return true;
-}
-
-std::optional<bool> all_moved_if_known(connection& connection) noexcept {
-  const auto [failed, words] = index_of(connection);
-  if (failed) return std::nullopt;
-  if (words == nullptr) return true;
-  const auto frames = __atomic_load_n(words + frames_word, __ATOMIC_ACQUIRE);
-  return __atomic_load_n(words + moved_word, __ATOMIC_ACQUIRE) >= frames;
-}
-
-bool all_moved(connection& connection) noexcept {
-  return all_moved_if_known(connection).value_or(true);
-}
-
 bool log_belongs(connection& database, const std::string& path, const char* vfs) {
   if (size_of(path + "-wal") <= log_header) return true;
   // First with the log: while a transaction reads, no other process can run a checkpoint as it
@@ -197,7 +126,7 @@ namespace {
 // The format of the log, after walformat.html of SQLite's documentation.
 constexpr std::size_t begin_bytes = 32;
 constexpr std::size_t head_bytes = 24;
-constexpr std::size_t page_bytes = 4'096;
+constexpr auto page_bytes = static_cast<std::size_t>(page_size);
 constexpr std::uint32_t magic = 0x377f0682;  // the last bit: checksums of big-endian words
 
 std::uint32_t big_endian(const unsigned char* bytes) noexcept {

@@ -10,6 +10,7 @@
 
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/location.hpp"
+#include "store/sqlite/schema.hpp"
 
 namespace onceguard::sqlite {
 namespace {
@@ -20,7 +21,6 @@ constexpr std::size_t room = 0x1ffff;
 
 // SQLite writes a frame as its header, and then its page.
 constexpr std::size_t frame_head = 24;
-constexpr std::int64_t page_size = 4'096;
 constexpr std::uint32_t ahead = 16;  // pages
 
 // Left on the volume for readers, which need the WAL index in shared memory.

@@ -46,6 +46,19 @@ class sqlite_backup_test : public ::testing::Test {
   std::optional<blocking_store> caller_;
 };
 
+TEST_F(sqlite_backup_test, a_backup_with_pages_of_another_size_is_not_put_in_place) {
+  open();
+  ASSERT_TRUE(sqlite::back_up(params(), backup_));
+  close();
+  connection(backup_, nullptr).run("PRAGMA page_size = 8192; VACUUM");
+  const auto refused = restore();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().detail.find("has pages of 8192 bytes"), std::string::npos);
+  EXPECT_FALSE(sqlite::check_copy(backup_));
+  connection(backup_, nullptr).run("PRAGMA page_size = 4096; VACUUM");
+  EXPECT_TRUE(restore());
+}
+
 TEST_F(sqlite_backup_test, tokens_after_a_restore_are_later_though_the_clock_was_set_back) {
   open();
   caller_->completed(claim_of("kept"));

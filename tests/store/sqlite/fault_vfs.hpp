@@ -3,9 +3,11 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -61,12 +63,13 @@ class flush_gate {
   int failed_ = 0;
 };
 
-/// What of the write-ahead log has come to the disk. A flush that fails leaves the bytes in memory
+/// What of one file has come to the disk. A flush that fails leaves the bytes in memory
 /// alone, and no later flush writes them, as on Linux.
-class log_disk {
+class disk_image {
  public:
   void written(std::int64_t offset, const void* bytes, int size) {
     const std::lock_guard lock(mutex_);
+    ++writes_;
     in_memory_.emplace_back(
         offset, std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size)));
   }
@@ -84,11 +87,16 @@ class log_disk {
     const std::lock_guard lock(mutex_);
     return bytes_;
   }
+  [[nodiscard]] int writes() const {
+    const std::lock_guard lock(mutex_);
+    return writes_;
+  }
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::pair<std::int64_t, std::string>> in_memory_;
   std::string bytes_;
+  int writes_ = 0;
 };
 
 /// A VFS that is registered with SQLite under `name` for the lifetime of the object. Only one
@@ -107,6 +115,9 @@ class fault_vfs {
   void flushes(flush_fault fault) { log.set(fault); }
   /// true: writes to the write-ahead log find no room.
   void full(bool flag) { full_ = flag; }
+  /// Writes to the write-ahead log find no room while this file has content: a reserve, where the
+  /// file system copies what is written over.
+  void full_while_there_is(std::string reserve) { reserve_ = std::move(reserve); }
   /// Waits until a flush hangs.
   void wait_for_hang() { log.wait_for_hang(); }
   [[nodiscard]] int flushed() const { return log.count(); }
@@ -122,7 +133,8 @@ class fault_vfs {
   void log_is_locked_to_move() { ++moves_; }
   [[nodiscard]] bool log_takes_write() {
     ++written_;
-    return !full_;
+    std::error_code none;
+    return !full_ && (reserve_.empty() || std::filesystem::file_size(reserve_, none) == 0);
   }
 
   /// From now on, reads of the database file that begin at byte `position` fail; negative: no read
@@ -131,11 +143,12 @@ class fault_vfs {
   [[nodiscard]] bool gives(std::int64_t position) const { return position != bad_sector_; }
 
   flush_gate log;
-  log_disk disk;
+  disk_image log_disk, file_disk;
   flush_gate file;  ///< the database file, into which checkpoints copy the write-ahead log
 
  private:
   std::atomic<bool> full_{false};
+  std::string reserve_;  // set while nobody writes
   std::atomic<std::int64_t> bad_sector_{-1};
   std::atomic<int> written_{0};
   std::atomic<int> moves_{0};
@@ -150,6 +163,7 @@ inline fault_vfs* faults = nullptr;
 struct wrapped_file {
   sqlite3_file base;
   bool is_log;
+  bool is_database;
   sqlite3_file* real() noexcept { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 
@@ -161,6 +175,12 @@ inline wrapped_file* own(sqlite3_file* file) noexcept {
 }
 inline sqlite3_file* real(sqlite3_file* file) noexcept { return own(file)->real(); }
 
+/// Null: of a file whose bytes nobody asks for.
+inline disk_image* disk_of(sqlite3_file* file) noexcept {
+  if (own(file)->is_log) return &faults->log_disk;
+  return own(file)->is_database ? &faults->file_disk : nullptr;
+}
+
 inline int close_file(sqlite3_file* f) { return real(f)->pMethods->xClose(real(f)); }
 inline int read_file(sqlite3_file* f, void* memory, int size, sqlite3_int64 offset) {
   if (!own(f)->is_log && !faults->gives(offset)) return SQLITE_IOERR_READ;
@@ -168,7 +188,7 @@ inline int read_file(sqlite3_file* f, void* memory, int size, sqlite3_int64 offs
 }
 inline int write_file(sqlite3_file* f, const void* memory, int size, sqlite3_int64 offset) {
   if (own(f)->is_log && !faults->log_takes_write()) return SQLITE_FULL;
-  if (own(f)->is_log) faults->disk.written(offset, memory, size);
+  if (const auto disk = disk_of(f)) disk->written(offset, memory, size);
   return real(f)->pMethods->xWrite(real(f), memory, size, offset);
 }
 inline int truncate_file(sqlite3_file* f, sqlite3_int64 size) {
@@ -176,7 +196,7 @@ inline int truncate_file(sqlite3_file* f, sqlite3_int64 size) {
 }
 inline int flush_file(sqlite3_file* f, int flags) {
   const bool done = (own(f)->is_log ? faults->log : faults->file).may_go_on();
-  if (own(f)->is_log) faults->disk.flushed(done);
+  if (const auto disk = disk_of(f)) disk->flushed(done);
   if (!done) return SQLITE_IOERR_FSYNC;
   return real(f)->pMethods->xSync(real(f), flags);
 }
@@ -238,7 +258,8 @@ inline int open_file(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int
   auto* const f = own(file);
   f->base.pMethods = nullptr;
   f->is_log = (flags & SQLITE_OPEN_WAL) != 0;
-  if ((flags & SQLITE_OPEN_MAIN_DB) != 0) faults->file_is_opened();
+  f->is_database = (flags & SQLITE_OPEN_MAIN_DB) != 0;
+  if (f->is_database) faults->file_is_opened();
   const int code = real_vfs(vfs)->xOpen(real_vfs(vfs), path, f->real(), flags, out);
   if (code == SQLITE_OK) f->base.pMethods = &methods;
   return code;

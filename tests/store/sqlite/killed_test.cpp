@@ -10,6 +10,7 @@
 #include "store/sqlite/backup.hpp"
 #include "store/sqlite/fault_vfs.hpp"
 #include "store/sqlite/lock_file.hpp"
+#include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -18,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using sqlite::lock_file;
+using sqlite::session;
+using sqlite::session_use;
 using sqlite::sqlite_params;
 using sqlite::sqlite_store;
 
@@ -65,7 +68,7 @@ class sqlite_killed_test : public ::testing::Test {
   /// Nothing was copied into the file itself meanwhile.
   [[nodiscard]] std::unique_ptr<sqlite_store> after_power_cut() const {
     fs::copy_file(folder_.file("killed.db"), folder_.file("cut.db"));
-    std::ofstream(folder_.file("cut.db-wal"), std::ios::binary) << faults_.disk.bytes();
+    std::ofstream(folder_.file("cut.db-wal"), std::ios::binary) << faults_.log_disk.bytes();
     return open(params("cut.db"));
   }
 
@@ -146,6 +149,32 @@ TEST_F(sqlite_killed_test, what_a_look_moves_into_the_file_as_it_ends_is_in_the_
   static_cast<void>(open(for_people()));
   EXPECT_FALSE(fs::exists(folder_.file("killed.db-wal")));
   EXPECT_EQ(repeated(*after_power_cut()), verdict_kind::replay);
+}
+
+/// Where a file system copies what is written over, that needs room.
+TEST_F(sqlite_killed_test, on_a_full_disk_the_reserve_makes_the_room) {
+  const auto reserve = folder_.file("killed.db-lock");
+  const auto value = params();
+  std::ofstream(reserve) << std::string(4'096, 'r');
+  faults_.full_while_there_is(reserve);
+  {
+    const auto opened = session::open(value, session_use::read);
+    ASSERT_TRUE(opened) << opened.error().detail;
+    EXPECT_EQ(fs::file_size(reserve), 0u);
+    faults_.full_while_there_is("");
+    EXPECT_EQ(repeated(*after_power_cut()), verdict_kind::replay);
+  }
+}
+
+TEST_F(sqlite_killed_test, on_a_full_disk_without_a_reserve_nothing_is_answered) {
+  faults_.full(true);
+  const auto value = params();
+  const auto refused = session::open(value, session_use::read);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::store_full);
+  EXPECT_EQ(refused.error().effect, effect::none);
+  faults_.full(false);
+  EXPECT_EQ(repeated(*open(params())), verdict_kind::replay);
 }
 
 TEST_F(sqlite_killed_test, what_an_open_store_answers_by_is_not_flushed_again) {

@@ -67,6 +67,33 @@ TEST_F(sqlite_store_test, a_file_that_is_no_onceguard_database_is_refused) {
   expect_refused(folder_.file("other.db"), "of another program");
 }
 
+/// By VACUUM of another program. The log is read by itself, and its frames would stand elsewhere.
+TEST_F(sqlite_store_test, pages_of_another_size_are_refused_until_they_are_rebuilt) {
+  const auto path = params().path;
+  const auto rebuilt = [](const std::string& file, int size) {
+    connection shell(file, nullptr);
+    shell.run("PRAGMA journal_mode = DELETE");
+    shell.run(("PRAGMA page_size = " + std::to_string(size) + "; VACUUM").c_str());
+    shell.run("PRAGMA journal_mode = WAL");
+  };
+  {
+    const auto store = open();
+    blocking_store(*store).completed(claim_of("k"));
+    store->stop();
+  }
+  for (const int size : {512, 8'192, 65'536}) {
+    rebuilt(path, size);
+    expect_refused(path, "has pages of " + std::to_string(size) + " bytes");
+    expect_refused(path, "PRAGMA page_size = 4096; VACUUM");
+  }
+  rebuilt(path, 4'096);
+  const auto store = open();
+  EXPECT_EQ(blocking_store(*store).claim(claim_of("k")).kind, verdict_kind::replay);
+  const auto other = folder_.file("other.db");
+  connection(other, nullptr).run("PRAGMA page_size = 8192; CREATE TABLE theirs (a)");
+  expect_refused(other, "is a SQLite database of another program");
+}
+
 TEST_F(sqlite_store_test, network_file_systems_are_recognised_by_their_magic_number) {
   EXPECT_EQ(network_file_system(0x6969), "NFS");
   EXPECT_EQ(network_file_system(0x65735546), "FUSE");
