@@ -13,9 +13,13 @@ namespace {
 
 class posix_file final : public file {
  public:
-  explicit posix_file(base::descriptor opened) : opened_(std::move(opened)) {}
+  /// `seen`: of the file as it is. What tells it from all others never changes.
+  posix_file(base::descriptor opened, const struct stat& seen)
+      : opened_(std::move(opened)), device_(seen.st_dev), inode_(seen.st_ino) {}
 
-  [[nodiscard]] int number() const noexcept { return opened_.get(); }
+  [[nodiscard]] bool is(const struct stat& other) const noexcept {
+    return other.st_dev == device_ && other.st_ino == inode_;
+  }
 
   [[nodiscard]] int write(std::string_view bytes, std::uint64_t offset) override {
     while (!bytes.empty()) {
@@ -64,11 +68,9 @@ class posix_file final : public file {
 
  private:
   const base::descriptor opened_;
+  const dev_t device_;
+  const ino_t inode_;
 };
-
-bool same(const struct stat& one, const struct stat& other) noexcept {
-  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
 
 }  // namespace
 
@@ -86,7 +88,9 @@ result<std::unique_ptr<file>> posix_folder::open(const std::string& name, open_f
                                    access | more | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
   if (!opened.is_open()) return to_error(errno, path_ + "/" + name, "open");
   if (mode == open_file::created) give_to_owner(opened.get(), opened_.get());
-  return std::unique_ptr<file>(std::make_unique<posix_file>(std::move(opened)));
+  struct stat seen {};
+  if (::fstat(opened.get(), &seen) != 0) return to_error(errno, path_ + "/" + name, "look at it");
+  return std::unique_ptr<file>(std::make_unique<posix_file>(std::move(opened), seen));
 }
 
 result<std::vector<std::string>> posix_folder::list() {
@@ -123,17 +127,13 @@ result<void> posix_folder::flush_names() {
 
 result<bool> posix_folder::still_there(const std::string& name, const file& opened) const {
   struct stat by_name {};
-  struct stat by_file {};
   const auto path = path_ + "/" + name;
   if (::stat(path.c_str(), &by_name) != 0) {
     // Any other error says nothing of what is there, and passes.
     if (errno == ENOENT || errno == ENOTDIR) return false;
     return to_error(errno, path, "look for it");
   }
-  if (::fstat(static_cast<const posix_file&>(opened).number(), &by_file) != 0) {
-    return to_error(errno, path, "look at it");
-  }
-  return same(by_name, by_file);
+  return static_cast<const posix_file&>(opened).is(by_name);
 }
 
 }  // namespace onceguard::journal

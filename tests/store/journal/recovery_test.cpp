@@ -289,6 +289,19 @@ TEST_F(journal_recovery_test, files_that_are_removed_under_the_owner_are_a_loss)
   EXPECT_EQ(after.claim(claim_of("k")).kind, verdict_kind::run);
 }
 
+TEST_F(journal_recovery_test, a_copy_in_place_of_the_folder_is_not_the_folder) {
+  auto& caller = reopen();
+  caller.completed(claim_of("k"));
+  std::filesystem::rename(path(), path() + ".moved");
+  std::filesystem::copy(path() + ".moved", path());
+  const auto verdict = caller.try_claim(claim_of("another"));
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().code, errc::store_lost);
+  EXPECT_EQ(verdict.error().effect, effect::none);
+  EXPECT_EQ(caller.try_vitals().error().code, errc::store_lost);
+  EXPECT_EQ(reopen().claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
 TEST_F(journal_recovery_test, a_damaged_header_keeps_no_segment) {
   auto& caller = reopen();
   const auto unknown = claim_of("unknown");
