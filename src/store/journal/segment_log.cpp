@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <utility>
 
 #include "base/random.hpp"
 
@@ -86,12 +87,20 @@ result<std::unique_ptr<file>> segment_log::reserve_file(const char* name, std::u
   return to_error(failed, files_.location(), "reserve a segment");
 }
 
+void segment_log::extend_reserve(std::uint64_t size) {
+  if (reserve_->reserve(size) == 0 && reserve_->flush() == 0) {
+    reserved_ = size;
+  } else {
+    // What a full disk gave of it is for segments.
+    static_cast<void>(reserve_->truncate(reserved_));
+  }
+}
+
 result<void> segment_log::keep_reserve() {
   if (reserve_) {
     // As large as a segment, where there is room: what is moved out of one needs as much.
-    if (const auto size = next_size(); reserved_ < size && !full_) {
-      if (reserve_->reserve(size) == 0 && reserve_->flush() == 0) reserved_ = size;
-    }
+    const auto size = next_size();
+    if (reserved_ < size && !full_ && std::exchange(extension_due_, false)) extend_reserve(size);
     return {};
   }
   // That of an earlier process may be as large as this volume is full.
@@ -150,6 +159,7 @@ void segment_log::accept_segment(segment_ptr made) noexcept {
   segments_.push_back(std::move(made));
   commit_ = 0;
   failed_ = true;
+  extension_due_ = true;
 }
 
 result<void> segment_log::flush_name() {

@@ -84,6 +84,7 @@ class segment_log {
   void forget_oldest() noexcept {
     segments_.pop_front();
     full_ = false;
+    extension_due_ = true;
   }
   /// False: the file was removed, or another one has its name.
   [[nodiscard]] result<bool> still_there(const segment& opened) const {
@@ -102,6 +103,7 @@ class segment_log {
   /// One that is smaller is made anew.
   [[nodiscard]] std::uint64_t least_reserve() const noexcept { return segment_size_ / 2; }
   [[nodiscard]] result<std::unique_ptr<file>> reserve_file(const char* name, std::uint64_t size);
+  void extend_reserve(std::uint64_t size);
   [[nodiscard]] std::uint64_t next_size() const noexcept;
   [[nodiscard]] segment& last() const noexcept { return *segments_.back(); }
 
@@ -112,6 +114,7 @@ class segment_log {
   std::unique_ptr<file> reserve_;
   std::uint64_t reserved_ = 0;  // its size
   bool full_ = false;
+  bool extension_due_ = true;    // of the reserve, which grows with the log: once for each segment
   std::uint64_t committed_ = 0;  // the number of the last group that was accepted
   std::uint64_t commit_ = 0;     // where its commit stands in the last segment; 0: not there
   std::uint64_t appended_ = 0;

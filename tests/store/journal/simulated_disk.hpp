@@ -127,6 +127,8 @@ class simulated_disk {
   /// 0, or the errno with which a file can't become so much larger.
   int grow(std::uint64_t bytes) const { return used() + bytes > room_ ? ENOSPC : 0; }
 
+  std::uint64_t room_left() const { return room_ - std::min(room_, used()); }
+
   /// 0, or the errno with which this act fails.
   int act(bool needs_room = true) {
     const auto now = acts_++;
@@ -178,9 +180,11 @@ class simulated_disk {
       auto& now = bytes_->now;
       if (const int failed = disk_.act(size > now.size()); failed != 0) return failed;
       if (size <= now.size()) return 0;
-      if (const int failed = disk_.grow(size - now.size()); failed != 0) return failed;
+      const int failed = disk_.grow(size - now.size());
+      // What there is room for may be reserved, and stays.
+      if (failed != 0) size = now.size() + disk_.room_left();
       now.resize(size, '\0');
-      return 0;
+      return failed;
     }
     [[nodiscard]] int size(std::uint64_t& out) const override {
       const std::lock_guard locked(disk_.lock_);
