@@ -12,16 +12,27 @@ namespace onceguard::journal {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;  // moved in one step
+/// A cable or a path to a disk may come back. A sector does not.
+constexpr std::int64_t patience = 3'600'000;
 
 }  // namespace
 
-bool sweeper::is_expired(const key_entry& entry, const moment& present) const {
-  if (entry.expires_at == 0 || present.now.wall < entry.expires_at) return false;
-  if (entry.state < record_state::completed) {
-    const auto read = read_record(journal_.location_of(entry), entry.id, present);
-    // A record that can't be read may hold a lease: it stays.
-    return read && expired(read->stored, present.now);
+std::optional<bool> sweeper::read_expired(const key_entry& entry, const moment& present) {
+  const auto now = clock_.boot_ms();
+  // A record that can't be read may hold a lease: it stays. A sweep comes often.
+  if (unread_.has_failed_within(entry.location, patience, now)) return false;
+  const auto read = read_record(journal_.location_of(entry), entry.id, present);
+  if (!read) {
+    unread_.note(entry.location, now);
+    return std::nullopt;
   }
+  unread_.forget(entry.location);
+  return expired(read->stored, present.now);
+}
+
+std::optional<bool> sweeper::is_expired(const key_entry& entry, const moment& present) {
+  if (entry.expires_at == 0 || present.now.wall < entry.expires_at) return false;
+  if (entry.state < record_state::completed) return read_expired(entry, present);
   record settled;
   settled.state = entry.state;
   settled.expires_at_wall = entry.expires_at;
@@ -31,10 +42,14 @@ bool sweeper::is_expired(const key_entry& entry, const moment& present) const {
 std::size_t sweeper::remove_expired(const moment& present, std::size_t& slots, std::size_t most) {
   auto& table = journal_.table;
   std::vector<key_entry*> gone;
-  for (; slots > 0 && gone.size() < most && table.slots() > 0; --slots) {
+  bool failed = false;
+  for (; !failed && slots > 0 && gone.size() < most && table.slots() > 0; --slots) {
     if (slot_ >= table.slots()) slot_ = 0;
-    auto* entry = table.at_slot(slot_++);
-    if (entry != nullptr && is_expired(*entry, present)) gone.push_back(entry);
+    auto* const entry = table.at_slot(slot_++);
+    if (entry == nullptr) continue;
+    const auto found = is_expired(*entry, present);
+    failed = !found;
+    if (found && *found) gone.push_back(entry);
   }
   const std::lock_guard locked(journal_.lock);
   for (auto* entry : gone) {
@@ -59,7 +74,7 @@ bool sweeper::has_work() const {
 void sweeper::begin_with(std::uint32_t segment) noexcept {
   reading_ = segment;
   by_table_ = false;
-  failing_since_.reset();
+  reported_.clear();
   begin_anew();
 }
 
@@ -141,6 +156,7 @@ sweeper::step sweeper::moves_by_table(const segment& oldest) {
     bytes += entry->location.whole_size();
     frame_move found;
     if (whole) {
+      unread_.forget(entry->location);
       found = {entry->id, whole->header, std::move(whole->body)};
     } else {
       report(entry->location.offset(),
@@ -165,24 +181,24 @@ sweeper::step sweeper::moves_by_table(const segment& oldest) {
 /// The record stays where it is for now, and with it the segment.
 void sweeper::note_unread(key_entry& entry, int failed) {
   ++failed_reads_;
-  if (!failing_since_) failing_since_ = clock_.boot_ms();
-  const bool known = [&] {
+  unread_.note(entry.location, clock_.boot_ms());
+  {
     const std::lock_guard locked(journal_.lock);  // a query may note it, too
-    return std::exchange(entry.unreadable, true);
-  }();
-  if (!known) report(entry.location.offset(), std::strerror(failed));
+    entry.unreadable = true;
+  }
+  report(entry.location.offset(),
+         std::string("a record that is needed can't be read now: ") + std::strerror(failed));
 }
 
-/// A cable or a path to a disk may come back. A sector does not, and its segment would keep all
-/// later ones.
+/// Its segment would keep all later ones.
 bool sweeper::is_given_up(const key_entry& entry) const {
-  constexpr std::int64_t patience = 3'600'000;
-  if (!failing_since_ || clock_.boot_ms() - *failing_since_ < patience) return false;
-  const std::lock_guard locked(journal_.lock);
-  return entry.unreadable;
+  return unread_.has_failed_for(entry.location, patience, clock_.boot_ms());
 }
 
-void sweeper::report(std::uint64_t offset, const std::string& why) const {
+/// Each place once, however often it is read anew, as on a full disk it is with each sweep.
+void sweeper::report(std::uint64_t offset, const std::string& why) {
+  constexpr std::size_t most = 1'000;  // of a segment; lists name the others
+  if (reported_.size() >= most || !reported_.emplace(offset, why).second) return;
   base::log(base::event::page_unreadable, {{"store", journal_.location()},
                                            {"why", segment_name(reading_) + ": " + why},
                                            {"code", "byte " + std::to_string(offset)}});
@@ -201,6 +217,7 @@ result<void> sweeper::remove_oldest() {
     const std::lock_guard locked(journal_.lock);
     log.forget_oldest();
   }
+  unread_.forget_up_to(oldest->number);
   // Before the next one is removed: after a power cut, none may be missing in between.
   if (auto flushed = journal_.files().flush_names(); !flushed) return flushed;
   base::log(base::event::segment_removed, {{"store", journal_.location()},

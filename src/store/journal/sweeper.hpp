@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <onceguard/error.hpp>
@@ -10,6 +12,7 @@
 #include "base/clock.hpp"
 #include "store/journal/group.hpp"
 #include "store/journal/open_journal.hpp"
+#include "store/journal/unread_frames.hpp"
 
 namespace onceguard::journal {
 
@@ -20,7 +23,8 @@ class sweeper {
   sweeper(const base::clock& clock, open_journal& opened) : clock_(clock), journal_(opened) {}
 
   /// Looks at up to `slots` slots of the table, which are taken off, and removes up to `most`
-  /// expired keys. Returns how many were removed. The next call goes on behind them.
+  /// expired keys. Returns how many were removed. The next call goes on behind them. At most one
+  /// read fails in a call, which ends there.
   [[nodiscard]] std::size_t remove_expired(const moment& present, std::size_t& slots,
                                            std::size_t most);
 
@@ -47,8 +51,10 @@ class sweeper {
   [[nodiscard]] step moves_by_table(const segment& oldest);
   void note_unread(key_entry& entry, int failed);
   [[nodiscard]] bool is_given_up(const key_entry& entry) const;
-  void report(std::uint64_t offset, const std::string& why) const;
-  [[nodiscard]] bool is_expired(const key_entry& entry, const moment& present) const;
+  void report(std::uint64_t offset, const std::string& why);
+  /// Of a record in no final state: its frame says so. None: it can't be read.
+  [[nodiscard]] std::optional<bool> read_expired(const key_entry& entry, const moment& present);
+  [[nodiscard]] std::optional<bool> is_expired(const key_entry& entry, const moment& present);
 
   const base::clock& clock_;
   open_journal& journal_;
@@ -59,8 +65,9 @@ class sweeper {
   // is found by the table.
   bool by_table_ = false;
   std::size_t next_slot_ = 0;
-  std::size_t failed_reads_ = 0;               // since the last pause
-  std::optional<std::int64_t> failing_since_;  // by the boot clock
+  std::size_t failed_reads_ = 0;  // since the last pause
+  unread_frames unread_;
+  std::set<std::pair<std::uint64_t, std::string>> reported_;  // of the segment that is read
 };
 
 }  // namespace onceguard::journal

@@ -4,9 +4,12 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -30,11 +33,19 @@ class journal_moves_test : public ::testing::Test {
  protected:
   void SetUp() override {
     watch_.read_failure = [this](const std::string& name, std::uint64_t offset, std::size_t size) {
-      const bool failed = fails_ && name == journal::segment_name(unread_.segment) &&
-                          offset < unread_.offset + unread_.header.whole_size() &&
-                          offset + size > unread_.offset;
+      const std::lock_guard locked(lock_);
+      const bool failed = std::ranges::any_of(unread_, [&](const auto& each) {
+        return name == journal::segment_name(each.segment) &&
+               offset < each.offset + each.header.whole_size() && offset + size > each.offset;
+      });
+      if (failed) acts_ += 'r';
       return failed ? EIO : 0;
     };
+    watch_.on_write = [this](const std::string&) {
+      const std::lock_guard locked(lock_);
+      acts_ += 'w';
+    };
+    watch_.write_failure = [this](const std::string&) { return full_ ? ENOSPC : 0; };
     open();
   }
   void open() {
@@ -79,10 +90,34 @@ class journal_moves_test : public ::testing::Test {
   void wait_until_first_segment_is_gone() {
     wait_until("the segment to go", [&] { return files_.segments().front() > 1; });
   }
+  void damage_headers(const std::vector<claim>& all, std::size_t begin, std::size_t end) const {
+    std::vector<journal_files::found_frame> damaged;  // all, as none is found behind the first one
+    for (auto i = begin; i < end; ++i) damaged.push_back(files_.latest_frame_of(all[i].id));
+    for (const auto& each : damaged) files_.flip(each, 9);
+  }
   /// The disk does not deliver this record from now on.
   void lose(const claim& request) {
-    unread_ = files_.latest_frame_of(request.id);
-    fails_ = true;
+    const auto found = files_.latest_frame_of(request.id);
+    const std::lock_guard locked(lock_);
+    unread_.push_back(found);
+  }
+  /// It delivers all again.
+  void heal() {
+    const std::lock_guard locked(lock_);
+    unread_.clear();
+  }
+  /// Reads that failed ("r") and writes ("w") since the last call, in their order.
+  std::string take_acts() {
+    const std::lock_guard locked(lock_);
+    return std::exchange(acts_, {});
+  }
+  std::ptrdiff_t failed_reads() {
+    const auto acts = take_acts();
+    return std::ranges::count(acts, 'r');
+  }
+  /// What removes segments comes after each turn, with one step.
+  void take_turns(int count) {
+    for (int i = 0; i <= count; ++i) static_cast<void>(caller_->try_claim(claim_of("a turn")));
   }
   /// Until all others are at the end of the log.
   void sweep_until_moved(const claim& other) {
@@ -94,8 +129,10 @@ class journal_moves_test : public ::testing::Test {
   temporary_folder folder_;
   base::manual_clock clock_;
   const journal_files files_{folder_.file("journal")};
-  journal_files::found_frame unread_;
-  std::atomic<bool> fails_{false};
+  std::mutex lock_;
+  std::vector<journal_files::found_frame> unread_;
+  std::string acts_;
+  std::atomic<bool> full_{false};
   folder_watch watch_;
   const written_log log_;  ///< before the store, whose threads write to it to their end
   std::unique_ptr<journal_store> store_;
@@ -104,11 +141,7 @@ class journal_moves_test : public ::testing::Test {
 
 TEST_F(journal_moves_test, a_damaged_stretch_is_looked_for_once_and_costs_its_own_records) {
   const auto running = fill(50);
-  std::vector<journal_files::found_frame> damaged;
-  for (std::size_t i = 10; i < 40; ++i) {
-    damaged.push_back(files_.latest_frame_of(running[i].id));
-  }
-  for (const auto& each : damaged) files_.flip(each, 9);
+  damage_headers(running, 10, 40);
   clock_.advance(day);
   caller_->sweep();
   wait_until_first_segment_is_gone();
@@ -136,7 +169,7 @@ TEST_F(journal_moves_test, what_the_disk_does_not_deliver_stays_and_all_else_mov
   EXPECT_EQ(caller_->claim(claim_of("new")).kind, verdict_kind::run);
   // One line for the place, and one for the record.
   EXPECT_EQ(log_.count("page-unreadable"), 2u);
-  fails_ = false;
+  heal();
   caller_->sweep();
   wait_until_first_segment_is_gone();
   for (const auto& each : running) EXPECT_EQ(caller_->seen(each.id).state, observed_state::unknown);
@@ -159,6 +192,91 @@ TEST_F(journal_moves_test, what_the_disk_does_not_deliver_for_an_hour_is_unreada
     expect_unreadable(running[7]);
     EXPECT_EQ(caller_->seen(running[8].id).state, observed_state::unknown);
   }
+}
+
+TEST_F(journal_moves_test, the_hour_is_that_of_the_record) {
+  const auto running = fill(50);
+  for (int i = 0; i < 20; ++i) lose(running[static_cast<std::size_t>(i)]);
+  clock_.advance(day);
+  EXPECT_EQ(caller_->list().unreadable.size(), 20u);  // a query finds all of them
+  caller_->sweep();
+  take_turns(40);  // sixteen, and then the others
+  clock_.advance(std::chrono::minutes(59));
+  sweep_until_moved(running.back());
+  clock_.advance(std::chrono::minutes(1));
+  for (int i = 0; i < 2; ++i) {
+    caller_->sweep();
+    take_turns(40);
+  }
+  EXPECT_EQ(log_.count("is given up"), 16u);
+  heal();
+  caller_->sweep();
+  wait_until_first_segment_is_gone();
+  EXPECT_EQ(caller_->seen(running[19].id).state, observed_state::unknown);
+}
+
+TEST_F(journal_moves_test, callers_get_their_turn_behind_each_record_that_is_given_up) {
+  const auto running = fill(50);
+  for (std::size_t i = 0; i < 5; ++i) lose(running[i]);
+  clock_.advance(day);
+  sweep_until_moved(running.back());
+  clock_.advance(std::chrono::hours(1));
+  take_turns(1);
+  take_acts();
+  caller_->sweep();
+  wait_until_first_segment_is_gone();
+  const auto acts = take_acts();
+  EXPECT_EQ(std::ranges::count(acts, 'r'), 5) << acts;
+  EXPECT_EQ(acts.find("rr"), std::string::npos) << acts;
+}
+
+TEST_F(journal_moves_test, a_sweep_meets_few_reads_that_fail) {
+  const auto running = fill(50);
+  for (std::size_t i = 0; i < 40; ++i) lose(running[i]);
+  clock_.advance(day);
+  take_acts();
+  caller_->sweep();
+  take_turns(60);
+  EXPECT_EQ(failed_reads(), 1 + 16);  // the first one is met before the table is looked through
+  caller_->sweep();
+  take_turns(60);
+  EXPECT_EQ(failed_reads(), 16);
+}
+
+TEST_F(journal_moves_test, an_expired_record_that_is_not_delivered_is_not_read_by_each_sweep) {
+  auto running = claim_of("runs");
+  running.unknown_retention = second;
+  caller_->leased(running);
+  open();
+  lose(running);
+  clock_.advance(day);
+  take_acts();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(caller_->sweep(), 0u);
+  EXPECT_EQ(failed_reads(), 1);
+  clock_.advance(std::chrono::hours(1));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(caller_->sweep(), 0u);
+  EXPECT_EQ(failed_reads(), 1);
+  heal();
+  clock_.advance(std::chrono::hours(1));
+  EXPECT_EQ(caller_->sweep(), 1u);
+}
+
+TEST_F(journal_moves_test, on_a_full_disk_each_damaged_record_has_one_line) {
+  const auto running = fill(50);
+  damage_headers(running, 10, 40);
+  clock_.advance(day);
+  full_ = true;
+  for (int i = 0; i < 3; ++i) {
+    take_acts();
+    caller_->sweep();
+    take_turns(3);
+    EXPECT_NE(take_acts(), "");  // it was tried
+  }
+  EXPECT_EQ(log_.count("a record that is needed is damaged"), 30u);
+  full_ = false;
+  caller_->sweep();
+  wait_until_first_segment_is_gone();
+  EXPECT_EQ(log_.count("a record that is needed is damaged"), 30u);
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ class folder_watch {
   std::function<void(const std::string&)> on_write;
   /// The errno with which this read fails, or 0: file, offset, size.
   std::function<int(const std::string&, std::uint64_t, std::size_t)> read_failure;
+  /// The errno with which a write of this file fails, or 0.
+  std::function<int(const std::string&)> write_failure;
   /// Called before whatever else may take long.
   std::function<void(const std::string&)> on_act;
 
@@ -58,6 +60,8 @@ class watched_file final : public journal::file {
   [[nodiscard]] int write(std::string_view bytes, std::uint64_t offset) override {
     if (counted_.on_write) counted_.on_write(name_);
     counted_.note_write(bytes.size());
+    const int failed = counted_.write_failure ? counted_.write_failure(name_) : 0;
+    if (failed != 0) return failed;
     return watched_->write(bytes, offset);
   }
   [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
