@@ -1,26 +1,37 @@
 // Numbers as little-endian bytes.
 #pragma once
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace onceguard::journal {
 
+/// On most machines the bytes of the number as they are.
+template <std::size_t N>
+void make_little_endian(std::array<char, N>& bytes) {
+  if constexpr (std::endian::native == std::endian::big) std::ranges::reverse(bytes);
+}
+
 template <std::integral T>
 void put(std::string& target, T value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    target += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xff);
-  }
+  auto bytes = std::bit_cast<std::array<char, sizeof value>>(value);
+  make_little_endian(bytes);
+  target.append(bytes.data(), bytes.size());
 }
 
 /// Takes the number from the front of `from`, which must be long enough.
 template <std::integral T>
 [[nodiscard]] T take(std::string_view& source) {
-  std::uint64_t out = 0;
-  for (std::size_t i = sizeof(T); i-- > 0;) out = out << 8 | static_cast<unsigned char>(source[i]);
-  source.remove_prefix(sizeof(T));
-  return static_cast<T>(out);
+  std::array<char, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), source.data(), bytes.size());
+  make_little_endian(bytes);
+  source.remove_prefix(bytes.size());
+  return std::bit_cast<T>(bytes);
 }
 
 }  // namespace onceguard::journal

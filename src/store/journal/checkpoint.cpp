@@ -1,6 +1,7 @@
 #include "store/journal/checkpoint.hpp"
 
 #include <cstring>
+#include <vector>
 
 #include "base/hash.hpp"
 #include "store/journal/bytes.hpp"
@@ -209,17 +210,20 @@ class reading {
   }
   bool take_entries(std::string_view body) {
     if (body.empty() || body.size() % entry_size != 0) return false;
+    entries_.clear();
     while (!body.empty()) {
       ++keys_;
       const auto entry = take_entry(body);
-      if (entry.location.segment >= first_) table_.put_unordered(entry.id, entry);
+      if (entry.location.segment >= first_) entries_.push_back(entry);
     }
+    table_.put_unordered(entries_);
     return true;
   }
 
   window seen_;
   key_table& table_;
   const std::uint32_t first_;
+  std::vector<key_entry> entries_;  // of the block
   std::uint64_t offset_ = 0;
   std::uint64_t block_ = 0;
   std::uint64_t keys_ = 0;

@@ -140,9 +140,9 @@ void group::publish() {
     const std::lock_guard locked(journal_.lock);
     log.accept_group();
     for (const auto& each : changes_) {
-      const bool was_there = journal_.table.find(each.header.id) != nullptr;
-      auto& entry = journal_.table.put(each.header.id, each.header.number);
-      if (was_there) log.find(entry.location.segment)->live -= entry.location.whole_size();
+      auto* const known = journal_.table.find(each.header.id);
+      if (known) log.find(known->location.segment)->live -= known->location.whole_size();
+      auto& entry = known ? *known : journal_.table.put(each.header.id, each.header.number);
       entry.location = each.location;
       entry.state = static_cast<record_state>(each.header.state);
       entry.expires_at = each.header.expires_at;

@@ -4,14 +4,15 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
-
-#include <boost/unordered/unordered_flat_set.hpp>
 
 #include <onceguard/record.hpp>
 
-#include "core/record_id_hash.hpp"
 #include "store/journal/segment.hpp"
+#include "store/journal/slot_index.hpp"
 
 namespace onceguard::journal {
 
@@ -29,7 +30,7 @@ static_assert(sizeof(key_entry) <= 64);
 /// One thread changes it, under a lock of its owner; others read it under that lock.
 class key_table {
  public:
-  key_table();
+  key_table() = default;
   key_table(const key_table&) = delete;
   key_table& operator=(const key_table&) = delete;
 
@@ -38,50 +39,49 @@ class key_table {
   /// Adds a key with a number above all others, or changes a key, which keeps its number.
   key_entry& put(const record_id& id, std::uint64_t number);
   void remove(key_entry& entry);
-  [[nodiscard]] std::size_t size() const noexcept { return by_id_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return index_.size(); }
 
   /// Calls `visit` with the entries of numbers above `after`, in their order, until it returns
   /// false.
   void walk(std::uint64_t after, const std::function<bool(const key_entry&)>& visit) const;
 
   // In no order, for what looks at all of them bit by bit.
-  [[nodiscard]] std::size_t slots() const noexcept { return entries_.size(); }
+  [[nodiscard]] std::size_t slots() const noexcept { return slots_; }
   /// Null: there is none in this slot.
   [[nodiscard]] key_entry* at_slot(std::size_t position);
 
-  /// For the recovery, which adds keys in the order of the log. To be called once at its end.
-  void put_unordered(const record_id& id, const key_entry& found);
+  /// For the recovery, which adds keys in the order of the log, or changes them. `sort` is to be
+  /// called once at the end.
+  void put_unordered(const key_entry& found);
+  /// All of them: the cells are fetched ahead.
+  void put_unordered(std::span<const key_entry> found);
   void sort();
   /// For so many keys.
-  void reserve(std::size_t keys) { by_id_.reserve(keys); }
+  void reserve(std::size_t keys) { index_.reserve(keys); }
   void clear();
 
  private:
-  using slot = std::uint32_t;
-  struct by_id {
-    using is_transparent = void;
-    const std::deque<key_entry>* entries;
-    [[nodiscard]] std::size_t operator()(slot index) const { return (*this)((*entries)[index].id); }
-    [[nodiscard]] std::size_t operator()(const record_id& id) const { return record_id_hash()(id); }
-    [[nodiscard]] bool operator()(slot a, slot b) const {
-      return a == b || (*entries)[a].id == (*entries)[b].id;
-    }
-    [[nodiscard]] bool operator()(const record_id& id, slot index) const {
-      return (*entries)[index].id == id;
-    }
-    [[nodiscard]] bool operator()(slot index, const record_id& id) const {
-      return (*entries)[index].id == id;
-    }
-  };
+  using slot = slot_index::slot;
+  static constexpr std::size_t piece_size = 4'096;  // entries that are allocated at once
 
+  [[nodiscard]] key_entry& entry_at(std::size_t position) const noexcept {
+    return pieces_[position / piece_size][position % piece_size];
+  }
+  [[nodiscard]] std::optional<slot> slot_of(const record_id& id) const {
+    return index_.find(slot_index::mark_of(id),
+                       [&](slot position) { return entry_at(position).id == id; });
+  }
+  slot append();
   slot add(const record_id& id);
   void drop_gone();
 
-  std::deque<key_entry> entries_;
-  boost::unordered_flat_set<slot, by_id, by_id> by_id_;
+  std::vector<std::unique_ptr<key_entry[]>> pieces_;
+  std::size_t slots_ = 0;
+  slot_index index_;
   std::deque<slot> order_;  // of the numbers; what is gone stays until drop_gone()
   std::vector<slot> free_;
   std::size_t gone_ = 0;  // in order_
+  bool sorted_ = true;    // order_ is
 };
 
 }  // namespace onceguard::journal

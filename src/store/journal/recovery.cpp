@@ -260,7 +260,7 @@ class replay {
     entry.state = static_cast<record_state>(each.header.state);
     // One that was moved when it could not be read any more has no body.
     entry.unreadable = !each.whole || each.header.body_size == 0;
-    table_.put_unordered(entry.id, entry);
+    table_.put_unordered(entry);
   }
 
   void count_live(const key_entry& entry) {
