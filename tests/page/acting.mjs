@@ -2,7 +2,7 @@
 // is lost, or the sign-in ends. Scenarios as in scenarios.mjs.
 import assert from "node:assert/strict";
 
-import { signIn, visit, withPage } from "./browser.mjs";
+import { signIn, violations, visit, withPage } from "./browser.mjs";
 
 /** What another operator does meanwhile, without this browser. */
 async function elsewhere(facts, path, body) {
@@ -19,10 +19,8 @@ async function recordOf(facts, key) {
   return (await elsewhere(facts, `/api/records?key=${key}`)).records[0];
 }
 
-/** Another operator releases the key, and its client's next request runs, and is unknown again. */
-async function runAgain(facts, key) {
-  const { record, token } = await recordOf(facts, key);
-  await elsewhere(facts, `/api/records/${record}/release`, { reason: "x", token, force: true });
+/** A client's request, whose outcome is unknown. */
+async function runUnknown(facts, key) {
   const ran = await fetch(`${facts.gateway}/charges`, {
     method: "POST",
     headers: { "Idempotency-Key": key, "Content-Type": "application/json",
@@ -30,6 +28,13 @@ async function runAgain(facts, key) {
     body: '{"amount":100}',
   });
   assert.equal(ran.status, 500);
+}
+
+/** Another operator releases the key, and its client's next request runs, and is unknown again. */
+async function runAgain(facts, key) {
+  const { record, token } = await recordOf(facts, key);
+  await elsewhere(facts, `/api/records/${record}/release`, { reason: "x", token, force: true });
+  await runUnknown(facts, key);
   assert.equal((await recordOf(facts, key)).attempt, 2);
 }
 
@@ -173,6 +178,51 @@ export const acting = {
     });
   },
 
+  /** What a line that was not found may mean is left out of the rest; the rest waits for a person's
+   * word, is that of the moment when the list was read, and its dialog says what was not found. */
+  async typing_error_in_a_list(facts) {
+    await withPage(facts, async (page) => {
+      await signIn(page, facts.operator);
+      await visit(page, "Needs attention");
+      await page.getByText("Choose by a list").click();
+      const lines = ["payout-5774", "Payout-8513", "nobody-knows", "payout-5774"];
+      await page.getByLabel("Keys, one a line").fill(lines.join("\n"));
+      await page.getByRole("button", { name: "Choose", exact: true }).click();
+      await page.getByText("3 lines: 1 found, 2 not found.").waitFor();
+      await page.getByText("Standing there more than once: 1. payout-5774").waitFor();
+      await page.getByText("Payout-8513: did you mean payout-8513").waitFor();
+      await page.getByText("may mean them (1): payout-8513").waitFor();
+      const rest = page.getByRole("button", { name: "Choose those that were not in the list (1)" });
+      assert.ok(await rest.isDisabled());
+      await runUnknown(facts, "payout-later");
+      await page.getByText("4 records need a person.").waitFor();
+      assert.ok(await rest.isDisabled());
+      assert.deepEqual(await violations(page), []);
+      await page.getByLabel("Lines that were not found: 2.").check();
+      await rest.click();
+      let dialog = await open(page, "It did not take effect (1)");
+      const warning = dialog.getByRole("alert");
+      await warning.getByText("Lines of the list that were not found: 2.").waitFor();
+      await warning.getByText("Payout-8513").waitFor();
+      await warning.getByText("it happens twice").waitFor();
+      assert.deepEqual(await violations(page), []);
+      await dialog.getByRole("button", { name: "Release" }).click();
+      assertResults(await results(dialog), /payout-4380.*released/);
+      await dialog.getByRole("button", { name: "Close" }).click();
+      // What it may mean is chosen by hand: the dialog names it. Then the line is mended.
+      await page.getByLabel("Choose payout-8513").check();
+      dialog = await open(page, "It did not take effect (1)");
+      await warning.getByText("They may mean these, which you chose: payout-8513").waitFor();
+      await dialog.getByRole("button", { name: "Close" }).click();
+      await page.getByRole("button", { name: "Choose", exact: true }).click();
+      await page.getByRole("button", { name: "Yes, payout-8513" }).click();
+      await page.getByText("3 lines: 2 found, 1 not found.").waitFor();
+      dialog = await open(page, "It took effect (2)");
+      await dialog.getByRole("button", { name: "Complete" }).click();
+      assertResults(await results(dialog), /: completed/, /: completed/);
+    });
+  },
+
   /** What stands behind the records that the view has read is found by the list all the same. */
   async list_of_many(facts) {
     await withPage(facts, async (page) => {
@@ -190,6 +240,9 @@ export const acting = {
       await page.getByLabel("Keys, one a line").fill(`${facts.unknown[1]}\nnobody-knows`);
       await page.getByRole("button", { name: "Choose", exact: true }).click();
       await page.getByText("Not found: 1.nobody-knows").waitFor();
+      // The rest is of all of them, too: of three, one stood in the list.
+      await page.getByRole("button", { name: "Choose those that were not in the list (1002)" })
+        .waitFor();
       const dialog = await open(page, "It did not take effect (1)");
       await dialog.getByRole("button", { name: "Release" }).click();
       assertResults(await results(dialog), /charge-2.*released/);

@@ -86,3 +86,15 @@ def test_a_body_needs_its_status(undecided, act_out):
 def test_signing_out_without_the_gateway_and_a_broken_address(undecided, act_out):
     _, _, facts = undecided
     act_out("out_of_reach", facts)
+
+
+def test_a_typing_error_in_a_list_frees_nothing(begin_page, act_out):
+    """What a line that was not found may mean is none of those that were not in the list."""
+    gateway, admin, facts = begin_page()
+    keys = ["payout-8513", "payout-5774", "payout-4380"]
+    make_unknown(gateway, keys)
+    host, port = gateway.address
+    act_out("typing_error_in_a_list", {**facts, "gateway": f"http://{host}:{port}"})
+    states = {one["key"]: one["state"] for one in admin.records()}
+    assert states == {"payout-8513": "completed", "payout-5774": "completed",
+                      "payout-4380": "released", "payout-later": "unknown"}

@@ -251,6 +251,7 @@ const scenarios = {
         if (done === "Complete") {
           await page.getByText(`${rest} records need a person.`).waitFor();
           const others = `Choose those that were not in the list (${rest})`;
+          await page.getByLabel("Lines that were not found: 1.").check();
           await page.getByRole("button", { name: others }).click();
         }
       }

@@ -5,12 +5,12 @@ import { call, query, Refused } from "../shared/api.js";
 import { Act } from "../record/act.jsx";
 import { applies } from "../record/applying.js";
 import { Conspicuous } from "./conspicuous.jsx";
-import { choiceOf, readLines } from "./key_list.js";
+import { ByList, LeftOut, mayMeanAmong } from "./by_list.jsx";
+import { choiceOf, readLines, repeatedLines, restOf } from "./key_list.js";
 import { number } from "../shared/forms.js";
-import { RecordTable } from "../shared/parts.jsx";
+import { Keys, RecordTable } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
-import { shown } from "../shared/writing.js";
 
 const MOST = 1000; // records that are read; of more, that there are more
 
@@ -27,9 +27,10 @@ function isSame(one, other) {
 export class Attention extends Reading {
   interval = 5000;
 
-  // `rest` has those that needed a person when a list was read, and did not stand in it.
+  // `listed` has what a list came to, and `rest` those that it does not name, as restOf() gives them.
+  // `looked`: of lines that were not found a person says that they mean none of the rest.
   // `chosen` has the records by their id as they were when they were chosen: an act is for these.
-  state = { ...this.state, chosen: new Map(), act: null, listed: null, rest: [] };
+  state = { ...this.state, chosen: new Map(), act: null, listed: null, rest: null, looked: false };
 
   async* pages() {
     let cursor = "";
@@ -77,29 +78,32 @@ export class Attention extends Reading {
     this.setState({ chosen });
   }
 
-  /** Of those that did not stand in the list, those that are as they were then. */
-  restNow() {
-    const { value, rest } = this.state;
+  /** Of some records, those that are as they were when a list was read. */
+  asRead(records) {
+    const { value } = this.state;
     const now = new Map(value.records.map((one) => [one.record, one]));
-    return rest.filter((one) => (now.has(one.record) ? isSame(one, now.get(one.record))
+    return records.filter((one) => (now.has(one.record) ? isSame(one, now.get(one.record))
       : value.more));
   }
 
-  async chooseListed(event) {
-    event.preventDefault();
-    const wanted = readLines(this.list.value, this.scope.value.trim().toLowerCase());
-    this.setState({ listed: null });
+  /** What the list does not name, as it is now; null: no list was read. */
+  restNow() {
+    const { rest } = this.state;
+    return rest && { ...rest, records: this.asRead(rest.records),
+      others: this.asRead(rest.others),
+      near: rest.near.map(({ key, records }) => ({ key, records: this.asRead(records) })) };
+  }
+
+  async chooseListed(list, scope) {
+    const wanted = readLines(list, scope);
+    this.forgetList();
     try {
       const pages = [];
       for await (const page of this.pages()) pages.push(page);
       const { chosen, ...listed } = await choiceOf(wanted, pages, this.calls.signal);
-      const doubtful = new Set(listed.several.flatMap(({ records }) => records
-        .map((one) => one.record)));
-      // A line that was not found may be of one that can't be read, or that ends as no line does.
-      const rest = pages.flatMap(({ records }) => records)
-        .filter((one) => one.state !== "unreadable" && !/[,;]$/.test(one.key)
-          && !chosen.has(one.record) && !doubtful.has(one.record));
-      this.setState({ chosen, listed, rest });
+      const rest = restOf(wanted, scope, pages, { chosen, ...listed });
+      this.setState({ chosen, rest, listed: { ...listed, lines: wanted.length,
+        repeated: repeatedLines(list) } });
     } catch (failure) {
       if (failure.name === "AbortError" || this.calls.signal.aborted) return;
       if (!(failure instanceof Refused)) throw failure;
@@ -107,6 +111,12 @@ export class Attention extends Reading {
       else this.setState({ failure });
     }
   }
+
+  /** What a list came to counts for the list as it was read. */
+  forgetList = () => this.setState({ listed: null, rest: null, looked: false });
+
+  chooseRest = (records) => this.setState({
+    chosen: new Map(records.map((one) => [one.record, one])) });
 
   close = () => {
     this.setState({ act: null });
@@ -121,7 +131,7 @@ export class Attention extends Reading {
     this.read();
   };
 
-  render({ acts }, { value, act, listed }) {
+  render({ acts }, { value, act, listed, looked }) {
     if (!value) return this.notice();
     const groups = Map.groupBy
       ? Map.groupBy(value.records, cause)
@@ -129,6 +139,7 @@ export class Attention extends Reading {
         one]), new Map());
     const { selected, changed } = this.sortChosen();
     const chosen = new Set(selected.map((one) => one.record));
+    const rest = this.restNow();
     return (
       <div>
         {this.notice()}
@@ -137,14 +148,20 @@ export class Attention extends Reading {
             ? text("attention_count", number(value.records.length), value.more ? "+" : "")
             : text("attention_none")}
         </p>
-        {acts && this.renderList(listed, selected, chosen)}
+        {acts && (
+          <ByList listed={listed} near={rest?.near ?? []} selected={selected} chosen={chosen}
+                  choose={this.choose} changed={this.forgetList}
+                  ask={(list, scope) => this.chooseListed(list, scope)} />
+        )}
         {changed.length > 0 && !act && (
           <p class="failure" role="alert">
-            {text("changed_since", changed.length)} <Keys keys={changed.map((one) => one.key)} />
+            {text("changed_since", changed.length)} <Keys records={changed} />
           </p>
         )}
-        {acts && this.renderActs(selected)}
-        {act && <Act kind={act.kind} records={act.records} close={this.close} done={this.done}
+        {acts && rest && <LeftOut rest={rest} looked={looked}
+                                  look={(done) => this.setState({ looked: done })} />}
+        {acts && this.renderActs(selected, rest)}
+        {act && <Act kind={act.kind} records={act.records} unmatched={act.unmatched} close={this.close} done={this.done}
                      signedOut={this.props.signedOut} />}
         {this.props.conspicuous && <Conspicuous signedOut={this.props.signedOut} />}
         {[...groups].map(([name, records]) => (
@@ -166,90 +183,26 @@ export class Attention extends Reading {
     );
   }
 
-  renderActs(selected) {
-    const rest = this.restNow();
+  renderActs(selected, rest) {
     return (
       <p class="acts">
         {["complete", "release", "delete"].map((kind) => {
           const records = selected.filter((one) => applies(kind, one));
+          const unmatched = rest && mayMeanAmong(rest.near, records);
           return (
             <button key={kind} type="button" disabled={!records.length} class={kind}
-                    onClick={() => this.setState({ act: { kind, records } })}>
+                    onClick={() => this.setState({ act: { kind, records, unmatched } })}>
               {text(`act_${kind}`)} ({records.length})
             </button>
           );
         })}
-        {rest.length > 0 && (
-          <button type="button" onClick={() => this.setState({
-            chosen: new Map(rest.map((one) => [one.record, one])) })}>
-            {text("choose_rest", rest.length)}
+        {rest?.records.length > 0 && (
+          <button type="button" disabled={rest.near.length > 0 && !this.state.looked}
+                  onClick={() => this.chooseRest(rest.records)}>
+            {text("choose_rest", rest.records.length)}
           </button>
         )}
       </p>
     );
   }
-
-  renderList(listed, selected, chosen) {
-    return (
-      <details>
-        <summary>{text("choose_listed")}</summary>
-        <form onSubmit={(event) => this.chooseListed(event)}>
-          <label>
-            {text("keys_listed")}
-            <textarea rows={6} spellcheck={false} ref={(list) => { this.list = list; }} />
-          </label>
-          <label>
-            {text("scope_listed")}
-            <input autocomplete="off" spellcheck={false} ref={(scope) => { this.scope = scope; }} />
-          </label>
-          <button type="submit">{text("choose")}</button>
-          <div role="status">
-            {listed && <p>{text("chosen_of_list", selected.length)}</p>}
-            {listed?.settled.length > 0 && (
-              <div>
-                {text("settled_already", listed.settled.length)}
-                <ul>
-                  {listed.settled.map(({ key, states }) => (
-                    <li key={key}><bdi class="key">{shown(key)}</bdi>{": "}
-                      {states.map((state) => text(`state_${state}`)).join(", ")}</li>
-                  ))}
-                </ul>
-              </div>
-            )}
-            {listed?.away.length > 0 && (
-              <div>
-                {text("not_here", listed.away.length)}
-                <ul>
-                  {listed.away.map((key) => <li key={key}><bdi class="key">{shown(key)}</bdi></li>)}
-                </ul>
-              </div>
-            )}
-          </div>
-        </form>
-        {listed?.several.length > 0 && (
-          <div>
-            {listed.several.map(({ key, records }) => (
-              <section key={key}>
-                <p class="failure" role="alert">
-                  <bdi>{key}</bdi>: {text("several_scopes", new Set(records.map(
-                    (one) => one.scope)).size)}
-                </p>
-                <RecordTable records={records} chosen={chosen} choose={this.choose}
-                             mayChoose={(one) => one.attention} label={key} />
-              </section>
-            ))}
-          </div>
-        )}
-      </details>
-    );
-  }
-}
-
-function Keys({ keys }) {
-  return (
-    <span>
-      {keys.slice(0, 20).map((key) => <span key={key}><bdi>{shown(key)}</bdi> </span>)}
-      {keys.length > 20 && text("more", keys.length - 20)}
-    </span>
-  );
 }

@@ -1,12 +1,17 @@
 // Changes records: what is done, why, and what it may lead to, before it is done.
 import { Component, h } from "preact";
 
-import { keyName, Scope } from "../shared/parts.jsx";
+import { number } from "../shared/forms.js";
+import { keyName, Keys, Scope } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
+import { shown } from "../shared/writing.js";
 import { sendAll } from "./acting.js";
 import { mayStillRun } from "./applying.js";
 
-/** `records` are as they were seen: what is read of them meanwhile must not get into it. */
+const LINES = 10; // that were not found, of which the dialog has the first
+
+/** `records` are as they were seen: what is read of them meanwhile must not get into it.
+ * `unmatched`: of the list by which they were chosen, if there was one. */
 export class Act extends Component {
   state = { results: null, failure: null, busy: false, dry: false, signedOut: false,
     status: "", body: "" };
@@ -68,7 +73,7 @@ export class Act extends Component {
     else this.props.close();
   }
 
-  render({ kind, records }, { results, failure, busy, dry, signedOut, status, body }) {
+  render({ kind, records, unmatched }, { results, failure, busy, dry, signedOut, status, body }) {
     const left = this.left();
     const acted = results && !dry;
     const finished = signedOut || !left.length;
@@ -81,6 +86,7 @@ export class Act extends Component {
         <form onSubmit={(event) => this.send(event)} ref={(form) => { this.form = form; }}>
           <h2 id="act-title">{text(`act_${kind}`)} ({left.length || records.length})</h2>
           <Danger kind={kind} records={records} />
+          {!acted && unmatched?.lines.length > 0 && <Unmatched kind={kind} {...unmatched} />}
           {results ? <Results kind={kind} results={results} dry={dry} />
             : <Chosen records={records} />}
           {!finished && (
@@ -126,6 +132,23 @@ function Danger({ kind, records }) {
             : text("danger_delete_completed", answered.length)}
         </p>
       )}
+    </div>
+  );
+}
+
+/** The lines of a list that were not found, and what of the chosen they may mean. */
+function Unmatched({ kind, lines, among }) {
+  return (
+    <div class="failure" role="alert">
+      <p>
+        {text("unmatched", number(lines.length))}{" "}
+        {lines.slice(0, LINES).map((line) => (
+          <span key={line}><bdi class="key">{shown(line)}</bdi> </span>
+        ))}
+        {lines.length > LINES && text("more", number(lines.length - LINES))}
+      </p>
+      <p>{text(`unmatched_${kind}`)}</p>
+      {among.length > 0 && <p><b>{text("unmatched_among")}</b> <Keys records={among} /></p>}
     </div>
   );
 }

@@ -5,6 +5,8 @@ import { inUtc, moment, number, span } from "./forms.js";
 import { has, text } from "./texts.js";
 import { shown } from "./writing.js";
 
+const MOST_KEYS = 20;
+
 /** A moment in the reader's zone, in UTC on hover. `ago`: how long ago, unless UTC is wanted.
  * `exact`: with milliseconds. */
 export function Time({ at, ago, exact }) {
@@ -36,6 +38,18 @@ export function Key({ record }) {
     <a class="key" href={`#/record/${record.record}`}>
       <bdi>{keyName(record)}</bdi>
     </a>
+  );
+}
+
+/** The keys of some records, of many the first. */
+export function Keys({ records }) {
+  return (
+    <span>
+      {records.slice(0, MOST_KEYS).map((one) => (
+        <span key={one.record}><bdi class="key">{keyName(one)}</bdi> </span>
+      ))}
+      {records.length > MOST_KEYS && text("more", number(records.length - MOST_KEYS))}
+    </span>
   );
 }
 

@@ -137,16 +137,6 @@ export const TABLE = {
   attention_none: ["Nothing needs you.", "Nichts ist zu klären."],
   attention_count: ["{}{} records need a person.", "{}{} Einträge sind zu klären."],
   choose: ["Choose", "Wählen"],
-  choose_listed: ["Choose by a list", "Nach einer Liste wählen"],
-  keys_listed: ["Keys, one a line (a scope may follow, behind a tab)",
-    "Schlüssel, einer je Zeile (hinter einem Tabulator darf der Bereich folgen)"],
-  chosen_of_list: ["{} chosen.", "{} gewählt."],
-  not_here: ["Not found: {}.", "Nicht gefunden: {}."],
-  settled_already: ["These need nobody any more: {}.", "Diese sind nicht mehr zu klären: {}."],
-  choose_rest: ["Choose those that were not in the list ({})",
-    "Die wählen, die nicht in der Liste standen ({})"],
-  scope_listed: ["Scope of all of them, or where it begins (if it is known)",
-    "Bereich von allen, oder wie er beginnt (wenn er bekannt ist)"],
   changed_since: ["{} have changed since you chose them, and stay as they are; choose them anew if "
     + "you mean them as they are now:",
   "{} haben sich seit der Wahl geändert und bleiben, wie sie sind; wählen Sie sie neu, wenn Sie "

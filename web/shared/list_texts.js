@@ -1,0 +1,42 @@
+// The texts of a choice by a list: in English, in German.
+
+export const LIST_TEXTS = {
+  choose_listed: ["Choose by a list", "Nach einer Liste wählen"],
+  keys_listed: ["Keys, one a line (a scope may follow, behind a tab)",
+    "Schlüssel, einer je Zeile (hinter einem Tabulator darf der Bereich folgen)"],
+  scope_listed: ["Scope of all of them, or where it begins (if it is known)",
+    "Bereich von allen, oder wie er beginnt (wenn er bekannt ist)"],
+  lines_one: ["{} line:", "{} Zeile:"],
+  lines_all: ["{} lines:", "{} Zeilen:"],
+  lines_here: ["{} found", "{} gefunden"],
+  lines_away: ["{} not found", "{} nicht gefunden"],
+  lines_repeated: ["Standing there more than once: {}.", "Mehr als einmal in der Liste: {}."],
+  chosen_of_list: ["{} chosen.", "{} gewählt."],
+  not_here: ["Not found: {}.", "Nicht gefunden: {}."],
+  meant: ["did you mean", "meinten Sie"],
+  meant_yes: ["Yes, {}", "Ja, {}"],
+  settled_already: ["These need nobody any more: {}.", "Diese sind nicht mehr zu klären: {}."],
+  choose_rest: ["Choose those that were not in the list ({})",
+    "Die wählen, die nicht in der Liste standen ({})"],
+  left_out_meant: ["Left out of those that were not in the list, as lines that were not found may "
+    + "mean them ({}):",
+  "Von denen, die nicht in der Liste standen, ausgenommen, weil nicht gefundene Zeilen sie meinen "
+    + "können ({}):"],
+  left_out_others: ["Left out of those that were not in the list, as they are of another route or "
+    + "scope than its keys, or have a key that no line can name ({}):",
+  "Von denen, die nicht in der Liste standen, ausgenommen, weil Route oder Bereich andere als die "
+    + "ihrer Schlüssel sind, oder weil keine Zeile ihren Schlüssel nennen kann ({}):"],
+  looked: ["Lines that were not found: {}. I know what they are, and none of them means one of the "
+    + "other {}.",
+  "Nicht gefundene Zeilen: {}. Ich weiß, was sie sind, und keine meint eine der anderen {}."],
+  unmatched: ["Lines of the list that were not found: {}.",
+    "Nicht gefundene Zeilen der Liste: {}."],
+  unmatched_complete: ["What they mean is not completed with these.",
+    "Was sie meinen, wird hiermit nicht abgeschlossen."],
+  unmatched_release: ["If one of them means one of these, it happens twice.",
+    "Wenn eine von ihnen eine von diesen meint, wirkt sie zweimal."],
+  unmatched_delete: ["If one of them means one of these, it happens twice.",
+    "Wenn eine von ihnen eine von diesen meint, wirkt sie zweimal."],
+  unmatched_among: ["They may mean these, which you chose:",
+    "Sie können diese meinen, die Sie wählten:"],
+};
