@@ -12,7 +12,7 @@ export const changeScenarios = {
   async changes(facts) {
     await withPage({ ...facts, options: SMALL }, async (page) => {
       await signIn(page, facts.viewer);
-      await page.getByText("It works.").waitFor();
+      await page.getByText("It works, and refuses requests.").waitFor();
       await page.getByRole("link", { name: "One request was refused in the last hour" }).waitFor();
       const list = page.getByRole("region", { name: "What changed in the last hour" });
       const lines = list.getByRole("listitem");
@@ -35,6 +35,34 @@ export const changeScenarios = {
       await page.getByLabel("Language").selectOption("de");
       await page.getByText("Eine neue Konfiguration gilt").waitFor();
     });
+  },
+
+  /** What is refused again and again stays first, with its route, count and header; seven acts are
+   * one line. */
+  async refusal_goes_on(facts) {
+    for (const options of [{}, SMALL]) {
+      await withPage({ ...facts, options }, async (page) => {
+        await signIn(page, facts.viewer);
+        const condition = page.getByRole("status").filter({ hasText: "It works, and refuses" });
+        const lines = condition.getByRole("listitem");
+        await lines.first().getByText("/refunds refuses: 3 × key-missing").waitFor();
+        assert.match(await lines.first().textContent(), /since the start, the last .*ago/);
+        assert.match(await lines.nth(1).textContent(), /charges refuses: 1 × key-reused/);
+        const list = page.getByRole("region", { name: "What changed in the last hour" });
+        await list.getByRole("link", { name: "alice: released 7 records" }).waitFor();
+        await list.getByText("/refunds begins to refuse: key-missing").waitFor();
+        await assertFits(page, "what goes on");
+        assert.deepEqual(await violations(page), []);
+        await condition.getByRole("link", { name: "/refunds" }).click();
+        const why = page.getByRole("region", { name: "Why requests are refused" });
+        assert.match(await why.getByRole("listitem").first().textContent(),
+          /^3 key-missing \(400\) since the start, the last .*ago: the client sends no key/);
+        await why.getByText("Send the header Idempotency-Key with each request.").waitFor();
+        await why.getByText(/required = true: \[\[route\]\], \S+\.toml:\d+:\d+/).waitFor();
+        await page.locator("td.refusing").filter({ hasText: "3" }).waitFor();
+        assert.deepEqual(await violations(page), []);
+      });
+    }
   },
 
   /** An audit log that can't be read is said, and is not asked for with each look. */

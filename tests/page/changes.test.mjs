@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { changesOf } from "../../web/overview/changes.js";
+import { pressingOf, refusalsOf } from "../../web/shared/refusals.js";
 
 const at = (minutes) => new Date(Date.UTC(2026, 0, 1, 12, minutes)).toISOString();
 const event = (minutes, name, level = "info", fields = {}) => (
@@ -33,4 +34,37 @@ test("what is older, what was not done, and who looked is left out", () => {
       { ...line, action: "look", stage: "done" },
       { ...line, at: at(-1), action: "release", stage: "done" }],
     [{ route: "/", refusals: [{ problem: "x", began_at: at(-1), last_at: at(3) }] }], SINCE), []);
+});
+
+test("an act on many is one line, and so is an event of many routes", () => {
+  const seconds = (minute, second) => new Date(Date.UTC(2026, 0, 1, 12, minute, second))
+    .toISOString();
+  const act = (minute, second, more) => ({ at: seconds(minute, second), action: "release",
+    stage: "done", who: "bob", key: `k-${second}`, why: "the list", ...more });
+  const audit = [1, 2, 3, 50].map((second) => act(5, second)).concat(act(9, 1), act(5, 2,
+    { who: "alice" }), act(5, 2, { why: "by hand" }));
+  const events = ["/a", "/b"].map((route) => event(5, "anonymous-scope", "warning",
+    { route, hint: "x" }));
+  const found = changesOf([...events, event(5, "reloaded", "info", { by: "bob" })], audit, [],
+    SINCE);
+  assert.deepEqual(found.map((one) => [one.name, one.all.length, one.link]), [
+    ["release", 1, "#/search?key=k-1"], ["release", 4, "#/audit"],
+    ["release", 1, "#/search?key=k-2"], ["release", 1, "#/search?key=k-2"],
+    ["anonymous-scope", 2, "#/routes"], ["reloaded", 1, "#/routes"]]);
+  assert.equal(found[1].at, Date.parse(seconds(5, 50)));
+  assert.deepEqual(found[4].all.map((one) => one.route), ["/a", "/b"]);
+});
+
+test("refusals that go on stand first, then those that are many; who waits does not press", () => {
+  const one = (problem, count, minutes) => ({ problem, count, last_at: at(minutes) });
+  const [busy, reused] = [one("in-progress", 900, 29), one("key-reused", 50, 5)];
+  const [missing, bad] = [one("key-missing", 118, 29), one("bad-request", 200, 21)];
+  const routes = [{ route: "/a", refusals: [busy, reused] },
+    { route: "/b", refusals: [missing, bad] }];
+  const now = Date.parse(at(30));
+  const found = refusalsOf(routes, now);
+  assert.deepEqual(found.map(({ route, problem }) => [route, problem]), [["/b", "bad-request"],
+    ["/b", "key-missing"], ["/a", "in-progress"], ["/a", "key-reused"]]);
+  assert.deepEqual(pressingOf(routes, now).map(({ problem }) => problem),
+    ["bad-request", "key-missing"]);
 });

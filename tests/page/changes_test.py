@@ -18,6 +18,24 @@ def test_what_changed_is_listed_with_where_it_leads(begin_page, act_out):
     act_out("changes", facts)
 
 
+def test_a_refusal_that_goes_on_is_not_hidden_by_acts(begin_page, act_out):
+    gateway, admin, facts = begin_page(route=[
+        {"path": "/charges", "upstream": "shop"},
+        {"path": "/refunds", "upstream": "shop", "required": True}])
+    assert gateway.post("/charges", key="order-17").status == 201
+    assert gateway.post("/charges", key="order-17", body=b"another").status == 422
+    for _ in range(3):
+        assert gateway.post("/refunds").status == 400
+    for number in range(7):
+        assert gateway.post("/charges", key=f"c-{number}", plan={"status": 500}).status == 500
+    for record in admin.records("state=unknown"):
+        done = admin.post(f"/api/records/{record['record']}/release", {"reason": "not booked"})
+        assert done.status == 200, done.body
+    wait_until(lambda: any(one["outcomes"].get("refused") for one in
+                           admin.get("/api/overview").json()["history"]), 30, "the sample")
+    act_out("refusal_goes_on", facts)
+
+
 def test_an_audit_log_that_cannot_be_read_is_said(begin_page, act_out, tmp_path):
     audit = tmp_path / "audit.jsonl"
     _, admin, facts = begin_page(gateway={"audit_log": str(audit)})

@@ -13,7 +13,7 @@ async function keep(page, name) {
 }
 
 async function overview(page, name) {
-  await page.getByText(/^(All is well|It works)\.$/).waitFor();
+  await page.getByText(/^(All is well|It works|It works, and refuses requests)\.$/).waitFor();
   await page.locator(".chart polygon").first().waitFor();
   await page.locator(".changes li").first().waitFor();
   await keep(page, name);

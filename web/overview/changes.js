@@ -5,6 +5,8 @@
 const LOOKS = new Set(["show", "look"]);
 const DONE = new Set(["done", "unknown"]);
 
+const APART = 60_000; // ms between two of what is one line
+
 // Where an event leads to, by the beginning of its name.
 const PLACES = [["store-", "#/stores"], ["accelerator-", "#/stores"], ["epoch-", "#/stores"],
   ["checkpoint-", "#/stores"], ["scope", "#/routes"], ["key-source-", "#/routes"],
@@ -22,7 +24,8 @@ function placeOf({ event, fields }) {
  * @property {string} name of the event, the act, or the problem
  * @property {string} [link] the view that says more
  * @property {"bad"|""} grade
- * @property {object} more what the source has of it
+ * @property {object} more what the source has of it; of several that are one line, the newest
+ * @property {object[]} all of several, what the source has of each
  */
 
 /**
@@ -48,5 +51,32 @@ export function changesOf(events, audit, routes, since) {
         link: "#/routes", grade: "bad", more: { route, ...one } });
     }
   }
-  return out.filter((one) => one.at >= since).sort((one, other) => other.at - one.at);
+  return folded(out.filter((one) => one.at >= since).sort((one, other) => other.at - one.at));
+}
+
+/** What one deed has in common; undefined: it stands for itself. */
+function deedOf({ kind, name, more }) {
+  if (kind === "act") return JSON.stringify([name, more.who, more.why, more.about, more.stage]);
+  if (kind !== "event" || more.route === undefined) return undefined;
+  return JSON.stringify([name, { ...more, route: "" }]);
+}
+
+/** An act on many, and an event of many routes, are a line each; `all` has what it is of. */
+function folded(changes) {
+  const open = new Map();
+  const out = [];
+  for (const one of changes) {
+    const deed = deedOf(one);
+    const newer = deed && open.get(deed);
+    if (newer && newer.oldest - one.at <= APART) {
+      newer.all.push(one.more);
+      newer.oldest = one.at;
+    } else {
+      const line = { ...one, all: [one.more], oldest: one.at };
+      out.push(line);
+      if (deed) open.set(deed, line);
+    }
+  }
+  return out.map(({ oldest, ...one }) => (one.kind === "act" && one.all.length > 1
+    ? { ...one, link: "#/audit" } : one));
 }

@@ -51,22 +51,25 @@ export class Changes extends Reading {
   }
 }
 
-function Change({ at, kind, name, link, grade, more }) {
-  const words = wordsOf(kind, name, more);
+function Change({ at, kind, name, link, grade, more, all }) {
+  const words = wordsOf(kind, name, more, all.length);
   return (
     <li class={grade}>
       <Time at={new Date(at).toISOString()} ago />{" "}
       {link ? <a href={link}><bdi>{words}</bdi></a> : <bdi>{words}</bdi>}
-      <small><bdi>{noteOf(kind, more)}</bdi></small>
+      <small><bdi>{noteOf(kind, all.length === 1 ? more
+        : { ...more, ...(kind === "event" && { route: all.map((one) => one.route).join(", ") }) })}
+      </bdi></small>
     </li>
   );
 }
 
 /** What changed, in words; an event without words is named as the log names it. */
-function wordsOf(kind, name, more) {
+function wordsOf(kind, name, more, count) {
   if (kind === "refusals") return text("change_refusals", more.route, name);
   if (kind === "event") return has(`change_${name}`) ? text(`change_${name}`) : name;
-  const key = more.key ? ` ${shown(more.key)}` : "";
+  const one = more.key ? ` ${shown(more.key)}` : "";
+  const key = count > 1 ? ` ${text("change_acts", number(count))}` : one;
   return text("change_act", more.who, text(`action_${name}`)) + key;
 }
 

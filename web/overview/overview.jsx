@@ -5,15 +5,16 @@ import { h } from "preact";
 import { Drain } from "../shared/drain.jsx";
 import { call } from "../shared/api.js";
 import { bytes, number, span } from "../shared/forms.js";
-import { Counted } from "../shared/parts.jsx";
+import { Counted, Time } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
 import { text } from "../shared/texts.js";
-import { refusedOf } from "../shared/refusals.js";
+import { pressingOf, refusedOf } from "../shared/refusals.js";
 import { Changes } from "./changes.jsx";
 import { Charts } from "./charts.jsx";
 import { LongerHistory } from "./longer_history.jsx";
 
 const SAMPLES = 360;
+const PRESSING = 5; // lines
 const SPANS = ["1h", "6h", "1d", "7d", "30d"];
 
 export class Overview extends Reading {
@@ -43,10 +44,11 @@ export class Overview extends Reading {
     const total = Object.values(value.totals).reduce((sum, one) => sum + one, 0);
     const replays = (value.totals.replayed ?? 0) + (value.totals.waited ?? 0);
     const refused = this.history.reduce((sum, one) => sum + refusedOf(one.outcomes), 0);
+    const pressing = pressingOf(value.routes, Date.parse(value.at));
     return (
       <div>
         {this.notice()}
-        <Condition value={value} refused={refused} />
+        <Condition value={value} refused={refused} pressing={pressing} />
         <Open records={value.records} />
         <Counted records={value.records} />
         <dl class="figures" aria-live="off">
@@ -97,18 +99,41 @@ function Figure({ name, value, href }) {
   return <div><dt>{text(name)}</dt><dd>{href ? <a href={href}>{value}</a> : value}</dd></div>;
 }
 
-/** `refused`: how many requests were, in the last hour. */
-function Condition({ value, refused }) {
+/** Refusals that go on: they stay here, whatever else happens. */
+function Pressing({ pressing }) {
+  return (
+    <ul class="pressing">
+      {pressing.slice(0, PRESSING).map((one) => (
+        <li key={`${one.route} ${one.problem}`}>
+          <a href="#/routes">
+            <b>{text("route_refuses", one.route, number(one.count))}{" "}
+              <span lang="en">{one.problem}</span></b>
+          </a>{" "}
+          {text("since_start")}, {text("the_last")} <Time at={one.last_at} ago />
+        </li>
+      ))}
+      {pressing.length > PRESSING && (
+        <li><a href="#/routes">{text("more", number(pressing.length - PRESSING))}</a></li>
+      )}
+    </ul>
+  );
+}
+
+/** `refused`: how many requests were, in the last hour; `pressing`: reasons that go on. */
+function Condition({ value, refused, pressing }) {
   const troubles = value.unready.map((one) => [text(`unready_${one.reason}`), one.why]
     .filter(Boolean).join(": "));
   if (value.store.forgot) troubles.push(text("store_forgot"));
   if (value.process.reload_refused) troubles.push(text("reload_refused"));
   const open = value.records.oldest_unknown_at || value.records.by_state?.unknown
     || value.records.by_state?.unreadable;
+  const works = (pressing.length && "well_refusing") || (open || refused ? "well_but" : "well");
+  const grade = (troubles.length && "bad") || (pressing.length ? "warn" : "good");
   return (
-    <div class={troubles.length ? "condition bad" : "condition good"} role="status">
-      <b>{troubles.length ? text("not_well") : text(open || refused ? "well_but" : "well")}</b>
+    <div class={`condition ${grade}`} role="status">
+      <b>{text(troubles.length ? "not_well" : works)}</b>
       {" "}Onceguard {value.version}, {text("store")} {value.store.name}
+      {pressing.length > 0 && <Pressing pressing={pressing} />}
       {refused > 0 && (
         <div>
           <a href="#/routes">

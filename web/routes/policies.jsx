@@ -4,12 +4,15 @@ import { Component, h } from "preact";
 import { call, Refused } from "../shared/api.js";
 import { text } from "../shared/texts.js";
 
+/** `read` gets them, too. */
 export class Policies extends Component {
   state = { routes: [], failure: null };
 
   async componentDidMount() {
     try {
-      this.setState(await call("GET", "/api/routes"));
+      const read = await call("GET", "/api/routes");
+      this.setState(read);
+      this.props.read(read.routes);
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
       if (failure.status === 401) this.props.signedOut();

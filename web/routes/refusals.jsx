@@ -4,23 +4,45 @@ import { Component, h } from "preact";
 import { call, query, Refused } from "../shared/api.js";
 import { number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
-import { REFUSALS } from "../shared/refusals.js";
+import { REFUSALS, refusalsOf } from "../shared/refusals.js";
 import { text } from "../shared/texts.js";
 import { shown } from "../shared/writing.js";
 
 const LATEST = 20;
 
-/** `routes`: as the overview has them. */
-export function Refusals({ routes, signedOut }) {
-  const refusing = routes.filter((one) => one.refusals.length);
+/** `routes`: as the overview has them, at the time `now`; `policies`: as /api/routes has them. */
+export function Refusals({ routes, now, policies, signedOut }) {
+  const all = refusalsOf(routes, now);
+  const refusing = [...new Set(all.map(({ route }) => route))];
   return (
     <section aria-label={text("why_refused")}>
       <h2>{text("why_refused")}</h2>
       {!refusing.length && <p>{text("nothing_refused")}</p>}
-      {refusing.map(({ route, refusals }) => (
-        <Route key={route} route={route} refusals={refusals} signedOut={signedOut} />
+      {refusing.map((route) => (
+        <Route key={route} route={route} refusals={all.filter((one) => one.route === route)}
+               policies={policies.filter((one) => one.route === route)}
+               signedOut={signedOut} />
       ))}
     </section>
+  );
+}
+
+/** What a client has to send whose key is missing, and where that is configured. */
+function Remedy({ policies }) {
+  // Of several policies of a path, that of the methods for which a key is required.
+  const optionsOf = ({ policy }) => new Map(policy.map((one) => [one.option, one]));
+  const options = policies.map(optionsOf).find((one) => one.get("required")?.value === "true");
+  if (!options) return null;
+  const names = JSON.parse(options.get("key").value);
+  const headers = names.filter((one) => !one.includes(":"));
+  const required = options.get("required");
+  const set = [required.table, required.position].filter(Boolean).join(", ");
+  return (
+    <span>
+      {" "}<b>{headers.length ? text("send_header", headers.join(" / "))
+        : text("send_key_at", names.join(" / "))}</b>
+      {set && ` (required = true: ${set})`}
+    </span>
   );
 }
 
@@ -41,15 +63,17 @@ class Route extends Component {
     }
   }
 
-  render({ route, refusals }, { latest, failure }) {
+  render({ route, refusals, policies }, { latest, failure }) {
     return (
       <section aria-label={route}>
         <h3><bdi>{route}</bdi></h3>
         <ul>
-          {[...refusals].sort((one, other) => other.count - one.count).map((one) => (
-            <li key={one.problem}>
-              {number(one.count)} <b lang="en">{one.problem}</b> ({one.status}){": "}
-              {text(`refused_${one.problem}`)} {text("the_last")} <Time at={one.last_at} ago />
+          {refusals.map((one) => (
+            <li key={one.problem} class={one.goesOn && !one.ordinary ? "refusing" : ""}>
+              {number(one.count)} <b lang="en">{one.problem}</b> ({one.status}){" "}
+              {text("since_start")}, {text("the_last")} <Time at={one.last_at} ago />{": "}
+              {text(`refused_${one.problem}`)}
+              {one.problem === "key-missing" && <Remedy policies={policies} />}
             </li>
           ))}
         </ul>

@@ -13,15 +13,18 @@ import { Refusals } from "./refusals.jsx";
 export class Routes extends Reading {
   interval = 2000;
 
+  state = { ...this.state, policies: [] };
+
   load() {
     return call("GET", "/api/overview?after=18446744073709551615", undefined, this.calls.signal);
   }
 
-  render(_, { value }) {
+  render(_, { value, policies }) {
     if (!value) return this.notice();
     return (
       <div>
         {this.notice()}
+        <p class="note">{text("counts_since_start")}</p>
         <div class="scroll" tabIndex={0} role="region" aria-label={text("routes")}>
           <table>
             <thead>
@@ -39,7 +42,9 @@ export class Routes extends Reading {
                   <th scope="row"><bdi>{route}</bdi></th>
                   <td class="number">{number(outcomes.ran ?? 0)}</td>
                   <td class="number">{number((outcomes.replayed ?? 0) + (outcomes.waited ?? 0))}</td>
-                  <td class="number">{number(refusedOf(outcomes))}</td>
+                  <td class={refusedOf(outcomes) ? "number refusing" : "number"}>
+                    {number(refusedOf(outcomes))}
+                  </td>
                   <td class="number">{number(outcomes.unguarded ?? 0)}</td>
                   <td class="number">
                     {times.request ? `${duration(times.request[0])} / ${duration(times.request[1])}`
@@ -50,8 +55,9 @@ export class Routes extends Reading {
             </tbody>
           </table>
         </div>
-        <Refusals routes={value.routes} signedOut={this.props.signedOut} />
-        <Policies signedOut={this.props.signedOut} />
+        <Refusals routes={value.routes} now={Date.parse(value.at)} policies={policies}
+                  signedOut={this.props.signedOut} />
+        <Policies read={(read) => this.setState({ policies: read })} signedOut={this.props.signedOut} />
         <Explain signedOut={this.props.signedOut} />
       </div>
     );

@@ -6,6 +6,7 @@ export const CHANGE_TEXTS = {
   changes_none: ["Nothing.", "Nichts."],
   changes_without_acts: ["Without what people did: {}", "Ohne das, was Menschen taten: {}"],
   change_refusals: ["{} begins to refuse: {}", "{} beginnt abzulehnen: {}"],
+  change_acts: ["{} records", "{} Einträge"],
   change_act: ["{}: {}", "{}: {}"],
   change_listening: ["The gateway takes requests", "Das Gateway nimmt Anfragen"],
   "change_taken-over": ["This process took the requests of the former one",

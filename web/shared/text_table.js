@@ -48,6 +48,7 @@ export const TABLE = {
 
   well: ["All is well.", "Alles in Ordnung."],
   well_but: ["It works.", "Es arbeitet."],
+  well_refusing: ["It works, and refuses requests.", "Es arbeitet und lehnt Anfragen ab."],
   not_well: ["Not ready.", "Nicht bereit."],
   unready_starting: ["the store has not answered yet", "der Speicher hat noch nicht geantwortet"],
   "unready_store-away": ["the store is away", "der Speicher ist nicht da"],
