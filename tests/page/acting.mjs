@@ -2,7 +2,7 @@
 // is lost, or the sign-in ends. Scenarios as in scenarios.mjs.
 import assert from "node:assert/strict";
 
-import { signIn, violations, visit, withPage } from "./browser.mjs";
+import { openList, signIn, violations, visit, withPage } from "./browser.mjs";
 
 /** What another operator does meanwhile, without this browser. */
 async function elsewhere(facts, path, body) {
@@ -96,7 +96,7 @@ export const acting = {
       await runAgain(facts, first);
       await page.getByRole("alert").getByText("1 have changed since you chose them").waitFor();
       assert.ok(!(await page.getByLabel(`Choose ${first}`).isChecked()));
-      const dialog = await open(page, "It did not take effect (2)");
+      const dialog = await open(page, "Release (2)");
       await runAgain(facts, second);
       await waitForAttempt(page, second);
       await dialog.getByRole("button", { name: "Release" }).click();
@@ -110,7 +110,7 @@ export const acting = {
     await withPage(facts, async (page) => {
       await signIn(page, facts.operator);
       await choose(page, facts.unknown[0], facts.unknown[1]);
-      await page.getByRole("button", { name: "It took effect (2)" }).click();
+      await page.getByRole("button", { name: "Complete (2)" }).click();
       const dialog = page.locator("dialog:modal");
       await dialog.getByLabel("Reason").fill("looked at the bank");
       assert.equal(await dialog.getByLabel("also while it may still run").count(), 0);
@@ -139,7 +139,7 @@ export const acting = {
     await withPage(facts, async (page) => {
       await signIn(page, facts.operator);
       await choose(page, facts.unknown[0]);
-      const dialog = await open(page, "Forget it (1)");
+      const dialog = await open(page, "Delete (1)");
       const { record } = await recordOf(facts, facts.unknown[0]);
       await elsewhere(facts, `/api/records/${record}/complete`,
         { reason: "paid", status: 201, force: true });
@@ -154,7 +154,7 @@ export const acting = {
     await withPage(facts, async (page) => {
       await signIn(page, facts.operator);
       await visit(page, "Needs attention");
-      await page.getByText("Choose by a list").click();
+      await openList(page);
       const list = page.locator("details");
       await list.getByLabel("Keys, one a line").fill("order-17\nof-alice\n");
       const ask = () => list.getByRole("button", { name: "Choose", exact: true }).click();
@@ -171,7 +171,7 @@ export const acting = {
       await list.getByRole("row").filter({ hasText: alice.slice(0, 12) }).getByRole("checkbox")
         .check();
       await list.getByText("2 chosen.").waitFor();
-      const dialog = await open(page, "It took effect (2)");
+      const dialog = await open(page, "Complete (2)");
       assert.equal(await dialog.locator(".chosen").getByText(alice.slice(0, 12)).count(), 2);
       await dialog.getByRole("button", { name: "Complete" }).click();
       assertResults(await results(dialog), /: completed/, /: completed/);
@@ -184,7 +184,7 @@ export const acting = {
     await withPage(facts, async (page) => {
       await signIn(page, facts.operator);
       await visit(page, "Needs attention");
-      await page.getByText("Choose by a list").click();
+      await openList(page);
       const lines = ["payout-5774", "Payout-8513", "nobody-knows", "payout-5774"];
       await page.getByLabel("Keys, one a line").fill(lines.join("\n"));
       await page.getByRole("button", { name: "Choose", exact: true }).click();
@@ -200,7 +200,7 @@ export const acting = {
       assert.deepEqual(await violations(page), []);
       await page.getByLabel("Lines that were not found: 2.").check();
       await rest.click();
-      let dialog = await open(page, "It did not take effect (1)");
+      let dialog = await open(page, "Release (1)");
       const warning = dialog.getByRole("alert");
       await warning.getByText("Lines of the list that were not found: 2.").waitFor();
       await warning.getByText("Payout-8513").waitFor();
@@ -211,13 +211,13 @@ export const acting = {
       await dialog.getByRole("button", { name: "Close" }).click();
       // What it may mean is chosen by hand: the dialog names it. Then the line is mended.
       await page.getByLabel("Choose payout-8513").check();
-      dialog = await open(page, "It did not take effect (1)");
+      dialog = await open(page, "Release (1)");
       await warning.getByText("They may mean these, which you chose: payout-8513").waitFor();
       await dialog.getByRole("button", { name: "Close" }).click();
       await page.getByRole("button", { name: "Choose", exact: true }).click();
       await page.getByRole("button", { name: "Yes, payout-8513" }).click();
       await page.getByText("3 lines: 2 found, 1 not found.").waitFor();
-      dialog = await open(page, "It took effect (2)");
+      dialog = await open(page, "Complete (2)");
       await dialog.getByRole("button", { name: "Complete" }).click();
       assertResults(await results(dialog), /: completed/, /: completed/);
     });
@@ -236,14 +236,14 @@ export const acting = {
       }));
       await visit(page, "Needs attention");
       await page.getByText("1,000+ records need a person.").waitFor();
-      await page.getByText("Choose by a list").click();
+      await openList(page);
       await page.getByLabel("Keys, one a line").fill(`${facts.unknown[1]}\nnobody-knows`);
       await page.getByRole("button", { name: "Choose", exact: true }).click();
       await page.getByText("Not found: 1.nobody-knows").waitFor();
       // The rest is of all of them, too: of three, one stood in the list.
       await page.getByRole("button", { name: "Choose those that were not in the list (1002)" })
         .waitFor();
-      const dialog = await open(page, "It did not take effect (1)");
+      const dialog = await open(page, "Release (1)");
       await dialog.getByRole("button", { name: "Release" }).click();
       assertResults(await results(dialog), /charge-2.*released/);
     });
@@ -254,7 +254,7 @@ export const acting = {
     await withPage({ ...facts, gone: true }, async (page) => {
       await signIn(page, facts.operator);
       await choose(page, ...facts.unknown);
-      const kind = "It did not take effect";
+      const kind = "Release";
       let dialog = await open(page, `${kind} (3)`);
       let calls = 0;
       await page.route("**/release", async (route) => {
@@ -288,7 +288,7 @@ export const acting = {
     await withPage(facts, async (page) => {
       await signIn(page, facts.operator);
       await choose(page, ...facts.unknown);
-      const dialog = await open(page, "It did not take effect (3)");
+      const dialog = await open(page, "Release (3)");
       let calls = 0;
       await page.route("**/release", async (route) => {
         calls += 1;
@@ -316,11 +316,11 @@ export const acting = {
       await page.getByLabel("Token").fill(facts.operator);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByRole("button", { name: "Choose all of these" }).click();
-      await open(page, "It did not take effect (2)");
+      await open(page, "Release (2)");
       await page.goBack(); // away from an open dialog
       await page.goForward();
       await page.getByRole("button", { name: "Choose all of these" }).click();
-      await open(page, "It did not take effect (2)");
+      await open(page, "Release (2)");
     });
   },
 
@@ -329,7 +329,7 @@ export const acting = {
     await withPage(facts, async (page) => {
       await signIn(page, facts.operator);
       await choose(page, facts.unknown[0]);
-      const dialog = await open(page, "It took effect (1)");
+      const dialog = await open(page, "Complete (1)");
       await dialog.getByLabel("Body").fill('{"id":17}');
       await dialog.getByRole("button", { name: "Complete" }).click();
       await dialog.getByRole("alert").getByText("A body needs its status.").waitFor();

@@ -79,6 +79,14 @@ export async function visit(page, name) {
   await page.getByRole("heading", { name, level: 1 }).waitFor();
 }
 
+/** The form for a list, which is open where several records need a person. */
+export async function openList(page) {
+  const field = page.getByLabel("Keys, one a line");
+  await field.waitFor({ state: "attached" });
+  if (!await field.isVisible()) await page.getByText("Choose by a list").click();
+  await field.waitFor();
+}
+
 /** Nothing is wider than the window, and no key is squeezed. */
 export async function assertFits(page, what) {
   const [inner, whole] = await page.evaluate(() => [document.documentElement.clientWidth,

@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 
 import { acting } from "./acting.mjs";
-import { assertFits, closeBrowser, say, signIn, violations, visit, withPage } from "./browser.mjs";
+import { assertFits, closeBrowser, openList, say, signIn, violations, visit, withPage }
+  from "./browser.mjs";
 import { budgetScenarios } from "./budget_scenarios.mjs";
 import { changeScenarios } from "./change_scenarios.mjs";
 import { longScenarios } from "./left_open.mjs";
@@ -53,7 +54,7 @@ const scenarios = {
         await page.getByRole("link", { name: facts.unknown[0] }).waitFor();
         await look("attention");
         await page.getByRole("main").getByRole("checkbox").first().check();
-        await page.getByRole("button", { name: "It did not take effect (1)" }).click();
+        await page.getByRole("button", { name: "Release (1)" }).click();
         await look("act");
         await page.getByRole("button", { name: "Close" }).click();
         await visit(page, "Search");
@@ -104,7 +105,7 @@ const scenarios = {
       for (const view of ["Overview", "Needs attention", "Search", "Routes", "Store", "Audit"]) {
         await visit(page, view);
         await page.locator("main .waiting").waitFor({ state: "detached" });
-        const acts = page.getByRole("button", { name: /^(It took|It did not|Forget it|Drain)/ });
+        const acts = page.getByRole("button", { name: /^(Complete|Release|Delete|Drain)/ });
         assert.equal(await acts.count(), 0, view);
         assert.equal(await page.locator("main .failure").count(), 0, view);
       }
@@ -200,8 +201,8 @@ const scenarios = {
   /** All of a cause at once, by the keyboard alone. */
   async many_by_keyboard(facts) {
     await withPage(facts, async (page) => {
-      const press = async (role, name) => {
-        const wanted = page.getByRole(role, { name }).first();
+      const press = async (role, name, within = page) => {
+        const wanted = within.getByRole(role, { name }).first();
         await wanted.waitFor();
         for (let i = 0; i < 60; i += 1) {
           if (await wanted.evaluate((node) => node === document.activeElement)) {
@@ -217,11 +218,12 @@ const scenarios = {
       await press("link", "Needs attention");
       await press("button", "Choose all of these");
       const count = facts.unknown.length;
-      await page.getByRole("button", { name: `It took effect (${count})` }).focus();
+      await page.getByRole("button", { name: `Complete (${count})` }).focus();
       await page.keyboard.press("Enter");
-      await page.getByRole("dialog").waitFor();
+      const dialog = page.locator("dialog:modal");
+      await dialog.waitFor();
       await page.keyboard.type("seen in the bank's list");
-      await press("button", "Complete");
+      await press("button", "Complete", dialog);
       await page.getByText("What became of them:").waitFor();
       assert.equal(await page.locator("[role=status] li").getByText(": completed").count(), count);
       await page.getByText(`Completed: ${count}. Not completed: 0.`).waitFor();
@@ -235,26 +237,30 @@ const scenarios = {
     await withPage(facts, async (page) => {
       await signIn(page, facts.operator);
       await visit(page, "Needs attention");
-      await page.getByText("Choose by a list").click();
+      await openList(page);
       await page.getByLabel("Keys, one a line").fill([...facts.paid, "nobody-knows"].join("\n"));
       await page.getByRole("button", { name: "Choose", exact: true }).click();
       await page.getByText(`${facts.paid.length} chosen.`).waitFor();
       await page.getByText("nobody-knows").last().waitFor();
       const rest = facts.unknown.length - facts.paid.length;
-      for (const [kind, done, count] of [["It took effect", "Complete", facts.paid.length],
-        ["It did not take effect", "Release", rest]]) {
-        await page.getByRole("button", { name: `${kind} (${count})` }).click();
-        await page.getByLabel("Reason").fill("the bank's list of today");
-        await page.getByRole("button", { name: `${done} (${count})` }).click();
-        await page.getByText("What became of them:").waitFor();
-        await page.getByRole("button", { name: "Close" }).click();
-        if (done === "Complete") {
-          await page.getByText(`${rest} records need a person.`).waitFor();
-          const others = `Choose those that were not in the list (${rest})`;
-          await page.getByLabel("Lines that were not found: 1.").check();
-          await page.getByRole("button", { name: others }).click();
-        }
-      }
+      await page.getByLabel("Lines that were not found: 1.").check();
+      await page.getByRole("button", { name: `Complete (${facts.paid.length})` }).click();
+      const dialog = page.locator("dialog:modal");
+      await dialog.getByText(`All ${facts.paid.length} get this same answer.`).waitFor();
+      await dialog.getByLabel("Reason (required").fill("the bank's list of today");
+      await dialog.getByRole("button", { name: `Complete (${facts.paid.length})` }).click();
+      await dialog.getByText("What became of them:").waitFor();
+      assert.deepEqual(await violations(page), []);
+      // The result leads on to the others; the reason is that of before.
+      await dialog.getByRole("button", { name: `Go on: release the other ${rest}` }).click();
+      await dialog.getByText("the next request with it runs the operation again").waitFor();
+      await dialog.getByRole("alert").getByText("nobody-knows").waitFor();
+      await dialog.getByRole("button", { name: "The reason of before: the bank's list" }).click();
+      assert.equal(await dialog.getByLabel("Reason").inputValue(), "the bank's list of today");
+      await dialog.getByRole("button", { name: `Release (${rest})` }).click();
+      await dialog.getByText(`Released: ${rest}. Not released: 0.`).waitFor();
+      assert.equal(await dialog.getByRole("button", { name: "Go on" }).count(), 0);
+      await dialog.getByRole("button", { name: "Close" }).click();
       await page.getByText("Nothing needs you.").waitFor();
     });
   },

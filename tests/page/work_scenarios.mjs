@@ -1,7 +1,7 @@
 // Messages that need a person, what no record says alone, a drain. Scenarios as in scenarios.mjs.
 import assert from "node:assert/strict";
 
-import { violations, visit, withPage } from "./browser.mjs";
+import { openList, violations, visit, withPage } from "./browser.mjs";
 
 const SIGHTS = [{ colorScheme: "dark" }, { viewport: { width: 360, height: 740 } }];
 
@@ -104,7 +104,7 @@ export const workScenarios = {
     await withPage(facts, async (page) => {
       await enter(page, facts.operator, "Overview");
       await visit(page, "Needs attention");
-      await page.getByText("Choose by a list").click();
+      await openList(page);
       const list = page.locator("details");
       const ask = async (lines) => {
         await list.getByLabel("Keys, one a line").fill(lines);
@@ -119,7 +119,7 @@ export const workScenarios = {
       await ask(`order-17\t${facts.scope.slice(0, 12)}`);
       await list.getByText("1 chosen.").waitFor();
       assert.equal(await list.getByRole("alert").count(), 0);
-      await page.getByRole("button", { name: "It did not take effect (1)" }).click();
+      await page.getByRole("button", { name: "Release (1)" }).click();
       const dialog = page.locator("dialog:modal");
       await dialog.getByText("the next request with it runs the operation again").waitFor();
       await dialog.getByLabel("Reason").fill("looked at the bank");

@@ -118,6 +118,24 @@ export class Attention extends Reading {
   chooseRest = (records) => this.setState({
     chosen: new Map(records.map((one) => [one.record, one])) });
 
+  /** The other half of a list is the next to be settled, once nothing of it is open to doubt. */
+  nextAct(kind) {
+    const rest = this.restNow();
+    const next = { complete: "release", release: "complete" }[kind];
+    if (!rest || !next || (rest.near.length > 0 && !this.state.looked)) return null;
+    const { act } = this.state;
+    const records = rest.records.filter((one) => applies(next, one)
+      && !act.records.some((other) => other.record === one.record));
+    return records.length > 0 ? { kind: next, records, unmatched: mayMeanAmong(rest.near, records) }
+      : null;
+  }
+
+  goOn = (act) => {
+    this.setState({ act, listed: null });
+    this.chooseRest(act.records);
+    this.read();
+  };
+
   close = () => {
     this.setState({ act: null });
     this.read();
@@ -133,6 +151,7 @@ export class Attention extends Reading {
 
   render({ acts }, { value, act, listed, looked }) {
     if (!value) return this.notice();
+    this.listOpen ??= value.records.length > 1; // as seen first: it does not close by itself
     const groups = Map.groupBy
       ? Map.groupBy(value.records, cause)
       : value.records.reduce((all, one) => all.set(cause(one), [...(all.get(cause(one)) ?? []),
@@ -149,7 +168,7 @@ export class Attention extends Reading {
             : text("attention_none")}
         </p>
         {acts && (
-          <ByList listed={listed} near={rest?.near ?? []} selected={selected} chosen={chosen}
+          <ByList open={this.listOpen} listed={listed} near={rest?.near ?? []} selected={selected} chosen={chosen}
                   choose={this.choose} changed={this.forgetList}
                   ask={(list, scope) => this.chooseListed(list, scope)} />
         )}
@@ -161,8 +180,8 @@ export class Attention extends Reading {
         {acts && rest && <LeftOut rest={rest} looked={looked}
                                   look={(done) => this.setState({ looked: done })} />}
         {acts && this.renderActs(selected, rest)}
-        {act && <Act kind={act.kind} records={act.records} unmatched={act.unmatched} close={this.close} done={this.done}
-                     signedOut={this.props.signedOut} />}
+        {act && <Act key={act.kind} {...act} next={this.nextAct(act.kind)} goOn={this.goOn}
+                     close={this.close} done={this.done} signedOut={this.props.signedOut} />}
         {this.props.conspicuous && <Conspicuous signedOut={this.props.signedOut} />}
         {[...groups].map(([name, records]) => (
           <section key={name}>
@@ -192,7 +211,7 @@ export class Attention extends Reading {
           return (
             <button key={kind} type="button" disabled={!records.length} class={kind}
                     onClick={() => this.setState({ act: { kind, records, unmatched } })}>
-              {text(`act_${kind}`)} ({records.length})
+              {text(`do_${kind}`, records.length)}
             </button>
           );
         })}

@@ -31,9 +31,9 @@ export class ByList extends Component {
     this.ask();
   }
 
-  render({ listed, near, selected, chosen, choose, changed }) {
+  render({ open, listed, near, selected, chosen, choose, changed }) {
     return (
-      <details>
+      <details class="by-list" open={open}>
         <summary>{text("choose_listed")}</summary>
         <form onSubmit={(event) => this.submit(event)} onInput={() => listed && changed()}>
           <label>
@@ -90,15 +90,15 @@ function Found({ listed: { lines, repeated, away }, selected }) {
 
 function Settled({ settled }) {
   return (
-    <div>
-      {text("settled_already", settled.length)}
+    <details open={settled.length <= SUGGESTIONS}>
+      <summary>{text("settled_already", number(settled.length))}</summary>
       <ul>
         {settled.map(({ key, records }) => (
           <li key={key}><bdi class="key">{shown(key)}</bdi>{": "}
             {records.map(({ state }) => text(`state_${state}`)).join(", ")}</li>
         ))}
       </ul>
-    </div>
+    </details>
   );
 }
 
@@ -106,8 +106,8 @@ function Settled({ settled }) {
 function NotFound({ near, correct }) {
   return (
     <div class="failure">
-      {text("not_here", near.length)}
-      <ul>
+      {text("not_here", number(near.length))}
+      <ul class="lines" tabIndex={0} aria-label={text("not_here", number(near.length))}>
         {near.map(({ key, records }) => (
           <li key={key}>
             <bdi class="key">{shown(key)}</bdi>

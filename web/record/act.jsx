@@ -8,10 +8,13 @@ import { shown } from "../shared/writing.js";
 import { sendAll } from "./acting.js";
 import { mayStillRun } from "./applying.js";
 
+let lastReason = ""; // what is done to many is mostly done for one reason
+
 const LINES = 10; // that were not found, of which the dialog has the first
 
 /** `records` are as they were seen: what is read of them meanwhile must not get into it.
- * `unmatched`: of the list by which they were chosen, if there was one. */
+ * `unmatched`: of the list by which they were chosen, if there was one.
+ * `next`: the act that is to follow, if there is one. */
 export class Act extends Component {
   state = { results: null, failure: null, busy: false, dry: false, signedOut: false,
     status: "", body: "" };
@@ -48,6 +51,7 @@ export class Act extends Component {
       return;
     }
     this.stopped = false;
+    lastReason = wanted.reason;
     this.setState({ busy: true, failure: null });
     const { results, signedOut } = await sendAll(kind, this.left(), wanted,
       () => !this.stopped && !this.gone);
@@ -73,7 +77,7 @@ export class Act extends Component {
     else this.props.close();
   }
 
-  render({ kind, records, unmatched }, { results, failure, busy, dry, signedOut, status, body }) {
+  render({ kind, records, unmatched, next }, { results, failure, busy, dry, signedOut, status, body }) {
     const left = this.left();
     const acted = results && !dry;
     const finished = signedOut || !left.length;
@@ -90,7 +94,7 @@ export class Act extends Component {
           {results ? <Results kind={kind} results={results} dry={dry} />
             : <Chosen records={records} />}
           {!finished && (
-            <Fields kind={kind} forcible={forcible} status={status} body={body}
+            <Fields kind={kind} count={left.length} forcible={forcible} status={status} body={body}
                     typed={(event) => this.setState({ [event.target.name]: event.target.value })} />
           )}
           {failure && <p class="failure" role="alert">{failure}</p>}
@@ -102,6 +106,11 @@ export class Act extends Component {
             {!finished && (
               <button type="submit" class={kind} disabled={busy}>
                 {text(`do_${kind}`, left.length)}
+              </button>
+            )}
+            {acted && next && results.every((one) => one.outcome === "done") && (
+              <button type="button" class={next.kind} onClick={() => this.props.goOn(next)}>
+                {text(`next_${next.kind}`, next.records.length)}
               </button>
             )}
             <button type="button" onClick={() => this.endOrStop()}>
@@ -167,16 +176,27 @@ function Chosen({ records }) {
   );
 }
 
-function Fields({ kind, forcible, status, body, typed }) {
+function Fields({ kind, count, forcible, status, body, typed }) {
+  const again = ({ target }) => {
+    const { reason } = target.form.elements;
+    reason.value = lastReason;
+    reason.focus();
+  };
   return (
     <div>
       <label>
         {text("reason")}
         <input name="reason" required maxLength={1000} autocomplete="off" autofocus />
       </label>
+      {lastReason && (
+        <button type="button" class="again" onClick={again}>
+          {text("reason_again", lastReason)}
+        </button>
+      )}
       {kind === "complete" && (
         <fieldset>
           <legend>{text("answer_known")}</legend>
+          {count > 1 && <p><b>{text("answer_of_all", number(count))}</b></p>}
           <label>{text("status")}<input name="status" inputMode="numeric" autocomplete="off"
                                         pattern="[2-5][0-9][0-9]" size={3} onInput={typed} /></label>
           <label>{text("body")}<textarea name="body" rows={3} autocomplete="off"

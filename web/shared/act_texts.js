@@ -1,9 +1,9 @@
 // The texts of the acts on records: in English, in German.
 
 export const ACT_TEXTS = {
-  act_complete: ["It took effect", "Es wirkte"],
-  act_release: ["It did not take effect", "Es wirkte nicht"],
-  act_delete: ["Forget it", "Vergessen"],
+  act_complete: ["Complete: it took effect", "Abschließen: es wirkte"],
+  act_release: ["Release: it did not take effect", "Freigeben: es wirkte nicht"],
+  act_delete: ["Delete: forget it", "Löschen: vergessen"],
   do_complete: ["Complete ({}): it took effect", "Abschließen ({}): es wirkte"],
   do_release: ["Release ({}): it did not take effect", "Freigeben ({}): es wirkte nicht"],
   do_delete: ["Delete ({}): forget it", "Löschen ({}): vergessen"],
@@ -25,6 +25,12 @@ export const ACT_TEXTS = {
   "{} von ihnen wirkten. Fragen ihre Clients wieder, wirken sie ein zweites Mal. Tun Sie es nur, "
     + "wenn die Wirkung rückgängig gemacht ist."],
 
+  reason_again: ["The reason of before: {}", "Der Grund von vorhin: {}"],
+  next_complete: ["Go on: complete the other {} …", "Weiter: die anderen {} abschließen …"],
+  next_release: ["Go on: release the other {} …", "Weiter: die anderen {} freigeben …"],
+  answer_of_all: ["All {} get this same answer. Leave it empty if their answers differ.",
+    "Alle {} bekommen dieselbe Antwort. Lassen Sie es leer, wenn ihre Antworten sich "
+    + "unterscheiden."],
   answer_known: ["The answer, if it is known", "Die Antwort, wenn sie bekannt ist"],
   status_missing: ["A body needs its status.", "Ein Inhalt braucht seinen Status."],
   repeats_get_none: ["Without a status, each repeat is told that it took effect, and that the "

@@ -146,9 +146,9 @@ export const TABLE = {
   cause_unknown_holder_gone: ["The process that ran it is gone",
     "Der Prozess, der es ausführte, ist weg"],
   find_out_unknown_holder_gone: ["Look in the service, or at the payment provider, whether it took "
-    + "effect, and press the button that says so. Release only what surely did not.",
-  "Sehen Sie im Dienst oder beim Zahlungsanbieter nach, ob es wirkte, und drücken Sie den "
-    + "Knopf, der das sagt. Freigeben dürfen Sie nur, was sicher nicht wirkte."],
+    + "effect. Complete what did, and release only what surely did not.",
+  "Sehen Sie im Dienst oder beim Zahlungsanbieter nach, ob es wirkte. Schließen Sie ab, was "
+    + "wirkte, und geben Sie nur frei, was sicher nicht wirkte."],
   cause_unknown_upstream_status: ["The service answered with an error that says nothing",
     "Der Dienst antwortete mit einem Fehler, der nichts sagt"],
   find_out_unknown_upstream_status: ["The service's log says whether it wrote before it failed.",
@@ -350,7 +350,7 @@ export const TABLE = {
     "nicht getan: hatte sich seither geändert"],
   means_admin: ["here, or by the admin API", "hier, oder über die Admin-API"],
 
-  reason: ["Reason (for the audit log)", "Grund (für das Audit-Log)"],
+  reason: ["Reason (required, for the audit log)", "Grund (nötig, für das Audit-Log)"],
   dry_run: ["Try without a change", "Ohne Änderung versuchen"],
   would_be: ["Nothing was changed. It would be:", "Nichts wurde geändert. Es würde:"],
   was_done: ["What became of them:", "Was daraus wurde:"],
