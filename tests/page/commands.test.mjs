@@ -15,6 +15,15 @@ test("without a token, the commands are short", () => {
     `curl '${place.origin}/api/records?key=order-17'`]);
 });
 
+test("the acts are those that can change the record", () => {
+  const acts = (more) => commandsOf({ record, key: "order-17", ...more }, place, false).acts
+    .map((one) => one.split(" ")[2]);
+  assert.deepEqual(acts({ state: "unknown" }), ["release", "complete"]);
+  assert.deepEqual(acts({ state: "released" }), ["complete"]);
+  assert.deepEqual(acts({ state: "completed" }), ["complete"]); // it takes an answer
+  assert.deepEqual(acts({ state: "completed", status: 201 }), []);
+});
+
 test("a key that is no text is not asked for by itself", () => {
   for (const key of [undefined, null, "a\ufffd"]) {
     assert.equal(commandsOf({ record, key }, place, true).show.length, 2);

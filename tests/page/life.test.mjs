@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { countsOf, knownSince, lifeOf } from "../../web/record/life.js";
+import { countsOf, inOrder, knownSince, lifeOf } from "../../web/record/life.js";
 
 const at = (seconds) => new Date(Date.UTC(2026, 0, 1, 12, 0, seconds)).toISOString();
 const record = (more = {}) => ({ attempt: 1, ...more, timeline: [
@@ -107,4 +107,12 @@ test("a request of long ago has no steps but its answer", () => {
   const { upstream_begin_us, upstream_us, client, ...past } = { ...ran, attempt: 2 };
   const life = lifeOf(record({ attempt: 2 }), [past], [], []);
   assert.deepEqual(names(life), ["attempt", "answered", "complete", "forgotten"]);
+});
+
+test("requests stand in the order in which they came, whenever they were answered", () => {
+  const busy = { outcome: "busy", status: 409, at: at(1), total_us: 300 };
+  const found = inOrder([busy, ran, { outcome: "replayed", at: at(3) }]);
+  assert.deepEqual(names(found.map(({ outcome: name }) => ({ name }))),
+    ["ran", "busy", "replayed"]);
+  assert.equal(found[0].begin, Date.parse(at(0)));
 });

@@ -1,5 +1,6 @@
 // What stands in the page, as commands for a POSIX shell.
 import { quoted } from "../shared/writing.js";
+import { applies } from "./applying.js";
 
 const HEADER = `sed -n '1s/^/Authorization: Bearer /p' "$TOKEN_FILE" | curl -H @- `;
 
@@ -8,7 +9,8 @@ const HEADER = `sed -n '1s/^/Authorization: Bearer /p' "$TOKEN_FILE" | curl -H @
  * @param {{origin: string, host: string}} place of the admin listener
  * @param {boolean} withToken whether it asks for one, the first line of the file $TOKEN_FILE
  * @returns {{show: string[], acts: string[]}} a record is named by its id, which is hex in any
- *   case; a key stands in a URL, where each of its bytes can be written
+ *   case, with the acts that can change it; a key stands in a URL, where each of its bytes can be
+ *   written
  */
 export function commandsOf(record, { origin, host }, withToken) {
   const curl = withToken ? HEADER : "curl ";
@@ -21,7 +23,7 @@ export function commandsOf(record, { origin, host }, withToken) {
     const key = encodeURIComponent(record.key).replaceAll("'", "%27");
     show.push(`${curl}${quoted(`${origin}/api/records?key=${key}`)}`);
   }
-  const acts = ["release", "complete"].map((kind) =>
+  const acts = ["release", "complete"].filter((kind) => applies(kind, record)).map((kind) =>
     `onceguard keys ${kind} ${id} --reason "$REASON" ${there}`);
   return { show, acts };
 }

@@ -36,7 +36,7 @@ export function Commands({ record, acts, signedIn }) {
       <h3>{text("commands")}</h3>
       {signedIn && <p class="note">{text("commands_token")}</p>}
       {commands.show.map((one) => <Command key={one} line={one} />)}
-      {acts && <p class="note">{text("commands_acts")}</p>}
+      {acts && commands.acts.length > 0 && <p class="note">{text("commands_acts")}</p>}
       {acts && commands.acts.map((one) => <Command key={one} line={one} />)}
     </section>
   );

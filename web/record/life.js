@@ -76,6 +76,13 @@ export function countsOf(record, requests) {
   return { all: ran + rest.length, ran, answered, refused: [...refused.values()] };
 }
 
+/** The requests of a key in the order in which they came. */
+export function inOrder(requests) {
+  return requests.map((one) => ({ ...one,
+    begin: Date.parse(one.at) - Math.round((one.total_us ?? 0) / 1000) }))
+    .sort((one, other) => one.begin - other.begin);
+}
+
 /**
  * From when on the requests of a key are known; null: all of them are.
  * @param {object} record

@@ -3,13 +3,14 @@ import { h } from "preact";
 
 import { call } from "../shared/api.js";
 import { bytes, span } from "../shared/forms.js";
-import { keyName, scopeKind, State } from "../shared/parts.jsx";
+import { keyName, Scope, scopeKind, State } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
-import { text } from "../shared/texts.js";
+import { has, text } from "../shared/texts.js";
 import { Act } from "./act.jsx";
 import { applies } from "./applying.js";
 import { Commands } from "./commands.jsx";
 import { readLife, Timeline } from "./timeline.jsx";
+import { Verdict } from "./verdict.jsx";
 
 export class RecordView extends Reading {
   interval = 3000;
@@ -47,7 +48,8 @@ export class RecordView extends Reading {
         {this.notice()}
         <h2 class="key"><bdi>{keyName(value)}</bdi></h2>
         <p><State record={value} /></p>
-        {value.state === "unreadable" ? <p>{value.why}</p> : <Facts record={value} />}
+        {value.state === "unreadable" && <p>{value.why}</p>}
+        {value.requests && <Verdict record={value} />}
         {acts && (
           <p class="acts">
             {["complete", "release", "delete"].filter((kind) => applies(kind, value)).map((kind) => (
@@ -60,6 +62,7 @@ export class RecordView extends Reading {
         )}
         {act && <Act kind={act.kind} records={act.records} close={this.close} done={this.done}
                      signedOut={this.props.signedOut} />}
+        {value.state !== "unreadable" && <Facts facts={factsOf(value)} />}
         {value.timeline && <Timeline record={value} traceUrl={me.trace_url} />}
         {value.state === "completed" && value.status !== undefined && (
           <section>
@@ -73,30 +76,48 @@ export class RecordView extends Reading {
         {value.state === "completed" && value.status === undefined && (
           <section><h3>{text("answer")}</h3><p>{text("no_answer_kept")}</p></section>
         )}
+        {value.state !== "unreadable" && (
+          <details>
+            <summary>{text("record_more")}</summary>
+            <Facts facts={detailsOf(value)} />
+          </details>
+        )}
         <Commands record={value} acts={acts} signedIn={me.signed_in} />
       </article>
     );
   }
 }
 
-function Facts({ record }) {
-  const facts = [
+function factsOf(record) {
+  const kept = record.retention_left_ms > 0 && [span(record.retention_left_ms),
+    has(`kept_${record.state}`) && text(`kept_${record.state}`)].filter(Boolean).join(", ");
+  return [
     ["route", `${record.method} ${record.route}`],
     ["path", record.path],
+    ["scope", record.scope && <Scope record={record} />],
+    ["attempt", record.attempt],
+    ["incident", record.incident],
+    ["lease_left", record.lease_left_ms > 0 && span(record.lease_left_ms)],
+    ["kept_for", kept],
+    ["settled_by", (record.by_operator && text("operator"))
+      || (record.by_application && text("application"))],
+    ["maybe_repeated", record.maybe_repeated && text("yes")],
+  ];
+}
+
+/** What programs compare, in full. */
+function detailsOf(record) {
+  return [
     ["scope", record.scope],
     ["scope_kind", record.scope_kind && scopeKind(record.scope_kind)],
     // After a release there is none.
     ["fingerprint", !/^0*$/.test(record.fingerprint)
       && `${record.fingerprint_method} ${record.fingerprint}`],
-    ["attempt", record.attempt],
     ["fencing_token", record.token],
-    ["incident", record.incident],
-    ["lease_left", record.lease_left_ms > 0 && span(record.lease_left_ms)],
-    ["kept_for", record.retention_left_ms > 0 && span(record.retention_left_ms)],
-    ["settled_by", (record.by_operator && text("operator"))
-      || (record.by_application && text("application"))],
-    ["maybe_repeated", record.maybe_repeated && text("yes")],
   ];
+}
+
+function Facts({ facts }) {
   return (
     <dl class="facts">
       {facts.filter(([, value]) => value).map(([name, value]) => (

@@ -5,11 +5,11 @@ import { beside, call, query } from "../shared/api.js";
 import { moment, number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
 import { has, text } from "../shared/texts.js";
-import { countsOf, knownSince, lifeOf } from "./life.js";
+import { countsOf, inOrder, knownSince, lifeOf } from "./life.js";
 
 const MOST = 2000; // requests that are read
 
-/** The record with `life`: what became of it so far; and `counts` of its requests, which are known
+/** The record with `life`: what became of it so far; and `counts` of its `requests`, which are known
  * from `since` on, null: all of them. */
 export async function readLife(id, signal) {
   const record = await call("GET", `/api/records/${encodeURIComponent(id)}?body=no`, undefined,
@@ -22,11 +22,12 @@ export async function readLife(id, signal) {
   const kept = requests.length < MOST ? recent.requests_since : requests[0].at;
   const since = kept ? knownSince(record, requests, kept) : null;
   const life = lifeOf(record, requests, recent.events ?? [], audit.entries ?? [], since);
-  return { ...record, life, since, counts: kept && countsOf(record, requests) };
+  return { ...record, life, since, counts: kept && countsOf(record, requests),
+    requests: inOrder(requests) };
 }
 
 /** Like "3 requests: 1 ran, 1 got the stored answer." */
-function Counts({ counts, since }) {
+export function Counts({ counts, since }) {
   const { all, ran, answered, refused } = counts;
   const parts = [
     text(ran === 1 ? "count_ran_one" : "count_ran", number(ran)),
@@ -79,7 +80,6 @@ export function Timeline({ record, traceUrl }) {
   return (
     <section>
       <h3>{text("timeline")}</h3>
-      {record.counts && <Counts counts={record.counts} since={record.since} />}
       <ol class="timeline">
         {record.life.map((one) => (
           <li key={`${one.at} ${one.kind} ${one.name}`}

@@ -3,10 +3,12 @@
 import { CHANGE_TEXTS } from "./change_texts.js";
 import { LIST_TEXTS } from "./list_texts.js";
 import { MONITORING } from "./monitoring_texts.js";
+import { RECORD_TEXTS } from "./record_texts.js";
 import { REFUSAL_TEXTS } from "./refusal_texts.js";
 import { TABLE } from "./text_table.js";
 
-const TEXTS = { ...TABLE, ...MONITORING, ...REFUSAL_TEXTS, ...CHANGE_TEXTS, ...LIST_TEXTS };
+const TEXTS = { ...TABLE, ...MONITORING, ...REFUSAL_TEXTS, ...CHANGE_TEXTS, ...LIST_TEXTS,
+  ...RECORD_TEXTS };
 
 const LANGUAGES = ["en", "de"];
 let chosen = read() ?? (navigator.language.startsWith("de") ? "de" : "en");
