@@ -61,9 +61,14 @@ class Page extends Component {
     super();
     this.state = { ...place(), visit: 0, open: 0, me: undefined, failure: null, trouble: null };
     this.go = () => this.setState(
-      { ...place(), visit: this.state.visit + 1, trouble: null }, () => this.heading?.focus());
+      { ...place(), visit: this.state.visit + 1, trouble: null }, () => this.begin());
     this.unknown = (open) => { if (open !== this.state.open) this.setState({ open }); };
     this.signedOut = () => this.setState({ me: null, trouble: null });
+  }
+
+  /** A view begins at its heading, unless it has put the cursor into a field. */
+  begin() {
+    if (!document.activeElement?.matches("main input")) this.heading?.focus();
   }
 
   componentDidMount() {
@@ -120,6 +125,7 @@ class Page extends Component {
   render(_, { me, name: wanted, argument, asked, visit, failure, trouble, open }) {
     const views = { workers: WORKER_VIEWS, consumers: CONSUMER_VIEWS }[me?.serves] ?? VIEWS;
     const name = wanted || views[0].name;
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     document.title = `${text(name)} · Onceguard`;
     if (me === undefined) {
       return <main><h1>Onceguard</h1><p class="waiting">{text("loading")}</p></main>;
@@ -171,12 +177,14 @@ class Page extends Component {
             : <p>{text("no_such_view")}</p>}
         </main>
         <footer class="note">
-          {text("zone", Intl.DateTimeFormat().resolvedOptions().timeZone)}{" "}
-          <label>
-            <input type="checkbox" checked={inUtc()}
-                   onChange={(event) => this.changeZone(event.target.checked)} />{" "}
-            {text("in_utc")}
-          </label>
+          {zone === "UTC" ? text("zone_utc") : text("zone", zone)}{" "}
+          {zone !== "UTC" && (
+            <label>
+              <input type="checkbox" checked={inUtc()}
+                     onChange={(event) => this.changeZone(event.target.checked)} />{" "}
+              {text("in_utc")}
+            </label>
+          )}
         </footer>
       </div>
     );

@@ -18,6 +18,29 @@ import { workerScenarios } from "./worker_scenarios.mjs";
 
 const LONGEST = 400_000; // ms: a suite that ends by its own limit can't say what did not come
 
+/** How a field's placeholder stands out from what is behind it. */
+function contrastOfPlaceholder(field) {
+  const luminance = (color) => {
+    const [red, green, blue] = color.match(/[\d.]+/g).map((one) => one / 255)
+      .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [dark, light] = [getComputedStyle(field, "::placeholder").color,
+    getComputedStyle(field).backgroundColor].map(luminance).sort((one, other) => one - other);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** The heads of the columns of the first table that are seen without scrolling aside. */
+async function assertSeen(page, names, what) {
+  const table = page.getByRole("table").first();
+  for (const name of names) {
+    const box = await table.getByRole("columnheader", { name, exact: true }).boundingBox();
+    const { width } = page.viewportSize();
+    assert.ok(box.x >= 0 && box.x + box.width <= width, `${what}: ${name} ends at ${
+      box.x + box.width}`);
+  }
+}
+
 const scenarios = {
   ...acting,
   ...workerActs,
@@ -59,9 +82,15 @@ const scenarios = {
         await page.getByRole("button", { name: "Close" }).click();
         await visit(page, "Search");
         await page.getByRole("link", { name: facts.completed }).waitFor();
+        await page.waitForFunction(() => document.activeElement?.name === "key");
+        const key = page.getByPlaceholder("e.g. order-17");
+        const ratio = await key.evaluate(contrastOfPlaceholder);
+        assert.ok(ratio >= 4.5, `a placeholder of ${ratio}:1, ${name}`);
+        await assertSeen(page, ["Key", "State", "Claimed"], `search, ${name}`);
         await look("search");
         await visit(page, "Routes");
         await page.getByRole("table").waitFor();
+        await assertSeen(page, ["Route", "refused in all", "ran"], `routes, ${name}`);
         await page.getByText("values set").first().click();
         await page.getByRole("button", { name: "Explain" }).waitFor();
         await page.getByRole("textbox").fill(`curl -XPOST /charges -H 'Idempotency-Key: x'`);
@@ -75,6 +104,7 @@ const scenarios = {
         await look("record");
         await visit(page, "Audit");
         await page.getByText("showed the stored answer").first().waitFor();
+        await assertSeen(page, ["When", "Who", "Act", "Key"], `audit, ${name}`);
         await look("audit");
         await visit(page, "Store");
         await page.getByText("It answers, and takes writes.").waitFor();

@@ -1,6 +1,6 @@
 // Which records a pasted list of keys means, and which of the others it does not mean for certain.
 import { call, query } from "../shared/api.js";
-import { mayMean } from "./near_keys.js";
+import { comparable, mayMean } from "./near_keys.js";
 
 const AT_ONCE = 4; // calls
 
@@ -136,8 +136,13 @@ export function restOf(wanted, scope, pages, { chosen, several, settled, away })
   const routes = new Set([...chosen.values(), ...[...several, ...settled]
     .flatMap(({ records }) => records)].map((one) => one.route));
   const left = pages.flatMap(({ records }) => records).filter((one) => !taken.has(one.record));
-  const near = away.map((key) => ({ key, records: left.filter((one) => typeof one.key === "string"
-    && mayMean(key, one.key)) }));
+  const compared = left.filter((one) => typeof one.key === "string")
+    .map((one) => ({ one, key: comparable(one.key) }));
+  const near = away.map((key) => {
+    const line = comparable(key);
+    return { key, records: compared.filter((other) => mayMean(line, other.key))
+      .map(({ one }) => one) };
+  });
   const meant = new Set(near.flatMap(({ records }) => records));
   const isSpokenOf = (one) => isNameable(one) && !named.has(one.key)
     && one.scope.startsWith(scope) && routes.has(one.route);

@@ -9,8 +9,14 @@ function plain(text) {
     .replace(/[^\p{L}\p{N}]/gu, "");
 }
 
+/** A line or a key, as mayMean() compares it: a list may have thousands, and a store, too. */
+export function comparable(text) {
+  return { whole: text.trim(), letters: plain(text) };
+}
+
 /** Whether one letter was left out, added or replaced, or two stand in the other order. */
 function isOneEdit(one, other) {
+  if (Math.abs(one.length - other.length) > 1) return false;
   let begin = 0;
   while (begin < one.length && one[begin] === other[begin]) begin += 1;
   let [end, otherEnd] = [one.length, other.length];
@@ -27,9 +33,13 @@ function contains(whole, part) {
   return part.length >= LEAST && whole.includes(part);
 }
 
-/** Whether a line of a list may mean a key. Rather too often than not. */
+/**
+ * Whether a line of a list may mean a key. Rather too often than not.
+ * @param {{whole: string, letters: string}} line as comparable() gives it
+ * @param {{whole: string, letters: string}} key so, too
+ */
 export function mayMean(line, key) {
-  const [one, other] = [plain(line), plain(key)];
-  if (!one || !other) return isOneEdit(line.trim(), key.trim());
+  const [one, other] = [line.letters, key.letters];
+  if (!one || !other) return isOneEdit(line.whole, key.whole);
   return one === other || contains(one, other) || contains(other, one) || isOneEdit(one, other);
 }

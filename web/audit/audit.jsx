@@ -72,7 +72,7 @@ function meansOf({ means }) {
 function Lines({ entries }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={text("audit")}>
-      <table>
+      <table class="audit">
         <thead>
           <tr>{COLUMNS.map((name) => <th key={name} scope="col">{text(name)}</th>)}</tr>
         </thead>
@@ -80,7 +80,7 @@ function Lines({ entries }) {
           {entries.map((one, i) => (
             <tr key={i}>
               <td><Time at={one.at} /></td>
-              <td><bdi>{one.who}</bdi> ({meansOf(one)})</td>
+              <td><bdi>{one.who}</bdi> <span class="large">({meansOf(one)})</span></td>
               <td>{action(one)}{one.about && <bdi> {one.about}</bdi>}</td>
               <td><KeyOf line={one} /></td>
               <td><bdi>{one.why}</bdi></td>

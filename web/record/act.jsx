@@ -19,6 +19,8 @@ export class Act extends Component {
   state = { results: null, failure: null, busy: false, dry: false, signedOut: false,
     status: "", body: "" };
 
+  reasonBefore = lastReason;
+
   /** What is still to be done: of an act, those that may still run, which can be forced. */
   left() {
     const { results, dry } = this.state;
@@ -90,11 +92,12 @@ export class Act extends Component {
         <form onSubmit={(event) => this.send(event)} ref={(form) => { this.form = form; }}>
           <h2 id="act-title">{text(`act_${kind}`)} ({left.length || records.length})</h2>
           <Danger kind={kind} records={records} />
-          {!acted && unmatched?.lines.length > 0 && <Unmatched kind={kind} {...unmatched} />}
+          {!finished && unmatched?.lines.length > 0 && <Unmatched kind={kind} {...unmatched} />}
           {results ? <Results kind={kind} results={results} dry={dry} />
             : <Chosen records={records} />}
           {!finished && (
-            <Fields kind={kind} count={left.length} forcible={forcible} status={status} body={body}
+            <Fields kind={kind} count={left.length} before={results ? "" : this.reasonBefore}
+                    forcible={forcible} status={status} body={body}
                     typed={(event) => this.setState({ [event.target.name]: event.target.value })} />
           )}
           {failure && <p class="failure" role="alert">{failure}</p>}
@@ -176,10 +179,10 @@ function Chosen({ records }) {
   );
 }
 
-function Fields({ kind, count, forcible, status, body, typed }) {
+function Fields({ kind, count, before, forcible, status, body, typed }) {
   const again = ({ target }) => {
     const { reason } = target.form.elements;
-    reason.value = lastReason;
+    reason.value = before;
     reason.focus();
   };
   return (
@@ -188,9 +191,9 @@ function Fields({ kind, count, forcible, status, body, typed }) {
         {text("reason")}
         <input name="reason" required maxLength={1000} autocomplete="off" autofocus />
       </label>
-      {lastReason && (
+      {before && (
         <button type="button" class="again" onClick={again}>
-          {text("reason_again", lastReason)}
+          {text("reason_again", before)}
         </button>
       )}
       {kind === "complete" && (

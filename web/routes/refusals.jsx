@@ -33,8 +33,9 @@ function Remedy({ policies }) {
   const optionsOf = ({ policy }) => new Map(policy.map((one) => [one.option, one]));
   const options = policies.map(optionsOf).find((one) => one.get("required")?.value === "true");
   if (!options) return null;
-  const names = JSON.parse(options.get("key").value);
-  const headers = names.filter((one) => !one.includes(":"));
+  const names = (options.get("key")?.value ?? "").match(/[^"[\], ]+/g) ?? [];
+  if (!names.length) return null;
+  const headers = names.filter((one) => !one.includes(":") && one !== "content");
   const required = options.get("required");
   const set = [required.table, required.position].filter(Boolean).join(", ");
   return (

@@ -26,11 +26,11 @@ export class Routes extends Reading {
         {this.notice()}
         <p class="note">{text("counts_since_start")}</p>
         <div class="scroll" tabIndex={0} role="region" aria-label={text("routes")}>
-          <table>
+          <table class="routes">
             <thead>
               <tr>
                 <th scope="col">{text("route")}</th>
-                {["ran", "replayed", "refusals", "unguarded", "time_both"].map((name) => (
+                {["refusals", "ran", "replayed", "unguarded", "time_both"].map((name) => (
                   <th key={name} scope="col" class="number">{text(name === "ran" || name === "replayed"
                     || name === "unguarded" ? `outcome_${name}` : name)}</th>
                 ))}
@@ -40,11 +40,11 @@ export class Routes extends Reading {
               {value.routes.map(({ route, outcomes, times_us: times }) => (
                 <tr key={route}>
                   <th scope="row"><bdi>{route}</bdi></th>
-                  <td class="number">{number(outcomes.ran ?? 0)}</td>
-                  <td class="number">{number((outcomes.replayed ?? 0) + (outcomes.waited ?? 0))}</td>
                   <td class={refusedOf(outcomes) ? "number refusing" : "number"}>
                     {number(refusedOf(outcomes))}
                   </td>
+                  <td class="number">{number(outcomes.ran ?? 0)}</td>
+                  <td class="number">{number((outcomes.replayed ?? 0) + (outcomes.waited ?? 0))}</td>
                   <td class="number">{number(outcomes.unguarded ?? 0)}</td>
                   <td class="number">
                     {times.request ? `${duration(times.request[0])} / ${duration(times.request[1])}`

@@ -17,6 +17,8 @@ export class Search extends Listing {
   componentDidMount() {
     this.form.reset(); // a browser may put back what was typed in another search
     this.form.elements.state.value = this.filter.state ?? ""; // which a reset takes for "any"
+    // By a finger, a keyboard would cover half of the records.
+    if (matchMedia("(pointer: fine)").matches) this.form.elements.key.focus();
     super.componentDidMount();
   }
 

@@ -74,14 +74,14 @@ export function RecordTable({ records, chosen, choose, mayChoose = () => true, l
   return (
     <div class="scroll" tabIndex={0} role="region"
          aria-label={[text("records"), label].filter(Boolean).join(": ")}>
-      <table>
+      <table class="records">
         <thead>
           <tr>
             {choose && <th scope="col"><span class="hidden">{text("choose")}</span></th>}
             <th scope="col">{text("key")}</th>
             <th scope="col">{text("state")}</th>
-            <th scope="col">{text("scope")}</th>
-            <th scope="col">{text("route")}</th>
+            <th scope="col" class="large">{text("scope")}</th>
+            <th scope="col" class="large">{text("route")}</th>
             <th scope="col">{text("claimed")}</th>
             <th scope="col" class="number">{text("attempt")}</th>
           </tr>
@@ -99,10 +99,16 @@ export function RecordTable({ records, chosen, choose, mayChoose = () => true, l
                   )}
                 </td>
               )}
-              <td><Key record={record} /></td>
-              <td><State record={record} /></td>
-              <td><Scope record={record} /></td>
-              <td><bdi>{record.method} {record.route}</bdi></td>
+              <td>
+                <Key record={record} />
+                <small class="small"><Scope record={record} /></small>
+              </td>
+              <td>
+                <State record={record} />
+                <small class="small"><bdi>{record.method} {record.route}</bdi></small>
+              </td>
+              <td class="large"><Scope record={record} /></td>
+              <td class="large"><bdi>{record.method} {record.route}</bdi></td>
               <td>{record.claimed_at && <Time at={record.claimed_at} ago />}</td>
               <td class="number">{record.attempt}</td>
             </tr>

@@ -80,7 +80,7 @@ function Numbers({ numbers }) {
           <thead>
             <tr>
               <th scope="col">{text("metric")}</th>
-              <th scope="col">{text("value")}</th>
+              <th scope="col" class="number">{text("value")}</th>
               <th scope="col">{text("meaning")}</th>
             </tr>
           </thead>
