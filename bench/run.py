@@ -23,7 +23,7 @@ from side_by_side import compare
 
 WHAT = ("peers", "gateway", "memory", "sqlite", "growth", "cost", "sizes", "watched", "redis",
         "postgres", "postgres-soak", "postgres-large", "attention", "page", "library", "inbox",
-        "patterns", "tls", "exec", "clients", "sealed")
+        "patterns", "tls", "exec", "clients", "sealed", "profile")
 BENCHES = os.path.join(os.path.dirname(BINARY), "bench")
 SQLITE_BENCH = os.path.join(BENCHES, "sqlite_bench")
 
@@ -169,6 +169,9 @@ def measure(name, wanted, servers):
             import sealed
             sealed.bench_sealed(servers, rounds, seconds, wrk, cpu_seconds, free_port, BINARY,
                                 lambda port, size: UPSTREAM.format(port=port, pad="x" * size))
+        case "profile":
+            import flame_graph
+            flame_graph.measure_profile(servers, seconds, wrk, cpu_seconds, PROGRAMS, wanted.svg)
         case "exec":
             import commands
             commands.measure_commands(BINARY, rounds)
@@ -223,9 +226,9 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=1_000_000)
     parser.add_argument("--json", metavar="FILE", help="peers: the figures of each round")
-    parser.add_argument("--svg", metavar="FILE", help="peers: a picture")
+    parser.add_argument("--svg", metavar="FILE", help="peers, profile: a picture")
     parser.add_argument("--store", choices=("sqlite", "journal"), default="sqlite",
-                        help="peers, memory, growth, cost: the gateways' store (sqlite)")
+                        help="peers, memory, growth, cost, profile: the gateways' store (sqlite)")
     parser.add_argument("--keys", type=int, default=1_000_000,
                         help="growth: as many records beside ten thousand (1,000,000)")
     parser.add_argument("--old", metavar="BINARY",
@@ -233,8 +236,10 @@ def arguments():
     wanted = parser.parse_args()
     if wanted.old and "cost" not in wanted.what:
         parser.error("--old is for cost")
-    if (wanted.json or wanted.svg) and "peers" not in wanted.what:
-        parser.error("--json and --svg are for peers")
+    if wanted.json and "peers" not in wanted.what:
+        parser.error("--json is for peers")
+    if wanted.svg and len({"peers", "profile"} & set(wanted.what)) != 1:
+        parser.error("--svg is for one of peers and profile")
     if unknown := set(wanted.what) - set(WHAT):
         parser.error(f"nothing is measured as {sorted(unknown)}; choose of {WHAT}")
     return wanted
