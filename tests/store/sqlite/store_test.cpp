@@ -90,7 +90,8 @@ TEST_F(sqlite_store_test, pages_of_another_size_are_refused_until_they_are_rebui
   const auto store = open();
   EXPECT_EQ(blocking_store(*store).claim(claim_of("k")).kind, verdict_kind::replay);
   const auto other = folder_.file("other.db");
-  connection(other, nullptr).run("PRAGMA page_size = 8192; CREATE TABLE theirs (a)");
+  connection(other, nullptr)
+      .run("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; CREATE TABLE theirs (a)");
   expect_refused(other, "is a SQLite database of another program");
 }
 
