@@ -57,7 +57,8 @@ session::session(const sqlite_params& params, std::string path)
     : params_(params), path_(std::move(path)), lock_(path_), files_(params.vfs) {}
 
 session::~session() {
-  if (connection_.get() == nullptr) return;
+  // Of a file that was refused nothing is moved, and SQLite would never close the log's index.
+  if (!is_ours_) return;
   try {
     struct stat log {};
     const bool is_short =
@@ -148,6 +149,7 @@ std::optional<error> session::check_file(if_missing missing) {
                              std::to_string(schema_version) + ")");
   }
   keep_log_at_close(connection_, false);
+  is_ours_ = true;
   return std::nullopt;
 }
 

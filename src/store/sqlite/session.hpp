@@ -98,6 +98,7 @@ class session {
   std::optional<metadata_table> metadata_;  // once the tables exist
   std::string identity_;
   file_mark file_, log_, index_;
+  bool is_ours_ = false;  // the file, as it was opened
   bool log_is_foreign_ = false;
   bool durable_ = false;  // all that this session reads
   int log_pages_ = 0;
