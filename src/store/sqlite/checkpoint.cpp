@@ -1,5 +1,7 @@
 #include "store/sqlite/checkpoint.hpp"
 
+#include <chrono>
+
 namespace onceguard::sqlite {
 
 checkpoint_outcome run_checkpoint(connection& connection) {
@@ -29,8 +31,18 @@ void flush_file(connection& connection) {
   if (flushed != SQLITE_OK) throw failure(flushed, "the file could not be flushed");
 }
 
-void count_flushed(connection& connection, const unflushed_frames& flushed) noexcept {
-  count_as_moved(connection, flushed.log, flushed.before, flushed.after);
+void count_flushed(connection& connection, lock_file& lock, const unflushed_frames& flushed,
+                   milliseconds turn_within) {
+  for (auto steps = std::chrono::microseconds(turn_within) / lock_step;; --steps) {
+    {
+      const checkpoint_turn turn(lock);
+      if (turn.has_turn()) {
+        return count_as_moved(connection, flushed.log, flushed.before, flushed.after);
+      }
+    }
+    if (steps <= 0) return;
+    wait_one_step();
+  }
 }
 
 }  // namespace onceguard::sqlite

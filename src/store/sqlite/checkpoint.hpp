@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/lock_file.hpp"
 #include "store/sqlite/wal_index.hpp"
 
 namespace onceguard::sqlite {
@@ -34,8 +35,9 @@ struct checkpoint_outcome {
 /// connection: to open and close the file once more would drop SQLite's locks. Failures are thrown.
 void flush_file(connection& connection);
 
-/// After the flush, for the holder of the turn. Does nothing if another session has moved these
-/// frames meanwhile.
-void count_flushed(connection& connection, const unflushed_frames& flushed) noexcept;
+/// After the flush: waits for the turn, for so long at most. Whoever has the turn until then copies
+/// these frames again.
+void count_flushed(connection& connection, lock_file& lock, const unflushed_frames& flushed,
+                   milliseconds turn_within);
 
 }  // namespace onceguard::sqlite

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct flock range(short kind, std::int64_t first, std::int64_t length) {
 }
 
 }  // namespace
+
+void wait_one_step() { std::this_thread::sleep_for(lock_step); }
 
 /// Closes these files in each process that is forked. What executes a program does so by itself.
 class open_lock_files {

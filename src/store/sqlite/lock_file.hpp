@@ -6,6 +6,7 @@
 // that nobody flushed, or wait for a turn that nobody has. The content means nothing: it reserves
 // blocks of the volume for a process that runs out of room.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +14,11 @@
 #include "store/sqlite/location.hpp"
 
 namespace onceguard::sqlite {
+
+/// SQLite's own step would be up to 100 ms.
+inline constexpr std::chrono::microseconds lock_step{500};
+/// Waits one step for another process's lock.
+void wait_one_step();
 
 /// Used by one thread at a time. Errors of the operating system are thrown as `failure`.
 class lock_file {

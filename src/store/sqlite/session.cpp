@@ -14,8 +14,6 @@
 namespace onceguard::sqlite {
 namespace {
 
-constexpr std::chrono::microseconds lock_step{500};
-
 /// Calls `act` until it is not busy any more, for `timeout` at most. Counts the steps, so that no
 /// clock is needed.
 template <class Act>
@@ -37,8 +35,6 @@ void keep_log_at_close(connection& connection, bool does) noexcept {
 }
 
 }  // namespace
-
-void wait_one_step() { std::this_thread::sleep_for(lock_step); }
 
 error to_error(const failure& failed, const std::string& path, effect on_store) {
   const auto detail = "sqlite store " + path + ": " + failed.what();
@@ -129,17 +125,17 @@ std::optional<error> session::check_file(if_missing missing) {
   if (size_of(path_) == 0) {  // SQLite may be built with another size
     connection_.run(("PRAGMA page_size = " + std::to_string(page_size)).c_str());
   }
-  if (auto why = check_pages()) return why;
   bool damaged = false;
   bool ours = false;
   within(params_.timeout, [&] {
     const checkpoint_turn turn(lock_);
     if (!turn.has_turn()) throw failure(SQLITE_BUSY, "another process moves the log");
     ours = log_is_ours();
-    damaged = log_is_damaged();
+    damaged = other_pages_of(connection_).empty() && log_is_damaged();
   });
   if (damaged) return error(errc::store_lost, damaged_log(path_));
   if (!ours) return error(errc::store_lost, foreign_log(path_));
+  if (auto why = check_pages()) return why;
   auto owner = ownership::fresh;
   within(params_.timeout, [&] { owner = ownership_of(connection_); });
   if (owner == ownership::foreign) return refuse(path_, "is a SQLite database of another program");
@@ -153,7 +149,8 @@ std::optional<error> session::check_file(if_missing missing) {
   return std::nullopt;
 }
 
-/// Before the log is read. Another program's file is refused for what it is.
+/// Once the log is known to be of this file: SQLite would copy another one into it while a person
+/// does what the refusal says. Another program's file is refused for what it is.
 std::optional<error> session::check_pages() {
   const auto why = other_pages_of(connection_);
   if (why.empty()) return std::nullopt;
@@ -360,13 +357,12 @@ bool session::still_there() const noexcept {
          mark_of(path_ + "-shm") == index_;
 }
 
-void session::move_log() {
+void session::move_log(milliseconds turn_within) {
   try {
     const auto copied = move_in_turn();
     if (!copied) return;
     flush_file(connection_);  // may take long: others may have the turn meanwhile
-    const checkpoint_turn turn(lock_);
-    if (turn.has_turn()) count_flushed(connection_, *copied);
+    count_flushed(connection_, lock_, *copied, turn_within);
   } catch (const failure& failed) {
     base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", failed.what()}});
   }

@@ -63,8 +63,10 @@ class session {
   [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= log_bound_ + left_; }
   /// Runs a checkpoint, as far as no reader is in the way, and flushes the file. Other processes
   /// may write meanwhile. One process at a time runs a checkpoint: does nothing if another process
-  /// does, or if all of the write-ahead log is in the file already. Failures are only logged.
-  void move_log();
+  /// does, or if all of the write-ahead log is in the file already. What was copied in part counts
+  /// once this one has the turn again, `turn_within` after the flush at most. Failures are only
+  /// logged.
+  void move_log(milliseconds turn_within = {});
   /// After SQLITE_FULL: runs a checkpoint, and frees the reserve for it if necessary. False: the
   /// file had no room for all of the write-ahead log.
   bool make_room();
@@ -110,9 +112,5 @@ class session {
 
 /// Makes an error of a failure; names the store's `path` for people.
 [[nodiscard]] error to_error(const failure& failed, const std::string& path, effect on_store);
-
-/// Waits one step for another process's lock. The step is short: SQLite's own would be up to 100
-/// ms.
-void wait_one_step();
 
 }  // namespace onceguard::sqlite

@@ -85,9 +85,10 @@ void count_as_moved(connection& connection, const log_position& log, std::uint32
   if (methods.xShmLock(index.file, checkpoint_lock, 1, taken) != SQLITE_OK) return;
   // In this order: SQLite restarts a log first in the second copy of the header, then in the first
   // one, which has the frames, and in this number last.
-  const bool as_before = index.word(moved_word) == before;
-  const bool some_left = index.word(frames_word) > before;
-  if (as_before && some_left && index.salts(second_copy) == log.salts) {
+  const auto moved = index.word(moved_word);
+  const bool some_left = index.word(frames_word) > moved;
+  const bool fits = after < before ? moved == before : moved >= before && moved < after;
+  if (fits && some_left && index.salts(second_copy) == log.salts) {
     __atomic_store_n(index.words + moved_word, after, __ATOMIC_RELEASE);
   }
   constexpr int given_back = SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE;

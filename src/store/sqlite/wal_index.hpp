@@ -31,9 +31,10 @@ struct log_position {
 [[nodiscard]] std::uint32_t moved_frames(connection& connection) noexcept;
 
 /// Of the log with these salts, as many frames count as moved from now on as `after`. Nothing is
-/// changed unless it is that log still, `before` frames count until now, and some are left to move:
-/// as long as that is so, the log can't restart. Both numbers must be those of checkpoints: the
-/// file has these frames, and no reader needs what they replaced. For the holder of the turn.
+/// changed unless it is that log still, `before` frames count until now (or more, where the number
+/// grows), and some are left to move: as long as that is so, the log can't restart. Both numbers
+/// must be those of checkpoints: the file has these frames, and no reader needs what they replaced.
+/// For the holder of the turn.
 void count_as_moved(connection& connection, const log_position& log, std::uint32_t before,
                     std::uint32_t after) noexcept;
 

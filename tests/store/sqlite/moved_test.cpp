@@ -1,11 +1,14 @@
 // What counts as moved from the write-ahead log into the file, on a disk whose failed flushes lose
 // their bytes for ever: a log restarts once all of it counts.
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -124,9 +127,13 @@ TEST_F(sqlite_moved_test, what_a_killed_process_copied_and_never_flushed_is_copi
     char one = 0;
     ::close(starts[1]);
     if (::read(starts[0], &one, 1) != 1) ::_exit(1);
-    const auto mover = open(session_use::read);
-    faults_.file.set(flush_fault::fail);
-    mover->move_log();
+    try {
+      const auto mover = open(session_use::read);
+      faults_.file.set(flush_fault::fail);
+      mover->move_log();
+    } catch (...) {
+      ::_exit(3);
+    }
     ::_exit(faults_.file_disk.writes() > 10 && faults_.file.count() > 0 ? 0 : 2);
   }
   begin();
@@ -185,6 +192,38 @@ TEST_F(sqlite_moved_test, a_count_of_another_log_or_of_another_checkpoint_stands
   EXPECT_EQ(counted(), flushed);
   sqlite::count_as_moved(writer_->on(), position(), flushed - 1, 0);
   EXPECT_EQ(counted(), flushed);
+}
+
+/// Frames behind those of another checkpoint, which was flushed too.
+TEST_F(sqlite_moved_test, what_was_flushed_counts_beside_what_another_checkpoint_flushed) {
+  begin();
+  const auto reader = reader_behind(20);
+  writer_->move_log();
+  const auto flushed = counted();
+  sqlite::count_as_moved(writer_->on(), position(), flushed, flushed - 10);
+  sqlite::count_as_moved(writer_->on(), position(), 0, flushed - 5);
+  EXPECT_EQ(counted(), flushed - 5);
+  sqlite::count_as_moved(writer_->on(), position(), 0, flushed - 8);
+  EXPECT_EQ(counted(), flushed - 5) << "less than counts already";
+}
+
+/// Whoever opens the store has it for a moment.
+TEST_F(sqlite_moved_test, what_was_flushed_counts_once_the_turn_is_free) {
+  begin();
+  const auto mover = open(session_use::read);
+  const auto reader = reader_behind(20);
+  faults_.file.set(flush_fault::hang);
+  std::thread moving([&] { mover->move_log(std::chrono::minutes(1)); });
+  faults_.file.wait_for_hang();
+  sqlite::lock_file other(params_.path);
+  std::optional<sqlite::checkpoint_turn> turn(std::in_place, other);
+  EXPECT_TRUE(turn->has_turn());
+  faults_.file.set(flush_fault::none);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // nobody says that somebody waits
+  EXPECT_EQ(counted(), 0u);
+  turn.reset();
+  moving.join();
+  EXPECT_GT(counted(), 0u);
 }
 
 /// A writer that restarts it may have begun already.

@@ -67,6 +67,25 @@ TEST_F(sqlite_store_test, a_file_that_is_no_onceguard_database_is_refused) {
   expect_refused(folder_.file("other.db"), "of another program");
 }
 
+/// The advice for pages of another size would have SQLite copy that log into the file.
+TEST_F(sqlite_store_test, a_log_of_another_file_is_told_before_pages_of_another_size) {
+  const auto path = params().path;
+  const auto made = folder_.file("made.db");
+  const auto log = folder_.file("log");
+  {
+    const auto store = open();
+    blocking_store(*store).completed(claim_of("k"));
+    connection(path, nullptr).run(("PRAGMA page_size = 8192; VACUUM INTO '" + made + "'").c_str());
+    blocking_store(*store).completed(claim_of("l"));
+    std::filesystem::copy_file(path + "-wal", log);
+    store->stop();
+  }
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
+  std::filesystem::rename(made, path);
+  std::filesystem::copy_file(log, path + "-wal");
+  expect_refused(path, "the log beside it", errc::store_lost);
+}
+
 /// By VACUUM of another program. The log is read by itself, and its frames would stand elsewhere.
 TEST_F(sqlite_store_test, pages_of_another_size_are_refused_until_they_are_rebuilt) {
   const auto path = params().path;
