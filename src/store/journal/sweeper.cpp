@@ -161,7 +161,8 @@ sweeper::step sweeper::moves_by_table(const segment& oldest) {
     } else {
       report(entry->location.offset(),
              failed != 0 ? "a record that is needed can't be read, and is given up"
-                         : "a record that is needed is damaged");
+                         : "a record that is needed is damaged",
+             failed != 0);
       found.id = found.header.id = entry->id;
       found.header.number = entry->number;
       found.header.state = static_cast<std::uint8_t>(entry->state);
@@ -195,10 +196,12 @@ bool sweeper::is_given_up(const key_entry& entry) const {
   return unread_.has_failed_for(entry.location, patience, clock_.boot_ms());
 }
 
-/// Each place once, however often it is read anew, as on a full disk it is with each sweep.
-void sweeper::report(std::uint64_t offset, const std::string& why) {
+/// Each place once, however often it is read anew, as on a full disk it is with each sweep. What is
+/// given up is always told: its answer goes.
+void sweeper::report(std::uint64_t offset, const std::string& why, bool given_up) {
   constexpr std::size_t most = 1'000;  // of a segment; lists name the others
-  if (reported_.size() >= most || !reported_.emplace(offset, why).second) return;
+  if (reported_.size() >= most && !given_up) return;
+  if (!reported_.emplace(offset, why).second) return;
   base::log(base::event::page_unreadable, {{"store", journal_.location()},
                                            {"why", segment_name(reading_) + ": " + why},
                                            {"code", "byte " + std::to_string(offset)}});

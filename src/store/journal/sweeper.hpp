@@ -51,7 +51,7 @@ class sweeper {
   [[nodiscard]] step moves_by_table(const segment& oldest);
   void note_unread(key_entry& entry, int failed);
   [[nodiscard]] bool is_given_up(const key_entry& entry) const;
-  void report(std::uint64_t offset, const std::string& why);
+  void report(std::uint64_t offset, const std::string& why, bool given_up = false);
   /// Of a record in no final state: its frame says so. None: it can't be read.
   [[nodiscard]] std::optional<bool> read_expired(const key_entry& entry, const moment& present);
   [[nodiscard]] std::optional<bool> is_expired(const key_entry& entry, const moment& present);

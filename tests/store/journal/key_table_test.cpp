@@ -45,9 +45,10 @@ TEST(journal_key_table_test, keys_are_found_among_others_of_their_hash_that_come
       known.emplace(slot, static_cast<std::uint32_t>(mark));
       index.add(static_cast<std::uint32_t>(mark), slot);
     } else {
-      index.remove(found->second, slot);
+      const auto mark = found->second;
+      index.remove(mark, slot);
       known.erase(found);
-      EXPECT_FALSE(index.find(0, [&](std::uint32_t seen) { return seen == slot; }));
+      EXPECT_FALSE(index.find(mark, [&](std::uint32_t seen) { return seen == slot; }));
     }
     ASSERT_EQ(index.size(), known.size());
     for (const auto& [each, mark] : known) {
