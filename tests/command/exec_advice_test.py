@@ -145,7 +145,7 @@ def test_a_store_that_is_away_says_try_again(exec_on, key, scheme):
 def test_a_lost_lease_has_its_own_code_whatever_the_command_ends_with(exec_, key, script):
     process = exec_.begin_shell(key, script, options=["--lease", "1s", "--grace", "2s"])
     exec_.ran(1, key)
-    assert exec_.ask("keys", "release", key, "--force").returncode == 0
+    exec_.release_running(key)
     done = exec_.end(process)
     assert done.code == NOT_RECORDED and b"the lease was lost" in done.err, done
     assert exec_.runs(key) == 1

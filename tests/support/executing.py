@@ -85,6 +85,11 @@ class Executing:
                               cwd=self.folder, env=self.environment(), capture_output=True,
                               text=True, timeout=60)
 
+    def release_running(self, key):
+        """A lease that is renewed between the command's look and its act is another one to it."""
+        wait_until(lambda: self.ask("keys", "release", key, "--force").returncode == 0,
+                   what="the release")
+
     def state(self, key):
         done = self.ask("keys", "show", key)
         states = [line.split()[1] for line in done.stdout.splitlines()
