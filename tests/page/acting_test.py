@@ -62,6 +62,12 @@ def test_a_list_finds_what_the_view_has_not_read(undecided, act_out):
     assert [state_of(admin, key) for key in KEYS] == [["unknown"], ["released"], ["unknown"]]
 
 
+def test_a_list_that_was_changed_counts_for_nothing(undecided, act_out):
+    _, admin, facts = undecided
+    act_out("list_changed_after_an_act", facts)
+    assert [state_of(admin, key) for key in KEYS] == [["completed"], ["completed"], ["unknown"]]
+
+
 def test_a_lost_answer_is_no_refusal(undecided, act_out):
     _, admin, facts = undecided
     act_out("lost_answer", facts)

@@ -5,8 +5,10 @@ import { call, query, Refused } from "../shared/api.js";
 import { Act } from "../record/act.jsx";
 import { applies } from "../record/applying.js";
 import { Conspicuous } from "./conspicuous.jsx";
-import { ByList, LeftOut, mayMeanAmong } from "./by_list.jsx";
+import { ByList, LeftOut } from "./by_list.jsx";
 import { choiceOf, readLines, repeatedLines, restOf } from "./key_list.js";
+import { doubtfulOf, doubtsAmong, isAsRead, isSame, nextAct, NO_LIST, restNow, Turn, withList,
+  withoutList } from "./list_acts.js";
 import { number } from "../shared/forms.js";
 import { Keys, RecordTable } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
@@ -19,18 +21,13 @@ function cause(record) {
   return record.state === "unknown" ? `unknown/${record.why}` : record.state;
 }
 
-/** Whether two readings are of one attempt, whose lease nobody has renewed in between. */
-function isSame(one, other) {
-  return one !== undefined && one.token === other.token && one.revision === other.revision;
-}
-
 export class Attention extends Reading {
   interval = 5000;
 
-  // `listed` has what a list came to, and `rest` those that it does not name, as restOf() gives them.
-  // `looked`: of lines that were not found a person says that they mean none of the rest.
   // `chosen` has the records by their id as they were when they were chosen: an act is for these.
-  state = { ...this.state, chosen: new Map(), act: null, listed: null, rest: null, looked: false };
+  state = { ...this.state, chosen: new Map(), act: null, ...NO_LIST };
+
+  lists = new Turn();
 
   async* pages() {
     let cursor = "";
@@ -54,10 +51,8 @@ export class Attention extends Reading {
 
   /** Those of the chosen that are as they were then, and those that are not. */
   sortChosen() {
-    const { value, chosen } = this.state;
-    const now = new Map(value.records.map((one) => [one.record, one]));
-    const same = (one) => (now.has(one.record) ? isSame(one, now.get(one.record)) : value.more);
-    const all = [...chosen.values()];
+    const same = isAsRead(this.state.value);
+    const all = [...this.state.chosen.values()];
     return { selected: all.filter(same), changed: all.filter((one) => !same(one)) };
   }
 
@@ -78,32 +73,20 @@ export class Attention extends Reading {
     this.setState({ chosen });
   }
 
-  /** Of some records, those that are as they were when a list was read. */
-  asRead(records) {
-    const { value } = this.state;
-    const now = new Map(value.records.map((one) => [one.record, one]));
-    return records.filter((one) => (now.has(one.record) ? isSame(one, now.get(one.record))
-      : value.more));
-  }
-
-  /** What the list does not name, as it is now; null: no list was read. */
-  restNow() {
-    const { rest } = this.state;
-    return rest && { ...rest, records: this.asRead(rest.records),
-      others: this.asRead(rest.others),
-      near: rest.near.map(({ key, records }) => ({ key, records: this.asRead(records) })) };
+  async readList(list, scope) {
+    const wanted = readLines(list, scope);
+    const pages = [];
+    for await (const page of this.pages()) pages.push(page);
+    const choice = await choiceOf(wanted, pages, this.calls.signal);
+    return withList({ ...choice, lines: wanted.length, repeated: repeatedLines(list) },
+      restOf(wanted, pages, choice));
   }
 
   async chooseListed(list, scope) {
-    const wanted = readLines(list, scope);
     this.forgetList();
     try {
-      const pages = [];
-      for await (const page of this.pages()) pages.push(page);
-      const { chosen, ...listed } = await choiceOf(wanted, pages, this.calls.signal);
-      const rest = restOf(wanted, scope, pages, { chosen, ...listed });
-      this.setState({ chosen, rest, listed: { ...listed, lines: wanted.length,
-        repeated: repeatedLines(list) } });
+      const found = await this.lists.of(() => this.readList(list, scope));
+      if (found) this.setState(found);
     } catch (failure) {
       if (failure.name === "AbortError" || this.calls.signal.aborted) return;
       if (!(failure instanceof Refused)) throw failure;
@@ -112,22 +95,19 @@ export class Attention extends Reading {
     }
   }
 
-  /** What a list came to counts for the list as it was read. */
-  forgetList = () => this.setState({ listed: null, rest: null, looked: false });
+  /** What a list came to counts for the list as it was read, also when it is read just now. */
+  forgetList = () => {
+    this.lists.stop();
+    this.setState(withoutList(this.state));
+  };
 
   chooseRest = (records) => this.setState({
     chosen: new Map(records.map((one) => [one.record, one])) });
 
-  /** The other half of a list is the next to be settled, once nothing of it is open to doubt. */
-  nextAct(kind) {
-    const rest = this.restNow();
-    const next = { complete: "release", release: "complete" }[kind];
-    if (!rest || !next || (rest.near.length > 0 && !this.state.looked)) return null;
-    const { act } = this.state;
-    const records = rest.records.filter((one) => applies(next, one)
-      && !act.records.some((other) => other.record === one.record));
-    return records.length > 0 ? { kind: next, records, unmatched: mayMeanAmong(rest.near, records) }
-      : null;
+  /** What a list comes to that is read just now is not for an act of before. */
+  open(act) {
+    this.lists.stop();
+    this.setState({ act });
   }
 
   goOn = (act) => {
@@ -149,7 +129,7 @@ export class Attention extends Reading {
     this.read();
   };
 
-  render({ acts }, { value, act, listed, looked }) {
+  render({ acts }, { value, act, listed, looked, ofList }) {
     if (!value) return this.notice();
     this.listOpen ??= value.records.length > 1; // as seen first: it does not close by itself
     const groups = Map.groupBy
@@ -158,7 +138,7 @@ export class Attention extends Reading {
         one]), new Map());
     const { selected, changed } = this.sortChosen();
     const chosen = new Set(selected.map((one) => one.record));
-    const rest = this.restNow();
+    const rest = restNow(this.state.rest, value);
     return (
       <div>
         {this.notice()}
@@ -168,8 +148,8 @@ export class Attention extends Reading {
             : text("attention_none")}
         </p>
         {acts && (
-          <ByList open={this.listOpen} listed={listed} near={rest?.near ?? []} selected={selected} chosen={chosen}
-                  choose={this.choose} changed={this.forgetList}
+          <ByList open={this.listOpen} listed={listed} near={rest?.near ?? []} selected={selected}
+                  chosen={chosen} choose={this.choose} changed={this.forgetList}
                   ask={(list, scope) => this.chooseListed(list, scope)} />
         )}
         {changed.length > 0 && !act && (
@@ -180,8 +160,9 @@ export class Attention extends Reading {
         {acts && rest && <LeftOut rest={rest} looked={looked}
                                   look={(done) => this.setState({ looked: done })} />}
         {acts && this.renderActs(selected, rest)}
-        {act && <Act key={act.kind} {...act} next={this.nextAct(act.kind)} goOn={this.goOn}
-                     close={this.close} done={this.done} signedOut={this.props.signedOut} />}
+        {act && <Act key={act.kind} {...act} next={nextAct(act, { rest, ofList, looked })}
+                     goOn={this.goOn} close={this.close} done={this.done}
+                     signedOut={this.props.signedOut} />}
         {this.props.conspicuous && <Conspicuous signedOut={this.props.signedOut} />}
         {[...groups].map(([name, records]) => (
           <section key={name}>
@@ -207,16 +188,16 @@ export class Attention extends Reading {
       <p class="acts">
         {["complete", "release", "delete"].map((kind) => {
           const records = selected.filter((one) => applies(kind, one));
-          const unmatched = rest && mayMeanAmong(rest.near, records);
+          const unmatched = rest && doubtsAmong(rest.near, records);
           return (
             <button key={kind} type="button" disabled={!records.length} class={kind}
-                    onClick={() => this.setState({ act: { kind, records, unmatched } })}>
+                    onClick={() => this.open({ kind, records, unmatched })}>
               {text(`do_${kind}`, records.length)}
             </button>
           );
         })}
         {rest?.records.length > 0 && (
-          <button type="button" disabled={rest.near.length > 0 && !this.state.looked}
+          <button type="button" disabled={doubtfulOf(rest.near).length > 0 && !this.state.looked}
                   onClick={() => this.chooseRest(rest.records)}>
             {text("choose_rest", rest.records.length)}
           </button>

@@ -2,18 +2,13 @@
 import { Component, h } from "preact";
 
 import { number } from "../shared/forms.js";
-import { corrected } from "./key_list.js";
+import { corrected, isDone, nameOf } from "./key_list.js";
+import { doubtfulOf } from "./list_acts.js";
 import { Key, Keys, RecordTable, Scope } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
 import { shown } from "../shared/writing.js";
 
 const SUGGESTIONS = 3; // of a line
-
-/** The lines that were not found, and those of some records that they may mean. */
-export function mayMeanAmong(near, records) {
-  const meant = new Set(near.flatMap((line) => line.records).map((one) => one.record));
-  return { lines: near.map(({ key }) => key), among: records.filter((one) => meant.has(one.record)) };
-}
 
 export class ByList extends Component {
   submit(event) {
@@ -21,13 +16,18 @@ export class ByList extends Component {
     this.ask();
   }
 
-  ask() {
-    this.props.ask(this.list.value, this.scope.value.trim().toLowerCase());
+  scopeOfAll() {
+    return this.scope.value.trim().toLowerCase();
   }
 
-  /** What was not found was a record's key, a person says. */
-  correct(away, record) {
-    this.list.value = corrected(this.list.value, away, record);
+  ask() {
+    this.props.ask(this.list.value, this.scopeOfAll());
+  }
+
+  /** The button goes with what the list came to; the cursor stays with the list. */
+  correct(line, record) {
+    this.list.value = corrected(this.list.value, line, record, this.scopeOfAll());
+    this.list.focus();
     this.ask();
   }
 
@@ -35,7 +35,7 @@ export class ByList extends Component {
     return (
       <details class="by-list" open={open}>
         <summary>{text("choose_listed")}</summary>
-        <form onSubmit={(event) => this.submit(event)} onInput={() => listed && changed()}>
+        <form onSubmit={(event) => this.submit(event)} onInput={changed}>
           <label>
             {text("keys_listed")}
             <textarea rows={6} spellcheck={false} ref={(list) => { this.list = list; }} />
@@ -47,14 +47,11 @@ export class ByList extends Component {
           <button type="submit">{text("choose")}</button>
           <div role="status">
             {listed && <Found listed={listed} selected={selected} />}
-            {listed?.settled.length > 0 && <Settled settled={listed.settled} />}
-            {listed && near.length > 0 && (
-              <NotFound near={near} correct={(away, one) => this.correct(away, one)} />
-            )}
           </div>
         </form>
-        {listed?.several.map(({ key, records }) => (
-          <section key={key}>
+        {listed && this.renderNear(near)}
+        {listed?.several.map(({ key, scope, records }) => (
+          <section key={nameOf({ key, scope })}>
             <p class="failure" role="alert">
               <bdi>{shown(key)}</bdi>: {text("several_scopes", new Set(records.map(
                 (one) => one.scope)).size)}
@@ -64,6 +61,41 @@ export class ByList extends Component {
           </section>
         ))}
       </details>
+    );
+  }
+
+  /** Lines that chose nothing, by why, each with what else it may mean. */
+  renderNear(near) {
+    const lines = near.filter((line) => !line.isOpen);
+    const away = lines.filter(({ records }) => !records.length);
+    const undone = lines.filter((line) => line.records.length && !isDone(line));
+    const done = lines.filter(isDone);
+    const listOf = (some, why) => (
+      <ul class="lines" tabIndex={0} aria-label={text(why, number(some.length))}>
+        {some.map((line) => (
+          <Line key={nameOf(line)} line={line} correct={(one) => this.correct(line, one)} />
+        ))}
+      </ul>
+    );
+    return (
+      <div>
+        {away.length > 0 && (
+          <div class="failure">
+            {text("not_here", number(away.length))}{listOf(away, "not_here")}
+          </div>
+        )}
+        {undone.length > 0 && (
+          <div class="failure">
+            {text("not_completed", number(undone.length))}{listOf(undone, "not_completed")}
+          </div>
+        )}
+        {done.length > 0 && (
+          <details open={done.length <= SUGGESTIONS}>
+            <summary>{text("settled_already", number(done.length))}</summary>
+            {listOf(done, "settled_already")}
+          </details>
+        )}
+      </div>
     );
   }
 }
@@ -88,66 +120,49 @@ function Found({ listed: { lines, repeated, away }, selected }) {
   );
 }
 
-function Settled({ settled }) {
+/** A line that chose nothing: its records' states, if it has records, and what it may mean. */
+function Line({ line, correct }) {
+  const { key, records, means } = line;
   return (
-    <details open={settled.length <= SUGGESTIONS}>
-      <summary>{text("settled_already", number(settled.length))}</summary>
-      <ul>
-        {settled.map(({ key, records }) => (
-          <li key={key}><bdi class="key">{shown(key)}</bdi>{": "}
-            {records.map(({ state }) => text(`state_${state}`)).join(", ")}</li>
-        ))}
-      </ul>
-    </details>
-  );
-}
-
-/** Lines of no record, each with what it may mean. */
-function NotFound({ near, correct }) {
-  return (
-    <div class="failure">
-      {text("not_here", number(near.length))}
-      <ul class="lines" tabIndex={0} aria-label={text("not_here", number(near.length))}>
-        {near.map(({ key, records }) => (
-          <li key={key}>
-            <bdi class="key">{shown(key)}</bdi>
-            {records.length > 0 && `: ${text("meant")} `}
-            {records.slice(0, SUGGESTIONS).map((one) => (
-              <span key={one.record}>
-                <Key record={one} /> <Scope record={one} />?{" "}
-                {corrected("", key, one) !== null && (
-                  <button type="button" onClick={() => correct(key, one)}>
-                    {text("meant_yes", shown(one.key))}
-                  </button>
-                )}{" "}
-              </span>
-            ))}
-            {records.length > SUGGESTIONS && text("more", number(records.length - SUGGESTIONS))}
-          </li>
-        ))}
-      </ul>
-    </div>
+    <li>
+      <bdi class="key">{shown(key)}</bdi>
+      {records.length > 0 && `: ${records.map(({ state }) => text(`state_${state}`)).join(", ")}`}
+      {means.length > 0 && `${records.length ? ";" : ":"} ${text("meant")} `}
+      {means.slice(0, SUGGESTIONS).map((one) => (
+        <span key={one.record}>
+          <Key record={one} /> <Scope record={one} />?{" "}
+          {corrected("", line, one, "") !== null && (
+            <button type="button" onClick={() => correct(one)}>
+              {text("meant_yes", shown(one.key))}
+            </button>
+          )}{" "}
+        </span>
+      ))}
+      {means.length > SUGGESTIONS && text("more", number(means.length - SUGGESTIONS))}
+    </li>
   );
 }
 
 /** What is not chosen with the rest, and why; and what a person has to say before it is. */
-export function LeftOut({ rest: { records, near, others }, looked, look }) {
-  const meant = [...new Set(near.flatMap((line) => line.records))];
+export function LeftOut({ rest: { records, near, meant, others }, looked, look }) {
+  const doubtful = doubtfulOf(near);
   return (
     <div>
       {meant.length > 0 && (
-        <p class="danger">{text("left_out_meant", number(meant.length))} <Keys records={meant} /></p>
+        <p class="danger">
+          {text("left_out_meant", number(meant.length))} <Keys records={meant} />
+        </p>
       )}
       {others.length > 0 && (
         <p class="danger">
           {text("left_out_others", number(others.length))} <Keys records={others} />
         </p>
       )}
-      {near.length > 0 && records.length > 0 && (
+      {doubtful.length > 0 && records.length > 0 && (
         <label class="check">
           <input type="checkbox" checked={looked}
                  onChange={(event) => look(event.target.checked)} />{" "}
-          {text("looked", number(near.length), number(records.length))}
+          {text("looked", number(doubtful.length), number(records.length))}
         </label>
       )}
     </div>

@@ -3,6 +3,7 @@ import { call, query } from "../shared/api.js";
 import { comparable, mayMean } from "./near_keys.js";
 
 const AT_ONCE = 4; // calls
+const COMPARISONS = 2_000_000; // of a line with a key, in a list: they take half a second or so
 
 // What stands behind a key in a list that was copied from a sentence is not the key's.
 const ENDS = /[,;]+$/;
@@ -16,13 +17,19 @@ function linesOf(list) {
  * A key a line; behind a tab, which no key has, where its scope begins.
  * @param {string} list
  * @param {string} scope of the lines that name none; empty: not known
- * @returns {{key: string, scope: string}[]}
+ * @returns {{key: string, scope: string}[]} each once
  */
 export function readLines(list, scope) {
-  return [...new Set(linesOf(list))].map((line) => {
+  const lines = linesOf(list).map((line) => {
     const [key, own = ""] = line.split("\t");
     return { key: key.trim(), scope: own.trim().toLowerCase() || scope };
   });
+  return [...new Map(lines.map((line) => [nameOf(line), line])).values()];
+}
+
+/** What two lines that say the same have in common. */
+export function nameOf({ key, scope }) {
+  return `${key}\t${scope}`;
 }
 
 /** The lines that stand in a list more than once, each once. */
@@ -34,27 +41,38 @@ export function repeatedLines(list) {
 
 /** Whether a line of a list can name the record by its key. */
 function isNameable({ state, key }) {
-  return state !== "unreadable" && typeof key === "string" && !key.includes("\t")
+  // A field for text makes two lines of one with a carriage return, and what was no UTF-8 can't be
+  // asked for.
+  return state !== "unreadable" && typeof key === "string" && !/[\t\r\ufffd]/.test(key)
     && linesOf(key)[0] === key;
 }
 
-/** The list with a record's key in the place of the line `away`; null: that says nothing else. */
-export function corrected(list, away, record) {
+/**
+ * The list with a record's key in the place of a line; null: that says nothing else.
+ * @param {string} list
+ * @param {{key: string, scope: string}} line as readLines() gives it
+ * @param {object} record
+ * @param {string} scope of the lines that name none
+ */
+export function corrected(list, line, record, scope) {
   const { key } = record;
-  if (!isNameable(record) || key === away) return null;
+  if (!isNameable(record) || key === line.key || !record.scope.startsWith(line.scope)) return null;
   return list.split("\n").map((one) => {
-    const [found] = readLines(one, "");
-    return found?.key === away ? [key, ...one.split("\t").slice(1)].join("\t") : one;
+    const [found] = readLines(one, scope);
+    return found && nameOf(found) === nameOf(line)
+      ? [key, ...one.split("\t").slice(1)].join("\t") : one;
   }).join("\n");
 }
 
-/** All records of a key, in any scope and state. */
-async function recordsOf(key, signal) {
+/** The records of a key in the scopes that begin so, in any state. Those that can't be read are
+ * left out: a store has them among those of each key. */
+async function recordsOf({ key, scope }, signal) {
   const found = [];
   let cursor = "";
   do {
     const page = await call("GET", `/api/records?${query({ key, cursor })}`, undefined, signal);
-    found.push(...page.records);
+    found.push(...page.records.filter((one) => one.state !== "unreadable"
+      && one.scope.startsWith(scope)));
     cursor = page.cursor;
   } while (cursor);
   return found;
@@ -87,65 +105,99 @@ function openRecords(wanted, pages) {
  * @param {{key: string, scope: string}[]} wanted as readLines() gives them
  * @param {{records: object[]}[]} pages all records that need a person
  * @param {AbortSignal} signal
+ * @returns {Promise<{chosen: Map<string, object>, several: object[], settled: object[],
+ *   away: object[]}>} of lines: those of several records, those of records that need nobody, and
+ *   those of none
  */
 export async function choiceOf(wanted, pages, signal) {
   const found = openRecords(wanted, pages);
   const several = [];
   const open = found.filter(({ records }) => records.length);
   await forEach(open, async (line) => {
-    const { key, scope, records } = line;
     // Those that are released count as absent here.
-    const all = (await recordsOf(key, signal)).filter((one) => one.state !== "released"
-      && one.scope.startsWith(scope) && !records.some((other) => other.record === one.record));
-    if (records.length + all.length > 1) {
-      several.push({ line, key, records: [...records, ...all] });
-    }
+    const others = (await recordsOf(line, signal)).filter((one) => one.state !== "released"
+      && !line.records.some((other) => other.record === one.record));
+    const records = [...line.records, ...others];
+    if (records.length > 1) several.push({ line, records });
   });
   const settled = [];
   const away = [];
   await forEach(found.filter(({ records }) => !records.length), async ({ key, scope }) => {
-    const others = (await recordsOf(key, signal)).filter((one) => one.scope.startsWith(scope));
-    if (others.length) settled.push({ key, records: others });
-    else away.push(key);
+    const records = await recordsOf({ key, scope }, signal);
+    if (records.length) settled.push({ key, scope, records });
+    else away.push({ key, scope });
   });
   const ambiguous = new Set(several.map(({ line }) => line));
   const single = open.filter((line) => !ambiguous.has(line)).flatMap(({ records }) => records);
   return {
     chosen: new Map(single.map((one) => [one.record, one])),
-    several,
-    settled, // need nobody, as their records are
-    away, // of no record
+    several: several.map(({ line, records }) => ({ ...line, records })),
+    settled,
+    away,
   };
 }
 
+/** Whether all that a line names took effect, so that nothing is left to be done. */
+export function isDone({ records }) {
+  return records.length > 0 && records.every(({ state }) => state === "completed");
+}
+
+/** The routes that a list is about. A key that chose nothing may be a typing error, and another
+ * caller's: it counts only where there is nothing better. */
+function routesOf({ chosen, several, settled }) {
+  const records = chosen.size ? [...chosen.values()]
+    : [...several, ...settled].flatMap((line) => line.records);
+  return new Set(records.map((one) => one.route));
+}
+
+/** Where the scopes begin that a list names; none: it is of any. */
+function scopesOf(wanted, away) {
+  const missing = new Set(away.map(nameOf));
+  return wanted.filter((line) => line.scope && !missing.has(nameOf(line)))
+    .map(({ scope }) => scope);
+}
+
+/** The lines that chose nothing by themselves, with `means`, what else each may mean, and whether
+ * it is `doubtful`, so that a person has to look at it. */
+function nearOf({ several, settled, away }, compared) {
+  const lines = [...away.map((line) => ({ ...line, records: [] })), ...settled,
+    ...several.map((line) => ({ ...line, isOpen: true }))];
+  return lines.map((line) => {
+    const mine = comparable(line.key);
+    const means = compared.filter(({ key }) => mayMean(mine, key)).map(({ one }) => one);
+    return { ...line, means, doubtful: means.length > 0 || !(line.isOpen || isDone(line)) };
+  });
+}
+
 /**
- * Those that needed a person when the list was read, and which it does not name. Of what it may
- * mean all the same, and of what it can't speak of, nothing is chosen by it.
+ * Those that needed a person when the list was read, and which it does not name. Of what a line of
+ * no record may mean, and of what the list can't speak of, nothing is chosen by it.
  * @param {{key: string, scope: string}[]} wanted
- * @param {string} scope of all of them; empty: not known
  * @param {{records: object[]}[]} pages
  * @param {object} choice as choiceOf() gives it
- * @returns {{records: object[], near: {key: string, records: object[]}[], others: object[]}}
- *   `near`: the lines that were not found, with what they may mean; `others`: of another route or
- *   scope than the list, or with a key that no line can name
+ * @returns {{records: object[], near: object[], meant: object[], others: object[]}}
+ *   `near`: lines as nearOf() gives them; `meant`: what those of them may mean that are of no
+ *   record; `others`: of another route or scope than the list, with a key that no line can name, or
+ *   not compared
  */
-export function restOf(wanted, scope, pages, { chosen, several, settled, away }) {
+export function restOf(wanted, pages, choice) {
+  const { chosen, several, settled, away } = choice;
   const taken = new Set([...chosen.keys(), ...several.flatMap(({ records }) => records)
     .map((one) => one.record)]);
-  const named = new Set(wanted.map(({ key }) => key));
-  const routes = new Set([...chosen.values(), ...[...several, ...settled]
-    .flatMap(({ records }) => records)].map((one) => one.route));
   const left = pages.flatMap(({ records }) => records).filter((one) => !taken.has(one.record));
-  const compared = left.filter((one) => typeof one.key === "string")
+  const most = COMPARISONS / (several.length + settled.length + away.length);
+  const compared = left.filter(({ key }) => typeof key === "string").slice(0, most)
     .map((one) => ({ one, key: comparable(one.key) }));
-  const near = away.map((key) => {
-    const line = comparable(key);
-    return { key, records: compared.filter((other) => mayMean(line, other.key))
-      .map(({ one }) => one) };
-  });
-  const meant = new Set(near.flatMap(({ records }) => records));
-  const isSpokenOf = (one) => isNameable(one) && !named.has(one.key)
-    && one.scope.startsWith(scope) && routes.has(one.route);
+  const near = nearOf(choice, compared);
+  const meant = new Set(near.filter(({ records }) => !records.length)
+    .flatMap(({ means }) => means));
+  const named = new Set(wanted.map(({ key }) => key));
+  const routes = routesOf(choice);
+  const scopes = scopesOf(wanted, away);
+  const spoken = new Set(compared.map(({ one }) => one).filter((one) => isNameable(one)
+    && !named.has(one.key) && routes.has(one.route)
+    && (!scopes.length || scopes.some((scope) => one.scope.startsWith(scope)))));
   const rest = left.filter((one) => !meant.has(one));
-  return { near, records: rest.filter(isSpokenOf), others: rest.filter((one) => !isSpokenOf(one)) };
+  return { near, meant: [...meant], records: rest.filter((one) => spoken.has(one)),
+    others: rest.filter((one) => !spoken.has(one)) };
 }

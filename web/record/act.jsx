@@ -10,7 +10,7 @@ import { mayStillRun } from "./applying.js";
 
 let lastReason = ""; // what is done to many is mostly done for one reason
 
-const LINES = 10; // that were not found, of which the dialog has the first
+const LINES = 10; // that are doubtful, of which the dialog has the first
 
 /** `records` are as they were seen: what is read of them meanwhile must not get into it.
  * `unmatched`: of the list by which they were chosen, if there was one.
@@ -148,7 +148,7 @@ function Danger({ kind, records }) {
   );
 }
 
-/** The lines of a list that were not found, and what of the chosen they may mean. */
+/** The doubtful lines of a list, and what of the chosen they may mean. */
 function Unmatched({ kind, lines, among }) {
   return (
     <div class="failure" role="alert">

@@ -15,6 +15,8 @@ export const LIST_TEXTS = {
   not_here: ["Not found: {}.", "Nicht gefunden: {}."],
   meant: ["did you mean", "meinten Sie"],
   meant_yes: ["Yes, {}", "Ja, {}"],
+  not_completed: ["Found, not completed, and nobody is needed now: {}.",
+    "Gefunden, nicht abgeschlossen und jetzt nicht zu klären: {}."],
   settled_already: ["These need nobody any more: {}.", "Diese sind nicht mehr zu klären: {}."],
   choose_rest: ["Choose those that were not in the list ({})",
     "Die wählen, die nicht in der Liste standen ({})"],
@@ -23,14 +25,17 @@ export const LIST_TEXTS = {
   "Von denen, die nicht in der Liste standen, ausgenommen, weil nicht gefundene Zeilen sie meinen "
     + "können ({}):"],
   left_out_others: ["Left out of those that were not in the list, as they are of another route or "
-    + "scope than its keys, or have a key that no line can name ({}):",
+    + "scope than its keys, have a key that no line can name, or are too many to be compared ({}):",
   "Von denen, die nicht in der Liste standen, ausgenommen, weil Route oder Bereich andere als die "
-    + "ihrer Schlüssel sind, oder weil keine Zeile ihren Schlüssel nennen kann ({}):"],
-  looked: ["Lines that were not found: {}. I know what they are, and none of them means one of the "
-    + "other {}.",
-  "Nicht gefundene Zeilen: {}. Ich weiß, was sie sind, und keine meint eine der anderen {}."],
-  unmatched: ["Lines of the list that were not found: {}.",
-    "Nicht gefundene Zeilen der Liste: {}."],
+    + "ihrer Schlüssel sind, keine Zeile ihren Schlüssel nennen kann oder es zu viele zum "
+    + "Vergleichen sind ({}):"],
+  looked: ["Doubtful lines (not found, not completed, or close to another key): {}. I know what "
+    + "they are, and none of them means one of the other {}.",
+  "Zweifelhafte Zeilen (nicht gefunden, nicht abgeschlossen oder nahe an einem anderen "
+    + "Schlüssel): {}. Ich weiß, was sie sind, und keine meint eine der anderen {}."],
+  unmatched: ["Doubtful lines of the list (not found, not completed, or close to another key): {}.",
+    "Zweifelhafte Zeilen der Liste (nicht gefunden, nicht abgeschlossen oder nahe an einem anderen "
+    + "Schlüssel): {}."],
   unmatched_complete: ["What they mean is not completed with these.",
     "Was sie meinen, wird hiermit nicht abgeschlossen."],
   unmatched_release: ["If one of them means one of these, it happens twice.",
