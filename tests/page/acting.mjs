@@ -74,13 +74,13 @@ export const acting = {
       await visit(page, "Needs attention");
       await page.getByRole("link", { name: facts.unknown[0] }).click();
       const dialog = await open(page, "It did not take effect");
-      await dialog.getByText("Runs 1").waitFor();
+      await dialog.getByText("Attempts at the service 1").waitFor();
       await dialog.getByRole("button", { name: "Try without a change" }).click();
       await dialog.getByText("Nothing was changed.").waitFor();
       await dialog.getByText("1 would be released, 0 would not.").waitFor();
       await dialog.getByText(": would be released").waitFor();
       await runAgain(facts, facts.unknown[0]);
-      await page.locator("dl.facts div").filter({ hasText: /^Runs2$/ })
+      await page.locator("dl.facts div").filter({ hasText: /^Attempts at the service2$/ })
         .waitFor({ state: "attached" });
       await dialog.getByRole("button", { name: "Release" }).click();
       assertResults(await results(dialog), /has changed since/);

@@ -34,7 +34,7 @@ export const recordScenarios = {
       const moments = page.locator(".timeline li");
       const requests = page.getByRole("region", { name: "Requests with the key" });
       await requests.getByText("It ran once at the service.").waitFor();
-      await requests.getByText("20 requests: 1 ran, ").waitFor();
+      await requests.getByText("20 requests: 1 attempt, ").waitFor();
       const got = await requests.getByRole("listitem").evaluateAll((all) => all.map((one) => (
         [one.value, one.textContent])));
       assert.deepEqual(got.map(([place]) => place), [1, 2, 3, 4, 5, 18, 19, 20]);
@@ -47,7 +47,7 @@ export const recordScenarios = {
       assert.ok(!await page.getByText("Fingerprint").isVisible());
       await page.getByText("17 repeats got the stored answer").waitFor();
       const said = (await moments.allTextContents()).join("\n");
-      const order = ["run 1 begins", "sent to the service", "the service answered 201",
+      const order = ["attempt 1 begins", "sent to the service", "the service answered 201",
         "recorded: completed", "17 repeats got the stored answer",
         "refused: the same key with another content", "a repeat got the stored answer"];
       let from = 0;
@@ -75,7 +75,7 @@ export const recordScenarios = {
       await signIn(page, facts.viewer);
       await open(page, facts.record);
       const said = (await page.locator(".timeline li").allTextContents()).join("\n");
-      for (const one of [/run 1 begins.*127\.0\.0\.1/, /the lease was renewed, [1-9] times/,
+      for (const one of [/attempt 1 begins.*127\.0\.0\.1/, /the lease was renewed, [1-9] times/,
         /the service answered 201/, /the first was still running/]) assert.match(said, one);
     });
   },

@@ -1,4 +1,5 @@
 // The life of a key: what its record, the latest requests and the audit log say, in one row.
+import { isUnsent } from "./verdict_words.js";
 
 /** How often the same may follow itself before it becomes one line. */
 const REPEATS = new Set(["replayed", "waited", "busy", "mismatch", "backoff", "unknown", "not_kept",
@@ -31,7 +32,7 @@ function stepsOf(request) {
     note: request.client, trace: request.trace }];
   if (request.upstream_begin_us !== undefined) {
     const sent = begin + request.upstream_begin_us / 1000;
-    out.push({ at: sent, kind: "dispatched", name: "dispatched" });
+    if (!isUnsent(request)) out.push({ at: sent, kind: "dispatched", name: "dispatched" });
     const answered = sent + (request.upstream_us ?? 0) / 1000;
     if (request.upstream_status) {
       out.push({ at: answered, kind: "answered", name: "answered",

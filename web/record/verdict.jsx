@@ -5,35 +5,15 @@ import { number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
 import { Counts } from "./timeline.jsx";
+import { requestWords, sentencesOf } from "./verdict_words.js";
 
 const [FIRST, LAST] = [5, 3]; // of many requests, those that are shown
 
-/** The names of the sentences that say it, with their values. */
-function sentencesOf({ state, attempt, by_operator: byOperator, lease_left_ms: left }) {
-  const ran = attempt > 0 && [attempt === 1 ? "ran_once" : "ran_times", attempt];
-  const person = byOperator && ["key_by_person"];
-  return {
-    completed: [ran, person],
-    unknown: [["key_unknown"]],
-    released: [["key_released"], person],
-    failed: [["key_failed"]],
-    probing: [["key_probing"]],
-    started: [[left > 0 ? "key_running" : "key_overdue"]],
-    in_progress: [[left > 0 ? "key_running" : "key_overdue"]],
-  }[state]?.filter(Boolean) ?? [];
-}
-
-/** What a request got. */
-function wordsOf({ outcome, status, upstream_status: answered, upstream_begin_us: sent, settled }) {
-  if (outcome === "ran") {
-    if (answered) return text("request_ran", answered);
-    return text(sent === undefined && settled === "release" ? "request_unsent"
-      : "request_ran_unanswered");
-  }
-  const got = status ? ` (${status})` : "";
-  if (outcome === "replayed" || outcome === "waited") return text("request_repeat") + got;
-  return text(outcome === "mismatch" || outcome === "busy" ? `event_${outcome}`
-    : `outcome_${outcome}`) + got;
+/** What a request got, with the status of its answer. */
+function wordsOf(request) {
+  const [name, ...values] = requestWords(request);
+  const got = request.outcome !== "ran" && request.status ? ` (${request.status})` : "";
+  return text(name, ...values) + got;
 }
 
 export function Verdict({ record }) {

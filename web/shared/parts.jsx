@@ -83,7 +83,7 @@ export function RecordTable({ records, chosen, choose, mayChoose = () => true, l
             <th scope="col" class="large">{text("scope")}</th>
             <th scope="col" class="large">{text("route")}</th>
             <th scope="col">{text("claimed")}</th>
-            <th scope="col" class="number">{text("attempt")}</th>
+            <th scope="col" class="number">{text("attempts")}</th>
           </tr>
         </thead>
         <tbody>
