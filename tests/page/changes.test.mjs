@@ -55,6 +55,21 @@ test("an act on many is one line, and so is an event of many routes", () => {
   assert.deepEqual(found[4].all.map((one) => one.route), ["/a", "/b"]);
 });
 
+test("an act whose lines go on beyond those that were read is of at least so many", () => {
+  const act = (minute, second, more) => ({ at: new Date(Date.UTC(2026, 0, 1, 12, minute, second))
+    .toISOString(), action: "release", stage: "done", who: "bob", key: "k", ...more });
+  const many = Array.from({ length: 50 }, (_, i) => act(5, 59 - i));
+  const first = act(9, 1, { who: "alice" });
+  const counts = (audit, older) => changesOf([], audit, [], SINCE, older)
+    .map(({ all, atLeast }) => [all.length, atLeast]);
+  assert.deepEqual(counts([first, ...many], true), [[1, false], [50, true]]);
+  assert.deepEqual(counts([first, ...many], false), [[1, false], [50, false]]);
+  // What is before the hour is no part of what is shown, and a deed of a minute ends with a minute.
+  assert.deepEqual(counts([first, ...many, act(-1, 0)], true), [[1, false], [50, false]]);
+  assert.deepEqual(counts([first, ...many, act(2, 0, { who: "eve" })], true),
+    [[1, false], [50, false], [1, true]]);
+});
+
 test("refusals that go on stand first, then those that are many; who waits does not press", () => {
   const one = (problem, count, minutes) => ({ problem, count, last_at: at(minutes) });
   const [busy, reused] = [one("in-progress", 900, 29), one("key-reused", 50, 5)];

@@ -26,16 +26,18 @@ function placeOf({ event, fields }) {
  * @property {"bad"|""} grade
  * @property {object} more what the source has of it; of several that are one line, the newest
  * @property {object[]} all of several, what the source has of each
+ * @property {boolean} atLeast whether an act may be of more records than that
  */
 
 /**
  * @param {object[]} events as /api/changes has them
- * @param {object[]} audit lines as /api/audit has them
+ * @param {object[]} audit the latest lines as /api/audit has them
  * @param {object[]} routes as /api/overview has them
  * @param {number} since milliseconds since 1970
+ * @param {boolean} older whether the audit log has older lines than these
  * @returns {Change[]} the newest first
  */
-export function changesOf(events, audit, routes, since) {
+export function changesOf(events, audit, routes, since, older = false) {
   const out = events.map((one) => ({ at: Date.parse(one.at), kind: "event", name: one.event,
     link: placeOf(one), grade: one.level === "info" ? "" : "bad", more: one.fields }));
   for (const one of audit) {
@@ -51,7 +53,10 @@ export function changesOf(events, audit, routes, since) {
         link: "#/routes", grade: "bad", more: { route, ...one } });
     }
   }
-  return folded(out.filter((one) => one.at >= since).sort((one, other) => other.at - one.at));
+  const end = older && audit.length ? Date.parse(audit.at(-1).at) : null;
+  return folded(out.filter((one) => one.at >= since).sort((one, other) => other.at - one.at))
+    .map(({ oldest, ...one }) => ({ ...one,
+      atLeast: one.kind === "act" && end > since && oldest - end <= APART }));
 }
 
 /** What one deed has in common; undefined: it stands for itself. */
@@ -77,6 +82,6 @@ function folded(changes) {
       if (deed) open.set(deed, line);
     }
   }
-  return out.map(({ oldest, ...one }) => (one.kind === "act" && one.all.length > 1
+  return out.map((one) => (one.kind === "act" && one.all.length > 1
     ? { ...one, link: "#/audit" } : one));
 }

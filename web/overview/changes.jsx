@@ -10,7 +10,7 @@ import { shown } from "../shared/writing.js";
 import { changesOf } from "./changes.js";
 
 const FIRST = 5;
-const LINES = 200; // of the audit log
+const LINES = 1000; // of the audit log: as many as its API gives at once; each act has two
 
 /** `routes`: as the overview has them. */
 export class Changes extends Reading {
@@ -22,12 +22,13 @@ export class Changes extends Reading {
     const [log, audit] = await Promise.all([
       call("GET", "/api/changes", undefined, this.calls.signal),
       beside(`/api/audit?limit=${LINES}`, this.calls.signal)]);
-    return { ...log, entries: audit.entries ?? [], missing: audit.missing };
+    return { ...log, entries: audit.entries ?? [], older: Boolean(audit.cursor),
+      missing: audit.missing };
   }
 
   render({ routes }, { value, failure, all }) {
     const changes = value
-      && changesOf(value.changes, value.entries, routes, Date.parse(value.since));
+      && changesOf(value.changes, value.entries, routes, Date.parse(value.since), value.older);
     return (
       <section aria-label={text("changes")}>
         <h2>{text("changes")}</h2>
@@ -51,8 +52,8 @@ export class Changes extends Reading {
   }
 }
 
-function Change({ at, kind, name, link, grade, more, all }) {
-  const words = wordsOf(kind, name, more, all.length);
+function Change({ at, kind, name, link, grade, more, all, atLeast }) {
+  const words = wordsOf(kind, name, more, all.length, atLeast);
   return (
     <li class={grade}>
       <Time at={new Date(at).toISOString()} ago />{" "}
@@ -65,11 +66,12 @@ function Change({ at, kind, name, link, grade, more, all }) {
 }
 
 /** What changed, in words; an event without words is named as the log names it. */
-function wordsOf(kind, name, more, count) {
+function wordsOf(kind, name, more, count, atLeast) {
   if (kind === "refusals") return text("change_refusals", more.route, name);
   if (kind === "event") return has(`change_${name}`) ? text(`change_${name}`) : name;
   const one = more.key ? ` ${shown(more.key)}` : "";
-  const key = count > 1 ? ` ${text("change_acts", number(count))}` : one;
+  const many = number(count) + (atLeast ? "+" : "");
+  const key = count > 1 || atLeast ? ` ${text("change_acts", many)}` : one;
   return text("change_act", more.who, text(`action_${name}`)) + key;
 }
 
