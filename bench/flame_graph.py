@@ -61,12 +61,18 @@ def samples_of(data):
             yield lines[0].strip(), frames[::-1]
 
 
+def is_kernel(place):
+    """[kernel.kallsyms], and modules like [ext4]."""
+    return place.startswith("[") and place not in ("[vdso]", "[unknown]", "[heap]", "[stack]")
+
+
 def share_of(frames):
     """What the sample counts for: of the kernel by its work, of the program by its room."""
     name, place = frames[-1]
-    if "kernel" in place:
+    if is_kernel(place):
+        inner = [each for each, where in frames if is_kernel(where)]
         for title, pattern in KERNEL:
-            if any(pattern.search(each) for each, _ in frames):
+            if any(pattern.search(each) for each in inner):
                 return f"kernel: {title}"
         return "kernel: other"
     if ALLOCATION.match(name) or "mimalloc" in place:
