@@ -9,6 +9,7 @@ import { Attention } from "./attention/attention.jsx";
 import { Audit } from "./audit/audit.jsx";
 import { Messages } from "./workers/messages.jsx";
 import { Overview } from "./overview/overview.jsx";
+import { forgetReason } from "./record/reason.js";
 import { RecordView } from "./record/record.jsx";
 import { Routes } from "./routes/routes.jsx";
 import { Search } from "./search/search.jsx";
@@ -63,12 +64,18 @@ class Page extends Component {
     this.go = () => this.setState(
       { ...place(), visit: this.state.visit + 1, trouble: null }, () => this.begin());
     this.unknown = (open) => { if (open !== this.state.open) this.setState({ open }); };
-    this.signedOut = () => this.setState({ me: null, trouble: null });
+    this.signedOut = () => {
+      forgetReason();
+      this.setState({ me: null, trouble: null });
+    };
   }
 
-  /** A view begins at its heading, unless it has put the cursor into a field. */
+  /** A view that was gone to begins at its heading, or in the field that it begins with. By a
+   * finger, a keyboard would cover half of what it shows. */
   begin() {
-    if (!document.activeElement?.matches("main input")) this.heading?.focus();
+    const field = matchMedia("(pointer: fine)").matches
+      && this.main?.querySelector("input[data-begin]");
+    (field || this.heading)?.focus();
   }
 
   componentDidMount() {

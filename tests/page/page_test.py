@@ -69,7 +69,7 @@ def test_the_timeline_of_a_key(filled, act_out):
 
 
 @pytest.mark.parametrize("name", ["life", "commands", "texts", "times", "changes",
-                                  "lists", "list_acts", "verdict"])
+                                  "lists", "list_acts", "verdict", "reason"])
 def test_what_the_scripts_make_of_answers(name):
     done = subprocess.run(["node", "--test", HERE / f"{name}.test.mjs"], capture_output=True,
                           text=True, timeout=60, check=False)

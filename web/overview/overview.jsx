@@ -99,10 +99,11 @@ function Figure({ name, value, href }) {
   return <div><dt>{text(name)}</dt><dd>{href ? <a href={href}>{value}</a> : value}</dd></div>;
 }
 
-/** Refusals that go on: they stay here, whatever else happens. */
+/** Refusals that go on: they stay here, whatever else happens. Their times change with each look,
+ * which nobody wants to be told. */
 function Pressing({ pressing }) {
   return (
-    <ul class="pressing">
+    <ul class="pressing" aria-live="off">
       {pressing.slice(0, PRESSING).map((one) => (
         <li key={`${one.route} ${one.problem}`}>
           <a href="#/routes">

@@ -7,8 +7,7 @@ import { text } from "../shared/texts.js";
 import { shown } from "../shared/writing.js";
 import { sendAll } from "./acting.js";
 import { mayStillRun } from "./applying.js";
-
-let lastReason = ""; // what is done to many is mostly done for one reason
+import { inShort, noteReason, reasonBefore } from "./reason.js";
 
 const LINES = 10; // that are doubtful, of which the dialog has the first
 
@@ -19,7 +18,7 @@ export class Act extends Component {
   state = { results: null, failure: null, busy: false, dry: false, signedOut: false,
     status: "", body: "" };
 
-  reasonBefore = lastReason;
+  reasonBefore = reasonBefore();
 
   /** What is still to be done: of an act, those that may still run, which can be forced. */
   left() {
@@ -53,7 +52,7 @@ export class Act extends Component {
       return;
     }
     this.stopped = false;
-    lastReason = wanted.reason;
+    noteReason(wanted);
     this.setState({ busy: true, failure: null });
     const { results, signedOut } = await sendAll(kind, this.left(), wanted,
       () => !this.stopped && !this.gone);
@@ -193,7 +192,7 @@ function Fields({ kind, count, before, forcible, status, body, typed }) {
       </label>
       {before && (
         <button type="button" class="again" onClick={again}>
-          {text("reason_again", before)}
+          {text("reason_again")} <bdi>{shown(inShort(before))}</bdi>
         </button>
       )}
       {kind === "complete" && (

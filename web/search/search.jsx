@@ -17,8 +17,6 @@ export class Search extends Listing {
   componentDidMount() {
     this.form.reset(); // a browser may put back what was typed in another search
     this.form.elements.state.value = this.filter.state ?? ""; // which a reset takes for "any"
-    // By a finger, a keyboard would cover half of the records.
-    if (matchMedia("(pointer: fine)").matches) this.form.elements.key.focus();
     super.componentDidMount();
   }
 
@@ -45,7 +43,7 @@ export class Search extends Listing {
             <label key={name}>
               {text(`filter_${name}`)}
               <input type={name === "key" ? "search" : "text"} name={name} autocomplete="off"
-                     spellcheck={false} placeholder={text(`example_${name}`)}
+                     data-begin={name === "key" ? "" : undefined} spellcheck={false} placeholder={text(`example_${name}`)}
                      defaultValue={this.filter[name] ?? ""}
                      onInput={(event) => this.change(name, event.target.value)} />
             </label>

@@ -25,7 +25,7 @@ export const ACT_TEXTS = {
   "{} von ihnen wirkten. Fragen ihre Clients wieder, wirken sie ein zweites Mal. Tun Sie es nur, "
     + "wenn die Wirkung rückgängig gemacht ist."],
 
-  reason_again: ["The reason of before: {}", "Der Grund von vorhin: {}"],
+  reason_again: ["The reason of before:", "Der Grund von vorhin:"],
   next_complete: ["Go on: complete the other {} …", "Weiter: die anderen {} abschließen …"],
   next_release: ["Go on: release the other {} …", "Weiter: die anderen {} freigeben …"],
   answer_of_all: ["All {} get this same answer. Leave it empty if their answers differ.",
