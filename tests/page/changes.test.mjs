@@ -68,6 +68,7 @@ test("an act whose lines go on beyond those that were read is of at least so man
   assert.deepEqual(counts([first, ...many, act(-1, 0)], true), [[1, false], [50, false]]);
   assert.deepEqual(counts([first, ...many, act(2, 0, { who: "eve" })], true),
     [[1, false], [50, false], [1, true]]);
+  assert.deepEqual(counts([act(0, 10), act(-1, 50)], true), [[1, false]]);
 });
 
 test("refusals that go on stand first, then those that are many; who waits does not press", () => {
