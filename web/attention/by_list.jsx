@@ -66,10 +66,11 @@ export class ByList extends Component {
 
   /** Lines that chose nothing, by why, each with what else it may mean. */
   renderNear(near) {
-    const lines = near.filter((line) => !line.isOpen);
-    const away = lines.filter(({ records }) => !records.length);
-    const undone = lines.filter((line) => line.records.length && !isDone(line));
-    const done = lines.filter(isDone);
+    const away = near.filter(({ records }) => !records.length);
+    const undone = near.filter((line) => line.records.length && !line.isOpen && !isDone(line));
+    const close = near.filter((line) => line.means.length && (line.isOpen || isDone(line)));
+    const done = near.filter((line) => !line.means.length && isDone(line));
+    const found = [[away, "not_here"], [undone, "not_completed"], [close, "lines_close"]];
     const listOf = (some, why) => (
       <ul class="lines" tabIndex={0} aria-label={text(why, number(some.length))}>
         {some.map((line) => (
@@ -79,16 +80,9 @@ export class ByList extends Component {
     );
     return (
       <div>
-        {away.length > 0 && (
-          <div class="failure">
-            {text("not_here", number(away.length))}{listOf(away, "not_here")}
-          </div>
-        )}
-        {undone.length > 0 && (
-          <div class="failure">
-            {text("not_completed", number(undone.length))}{listOf(undone, "not_completed")}
-          </div>
-        )}
+        {found.filter(([some]) => some.length).map(([some, why]) => (
+          <div key={why} class="failure">{text(why, number(some.length))}{listOf(some, why)}</div>
+        ))}
         {done.length > 0 && (
           <details open={done.length <= SUGGESTIONS}>
             <summary>{text("settled_already", number(done.length))}</summary>

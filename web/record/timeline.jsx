@@ -26,7 +26,7 @@ export async function readLife(id, signal) {
     requests: inOrder(requests) };
 }
 
-/** Like "3 requests: 1 ran, 1 got the stored answer." */
+/** Like "3 requests: 1 attempt, 1 got the stored answer." */
 export function Counts({ counts, since }) {
   const { all, ran, answered, refused } = counts;
   const parts = [

@@ -17,6 +17,8 @@ export const LIST_TEXTS = {
   meant_yes: ["Yes, {}", "Ja, {}"],
   not_completed: ["Found, not completed, and nobody is needed now: {}.",
     "Gefunden, nicht abgeschlossen und jetzt nicht zu klären: {}."],
+  lines_close: ["Found, and close to another key: {}.",
+    "Gefunden, und nahe an einem anderen Schlüssel: {}."],
   settled_already: ["These need nobody any more: {}.", "Diese sind nicht mehr zu klären: {}."],
   choose_rest: ["Choose those that were not in the list ({})",
     "Die wählen, die nicht in der Liste standen ({})"],
