@@ -98,7 +98,8 @@ export class Attention extends Reading {
   /** What a list came to counts for the list as it was read, also when it is read just now. */
   forgetList = () => {
     this.lists.stop();
-    this.setState(withoutList(this.state));
+    const change = withoutList(this.state);
+    if (change) this.setState(change); // not with each letter of a list
   };
 
   chooseRest = (records) => this.setState({
