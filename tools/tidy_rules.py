@@ -155,7 +155,7 @@ ALLOWED = {
         "src/client/beast/host_lookup.cpp": "getaddrinfo can't be called off and may hang",
     },
     "blocking": {
-        "src/store/sqlite/session.cpp": "the writer's own thread waits for another process's lock",
+        "src/store/sqlite/lock_file.cpp": "a thread of its own waits for another process's lock",
     },
     "output": {
         "src/http1/require.hpp": "says which promise was broken before it aborts",

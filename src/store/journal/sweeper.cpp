@@ -197,7 +197,7 @@ bool sweeper::is_given_up(const key_entry& entry) const {
 }
 
 /// Each place once, however often it is read anew, as on a full disk it is with each sweep. What is
-/// given up is always told: its answer goes.
+/// given up is always reported: its answer goes.
 void sweeper::report(std::uint64_t offset, const std::string& why, bool given_up) {
   constexpr std::size_t most = 1'000;  // of a segment; lists name the others
   if (reported_.size() >= most && !given_up) return;

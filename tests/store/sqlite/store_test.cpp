@@ -68,7 +68,7 @@ TEST_F(sqlite_store_test, a_file_that_is_no_onceguard_database_is_refused) {
 }
 
 /// The advice for pages of another size would have SQLite copy that log into the file.
-TEST_F(sqlite_store_test, a_log_of_another_file_is_told_before_pages_of_another_size) {
+TEST_F(sqlite_store_test, a_log_of_another_file_is_reported_before_pages_of_another_size) {
   const auto path = params().path;
   const auto made = folder_.file("made.db");
   const auto log = folder_.file("log");
