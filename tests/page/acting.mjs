@@ -198,7 +198,7 @@ export const acting = {
       await page.getByText("4 records need a person.").waitFor();
       assert.ok(await rest.isDisabled());
       assert.deepEqual(await violations(page), []);
-      await page.getByLabel(/^Doubtful lines .*: 2\./).check();
+      await page.getByLabel(/Doubtful lines .*: 2\./).check();
       await rest.click();
       let dialog = await open(page, "Release (1)");
       const warning = dialog.getByRole("alert");

@@ -273,7 +273,7 @@ const scenarios = {
       await page.getByText(`${facts.paid.length} chosen.`).waitFor();
       await page.getByText("nobody-knows").last().waitFor();
       const rest = facts.unknown.length - facts.paid.length;
-      await page.getByLabel(/^Doubtful lines .*: 1\./).check();
+      await page.getByLabel(/Doubtful lines .*: 1\./).check();
       await page.getByRole("button", { name: `Complete (${facts.paid.length})` }).click();
       const dialog = page.locator("dialog:modal");
       await dialog.getByText(`All ${facts.paid.length} get this same answer.`).waitFor();
