@@ -179,8 +179,8 @@ function Chosen({ records }) {
 }
 
 function Fields({ kind, count, before, forcible, status, body, typed }) {
-  const again = ({ target }) => {
-    const { reason } = target.form.elements;
+  const again = ({ currentTarget }) => { // the click may be on what is in the button
+    const { reason } = currentTarget.form.elements;
     reason.value = before;
     reason.focus();
   };

@@ -221,7 +221,11 @@ TEST_F(nats_consumer, one_that_waits_notices_a_server_that_hangs) {
   for (const milliseconds wait : {200ms, long_wait}) {
     auto params = at(broker().make_queue().consumer_url);
     params.timeout = 1s;
-    const auto receiver = connect(params);
+    decltype(connect(params)) receiver;
+    wait_until("a server that answers within a second", [&] {
+      receiver = connect(params);
+      return true;
+    });
     broker().pause();
     const auto begin = base::boot_now();
     const auto got = receiver->receive(1, wait);
