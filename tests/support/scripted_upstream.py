@@ -132,12 +132,19 @@ class _Connection:
         await asyncio.Event().wait()
 
     async def do_fin(self):
-        raise Gone
+        self.writer.close()
+        await self._ended()
 
     async def do_rst(self):
         self.writer.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
+        await self._ended()
+
+    async def _ended(self):
+        """A script is over when its socket is closed: a request that somebody sends behind that
+        finds the end, and is not the one that it takes away."""
+        await self.writer.wait_closed()
         raise Gone
 
     async def do_answer(self):
