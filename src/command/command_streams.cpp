@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "process/terminal.hpp"
 
 namespace onceguard {
 namespace {

@@ -4,21 +4,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
 #include <poll.h>
 #include <string>
-#include <sys/ioctl.h>
-#include <termios.h>
 
 namespace onceguard::process {
 namespace {
-
-error channel_refusal(const char* action) {
-  return {errc::invalid_argument, std::string(action) + ": " + std::strerror(errno), effect::none};
-}
 
 result<std::array<base::descriptor, 2>> make_pipe() {
   std::array<int, 2> ends{-1, -1};
@@ -27,6 +20,10 @@ result<std::array<base::descriptor, 2>> make_pipe() {
 }
 
 }  // namespace
+
+error channel_refusal(const char* action) {
+  return {errc::invalid_argument, std::string(action) + ": " + std::strerror(errno), effect::none};
+}
 
 int poll_time(time_point until) noexcept {
   const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - base::boot_now());
@@ -82,35 +79,6 @@ result<channel> make_input_pipe() {
   // Of our end alone: programs take EAGAIN on their input for a fault.
   ::fcntl((*ends)[1].get(), F_SETFL, O_NONBLOCK);
   return channel{std::move((*ends)[1]), std::move((*ends)[0])};
-}
-
-result<channel> make_terminal(int model) {
-  channel out{base::descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), base::descriptor()};
-  std::array<char, 128> name{};
-  const bool made = out.here.is_open() && ::grantpt(out.here.get()) == 0 &&
-                    ::unlockpt(out.here.get()) == 0 &&
-                    ::ptsname_r(out.here.get(), name.data(), name.size()) == 0;
-  if (made) out.there = base::descriptor(::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!out.there.is_open()) return channel_refusal("a terminal can't be made");
-  copy_terminal_size(model, out.here.get());
-  return out;
-}
-
-result<channel> make_output_terminal(int model) {
-  auto out = make_terminal(model);
-  if (!out) return out;
-  termios settings{};
-  // The real terminal edits and translates; this one must not do so before.
-  if (::tcgetattr(out->there.get(), &settings) == 0) {
-    ::cfmakeraw(&settings);
-    ::tcsetattr(out->there.get(), TCSANOW, &settings);
-  }
-  return out;
-}
-
-void copy_terminal_size(int terminal, int here) noexcept {
-  winsize size{};
-  if (::ioctl(terminal, TIOCGWINSZ, &size) == 0) ::ioctl(here, TIOCSWINSZ, &size);
 }
 
 }  // namespace onceguard::process

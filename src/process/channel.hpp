@@ -21,20 +21,16 @@ struct channel {
   base::descriptor there;
 };
 
+/// What errno says of a channel that could not be made: `action` is what can't be done.
+[[nodiscard]] error channel_refusal(const char* action);
 /// A pipe from the command.
 [[nodiscard]] result<channel> make_output_pipe();
 /// A pipe to the command. The end here does not block.
 [[nodiscard]] result<channel> make_input_pipe();
-/// A terminal of the size of another one.
-[[nodiscard]] result<channel> make_terminal(int model);
-/// The same for output alone: it passes bytes on as they are.
-[[nodiscard]] result<channel> make_output_terminal(int model);
 /// As write(2), but a pipe without a reader raises no SIGPIPE, whatever this process does with it.
 [[nodiscard]] std::ptrdiff_t write_quietly(int pipe, std::string_view bytes) noexcept;
 /// Writes all bytes to a pipe to the command, which may end without reading all of them. False: the
 /// time is over, and `bytes` are those that are left.
 [[nodiscard]] bool feed(base::descriptor& input, std::string_view& bytes, time_point until);
-/// Gives the terminal behind `here` the size of `terminal`.
-void copy_terminal_size(int terminal, int here) noexcept;
 
 }  // namespace onceguard::process

@@ -4,11 +4,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include "process/channel.hpp"
 
 namespace onceguard::process {
 namespace {
@@ -24,6 +23,35 @@ bool are_equal(const termios& one, const termios& other) noexcept {
 }
 
 }  // namespace
+
+result<channel> make_terminal(int model) {
+  channel out{base::descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), base::descriptor()};
+  std::array<char, 128> name{};
+  const bool made = out.here.is_open() && ::grantpt(out.here.get()) == 0 &&
+                    ::unlockpt(out.here.get()) == 0 &&
+                    ::ptsname_r(out.here.get(), name.data(), name.size()) == 0;
+  if (made) out.there = base::descriptor(::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!out.there.is_open()) return channel_refusal("a terminal can't be made");
+  copy_terminal_size(model, out.here.get());
+  return out;
+}
+
+result<channel> make_output_terminal(int model) {
+  auto out = make_terminal(model);
+  if (!out) return out;
+  termios settings{};
+  // The real terminal edits and translates; this one must not do so before.
+  if (::tcgetattr(out->there.get(), &settings) == 0) {
+    ::cfmakeraw(&settings);
+    ::tcsetattr(out->there.get(), TCSANOW, &settings);
+  }
+  return out;
+}
+
+void copy_terminal_size(int terminal, int here) noexcept {
+  winsize size{};
+  if (::ioctl(terminal, TIOCGWINSZ, &size) == 0) ::ioctl(here, TIOCSWINSZ, &size);
+}
 
 bool terminal::is(int descriptor) noexcept {
   return ::isatty(descriptor) == 1 && ::tcgetsid(descriptor) == ::getsid(0);

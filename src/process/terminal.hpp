@@ -1,4 +1,4 @@
-// The terminal that controls this process, and another one in its place for a command: what the
+// Terminals for commands. The one in the place of the terminal that controls this process: what the
 // command shows can be kept, and all else is as on the real one.
 #pragma once
 #include <optional>
@@ -9,8 +9,16 @@
 #include <onceguard/error.hpp>
 
 #include "base/descriptor.hpp"
+#include "process/channel.hpp"
 
 namespace onceguard::process {
+
+/// A terminal of the size of another one.
+[[nodiscard]] result<channel> make_terminal(int model);
+/// The same for output alone: it passes bytes on as they are.
+[[nodiscard]] result<channel> make_output_terminal(int model);
+/// Gives the terminal behind `here` the size of `terminal`.
+void copy_terminal_size(int terminal, int here) noexcept;
 
 /// Thread-safety: resize() and give_back() may be called from any thread while the object lives, if
 /// the calls don't run at once; all else by one.

@@ -75,7 +75,7 @@ export const acting = {
       await page.getByRole("link", { name: facts.unknown[0] }).click();
       const dialog = await open(page, "It did not take effect");
       await dialog.getByText("Attempts at the service 1").waitFor();
-      await dialog.getByRole("button", { name: "Try without a change" }).click();
+      await dialog.getByRole("button", { name: "Dry run" }).click();
       await dialog.getByText("Nothing was changed.").waitFor();
       await dialog.getByText("1 would be released, 0 would not.").waitFor();
       await dialog.getByText(": would be released").waitFor();
@@ -319,7 +319,7 @@ export const acting = {
       await choose(page, facts.unknown.at(-1));
       dialog = await open(page, `${kind} (1)`);
       await page.route("**/release", (route) => route.fulfill({ status: 200, body: "" }));
-      await dialog.getByRole("button", { name: "Try without a change" }).click();
+      await dialog.getByRole("button", { name: "Dry run" }).click();
       await dialog.getByRole("alert").getByText("no answer").waitFor();
     });
   },

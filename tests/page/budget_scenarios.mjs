@@ -21,7 +21,7 @@ async function firstPaint(browser, page, url) {
   await page.goto("about:blank");
   await browser.startTracing(page, { categories: ["blink.user_timing", "loading"] });
   await page.goto(`${url}/`);
-  await page.getByLabel("Token").waitFor();
+  await page.getByRole("heading", { level: 1 }).waitFor();
   const { traceEvents } = JSON.parse(await browser.stopTracing());
   const paint = traceEvents.find((one) => one.name === "firstContentfulPaint");
   const begin = traceEvents.find((one) => one.name === "navigationStart" && one.pid === paint.pid

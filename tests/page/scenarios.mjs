@@ -162,7 +162,7 @@ const scenarios = {
           await dialog.getByLabel("Status").fill("201");
           await dialog.getByLabel("Body").fill('{"id":17}');
         }
-        await dialog.getByRole("button", { name: "Try without a change" }).click();
+        await dialog.getByRole("button", { name: "Dry run" }).click();
         await dialog.getByText("Nothing was changed.").waitFor();
         await dialog.getByRole("button", { name: done }).click();
         await dialog.getByText("What became of them:").waitFor();

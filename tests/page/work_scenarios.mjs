@@ -56,7 +56,7 @@ export const workScenarios = {
         await dialog.getByRole("button", { name: "Close" }).click();
       };
       await act("Send again (2)", "It will run again",
-        ["Try without a change", "Nothing was changed.", 2],
+        ["Dry run", "Nothing was changed.", 2],
         ["Send again", "What became of them:", 2]);
       await page.getByLabel("Choose m-dead", { exact: true }).waitFor({ state: "detached" });
       await page.getByLabel(`Choose ${facts.hostile}`).check();

@@ -139,7 +139,7 @@ export const workerActs = {
         await dialog.getByRole("button", { name: "Close" }).click();
         await page.getByLabel(`Choose ${key}`, { exact: true }).waitFor({ state: "detached" });
       };
-      await act("again", "Send again", "Try without a change", "Send again");
+      await act("again", "Send again", "Dry run", "Send again");
       await act(facts.hostile, "Drop", "Drop");
       await visit(page, "Audit");
       await page.getByRole("row").nth(1).getByText("dropped").waitFor();

@@ -68,6 +68,7 @@ export function Chart({ title, series, stacked, form, interval }) {
           ))}
         </ul>
       </figcaption>
+      <p class="axis"><span>{text("chart_top", form(count ? top : 0))}</span></p>
       <svg viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" role="img"
            aria-label={`${title}: ${series.map((one) =>
              `${one.name} ${form(one.values[count - 1] ?? 0)}`).join(", ")}`}>
@@ -84,7 +85,6 @@ export function Chart({ title, series, stacked, form, interval }) {
       <Cursor title={title} width={width} count={count} sample={sample} />
       <p class="axis">
         <span>{text("ago", span(width * interval))}</span>
-        <span>{text("chart_top", form(count ? top : 0))}</span>
         <span>{text("now")}</span>
       </p>
     </figure>

@@ -2,8 +2,8 @@
 
 export const LIST_TEXTS = {
   choose_listed: ["Choose by a list", "Nach einer Liste wählen"],
-  keys_listed: ["Keys, one a line (a scope may follow, behind a tab)",
-    "Schlüssel, einer je Zeile (hinter einem Tabulator darf der Bereich folgen)"],
+  keys_listed: ["Keys, one a line (or key, tab, begin of its scope)",
+    "Schlüssel, einer je Zeile (oder Schlüssel, Tabulator, Anfang seines Bereichs)"],
   scope_listed: ["Scope of all of them, or where it begins (if it is known)",
     "Bereich von allen, oder wie er beginnt (wenn er bekannt ist)"],
   lines_one: ["{} line:", "{} Zeile:"],

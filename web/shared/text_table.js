@@ -345,7 +345,7 @@ export const TABLE = {
   means_admin: ["here, or by the admin API", "hier, oder über die Admin-API"],
 
   reason: ["Reason (required, for the audit log)", "Grund (nötig, für das Audit-Log)"],
-  dry_run: ["Try without a change", "Ohne Änderung versuchen"],
+  dry_run: ["Dry run", "Probelauf"],
   would_be: ["Nothing was changed. It would be:", "Nichts wurde geändert. Es würde:"],
   was_done: ["What became of them:", "Was daraus wurde:"],
   result_done: ["done", "erledigt"],

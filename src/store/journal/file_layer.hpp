@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,8 +34,11 @@ class file {
   /// Reserves the blocks up to `size`, all of them zero, so that a later write needs no room.
   [[nodiscard]] virtual int reserve(std::uint64_t size) = 0;
   [[nodiscard]] virtual int size(std::uint64_t& out) const = 0;
-  /// All bytes from `offset` up to there are zero.
-  [[nodiscard]] virtual std::uint64_t end_of_zeros(std::uint64_t offset) const { return offset; }
+  /// From there on all bytes are zero: they were reserved and never written. To be asked before
+  /// anything is read, as some file systems (ext4) count reserved bytes that were read as written.
+  [[nodiscard]] virtual std::uint64_t written_end() const {
+    return std::numeric_limits<std::uint64_t>::max();
+  }
 };
 
 enum class open_file : std::uint8_t { existing, created };

@@ -1,6 +1,5 @@
 #include "store/journal/posix_folder.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <dirent.h>
@@ -58,12 +57,14 @@ class posix_file final : public file {
     out = static_cast<std::uint64_t>(seen.st_size);
     return 0;
   }
-  /// What is reserved and was never written is no data to the file system.
-  [[nodiscard]] std::uint64_t end_of_zeros(std::uint64_t offset) const override {
-    const auto data = ::lseek(opened_.get(), static_cast<off_t>(offset), SEEK_DATA);
-    if (data >= 0) return static_cast<std::uint64_t>(data);
-    std::uint64_t end = 0;
-    return errno == ENXIO && size(end) == 0 ? std::max(offset, end) : offset;
+  [[nodiscard]] std::uint64_t written_end() const override {
+    off_t end = 0;
+    for (;;) {
+      const auto data = ::lseek(opened_.get(), end, SEEK_DATA);
+      if (data < 0) return errno == ENXIO ? static_cast<std::uint64_t>(end) : file::written_end();
+      end = ::lseek(opened_.get(), data, SEEK_HOLE);
+      if (end < 0) return file::written_end();
+    }
   }
 
  private:

@@ -129,6 +129,7 @@ class replay {
     segment_ = std::make_shared<segment>();
     segment_->number = number;
     segment_->bytes = std::move(*opened);
+    if (last) written_end_ = segment_->bytes->written_end();
     std::string bytes(segment_header_size, '\0');
     std::size_t got = 0;
     const int failed = segment_->bytes->read(bytes.data(), bytes.size(), 0, got);
@@ -274,12 +275,7 @@ class replay {
     std::uint64_t size = 0;
     if (segment_->bytes->size(size) != 0) return true;
     constexpr std::size_t piece = std::size_t{1} << 16;
-    while (offset < size) {
-      const auto data = segment_->bytes->end_of_zeros(offset) / frame_step * frame_step;
-      if (data > offset) {
-        offset = data;
-        continue;
-      }
+    while (offset < std::min(size, written_end_)) {
       const auto bytes = seen.at(offset, piece);
       if (bytes.size() < frame_header_size) break;
       for (std::size_t i = 0; i + frame_header_size <= bytes.size(); i += frame_step) {
@@ -317,6 +313,7 @@ class replay {
   bool has_checkpoint_ = false;
   recovered out_;
   segment_ptr segment_;
+  std::uint64_t written_end_ = 0;  // of the last segment
   std::uint64_t groups_ = 0;
 };
 

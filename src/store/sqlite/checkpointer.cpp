@@ -67,7 +67,7 @@ void checkpointer::move() {
   try {
     auto opened = session::open(params_, session_use::read, if_missing::fail);
     if (!opened) return unable(opened.error().detail);
-    (*opened)->move_log(params_.timeout);
+    (*opened)->wal().checkpoint(params_.timeout);
   } catch (const failure& failed) {
     unable(failed.what());
   }

@@ -81,7 +81,7 @@ result<void> index_keys(const sqlite_params& params, bool drop) {
     ++meta.last_token;
     file.metadata().write_meta(meta);
     file.commit();
-    file.move_log();
+    file.wal().checkpoint();
     return {};
   } catch (const failure& failed) {
     const bool without_effect = file.roll_back();

@@ -1,6 +1,5 @@
 #include "store/sqlite/session.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <sys/stat.h>
 #include <thread>
@@ -50,7 +49,11 @@ error to_error(const failure& failed, const std::string& path, effect on_store) 
 }
 
 session::session(const sqlite_params& params, std::string path)
-    : params_(params), path_(std::move(path)), lock_(path_), files_(params.vfs) {}
+    : params_(params),
+      path_(std::move(path)),
+      lock_(path_),
+      files_(params.vfs),
+      wal_(params_, path_, connection_, lock_, [this] { return log_is_ours(); }) {}
 
 session::~session() {
   // Of a file that was refused nothing is moved, and SQLite would never close the log's index.
@@ -194,7 +197,7 @@ void session::set_up(session_use use) {
     commit();
   }
   if (use == session_use::write) {
-    keep_reserve();
+    wal_.keep_reserve();
   } else {
     connection_.run("PRAGMA query_only = ON");
   }
@@ -250,62 +253,7 @@ void session::configure() {
   if (params_.page_count_max > 0) {
     connection_.run(("PRAGMA max_page_count = " + std::to_string(params_.page_count_max)).c_str());
   }
-  bound_log();
-  limit_log();
-  sqlite3_wal_hook(
-      connection_.get(),
-      [](void* self, sqlite3*, const char*, int pages) {
-        static_cast<session*>(self)->log_has(pages);
-        return SQLITE_OK;
-      },
-      this);
-}
-
-void session::log_has(int pages) {
-  if (pages < log_pages_ || pages >= next_check_) {
-    constexpr int stretch = 256;
-    bound_log();
-    next_check_ = pages + stretch;
-  }
-  log_pages_ = pages;
-}
-
-/// Before a checkpoint, the write-ahead log takes up to an eighth of the room that it and the
-/// volume have. Afterwards it keeps up to a quarter: writing to blocks that it has already is
-/// cheaper.
-void session::bound_log() {
-  constexpr std::int64_t least = 64;
-  const auto room = volume_of(path_).room + size_of(path_ + "-wal");
-  const auto most = std::int64_t{params_.checkpoint_pages};
-  const auto bound =
-      static_cast<int>(std::clamp(room / page_size / 8, std::min(least, most), most));
-  log_bound_ = bound;
-}
-
-/// The size that a longer write-ahead log keeps when it restarts. Not set within the hook, where no
-/// statement may run.
-void session::limit_log() {
-  if (log_limit_ == log_bound_) return;
-  log_limit_ = log_bound_;
-  const auto bytes = 2 * page_size * log_limit_;
-  connection_.run(("PRAGMA journal_size_limit = " + std::to_string(bytes)).c_str());
-}
-
-/// Reserves blocks that a process without room can free, so that a checkpoint has enough.
-void session::keep_reserve() {
-  constexpr std::int64_t most = 16 << 20;
-  const auto about = volume_of(path_);
-  const auto wanted = std::min(most, about.size / 64);
-  if (wanted > 0 && wanted <= about.room / 4) lock_.keep_reserve(wanted);
-}
-
-bool session::make_room() {
-  move_log();
-  if (all_moved(connection_)) return true;
-  if (!lock_.give_up_reserve()) return false;
-  base::log(base::event::reserve_used, {{"store", params_.path}});
-  move_log();
-  return all_moved(connection_);
+  wal_.begin();
 }
 
 bool session::roll_back() noexcept {
@@ -341,7 +289,7 @@ void session::began() {
 }
 
 bool session::try_begin() {
-  limit_log();
+  wal_.keep_limit();
   try {
     begin_.run();
     began();
@@ -355,40 +303,6 @@ bool session::try_begin() {
 bool session::still_there() const noexcept {
   return !log_is_foreign_ && mark_of(params_.path) == file_ && mark_of(path_ + "-wal") == log_ &&
          mark_of(path_ + "-shm") == index_;
-}
-
-void session::move_log(milliseconds turn_within) {
-  try {
-    const auto copied = move_in_turn();
-    if (!copied) return;
-    flush_file(connection_);  // may take long: others may have the turn meanwhile
-    count_flushed(connection_, lock_, *copied, turn_within);
-  } catch (const failure& failed) {
-    base::log(base::event::checkpoint_failed, {{"store", params_.path}, {"why", failed.what()}});
-  }
-}
-
-/// Returns what is to be flushed before it counts as moved.
-std::optional<unflushed_frames> session::move_in_turn() {
-  const checkpoint_turn turn(lock_);
-  if (!turn.has_turn()) return std::nullopt;
-  if (all_moved(connection_)) {
-    // Never copy again what is in the file already: SQLite before 3.51.3 may lose commits if the
-    // write-ahead log restarts at that moment. An incomplete log can't restart before this
-    // checkpoint ends, as no other process runs one.
-    log_pages_ = left_ = 0;
-    return std::nullopt;
-  }
-  if (!log_is_ours()) return std::nullopt;
-  // After a complete checkpoint, the next writer restarts the write-ahead log. After an incomplete
-  // one, the log must first grow by the bound again, so that a slow reader does not burden every
-  // batch.
-  left_ = log_pages_;
-  auto out = run_checkpoint(connection_);
-  if (!out.complete) return std::move(out.unflushed);
-  log_pages_ = left_ = 0;
-  keep_reserve();
-  return std::move(out.unflushed);
 }
 
 }  // namespace onceguard::sqlite

@@ -7,13 +7,13 @@
 
 #include <onceguard/error.hpp>
 
-#include "store/sqlite/checkpoint.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/location.hpp"
 #include "store/sqlite/lock_file.hpp"
 #include "store/sqlite/metadata.hpp"
 #include "store/sqlite/sqlite_params.hpp"
 #include "store/sqlite/wal_vfs.hpp"
+#include "store/sqlite/write_ahead_log.hpp"
 
 namespace onceguard::sqlite {
 
@@ -59,17 +59,7 @@ class session {
   void commit() { commit_.run(); }
   bool roll_back() noexcept;
 
-  /// Is the write-ahead log long enough for a checkpoint?
-  [[nodiscard]] bool log_is_long() const noexcept { return log_pages_ >= log_bound_ + left_; }
-  /// Runs a checkpoint, as far as no reader is in the way, and flushes the file. Other processes
-  /// may write meanwhile. One process at a time runs a checkpoint: does nothing if another process
-  /// does, or if all of the write-ahead log is in the file already. What was copied in part counts
-  /// once this one has the turn again, `turn_within` after the flush at most. Failures are only
-  /// logged.
-  void move_log(milliseconds turn_within = {});
-  /// After SQLITE_FULL: runs a checkpoint, and frees the reserve for it if necessary. False: the
-  /// file had no room for all of the write-ahead log.
-  bool make_room();
+  [[nodiscard]] write_ahead_log& wal() noexcept { return wal_; }
 
  private:
   session(const sqlite_params& params, std::string path);
@@ -80,13 +70,8 @@ class session {
   void began();
   [[nodiscard]] bool log_is_ours();
   [[nodiscard]] bool log_is_damaged();
-  void log_has(int pages);
-  void bound_log();
-  void limit_log();
-  [[nodiscard]] std::optional<unflushed_frames> move_in_turn();
   void configure();
   void begin_within_timeout();
-  void keep_reserve();
   void make_durable();
   /// False: another session has the turn.
   [[nodiscard]] bool try_to_make_durable();
@@ -96,6 +81,7 @@ class session {
   lock_file lock_;
   wal_vfs files_;
   connection connection_;
+  write_ahead_log wal_;
   statement begin_, commit_;
   std::optional<metadata_table> metadata_;  // once the tables exist
   std::string identity_;
@@ -103,11 +89,6 @@ class session {
   bool is_ours_ = false;  // the file, as it was opened
   bool log_is_foreign_ = false;
   bool durable_ = false;  // all that this session reads
-  int log_pages_ = 0;
-  int log_bound_ = 0;   // in pages; depends on the room on the volume
-  int log_limit_ = 0;   // the bound that SQLite's limit was last set from
-  int left_ = 0;        // the log's length after an incomplete checkpoint
-  int next_check_ = 0;  // the log's length at which the room is checked again
 };
 
 /// Makes an error of a failure; names the store's `path` for people.

@@ -203,7 +203,7 @@ void writer::make_room() {
   constexpr std::chrono::seconds between{1};
   const auto now = base::boot_now();
   if (!session_ || now - room_tried_ < between) return;
-  if (!session_->make_room()) room_tried_ = now;
+  if (!session_->wal().make_room()) room_tried_ = now;
 }
 
 std::optional<failure> writer::carry_out() {
@@ -331,8 +331,8 @@ void writer::hand_back() {
 /// that came meanwhile.
 void writer::keep_log_short() {
   if (checkpointer_.ended()) {
-    if (session_) session_->move_log();
-  } else if (session_ && session_->log_is_long()) {
+    if (session_) session_->wal().checkpoint();
+  } else if (session_ && session_->wal().is_long()) {
     checkpointer_.begin();
   }
 }

@@ -83,9 +83,7 @@ class watched_file final : public journal::file {
     return watched_->reserve(size);
   }
   [[nodiscard]] int size(std::uint64_t& out) const override { return watched_->size(out); }
-  [[nodiscard]] std::uint64_t end_of_zeros(std::uint64_t offset) const override {
-    return watched_->end_of_zeros(offset);
-  }
+  [[nodiscard]] std::uint64_t written_end() const override { return watched_->written_end(); }
   [[nodiscard]] const journal::file& watched() const noexcept { return *watched_; }
 
  private:

@@ -91,7 +91,7 @@ class sqlite_moved_test : public ::testing::Test {
 TEST_F(sqlite_moved_test, a_power_cut_takes_nothing_that_was_moved) {
   begin();
   add(20);
-  writer_->move_log();
+  writer_->wal().checkpoint();
   restart_log();
   expect_all_after_power_cut();
 }
@@ -104,11 +104,11 @@ TEST_F(sqlite_moved_test, what_a_failed_flush_of_a_part_lost_is_copied_again) {
       const auto reader = reader_behind(20);
       const int flushes = faults_.file.count();
       faults_.file.set(flush_fault::fail);
-      mover->move_log();
+      mover->wal().checkpoint();
       faults_.file.set(flush_fault::none);
       EXPECT_GT(faults_.file.count(), flushes);
     }
-    (by_writer ? writer_ : mover)->move_log();
+    (by_writer ? writer_ : mover)->wal().checkpoint();
     restart_log();
     expect_all_after_power_cut();
     for (const char* suffix : {"", "-wal", "-shm"}) {
@@ -130,7 +130,7 @@ TEST_F(sqlite_moved_test, what_a_killed_process_copied_and_never_flushed_is_copi
     try {
       const auto mover = open(session_use::read);
       faults_.file.set(flush_fault::fail);
-      mover->move_log();
+      mover->wal().checkpoint();
     } catch (...) {
       ::_exit(3);
     }
@@ -145,7 +145,7 @@ TEST_F(sqlite_moved_test, what_a_killed_process_copied_and_never_flushed_is_copi
     EXPECT_EQ(status, 0);
   }
   for (const int end : starts) ::close(end);
-  writer_->move_log();
+  writer_->wal().checkpoint();
   restart_log();
   expect_all_after_power_cut();
 }
@@ -155,12 +155,12 @@ TEST_F(sqlite_moved_test, what_was_flushed_is_not_copied_again) {
   const auto mover = open(session_use::read);
   {
     const auto reader = reader_behind(50);
-    mover->move_log();
+    mover->wal().checkpoint();
     EXPECT_GT(counted(), 50u);
     EXPECT_LT(counted(), position().frames);
   }
   const int before = faults_.file_disk.writes();
-  writer_->move_log();
+  writer_->wal().checkpoint();
   EXPECT_LT(faults_.file_disk.writes() - before, 10);
   restart_log();
   expect_all_after_power_cut();
@@ -169,7 +169,7 @@ TEST_F(sqlite_moved_test, what_was_flushed_is_not_copied_again) {
 TEST_F(sqlite_moved_test, readers_see_the_same_whatever_counts) {
   begin();
   const auto reader = reader_behind(20);
-  writer_->move_log();
+  writer_->wal().checkpoint();
   const auto flushed = counted();
   ASSERT_GT(flushed, 0u);
   for (const auto& [before, after] : {std::pair{flushed, 0u}, std::pair{0u, flushed}}) {
@@ -184,7 +184,7 @@ TEST_F(sqlite_moved_test, readers_see_the_same_whatever_counts) {
 TEST_F(sqlite_moved_test, a_count_of_another_log_or_of_another_checkpoint_stands) {
   begin();
   const auto reader = reader_behind(20);
-  writer_->move_log();
+  writer_->wal().checkpoint();
   const auto flushed = counted();
   auto other = position();
   other.salts[0] ^= 1;
@@ -198,7 +198,7 @@ TEST_F(sqlite_moved_test, a_count_of_another_log_or_of_another_checkpoint_stands
 TEST_F(sqlite_moved_test, what_was_flushed_counts_beside_what_another_checkpoint_flushed) {
   begin();
   const auto reader = reader_behind(20);
-  writer_->move_log();
+  writer_->wal().checkpoint();
   const auto flushed = counted();
   sqlite::count_as_moved(writer_->on(), position(), flushed, flushed - 10);
   sqlite::count_as_moved(writer_->on(), position(), 0, flushed - 5);
@@ -213,7 +213,7 @@ TEST_F(sqlite_moved_test, what_was_flushed_counts_once_the_turn_is_free) {
   const auto mover = open(session_use::read);
   const auto reader = reader_behind(20);
   faults_.file.set(flush_fault::hang);
-  std::thread moving([&] { mover->move_log(std::chrono::minutes(1)); });
+  std::thread moving([&] { mover->wal().checkpoint(std::chrono::minutes(1)); });
   faults_.file.wait_for_hang();
   sqlite::lock_file other(params_.path);
   std::optional<sqlite::checkpoint_turn> turn(std::in_place, other);
@@ -230,7 +230,7 @@ TEST_F(sqlite_moved_test, what_was_flushed_counts_once_the_turn_is_free) {
 TEST_F(sqlite_moved_test, the_count_of_a_log_that_may_restart_stands) {
   begin();
   add(5);
-  writer_->move_log();
+  writer_->wal().checkpoint();
   ASSERT_TRUE(sqlite::all_moved(writer_->on()));
   sqlite::count_as_moved(writer_->on(), position(), counted(), 0);
   EXPECT_TRUE(sqlite::all_moved(writer_->on()));

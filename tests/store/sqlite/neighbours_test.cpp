@@ -187,7 +187,7 @@ class sqlite_checkpoint_lock_test : public sqlite_neighbours_test {
 
 TEST_F(sqlite_checkpoint_lock_test, a_checkpoint_is_visible_to_every_session) {
   EXPECT_FALSE(moved());
-  other_->move_log();
+  other_->wal().checkpoint();
   EXPECT_TRUE(moved());
   EXPECT_TRUE(sqlite::all_moved(other_->on()));
   write(*other_);
@@ -199,24 +199,24 @@ TEST_F(sqlite_checkpoint_lock_test,
        no_checkpoint_runs_while_another_process_has_the_checkpoint_lock) {
   lock_file third(path_);
   ASSERT_TRUE(third.try_turn());
-  one_->move_log();
+  one_->wal().checkpoint();
   EXPECT_FALSE(moved());
   third.end_turn();
-  one_->move_log();
+  one_->wal().checkpoint();
   EXPECT_TRUE(moved());
 }
 
 TEST_F(sqlite_checkpoint_lock_test, a_checkpoint_of_another_session_is_not_repeated) {
   write(*one_);
   const auto before = faults_.moves();
-  other_->move_log();
+  other_->wal().checkpoint();
   EXPECT_EQ(faults_.moves(), before + 1);
   ASSERT_TRUE(moved());
-  one_->move_log();
-  other_->move_log();
+  one_->wal().checkpoint();
+  other_->wal().checkpoint();
   EXPECT_EQ(faults_.moves(), before + 1);
   write(*other_);
-  one_->move_log();
+  one_->wal().checkpoint();
   EXPECT_EQ(faults_.moves(), before + 2);
 }
 
@@ -238,7 +238,7 @@ TEST_F(sqlite_checkpoint_lock_test, a_restarted_wal_stores_the_token_counter_of_
   count(*one_);
   EXPECT_EQ(base(*one_), first);
   const auto before = counter(*one_);
-  other_->move_log();
+  other_->wal().checkpoint();
   count(*one_);  // `one_` ran no checkpoint, and notices the restart all the same
   EXPECT_EQ(base(*other_), before);
   count(*other_);
