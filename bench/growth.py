@@ -4,8 +4,10 @@ import os
 import subprocess
 import time
 
+import attention  # finds support
 from load_generator import wrk
 from side_by_side import compare
+from support.filled import fill_sqlite
 
 FEW = 10_000
 
@@ -17,28 +19,34 @@ def size_of(path):
     return sum(os.stat(each).st_blocks * 512 for each in paths)
 
 
-def filled(servers, name, keys, benches):
-    """A store with so many completed records: SQLite's written by its own statements, a journal's
-    by claims and completes."""
+def grown(servers, name, keys, benches):
+    """A store with so many records, nearly all completed: SQLite's filled by SQL, its index of ids
+    made at the end; a journal's by claims and completes."""
     url = servers.store_url(name)
     kind, _, path = url.partition(":")
     begin = time.monotonic()
-    words = ["raw", path] if kind == "sqlite" else ["fill", path]
-    program = os.path.join(benches, f"{kind}_bench")
-    subprocess.run([program, *words, str(keys)], check=True, capture_output=True)
+    if kind == "sqlite":
+        _, maker = servers.gateway(name, store=url)
+        maker.terminate()
+        maker.wait()
+        fill_sqlite(path, keys)
+    else:
+        program = os.path.join(benches, "journal_bench")
+        subprocess.run([program, "fill", path, str(keys)], check=True, capture_output=True)
     took = time.monotonic() - begin
-    print(f"{keys:,} records: {size_of(path) / 2**20:,.0f} MiB, written in {took:.0f} s")
+    print(f"{keys:,} records: {size_of(path) / 2**20:,.0f} MiB, written in {took:.0f} s",
+          flush=True)
     if kind == "journal":
         started = subprocess.run([program, "start", path], check=True, capture_output=True,
                                  text=True)
-        print(f"started in {started.stdout.strip()}   goal for 1,000,000: 150 ms")
+        print(f"started in {started.stdout.strip()}   goal for 1,000,000: 150 ms", flush=True)
     return url
 
 
 def measure_growth(servers, rounds, seconds, keys, benches):
     """Both stores grow by the rounds' own requests, alike."""
     many, few = (servers.gateway(f"growth-{count}", "--store-sweep", "1h",
-                                 store=filled(servers, f"growth-{count}", count, benches))[0]
+                                 store=grown(servers, f"growth-{count}", count, benches))[0]
                  for count in (keys, FEW))
     title = "first requests per second, 64 connections"
     print(f"{title:<46} {'many':>9} {'few':>9} {'ratio':>7}   goal      stolen")

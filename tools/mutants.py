@@ -4,6 +4,7 @@
     tools/mutants.py check             is the data right: is each `was` found once
     tools/mutants.py run [ROOM...]     build, run, and print what nobody noticed
         --only TEXT                    bugs whose names have this part
+        --sample N [--seed S]          so many of them, drawn by the seed (1)
         --jobs N                       so many suites at once (one per core)
         --build no|only                the build is up to date; nothing is run
 
@@ -15,6 +16,7 @@ import collections
 import concurrent.futures
 import fcntl
 import os
+import random
 import re
 import signal
 import subprocess
@@ -271,6 +273,8 @@ def main():
     parser.add_argument("what", choices=["check", "run"])
     parser.add_argument("rooms", nargs="*")
     parser.add_argument("--only", default="")
+    parser.add_argument("--sample", type=int)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--build", choices=["yes", "no", "only"], default="yes")
     options = parser.parse_args()
@@ -288,6 +292,8 @@ def main():
               and (not options.rooms or mutant.room in options.rooms)]
     equivalent = [mutant for mutant in chosen if mutant.equivalent]
     chosen = [mutant for mutant in chosen if not mutant.equivalent]
+    if options.sample is not None:
+        chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
     if options.build != "no":
         build(mutants, {suite for mutant in chosen for suite in mutant.suites})
     if options.build == "only":

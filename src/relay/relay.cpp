@@ -1,5 +1,6 @@
 #include "relay/relay.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <onceguard/subscription.hpp>
@@ -66,7 +67,9 @@ class sender {
       numbers.push_back(take_row(all.back().sent));
     }
     const auto answers = target_->send(all, waiting_);
-    counters_.destination_up = answers.has_value();
+    // Set once: whoever asks meanwhile is not told of a destination that is up for a moment.
+    counters_.destination_up =
+        answers.has_value() && std::ranges::none_of(*answers, &messaging::refusal::away);
     if (!answers) return answers.error();
     std::vector<inbox_outcome> out;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -85,7 +88,6 @@ class sender {
       }
       inbox_outcome away;
       if (refusal.away) {
-        counters_.destination_up = false;
         away = messaging::away_of({refusal.text, all[i].attempt, batch[i].excused, batch[i].blamed},
                                   refusal.blameless, policy_);
         if (away.kind == inbox_result::failed) {

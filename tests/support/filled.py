@@ -90,7 +90,7 @@ def fill_sqlite(file, records):
     """Beside the records that are there. The index of ids is made at the end."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as at:
         at.execute("PRAGMA synchronous = OFF")
-        boot, now = at.execute("SELECT max(boot), (SELECT last_wall FROM meta) FROM records"
+        boot, now = at.execute("SELECT (SELECT max(id) FROM boots), last_wall FROM meta"
                                ).fetchone()
         at.execute("DROP INDEX records_by_digest")
         at.execute("DROP INDEX records_by_expiry")
