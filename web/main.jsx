@@ -9,7 +9,7 @@ import { Attention } from "./attention/attention.jsx";
 import { Audit } from "./audit/audit.jsx";
 import { Messages } from "./workers/messages.jsx";
 import { Overview } from "./overview/overview.jsx";
-import { forgetReason } from "./record/reason.js";
+import { forgetReasons } from "./record/reason.js";
 import { RecordView } from "./record/record.jsx";
 import { Routes } from "./routes/routes.jsx";
 import { Search } from "./search/search.jsx";
@@ -65,7 +65,7 @@ class Page extends Component {
       { ...place(), visit: this.state.visit + 1, trouble: null }, () => this.begin());
     this.unknown = (open) => { if (open !== this.state.open) this.setState({ open }); };
     this.signedOut = () => {
-      forgetReason();
+      forgetReasons();
       this.setState({ me: null, trouble: null });
     };
   }

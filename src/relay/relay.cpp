@@ -67,7 +67,7 @@ class sender {
       numbers.push_back(take_row(all.back().sent));
     }
     const auto answers = target_->send(all, waiting_);
-    // Set once: whoever asks meanwhile is not told of a destination that is up for a moment.
+    // Set once: whoever asks meanwhile finds no destination that is up for a moment.
     counters_.destination_up =
         answers.has_value() && std::ranges::none_of(*answers, &messaging::refusal::away);
     if (!answers) return answers.error();

@@ -189,7 +189,7 @@ export const acting = {
       await page.getByLabel("Keys, one a line").fill(lines.join("\n"));
       await page.getByRole("button", { name: "Choose", exact: true }).click();
       await page.getByText("3 lines: 1 found, 2 not found.").waitFor();
-      await page.getByText("Standing there more than once: 1. payout-5774").waitFor();
+      await page.getByText("Listed more than once: 1. payout-5774").waitFor();
       await page.getByText("Payout-8513: did you mean payout-8513").waitFor();
       await page.getByText("may mean them (1): payout-8513").waitFor();
       const rest = page.getByRole("button", { name: "Choose those that were not in the list (1)" });

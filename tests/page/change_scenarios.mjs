@@ -13,7 +13,7 @@ export const changeScenarios = {
     await withPage({ ...facts, options: SMALL }, async (page) => {
       await signIn(page, facts.viewer);
       await page.getByText("It works, and refuses requests.").waitFor();
-      await page.getByRole("link", { name: "One request was refused in the last hour" }).waitFor();
+      await page.getByRole("link", { name: /^\/ refuses: 1 .*key-reused$/ }).waitFor();
       const list = page.getByRole("region", { name: "What changed in the last hour" });
       const lines = list.getByRole("listitem");
       await lines.first().waitFor();

@@ -94,14 +94,21 @@ class Practice:
     def retry(self):
         """A slow service, a client without patience, which asks twice more."""
         body = b'{"order":17,"amount":4900}'
-        slow = {"delay_ms": 3_000, "body": '{"charge":"ch_17","amount":4900}'}
+        slow = {"delay_ms": 3_000, "gate": "order-17", "body": '{"charge":"ch_17","amount":4900}'}
         first = self.gateway.begin_post("/charges", key="order-17", body=body, plan=slow)
         wait_until(lambda: self.upstream.runs("order-17") == 1, 30, "the first attempt")
         self.gateway.post("/charges", key="order-17", body=body)
         first.close()
-        wait_until(lambda: self.admin.records("key=order-17")[0]["state"] == "completed", 60,
-                   "the answer")
+        self.noted("order-17", 1)
+        self.upstream.open("order-17")
+        self.noted("order-17", 2)
         self.gateway.post("/charges", key="order-17", body=body)
+
+    def noted(self, key, count):
+        """Waits until so many requests are listed, which each is some time after its answer."""
+        def listed():
+            return len(self.admin.get(f"/api/recent?key={key}").json()["requests"])
+        wait_until(lambda: listed() == count, 60, f"request {count} of {key} in the list")
 
     def one_request(self):
         number = random.randrange(100, 100_000)

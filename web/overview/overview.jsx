@@ -135,7 +135,7 @@ function Condition({ value, refused, pressing }) {
       <b>{text(troubles.length ? "not_well" : works)}</b>
       {" "}Onceguard {value.version}, {text("store")} {value.store.name}
       {pressing.length > 0 && <Pressing pressing={pressing} />}
-      {refused > 0 && (
+      {refused > 0 && !pressing.length && (
         <div>
           <a href="#/routes">
             {text(refused === 1 ? "refused_lately_one" : "refused_lately", number(refused))}

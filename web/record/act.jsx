@@ -18,7 +18,7 @@ export class Act extends Component {
   state = { results: null, failure: null, busy: false, dry: false, signedOut: false,
     status: "", body: "" };
 
-  reasonBefore = reasonBefore();
+  reasonBefore = reasonBefore(this.props.kind);
 
   /** What is still to be done: of an act, those that may still run, which can be forced. */
   left() {
@@ -52,7 +52,7 @@ export class Act extends Component {
       return;
     }
     this.stopped = false;
-    noteReason(wanted);
+    noteReason(kind, wanted);
     this.setState({ busy: true, failure: null });
     const { results, signedOut } = await sendAll(kind, this.left(), wanted,
       () => !this.stopped && !this.gone);

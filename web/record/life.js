@@ -77,6 +77,25 @@ export function countsOf(record, requests) {
   return { all: ran + rest.length, ran, answered, refused: [...refused.values()] };
 }
 
+/**
+ * The requests with the run that completed the record. The process forgets that one first, as the
+ * record itself says what became of it.
+ * @param {object} record
+ * @param {object[]} requests those that are known
+ */
+export function withOwnRun(record, requests) {
+  const { state, attempt, status, by_operator: byOperator, by_application: byApplication } = record;
+  if (state !== "completed" || byOperator || byApplication
+    || requests.some((one) => one.outcome === "ran" && one.attempt === attempt)) return requests;
+  const timeOf = (name) => record.timeline?.find(({ event }) => event === name)?.at;
+  const end = timeOf("settled");
+  if (!end) return requests;
+  // Of a later attempt the record does not say when it began.
+  const took = attempt === 1 ? Date.parse(end) - Date.parse(timeOf("claimed") ?? end) : 0;
+  return [{ outcome: "ran", attempt, at: end, total_us: took * 1000, upstream_status: status,
+    settled: "complete" }, ...requests];
+}
+
 /** The requests of a key in the order in which they came. */
 export function inOrder(requests) {
   return requests.map((one) => ({ ...one,

@@ -29,6 +29,7 @@ export function requestWords(request) {
   const { outcome, upstream_status: answered } = request;
   if (outcome === "ran") {
     if (answered) return ["request_ran", answered];
+    if (request.settled === "complete") return ["request_completed"]; // its answer was not kept
     return [isUnsent(request) ? "request_unsent" : "request_ran_unanswered"];
   }
   if (outcome === "replayed" || outcome === "waited") return ["request_repeat"];

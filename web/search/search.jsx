@@ -34,6 +34,16 @@ export class Search extends Listing {
     return { records: page.records, cursor: page.cursor };
   }
 
+  /** What was typed as a whole key is looked for within keys. */
+  askForPart() {
+    const { key, text: part } = this.form.elements;
+    part.value = key.value;
+    key.value = "";
+    this.change("key", "");
+    this.change("text", part.value);
+    part.focus();
+  }
+
   render(_, { value }) {
     return (
       <div>
@@ -63,7 +73,12 @@ export class Search extends Listing {
           <div>
             <p role="status">
               {value.records.length ? text(value.records.length === 1 ? "found_one" : "found",
-                value.records.length) : !this.state.failure && text("found_none")}
+                value.records.length) : !this.state.failure && text("found_none")}{" "}
+              {!value.records.length && !value.cursor && this.filter.key && !this.filter.text && (
+                <button type="button" onClick={() => this.askForPart()}>
+                  {text("search_part")}
+                </button>
+              )}
             </p>
             <RecordTable records={value.records} />
             <p class="pages">

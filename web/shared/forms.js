@@ -1,12 +1,12 @@
 // Numbers and times as people read them.
 import { locale } from "./texts.js";
 
-// Two digits of the hour, as the other forms have them.
+// Two digits of the hour, as the other forms have them, of 24 in each language.
 const FORMS = {
-  short: { dateStyle: "medium", timeStyle: "medium" },
-  clock: { timeStyle: "medium" },
+  short: { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" },
+  clock: { timeStyle: "medium", hourCycle: "h23" },
   exact: { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
-    second: "2-digit", fractionalSecondDigits: 3 },
+    second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23" },
 };
 
 let utc = false;

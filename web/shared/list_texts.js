@@ -10,7 +10,7 @@ export const LIST_TEXTS = {
   lines_all: ["{} lines:", "{} Zeilen:"],
   lines_here: ["{} found", "{} gefunden"],
   lines_away: ["{} not found", "{} nicht gefunden"],
-  lines_repeated: ["Standing there more than once: {}.", "Mehr als einmal in der Liste: {}."],
+  lines_repeated: ["Listed more than once: {}.", "Mehr als einmal in der Liste: {}."],
   chosen_of_list: ["{} chosen.", "{} gewählt."],
   not_here: ["Not found: {}.", "Nicht gefunden: {}."],
   meant: ["did you mean", "meinten Sie"],

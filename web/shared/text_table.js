@@ -41,7 +41,7 @@ export const TABLE = {
   signed_out_amid: ["You are signed out. What was not tried stays as it is; sign in again for it.",
     "Sie sind abgemeldet. Was nicht versucht wurde, bleibt, wie es ist; dafür bitte neu anmelden."],
   back: ["Back", "Zurück"],
-  further: ["Further", "Weiter"],
+  further: ["Next", "Weiter"],
   show: ["Show", "Zeigen"],
   more: ["and {} more", "und {} weitere"],
   ago: ["{} ago", "vor {}"],
@@ -209,6 +209,7 @@ export const TABLE = {
   found_one: ["1 record on this page", "1 Eintrag auf dieser Seite"],
   found: ["{} records on this page", "{} Einträge auf dieser Seite"],
   found_none: ["No record fits.", "Kein Eintrag passt."],
+  search_part: ["Search as a part of a key", "Als Teil eines Schlüssels suchen"],
 
   timeline: ["Timeline", "Verlauf"],
   event_claimed: ["claimed", "beansprucht"],
