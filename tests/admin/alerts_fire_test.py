@@ -14,7 +14,7 @@ from support.admin import Admin
 from support.alerts import RULES, assert_fires, wait_for
 from support.certificates import Authority
 from support.client import fields_for
-from support.samples import Samples, scrape
+from support.samples import Samples, scrape, wait_for_free_slots
 from support.waiting import Stopwatch, wait_until
 
 
@@ -134,6 +134,7 @@ def test_keys_that_are_used_for_different_requests(begin_admin, key, tmp_path):
 
 def test_connections_that_are_nearly_all_taken(begin_admin, tmp_path):
     gateway, admin = begin_admin(max_connections=4)
+    wait_for_free_slots(gateway, admin)
     before = scrape(admin)
     held = [gateway.connect() for _ in range(4)]
     after = wait_for(admin, "onceguard_connections", 4)

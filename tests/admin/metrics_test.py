@@ -10,7 +10,7 @@ import pytest
 from support.admin import Admin
 from support.client import all_at_once, fields_for, request_bytes
 from support.ports import Port
-from support.samples import Samples
+from support.samples import Samples, wait_for_free_slots
 from support.samples import scrape_text as scrape
 from support.waiting import wait_until
 
@@ -90,6 +90,7 @@ def test_log_lines_that_the_rate_limit_leaves_out_are_counted(begin_admin):
 
 def test_connections_beyond_the_limit_are_counted(begin_admin):
     gateway, admin = begin_admin(max_connections=2, threads=1)
+    wait_for_free_slots(gateway, admin)
 
     def refused():
         return Samples(scrape(admin)).value("onceguard_connections_refused_total")

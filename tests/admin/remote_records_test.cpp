@@ -64,7 +64,7 @@ TEST(exchange, without_an_answer_may_have_had_its_effect) {
   EXPECT_EQ(cut.error().effect, effect::unknown) << cut.error().detail;
 
   listener_without_answer silent(false);
-  const auto late = http1::client(silent.address()).exchange("POST", request, milliseconds(100));
+  const auto late = http1::client(silent.address()).exchange("POST", request, milliseconds(1'000));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().effect, effect::unknown) << late.error().detail;
 }
@@ -87,7 +87,7 @@ TEST(remote_records, an_act_without_an_answer_may_be_done) {
   resolution change;
   change.token = 7;
   change.revision = -3;
-  const auto resolved = run(records.resolve(change, milliseconds(1'000)));
+  const auto resolved = run(records.resolve(change, milliseconds(30'000)));
   ASSERT_FALSE(resolved);
   EXPECT_EQ(resolved.error().effect, effect::unknown) << resolved.error().detail;
   const auto sent = listener.received();

@@ -234,6 +234,8 @@ def test_a_record_has_its_requests_and_the_events_that_name_it(watched, fresh_ke
     for key in (unknown, other):
         assert gateway.post(key=key, plan={"status": 500}).status == 500
     record = admin.records(f"key={unknown}")[0]["record"]
+    for noted in ("requests", "events"):
+        wait_until(lambda part=noted: recent(admin, f"?record={record}")[part], what=noted)
     answer = recent(admin, f"?record={record}")
     assert [(one["key"], one["settled"], one["why"]) for one in answer["requests"]] == [
         (unknown, "unknown", "upstream_status")]

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from clients.scripted_service import RUN, SETTLED, answer
+from support.waiting import Stopwatch, least_seconds
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
 
@@ -79,14 +80,17 @@ def test_a_claim_without_an_answer_is_sent_again_with_its_id_on_another_connecti
 
 
 def test_a_claim_goes_on_to_the_successor_of_a_process_that_drains(scripted, way):
-    service = scripted(RUN, SETTLED, DRAINING, RUN)
-    client = onceguard.Client(service.url)
-    began = time.monotonic()
-    assert [way.execute(client) for _ in range(2)] == ["done"] * 2
-    assert time.monotonic() - began < 1
-    assert service.kinds() == ["claim", "complete", "claim", "claim", "complete"]
-    assert service.calls[2].message == service.calls[3].message
-    assert [call.connection for call in service.calls] == [0, 0, 0, 1, 1]
+    def seconds():
+        service = scripted(RUN, SETTLED, DRAINING, RUN)
+        client = onceguard.Client(service.url)
+        clock = Stopwatch()
+        assert [way.execute(client) for _ in range(2)] == ["done"] * 2
+        took = clock.seconds
+        assert service.kinds() == ["claim", "complete", "claim", "claim", "complete"]
+        assert service.calls[2].message == service.calls[3].message
+        assert [call.connection for call in service.calls] == [0, 0, 0, 1, 1]
+        return took
+    assert least_seconds(seconds, enough=1) < 1
 
 
 def test_a_process_that_drains_without_a_successor_is_away(scripted, way):
@@ -233,7 +237,8 @@ def test_a_settle_is_repeated_until_it_is_answered(scripted, way):
     assert len({(call.path, call.body) for call in service.calls[1:]}) == 1
 
 
-def test_an_end_that_is_not_recorded_gives_no_value(scripted, way, short_settles):
+def test_an_end_that_is_not_recorded_gives_no_value(scripted, way, monkeypatch):
+    monkeypatch.setattr(onceguard.calls, "SETTLE_AGAIN", 2)  # enough for three on a busy machine
     service = scripted(RUN, *[None] * 100)
     with pytest.raises(onceguard.StoreFailed, match="The work ran") as refusal:
         way.execute(onceguard.Client(service.url))

@@ -29,13 +29,14 @@ def redis():
 
 
 def config(redis, **defaults):
-    return {"store": {"url": redis.create_store(), "timeout": "500ms"}, "defaults": defaults}
+    return {"store": {"url": redis.create_store(), "timeout": "1s"}, "defaults": defaults}
 
 
 def test_nothing_runs_while_the_store_is_away(redis, start_serve, start, fresh_key):
     service = start(start_serve(config(redis)))
     known, key = fresh_key(), fresh_key()
     first = service.post(known)
+    assert first.status == 201, first
     redis.crash()
     refused = service.post(key)
     assert (refused.status, refused.problem) == (503, "store-unreachable")

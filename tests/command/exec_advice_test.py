@@ -143,7 +143,7 @@ def test_a_store_that_is_away_says_try_again(exec_on, key, scheme):
 
 @pytest.mark.parametrize("script", ["sleep 300", "trap 'exit 0' TERM; sleep 300 & wait"])
 def test_a_lost_lease_has_its_own_code_whatever_the_command_ends_with(exec_, key, script):
-    process = exec_.begin_shell(key, script, options=["--lease", "1s", "--grace", "2s"])
+    process = exec_.begin_shell(key, script, options=["--lease", "3s", "--grace", "2s"])
     exec_.ran(1, key)
     exec_.release_running(key)
     done = exec_.end(process)

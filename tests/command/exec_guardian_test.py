@@ -24,7 +24,7 @@ def steps(exec_):
 def test_a_stopped_exec_has_no_command_beside_the_next_attempt(exec_, key, how):
     """A process that is stopped can't watch its lease; its guardian does."""
     options = ["--grace", "500ms", "--on-unknown", *how]
-    first = exec_.begin_shell(key, STEPS, options=["--lease", "1s", *options])
+    first = exec_.begin_shell(key, STEPS, options=["--lease", "3s", *options])
     wait_until(lambda: steps(exec_), what="the first step")
     first.send_signal(signal.SIGSTOP)
     stands_still(first.pid)

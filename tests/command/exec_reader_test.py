@@ -28,7 +28,7 @@ def test_a_timeout_ends_a_command_whose_output_nobody_reads(exec_, key):
 
 def test_a_lost_lease_ends_a_command_whose_output_nobody_reads(exec_, key):
     process = sleeper(exec_, key, "bash", "-c", FLOOD + f"(exec -a of-{key} sleep 300)",
-                      options=["--lease", "1s", "--grace", "1s"])
+                      options=["--lease", "3s", "--grace", "1s"])
     wait_until(lambda: processes_with(f"of-{key}"), what="the sleeper")
     exec_.release_running(key)
     none_left(f"of-{key}")

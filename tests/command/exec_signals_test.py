@@ -139,7 +139,7 @@ def test_the_command_has_the_usual_signals(exec_, key):
                                   "sleep 300", "trap '' TERM; (exec -a of-KEY sleep 300) & wait"])
 def test_nothing_of_a_killed_exec_runs_on(exec_, key, tree):
     process = exec_.begin(key, "bash", "-c", tree.replace("KEY", key),
-                          options=["--lease", "1s"])
+                          options=["--lease", "2s"])
     wait_until(lambda: processes_with(f"of-{key}"), what="the sleeper")
     process.kill()
     process.communicate()
@@ -215,7 +215,7 @@ def test_a_lost_lease_ends_the_command(exec_, key, run_on):
 
 def test_a_frozen_exec_finds_its_lease_lost(exec_, key):
     process = exec_.begin_shell(key, "while [ ! -e go ]; do sleep 0.05; done",
-                                options=["--lease", "1s", "--grace", "1s"])
+                                options=["--lease", "3s", "--grace", "1s"])
     exec_.ran(1, key)
     process.send_signal(signal.SIGSTOP)
     wait_until(lambda: exec_.state(key) == "unknown", what="the end of the lease")

@@ -78,7 +78,7 @@ TEST_F(lease_test, a_renewal_that_nobody_answered_counts_for_nothing) {
 }
 
 TEST_F(lease_test, a_renewal_that_failed_is_made_again_long_before_the_next_one_is_due) {
-  const auto held = granted(milliseconds(900), milliseconds(0));
+  const auto held = granted(milliseconds(3'000), milliseconds(0));
   store.fail(store_call::extend, store_fault::before, 3);
   held->keep_renewing();
   bool lost = false;

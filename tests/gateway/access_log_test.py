@@ -9,6 +9,7 @@ import pytest
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.post_load import PostLoad
 from support.redis import Redis
+from support.samples import scrape
 from support.waiting import wait_until
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -92,9 +93,10 @@ def test_a_replay_and_a_mismatch(start_gateway, upstream, key):
     assert other["record"] == replay["record"]
 
 
-def test_busy_and_waited(start_gateway, own_upstream, key):
-    gateway = start_gateway(own_upstream,
-                            {"route": [{"path": "/wait", "on_busy": "wait", "wait": "20s"}]})
+def test_busy_and_waited(start_gateway, own_upstream, admin_listener, key):
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"admin": admin_listener.text},
+        "route": [{"path": "/wait", "on_busy": "wait", "wait": "20s"}]})
     for target, outcome in (("/now", "busy"), ("/wait", "waited")):
         this = key + target[1:]
         with gateway.begin_post(target, key=this, plan={"gate": this}) as running:
@@ -103,7 +105,8 @@ def test_busy_and_waited(start_gateway, own_upstream, key):
                 if outcome == "busy":
                     assert_problem(twin.read(), 409, "in-progress", True, retry_after=True)
                 else:
-                    assert twin.silent_for(1)  # else it may come when its twin has ended
+                    wait_until(lambda: scrape(admin_listener).value("onceguard_waiters") == 1,
+                               what="the twin waiting")
                 own_upstream.open(this)
                 first = assert_first(running.read())
                 if outcome == "waited":

@@ -10,8 +10,8 @@ CONFIG = {
     "route": [
         {"path": "/wait", "on_busy": "wait", "wait": "20s"},
         {"path": "/brief", "on_busy": "wait", "wait": "500ms"},
-        {"path": "/lease", "lease": "2s"},
-        {"path": "/lease-wait", "lease": "2s", "on_busy": "wait"},
+        {"path": "/lease", "lease": "3s"},
+        {"path": "/lease-wait", "lease": "3s", "on_busy": "wait"},
     ]
 }
 
@@ -153,14 +153,14 @@ def test_a_lease_is_renewed_while_the_work_runs(gateway, start_gateway, upstream
         upstream.arrived(1, key)
         clock = Stopwatch()
         if path == "/lease":
-            while clock.seconds < 4.2:
+            while clock.seconds < 6.2:
                 for each in (gateway, other):
                     answer = each.post(path, key=key)
                     assert_problem(answer, 409, "in-progress", True, retry_after=True)
                 assert running.silent_for(0.2)
         else:
             waiter = other.begin_post(path, key=key)
-            assert waiter.silent_for(4.2)
+            assert waiter.silent_for(6.2)
         upstream.open(key)
         first = assert_first(running.read())
         if path == "/lease-wait":

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from support.executing import pause
-from support.expecting import assert_first, assert_problem, assert_replay_of
+from support.expecting import assert_problem, assert_replay_of
 from support.tcp_gate import TcpGate
 from support.waiting import wait_until
 
@@ -21,7 +21,7 @@ def test_what_was_never_sent_is_busy_and_then_free(request, start_gateway, own_u
             "store": {"url": url.replace(f":{server.port.number}", f":{gate.port}"),
                       "timeout": "1s"},
             "defaults": {"lease": "1s"}})
-        assert_first(gateway.post(key=f"{key}-before"))
+        wait_until(lambda: gateway.post(key=f"{key}-before").status == 201, what="a first run")
         gate.hold_behind(key.encode())
         refused = []
 

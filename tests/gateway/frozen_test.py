@@ -12,7 +12,7 @@ from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.pattern import pattern
 from support.waiting import Stopwatch, wait_until
 
-POLICY = {"defaults": {"lease": "1s", "max_request_body": "16MiB"}}
+POLICY = {"defaults": {"lease": "2s", "max_request_body": "16MiB"}}
 
 
 def begin_upload(gateway, key, size):
@@ -141,7 +141,7 @@ def freeze_past_the_timeout(gateway, upstream, *gates):
     gateway.signal(signal.SIGSTOP)
     for gate in gates:
         upstream.open(gate)
-    wait_until(lambda: clock.seconds > 2.5, what="the end of the upstream's time")
+    wait_until(lambda: clock.seconds > 4, what="the end of the upstream's time")
     gateway.signal(signal.SIGCONT)
 
 
@@ -150,7 +150,7 @@ def freeze_past_the_timeout(gateway, upstream, *gates):
 def test_an_answer_that_came_while_the_gateway_stood_still_counts(start_gateway, own_upstream, key,
                                                                  size, framing):
     """However much of it waits: the upstream answered in time."""
-    gateway = start_gateway(own_upstream, {"defaults": {"upstream_timeout": "1700ms"}})
+    gateway = start_gateway(own_upstream, {"defaults": {"upstream_timeout": "3s"}})
     plan = {"gate": key, "size": size, "framing": framing}
     with gateway.begin_post(key=key, plan=plan) as waiting:
         own_upstream.arrived(1, key, whole=True)
@@ -161,28 +161,38 @@ def test_an_answer_that_came_while_the_gateway_stood_still_counts(start_gateway,
     assert own_upstream.runs(key) == 1
 
 
-def test_the_rest_of_an_answer_in_the_kernel_is_read(start_gateway, scripted, key):
+def test_the_rest_of_an_answer_in_the_kernel_is_read(start_gateway, scripted, fresh_key):
     """The kernel had no room for all of the answer: what it held back comes a moment later."""
     body = pattern(60_000)
     half = b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n" + body[:30_000]
-    upstream = scripted.add(("head",), ("rest",), ("gate", "half"), ("send", half),
-                            ("gate", "rest"), ("send", body[30_000:]))
-    gateway = start_gateway(upstream.url, {"defaults": {"upstream_timeout": "1s"}})
-    with gateway.begin_post(key=key) as waiting:
-        wait_until(lambda: upstream.whole[key] == 1, what="the request")
-        clock = Stopwatch()
-        gateway.signal(signal.SIGSTOP)
-        scripted.open(upstream, "half")
-        wait_until(lambda: clock.seconds > 2.5, what="the end of the upstream's time")
-        gateway.signal(signal.SIGCONT)
-        assert waiting.silent_for(0.2)
-        scripted.open(upstream, "rest")
-        assert assert_first(waiting.read(), 200).body == body
+
+    def rest_is_read():
+        """Not where a busy machine sends the rest later than a moment."""
+        upstream = scripted.add(("head",), ("rest",), ("gate", "half"), ("send", half),
+                                ("gate", "rest"), ("send", body[30_000:]))
+        gateway = start_gateway(upstream.url, {"defaults": {"upstream_timeout": "2s"}})
+        key = fresh_key()
+        with gateway.begin_post(key=key) as waiting:
+            wait_until(lambda: upstream.whole[key] == 1, what="the request")
+            frozen_for = Stopwatch()
+            gateway.signal(signal.SIGSTOP)
+            scripted.open(upstream, "half")
+            wait_until(lambda: frozen_for.seconds > 3.5, what="the end of the upstream's time")
+            awake_for = Stopwatch()
+            gateway.signal(signal.SIGCONT)
+            silent = waiting.silent_for(0.1)
+            scripted.open(upstream, "rest")
+            if awake_for.seconds > 0.5:
+                return False
+            assert silent
+            assert assert_first(waiting.read(), 200).body == body
+            return True
+    assert any(rest_is_read() for _ in range(5))
 
 
 def test_what_the_upstream_did_not_answer_is_still_late(start_gateway, own_upstream, key):
     """Half an answer lies there: the other half gets a moment, and no more."""
-    gateway = start_gateway(own_upstream, {"defaults": {"upstream_timeout": "1700ms"}})
+    gateway = start_gateway(own_upstream, {"defaults": {"upstream_timeout": "3s"}})
     plan = {"gate": key, "gate_half": "never", "size": 60_000}
     with gateway.begin_post(key=key, plan=plan) as waiting:
         own_upstream.arrived(1, key, whole=True)

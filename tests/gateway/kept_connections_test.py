@@ -3,7 +3,7 @@
 import pytest
 
 from support.expecting import assert_first, assert_problem
-from support.waiting import wait_until
+from support.waiting import Stopwatch, wait_until
 
 READ = [("head",), ("rest",)]
 EVENT = "upstream-ends-kept-connections"
@@ -34,22 +34,30 @@ def test_who_ends_each_one_at_once_costs_no_key(start_gateway, scripted, fresh_k
 def test_what_broke_on_a_kept_one_is_unknown_and_not_sent_twice(start_gateway, scripted,
                                                                fresh_key):
     """Nobody knows what the upstream did with it."""
-    upstream = scripted.add(*READ, ("answer",), *READ, ("fin",))
-    gateway = start_gateway(upstream.url, {"gateway": {"threads": 1}})
-    with gateway.connect() as connection:
-        def post(key):
-            connection.send_request("POST", "/", [("Idempotency-Key", key)], b"{}")
-            return connection.read()
+    def breaks_on_it():
+        """Not where a busy machine sends the second so late that it has one of its own."""
+        upstream = scripted.add(*READ, ("answer",), *READ, ("fin",))
+        gateway = start_gateway(upstream.url, {"gateway": {"threads": 1}})
+        with gateway.connect() as connection:
+            def post(key):
+                connection.send_request("POST", "/", [("Idempotency-Key", key)], b"{}")
+                return connection.read()
 
-        assert_first(post(fresh_key()))
-        key = fresh_key()
-        assert_problem(post(key), 502, "upstream-broken", True)
-        assert upstream.whole[key] == 1 and upstream.accepted == 1
-        assert gateway.state(key) == "unknown"
-        for accepted in (2, 3):  # from now on each has one of its own
+            clock = Stopwatch()
             assert_first(post(fresh_key()))
-            assert upstream.accepted == accepted
-    assert len(gateway.logged(EVENT)) == 1
+            key = fresh_key()
+            answer = post(key)
+            if upstream.accepted == 2 and clock.seconds > 0.9:
+                return False
+            assert_problem(answer, 502, "upstream-broken", True)
+            assert upstream.whole[key] == 1 and upstream.accepted == 1
+            assert gateway.state(key) == "unknown"
+            for accepted in (2, 3):  # from now on each has one of its own
+                assert_first(post(fresh_key()))
+                assert upstream.accepted == accepted
+        assert len(gateway.logged(EVENT)) == 1
+        return True
+    assert any(breaks_on_it() for _ in range(5))
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])

@@ -7,9 +7,21 @@ import pytest
 from support.client import fields_for, request_bytes
 from support.expecting import assert_first, assert_problem
 from support.pattern import pattern
+from support.samples import wait_for_free_slots
 from support.waiting import wait_until
 
 WAYS = pytest.mark.parametrize("leave", ["close", "reset", "half-close"])
+
+
+@pytest.fixture
+def start_limited(start_gateway, admin_listener):
+    """Starts a gateway that takes so many connections, all of which are free."""
+    def start(upstream, count, **config):
+        gateway = start_gateway(upstream, {
+            "gateway": {"max_connections": count, "admin": admin_listener.text}, **config})
+        wait_for_free_slots(gateway, admin_listener)
+        return gateway
+    return start
 
 
 def go(connection, leave):
@@ -20,8 +32,8 @@ def go(connection, leave):
 
 
 @WAYS
-def test_slots_of_unguarded_requests_come_back(start_gateway, own_upstream, fresh_key, leave):
-    gateway = start_gateway(own_upstream, {"gateway": {"max_connections": 8}})
+def test_slots_of_unguarded_requests_come_back(start_limited, own_upstream, fresh_key, leave):
+    gateway = start_limited(own_upstream, 8)
     path = fresh_key()
     clients = [gateway.begin_post(f"/{path}", plan={"gate": "never"}) for _ in range(8)]
     own_upstream.arrived(8, path=f"/{path}")
@@ -131,9 +143,8 @@ def test_who_sent_the_next_request_already_has_not_left(gateway, upstream, key):
 
 
 @WAYS
-def test_who_waits_for_a_twin_frees_its_slot(start_gateway, upstream, key, leave):
-    gateway = start_gateway(upstream, {"gateway": {"max_connections": 6},
-                                       "defaults": {"on_busy": "wait", "wait": "1h"}})
+def test_who_waits_for_a_twin_frees_its_slot(start_limited, upstream, key, leave):
+    gateway = start_limited(upstream, 6, defaults={"on_busy": "wait", "wait": "1h"})
     with gateway.begin_post(key=key, plan={"gate": key}) as running:
         upstream.arrived(1, key)
         waiting = [gateway.begin_post(key=key) for _ in range(5)]

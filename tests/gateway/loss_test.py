@@ -44,13 +44,13 @@ def lost(request, start_gateway, upstream, fresh_key, tmp_path):
     def make(rule):
         gateway = start_gateway(upstream, config(tmp_path, rule))
         early, late = fresh_key(), fresh_key()
-        first = assert_first(gateway.post(key=early))
+        first = assert_first(gateway.post_in_time(key=early))
         gateway.stop()
         saved = gateway.folder / "saved"
         copy_database(gateway, saved)
         gateway.start()
         seen = witness(tmp_path)
-        assert_first(gateway.post(key=late))
+        assert_first(gateway.post_in_time(key=late))
         wait_until(lambda: witness(tmp_path) != seen, what="the witness taking note")
         gateway.stop()
         forget(gateway)
@@ -92,7 +92,7 @@ def test_another_start_makes_nothing_safe_again(lost, upstream):
 def test_flag_runs_and_says_so(lost, upstream):
     gateway, key, _, _ = lost("flag")
     gateway.start()
-    assert_first(gateway.post(key=key))
+    assert_first(gateway.post_in_time(key=key))
     assert upstream.runs(key) == 2
     assert gateway.record(key)["maybe_repeated"] is True
     wait_until(lambda: any(line["level"] in ("warning", "error") for line in gateway.log_lines()),
@@ -135,7 +135,7 @@ def test_a_store_that_is_back_is_polled_before_it_is_used(start_gateway, upstrea
         settings = config(tmp_path, "refuse")
         settings["store"]["url"] = f"redis://127.0.0.1:{gate.port}"
         gateway = start_gateway(upstream, settings)
-        assert_first(gateway.post(key=key))
+        assert_first(gateway.post_in_time(key=key))
         gateway.stop()
         server.crash()
         server.start()

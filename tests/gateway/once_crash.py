@@ -256,7 +256,7 @@ def test_no_key_runs_twice_whenever_a_gateway_dies(fleet, start_gateway, own_ups
 
 
 def test_what_a_dead_process_left_is_held_by_the_other(start_gateway, own_upstream, fresh_key):
-    policy = {"defaults": {"lease": "1s"}}
+    policy = {"defaults": {"lease": "3s"}}
     dying = start_gateway(own_upstream, policy)
     other = start_gateway(own_upstream, policy, database=dying.database)
     keys = [fresh_key() for _ in range(20)]
@@ -309,7 +309,7 @@ class Gate:
 def test_a_holder_that_was_stopped_before_it_sent_sends_nothing(start_gateway, own_upstream, key):
     """It claimed, was stopped for longer than its lease, another took over; it wakes up."""
     gate = Gate()
-    policy = {"defaults": {"lease": "1s", "unknown": "rerun"},
+    policy = {"defaults": {"lease": "3s", "unknown": "rerun"},
               "gateway": {"connect_timeout": "30s"}}
     stopped = start_gateway("http://127.0.0.1:%d" % gate.address[1], policy)
     other = start_gateway(own_upstream, policy, database=stopped.database)
@@ -342,8 +342,8 @@ def test_a_holder_that_was_stopped_after_sending_never_answers(start_gateway,
     policy = {"defaults": {"lease": "1s", "unknown": "rerun"}}
     stopped = start_gateway(own_upstream, policy)
     other = start_gateway(own_upstream, policy, database=stopped.database)
-    with stopped.begin_post(key=key, plan={"gate": key, "body": "too late"}) as waiting:
-        own_upstream.arrived(1, key)
+    plan = {"gate": key, "body": "too late"}
+    with stopped.begin_in_time(own_upstream, key=key, plan=plan) as waiting:
         stopped.signal(signal.SIGSTOP)
         first = wait_until(lambda: next((a for a in [other.post(key=key)] if a.status == 201),
                                         None), what="the takeover")
@@ -363,8 +363,7 @@ def test_a_holder_that_was_stopped_after_sending_never_answers(start_gateway,
 def test_a_holder_that_was_only_slow_still_settles(start_gateway, own_upstream, key):
     """Its lease ran out, but nobody took over: what it did is a fact."""
     gateway = start_gateway(own_upstream, {"defaults": {"lease": "1s"}})
-    with gateway.begin_post(key=key, plan={"gate": key}) as waiting:
-        own_upstream.arrived(1, key)
+    with gateway.begin_in_time(own_upstream, key=key, plan={"gate": key}) as waiting:
         gateway.signal(signal.SIGSTOP)
         wait_until(lambda: gateway.state(key) == "unknown", what="the end of the lease")
         own_upstream.open(key)

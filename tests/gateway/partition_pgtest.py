@@ -98,7 +98,7 @@ def answered(gateway, key):
 def test_a_cut_at_the_claim_sends_nothing(store, how, start_gateway, own_upstream, fresh_key):
     gateway = start_on(store, start_gateway, own_upstream)
     before = fresh_key()
-    first = assert_first(gateway.post(key=before))
+    first = assert_first(answered(gateway, before))
     keys = [fresh_key() for _ in range(4)]
     with store.cut(how):
         with concurrent.futures.ThreadPoolExecutor(len(keys)) as pool:
@@ -132,8 +132,7 @@ def test_a_cut_that_outlasts_the_lease_is_no_second_run(store, how, start_gatewa
     gateway = start_on(store, start_gateway, own_upstream, lease="1s", settle_wait="1s")
     other = start_on(store, start_gateway, own_upstream, lease="1s", settle_wait="1s")
     key = fresh_key()
-    with gateway.begin_post(key=key, plan={"gate": key}) as running:
-        own_upstream.arrived(1, key=key)
+    with gateway.begin_in_time(own_upstream, key=key, plan={"gate": key}) as running:
         with store.cut(how):
             passes(2.5)  # no renewal gets through, and the lease ends
             own_upstream.open(key)

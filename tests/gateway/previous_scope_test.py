@@ -10,8 +10,8 @@ from support.tcp_gate import TcpGate
 from support.waiting import Stopwatch, wait_until
 
 ANN = [("Authorization", "Bearer ann"), ("X-Tenant", "shop")]
-BEFORE = {"defaults": {"lease": "2s"}}
-AFTER = {"defaults": {"scope": "header:X-Tenant", "lease": "2s",
+BEFORE = {"defaults": {"lease": "10s"}}
+AFTER = {"defaults": {"scope": "header:X-Tenant", "lease": "10s",
                       "previous_scope": ["cookie:never-was", "credential"]}}
 
 

@@ -111,7 +111,7 @@ def test_a_store_that_is_back_is_looked_at_then(start_gateway, upstream, redis_s
     with contextlib.closing(TcpGate(redis_server.port.number)) as gate:
         def config(scope):
             place = url.replace(str(redis_server.port.number), str(gate.port))
-            return {"store": {"url": place, "timeout": "300ms"}, "defaults": {"scope": scope}}
+            return {"store": {"url": place, "timeout": "1s"}, "defaults": {"scope": scope}}
         gateway = start_gateway(upstream, config("address"))
         assert_first(gateway.post("/told", key=key, fields=TENANT))
         gateway.stop()

@@ -115,7 +115,7 @@ TEST(renewal, goes_on_while_the_only_io_thread_is_held) {
   routing.upstreams.push_back(
       {"service", {"127.0.0.1", upstream.local_endpoint().port()}, "", "service"});
   routing.routes.emplace_back();
-  routing.routes[0].policy.lease = milliseconds(1'000);
+  routing.routes[0].policy.lease = milliseconds(3'000);
   server tested(params, routing, records);
   ASSERT_TRUE(tested.start());
 

@@ -195,7 +195,7 @@ def test_a_restored_backup_is_a_loss_that_is_noticed(start_gateway, upstream, tm
         wait_until(lambda k=key: not refused(gateway, k), what="the end of the refusal")
         assert_replay_of(gateway.post(key=key), first)
     for key in lost:
-        assert_first(gateway.post(key=key))
+        assert_first(gateway.post_in_time(key=key))
         assert gateway.record(key)["maybe_repeated"] is True
     gateway.stop()
     # What was there before is a store as well, with its log.

@@ -28,12 +28,14 @@ def locked(gateway):
 
 @contextlib.contextmanager
 def ran_while_locked(gateway, upstream, key):
-    """The connection of a request that took effect, and can't be recorded yet."""
+    """The connection of a request that took effect, and can't be recorded yet; the time since
+    its answer was let go."""
     with gateway.begin_post(key=key, plan={"gate": key, "body": "the answer"}) as connection:
         upstream.arrived(1, key)
         with locked(gateway):
+            clock = Stopwatch()
             upstream.open(key)
-            yield connection
+            yield connection, clock
 
 
 def accepts(gateway):
@@ -89,7 +91,8 @@ def test_a_lock_shorter_than_the_timeout_is_waited_for(start_gateway, upstream, 
 
 def test_replays_from_memory_outlast_a_short_outage(start_gateway, upstream, key):
     gateway = start_gateway(upstream, SHORT)
-    first = assert_first(gateway.post(key=key))
+    first = assert_first(wait_until(lambda: next((a for a in [gateway.post(key=key)]
+                                                  if a.status == 201), None)))
     assert_replay_of(gateway.post(key=key), first)
     with locked(gateway):
         assert_replay_of(gateway.post(key=key), first)
@@ -109,8 +112,7 @@ def test_an_answer_is_held_back_until_its_record_is_durable(start_gateway, upstr
 
 def test_after_settle_wait_the_client_gets_retry_after(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {**SHORT, "gateway": {"settle_wait": "1s"}})
-    with ran_while_locked(gateway, upstream, key) as connection:
-        clock = Stopwatch()
+    with ran_while_locked(gateway, upstream, key) as (connection, clock):
         assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
         assert 0.8 < clock.seconds < 4
     # The settle goes on in the background.
@@ -173,7 +175,7 @@ def test_what_waits_to_be_recorded_takes_room_for_its_answer(start_gateway, upst
 
 def test_a_shutdown_waits_for_what_is_still_to_be_recorded(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {**SHORT, "gateway": {"settle_wait": "500ms"}})
-    with ran_while_locked(gateway, upstream, key) as connection:
+    with ran_while_locked(gateway, upstream, key) as (connection, _):
         assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
         gateway.process.send_signal(signal.SIGTERM)
         assert connection.closed_within(5)

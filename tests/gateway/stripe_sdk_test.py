@@ -91,6 +91,7 @@ def test_an_unknown_outcome_is_an_error_that_is_not_retried(guarded, own_upstrea
     assert (again["status"], again["code"]) == (409, "outcome_unknown"), again
     assert again["raised"].startswith("Stripe")
     assert own_upstream.runs(key) == 1
+    assert guarded.stop() == 0
     lines = [line for line in guarded.log_lines() if line.get("problem") == "outcome-unknown"]
     assert len(lines) == 1, "the SDK did not send the refused request again"
 

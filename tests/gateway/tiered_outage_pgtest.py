@@ -17,7 +17,7 @@ def test_without_postgresql_nothing_new_runs(start_gateway, redis, own_upstream,
     server = Postgres()
     with contextlib.closing(server.start()):
         gateway = start_gateway(own_upstream, {"gateway": CACHELESS, "store": {
-            "url": server.url(server.create_store()), "timeout": "1s",
+            "url": server.url(server.create_store()), "timeout": "2s",
             "accelerator": f"redis://127.0.0.1:{redis.port.number}",
             "accelerator_replays": replays}})
         key, new = fresh_key(), fresh_key()

@@ -10,7 +10,7 @@ from support.gateway import DEFAULT_BODY
 from support.waiting import Stopwatch, wait_until
 
 CONFIG = {
-    "gateway": {"header_timeout": "500ms", "body_timeout": "1500ms", "idle_timeout": "2s",
+    "gateway": {"header_timeout": "500ms", "body_timeout": "2500ms", "idle_timeout": "2s",
                 "write_timeout": "2s", "min_client_rate": "0"},
     "route": [{"path": "/fast", "upstream_timeout": "1500ms"},
               {"path": "/large", "max_answer_body": "16MiB"}],
@@ -84,8 +84,8 @@ def test_a_body_that_drips_in_time_is_fine(gateway, key):
     with gateway.connect() as connection:
         connection.reader.expect("POST")
         connection.send(request_bytes("POST", "/charges", fields_for(key)
-                                      + [("Content-Length", "8")]))
-        for _ in range(8):
+                                      + [("Content-Length", "12")]))
+        for _ in range(12):
             assert connection.silent_for(0.25)
             connection.send(b"x")
         assert_first(connection.read())

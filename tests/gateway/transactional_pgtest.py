@@ -89,7 +89,7 @@ def shop(postgres_server, database):
 @pytest.fixture
 def config(postgres_server, database):
     return {"store": {"url": postgres_server.url(database), "timeout": "5s"},
-            "defaults": {"effect": "transactional", "lease": "1s", "upstream_timeout": "2s"}}
+            "defaults": {"effect": "transactional", "lease": "3s", "upstream_timeout": "2s"}}
 
 
 def test_what_the_application_stored_is_the_answer_for_the_first_client_too(

@@ -74,8 +74,7 @@ def pair(place, start_gateway, own_upstream):
 @contextlib.contextmanager
 def running(gateway, upstream, key, plan=None):
     """A request of that key at its upstream, which does not answer before the gate is opened."""
-    with gateway.begin_post(key=key, plan={"gate": key, **(plan or {})}) as connection:
-        upstream.arrived(1, key)
+    with gateway.begin_in_time(upstream, key=key, plan={"gate": key, **(plan or {})}) as connection:
         yield connection
 
 

@@ -77,7 +77,9 @@ TEST_F(guard_changes, of_requests_that_are_refused_say_why) {
 }
 
 TEST_F(guard_changes, of_work_that_throws_say_what_becomes_of_the_record) {
-  auto guard = open();
+  guard_params params;
+  params.policy.backoff = 30'000ms;
+  auto guard = open(std::move(params));
   const auto run = [&](auto thrown) {
     EXPECT_THROW(static_cast<void>(guard.execute(transfer, [&]() -> std::string { throw thrown; })),
                  decltype(thrown));
@@ -85,7 +87,7 @@ TEST_F(guard_changes, of_work_that_throws_say_what_becomes_of_the_record) {
   run(not_done("no"));
   run(try_later("later"));
   static_cast<void>(guard.execute(transfer, work));
-  records.advance(2'000ms);
+  records.advance(60'000ms);
   run(std::range_error("boom"));
   static_cast<void>(guard.execute(transfer, work));
   EXPECT_THAT(seen(), ElementsAre("claimed 1", "released 1", "claimed 2", "failed 2", "backoff",
@@ -95,10 +97,10 @@ TEST_F(guard_changes, of_work_that_throws_say_what_becomes_of_the_record) {
 TEST_F(guard_changes, of_a_lease_that_is_lost_come_while_the_work_runs) {
   auto guard = open();
   route_policy policy;
-  policy.lease = 1'000ms;
+  policy.lease = 2'000ms;
   policy.unknown = unknown_policy::rerun;
   static_cast<void>(guard.execute(transfer, policy, [&] {
-    records.advance(2'000ms);
+    records.advance(3'000ms);
     static_cast<void>(guard.execute(transfer, policy, work));
     testing::wait_until("the loss of the lease", [&] { return seen().back() == "lost 1"; });
     return work();

@@ -231,12 +231,12 @@ TEST(guard_execute, work_that_outlives_its_guard_is_in_doubt_and_not_free) {
 TEST(guard_execute, lease_is_renewed_while_the_work_runs) {
   auto guard = open_guard();
   route_policy policy;
-  policy.lease = 1'000ms;
+  policy.lease = 3'000ms;
   policy.unknown = unknown_policy::rerun;
   std::thread rival;
   std::atomic<int> rivals_run{0};
   const auto got = guard.execute(charge, policy, [&](running& run) {
-    const auto grown = base::boot_now() + 1'500ms;
+    const auto grown = base::boot_now() + 3'500ms;
     testing::wait_until("more time than the lease", [&] { return base::boot_now() > grown; });
     rival = std::thread([&] {
       static_cast<void>(guard.execute(charge, policy, [&] {
@@ -259,10 +259,10 @@ TEST(guard_execute, work_learns_that_its_lease_is_lost) {
   ASSERT_TRUE(opened);
   auto& guard = *opened;
   route_policy policy;
-  policy.lease = 1'000ms;
+  policy.lease = 2'000ms;
   policy.unknown = unknown_policy::rerun;
   const auto got = guard.execute(charge, policy, [&](running& run) {
-    records.advance(2'000ms);
+    records.advance(3'000ms);
     const auto other = guard.execute(charge, policy, [] { return std::string("second"); });
     EXPECT_TRUE(other);
     const auto lost = run.lost();

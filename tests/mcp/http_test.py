@@ -182,7 +182,7 @@ def test_a_call_that_the_client_gave_up_is_kept_for_its_repeat(tools, endpoint, 
 
 @both
 def test_a_killed_proxy_leaves_the_call_unknown(tools, endpoint, key, revision):
-    place = endpoint(revision, "--lease", "1s")
+    place = endpoint(revision, "--lease", "3s")
     place.connect().call("slow", key=key)
     wait_until(lambda: tools.runs("slow") == 1, what="the call")
     place.proxy.kill()

@@ -245,7 +245,7 @@ def test_an_operator_gives_the_result_of_a_call_that_is_unknown(tools, key):
 
 @both
 def test_a_killed_proxy_leaves_nothing_running(tools, key, revision):
-    client = tools.connect(revision, "--lease", "1s")
+    client = tools.connect(revision, "--lease", "3s")
     client.call("slow", key=key)
     wait_until(lambda: tools.runs("slow") == 1, what="the call")
     [proxy] = _children(client.process.pid)
@@ -264,7 +264,7 @@ def test_a_killed_proxy_leaves_nothing_running(tools, key, revision):
 def test_what_may_be_called_again_is_when_it_is_unknown(tools, key, revision, tool, options):
     """A tool with an idempotentHint, or any if the operator says so."""
     given = {"key": key, "arguments": {"text": "wait"}}
-    client = tools.connect(revision, *options, "--lease", "1s")
+    client = tools.connect(revision, *options, "--lease", "3s")
     client.call(tool, **given)
     wait_until(lambda: tools.runs(tool) == 1, what="the call")
     [proxy] = _children(client.process.pid)

@@ -52,7 +52,7 @@ TEST_F(middleware_changes, of_an_exchange_that_is_dropped_say_so) {
 
 TEST_F(middleware_changes, of_a_lease_that_is_lost_come_while_the_handler_runs) {
   route_policy policy;
-  policy.lease = 1'000ms;
+  policy.lease = 2'000ms;
   policy.unknown = unknown_policy::rerun;
   std::mutex mutex;
   std::vector<std::string> seen;
@@ -63,7 +63,7 @@ TEST_F(middleware_changes, of_a_lease_that_is_lost_come_while_the_handler_runs) 
   };
   auto served = middleware::make(records_guard, std::move(params)).value();
   const auto slow = [&] {
-    records.advance(2'000ms);
+    records.advance(3'000ms);
     static_cast<void>(served.serve(sent.now(), charge()));
     testing::wait_until("the loss of the lease", [&] {
       const std::lock_guard lock(mutex);

@@ -71,9 +71,9 @@ class middleware_late_claim : public middleware_fixture {
 
 TEST_F(middleware_late_claim, runs_nothing_and_leaves_the_key_free) {
   route_policy policy;
-  policy.lease = 1'000ms;
+  policy.lease = 2'000ms;
   auto served = middleware::make(slow_guard_, with(policy)).value();
-  delay_ = 800ms;  // more than two thirds of the lease
+  delay_ = 1'500ms;  // more than two thirds of the lease
   const auto late = served.serve(sent.now(), charge());
   EXPECT_EQ(late.status, 503);
   EXPECT_NE(value_of(late, "Retry-After"), "");

@@ -65,11 +65,11 @@ TEST_F(middleware_replay_form, out_of_the_store_fits_who_asks) {
 
 TEST_F(middleware_replay_form, of_an_attempt_that_came_before_fits_who_ran_too_late) {
   route_policy policy;
-  policy.lease = 1'000ms;
+  policy.lease = 2'000ms;
   policy.unknown = unknown_policy::rerun;
   auto served = make(with(policy));
   const auto slow = [&] {
-    records.advance(2'000ms);
+    records.advance(3'000ms);
     arriving meanwhile = sent;
     expect_as_stored(served.serve(ask_as_a(meanwhile).now(), packed_for_a()));
     return created("too late");

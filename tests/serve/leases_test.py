@@ -10,7 +10,7 @@ import pytest
 from support.decisions import as_request, parts, stays, taken_over
 from support.waiting import wait_until
 
-SHORT = ("--lease", "1s")
+SHORT = ("--lease", "2s")
 # A busy machine may renew a little late.
 RENEWED, LONGER = ("--lease", "3s"), 5
 
@@ -36,7 +36,7 @@ def test_it_runs_out_after_the_connection_and_a_late_settle_counts(start_service
 
 
 def test_it_is_renewed_for_as_long_as_the_work_may_take_and_no_longer(start_service):
-    service = start_service(options=(*SHORT, "--upstream-timeout", "1500ms"))
+    service = start_service(options=(*SHORT, "--upstream-timeout", "3s"))
     holder, other, wanted = service.connect(), service.connect(), parts()
     begun = holder.claim(**wanted)
     wait_until(lambda: other.claim(**wanted)["verdict"] == "unknown", what="the end")

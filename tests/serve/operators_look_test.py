@@ -10,7 +10,7 @@ from support.gateway import PATIENT, clean_environment
 from support.waiting import PATIENCE, wait_until
 
 # A client that stands still keeps its lease for so long, and its work may go on for so long then.
-SHORT = ("--lease", "1s", "--upstream-timeout", "500ms")
+SHORT = ("--lease", "2s", "--upstream-timeout", "500ms")
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, serve
     """Nobody can tell yet whose claim it is: another one's, or an earlier try of this one. It may
     be the key's first, or be written over a record that everybody sees."""
     database, wanted = server.create_store(), parts(claim=uuid.uuid4().hex)
-    store = {"store": {"timeout": "500ms"}}
+    store = {"store": {"timeout": "1s"}}
     with contextlib.closing(DecisionService(onceguard, tmp_path, {**config, **store},
                                             store=server.url(database))) as service:
         call = service.start().connect()

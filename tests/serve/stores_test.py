@@ -96,11 +96,11 @@ def test_a_failure_backs_off_and_a_release_frees_the_key(service):
 
 
 def test_a_lease_lives_with_its_connection_and_the_outcome_is_unknown_after_it(start):
-    service = start("one", "--lease", "2s")
+    service = start("one", "--lease", "3s")
     other, claims = service.connect(), [parts(), as_request()]
     holders = [service.connect() for _ in claims]
     begun = [holder.claim(**wanted) for holder, wanted in zip(holders, claims)]
-    assert stays(lambda: all(other.claim(**wanted)["verdict"] == "busy" for wanted in claims), 3.5)
+    assert stays(lambda: all(other.claim(**wanted)["verdict"] == "busy" for wanted in claims), 5)
     for holder in holders:
         holder.close()
     for wanted, lost in zip(claims, begun):

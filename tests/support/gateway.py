@@ -161,6 +161,27 @@ class Gateway:
         connection.send_request("POST", target, sent, body, **how)
         return connection
 
+    def post_in_time(self, target="/charges", **how):
+        """A POST that a busy machine leaves enough of a short lease to begin: one that it does not
+        ran nothing, says so, and comes again."""
+        def answered():
+            answer = self.post(target, **how)
+            return answer.problem != "overloaded" and answer
+        return wait_until(answered, what="a lease that is long enough")
+
+    def begin_in_time(self, upstream, target="/charges", key=None, **how):
+        """Such a POST that has arrived upstream, and whose answer is still to be read."""
+        def begun():
+            connection = self.begin_post(target, key=key, **how)
+            wait_until(lambda: upstream.runs(key) or not connection.silent_for(0.01), what="a run")
+            if upstream.runs(key):
+                return connection
+            with connection:
+                answer = connection.read()
+            assert answer.problem == "overloaded", answer
+            return None
+        return wait_until(begun, what="a lease that is long enough")
+
     # ---- looking at it --------------------------------------------------------------------
     def log(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""

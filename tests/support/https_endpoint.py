@@ -3,6 +3,7 @@
 import http.server
 import ssl
 import threading
+import time
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -16,7 +17,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             at.requests.append({
                 "key": self.headers["Idempotency-Key"], "target": self.path, "body": body,
                 "fields": {name.lower(): value for name, value in self.headers.items()},
-                "connection": self.client_address, "peer": peer})
+                "connection": self.client_address, "peer": peer, "at": time.monotonic()})
         if at.cut == self.headers["Idempotency-Key"]:
             self.close_connection = True
             return
@@ -43,9 +44,19 @@ class _Server(http.server.ThreadingHTTPServer):
                                                 do_handshake_on_connect=False)
         return line, address
 
+    def shutdown_request(self, request):
+        super().shutdown_request(request)
+        with self.at.lock:
+            self.at.ended += 1
+
     def handle_error(self, _request, _address):
         with self.at.lock:
             self.at.errors += 1
+
+
+def kept_between(earlier, later):
+    """One connection for both requests, or so long between them that its client gave it up."""
+    return earlier["connection"] == later["connection"] or later["at"] - earlier["at"] > 0.9
 
 
 class HttpsEndpoint:
@@ -54,6 +65,7 @@ class HttpsEndpoint:
     def __init__(self, authority=None, client_ca=None, hosts=("127.0.0.1", "localhost"),
                  expired=False):
         self.requests, self.errors, self.status = [], 0, 200
+        self.ended = 0  # connections, by whichever side
         self.closing = None  # or "announced", "silent", "promised" (and not done): at each answer
         self.cut = None  # the key of a request that is read, and has no answer
         self.lock = threading.Lock()
@@ -80,6 +92,11 @@ class HttpsEndpoint:
     def connections(self):
         with self.lock:
             return {request["connection"] for request in self.requests}
+
+    def keeps_connections(self):
+        """Of a client that sends one request after the other."""
+        with self.lock:
+            return all(map(kept_between, self.requests, self.requests[1:]))
 
     def close(self):
         self._server.shutdown()

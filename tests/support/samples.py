@@ -2,6 +2,8 @@
 
 import re
 
+from support.waiting import wait_until
+
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 
 
@@ -29,3 +31,9 @@ def scrape_text(admin):
 
 def scrape(admin):
     return Samples(scrape_text(admin))
+
+
+def wait_for_free_slots(gateway, admin):
+    """Until no connection counts any more, not even the one that saw the gateway come up."""
+    gateway.ask("GET", "/", host=None)  # refused, and accepted after that one
+    wait_until(lambda: scrape(admin).value("onceguard_connections") == 0, what="free slots")

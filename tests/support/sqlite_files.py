@@ -18,7 +18,7 @@ def config(folder, rule="refuse"):
 
 
 def run_some(gateway, count):
-    return {key: assert_first(gateway.post(key=key))
+    return {key: assert_first(gateway.post_in_time(key=key))
             for key in (f"key-{uuid.uuid4()}" for _ in range(count))}
 
 

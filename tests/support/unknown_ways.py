@@ -32,7 +32,7 @@ KILLED = ("killed", "holder_gone")
 EACH = 20
 CONFIG = {
     "gateway": {"drain": "300ms", "metrics_records_interval": "1s"},
-    "defaults": {"lease": "2s"},
+    "defaults": {"lease": "4s"},
     "route": [{"path": "/late", "upstream_timeout": "500ms"},
               {"path": "/rule-402", "outcome": {"402": "unknown"}}],
 }

@@ -8,6 +8,7 @@ Run as a program of its own; it ends when its standard input does.
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -80,8 +81,8 @@ class Upstream:
         except (Gone, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
+            await self.ended(writer)
             del self.connections[number]
-            writer.close()
             for entry in self.log:
                 if entry["conn"] == number:
                     entry["closed"] = True
@@ -305,8 +306,17 @@ class Upstream:
         self.listener = self.bound()  # no other program gets the port meanwhile
 
     async def cut(self):
-        for writer in list(self.connections.values()):
+        writers = list(self.connections.values())
+        for writer in writers:
             writer.transport.abort()
+        await asyncio.gather(*map(self.ended, writers))
+
+    @staticmethod
+    async def ended(writer):
+        """Whoever is told so finds the socket closed: asyncio does that some time after close()."""
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
 
     async def control(self, reader, writer):
         while line := await reader.readline():

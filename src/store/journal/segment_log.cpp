@@ -215,7 +215,7 @@ result<void> segment_log::mend() {
   if (is_full_disk(failed)) {
     // The segment ends here: what removes others has a file in reserve.
     kept.capacity = kept.end;
-    failed = kept.bytes->truncate(kept.end);
+    failed = kept.bytes->truncate(kept.capacity);
   }
   if (failed == 0) failed = kept.bytes->flush();
   if (failed != 0) return to_error(failed, files_.location(), "cut off a failed write");

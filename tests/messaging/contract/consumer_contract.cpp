@@ -211,7 +211,7 @@ TEST_P(consumer_contract, a_delivery_that_is_extended_stays) {
   const auto receiver = connect();
   const auto got = take_one(*receiver);
   const auto other = connect();
-  const auto until = base::boot_now() + 3 * GetParam().hold;
+  const auto until = base::boot_now() + 2 * GetParam().hold;
   while (base::boot_now() < until) {
     ASSERT_TRUE(receiver->extend(got.tag).has_value());
     EXPECT_TRUE(take(*other, 1, GetParam().hold / 4).empty());

@@ -226,14 +226,14 @@ TEST_F(mqtt_consumer, others_are_received_while_one_waits_for_its_delay) {
   publish_numbers(0, 3);
   const auto first = take_one(*receiver);
   const auto begin = base::boot_now();
-  ASSERT_TRUE(receiver->give_back(first.tag, 600ms).has_value());
+  ASSERT_TRUE(receiver->give_back(first.tag, 2s).has_value());
   for (int i = 1; i < 3; ++i) {
     const auto got = take_one(*receiver);
     EXPECT_EQ(got.received.payload, std::to_string(i));
     ASSERT_TRUE(receiver->acknowledge(got.tag).has_value());
   }
   const auto again = take_one(*receiver);
-  EXPECT_GE(base::boot_now() - begin, 550ms);
+  EXPECT_GE(base::boot_now() - begin, 1'950ms);
   EXPECT_EQ(again.received.payload, "0");
   ASSERT_TRUE(receiver->acknowledge(again.tag).has_value());
   EXPECT_TRUE(take(*receiver, 1, 200ms).empty());

@@ -117,7 +117,7 @@ TEST_F(mqtt_protocol, a_session_that_the_server_ends_earlier_is_refused_and_not_
   wait_until("the goodbye", [&] { return !server.packets(disconnect).empty(); });
   EXPECT_EQ(server.packets(disconnect)[0].body, "\x00\x05\x11\x00\x00\x00\x00"s);
   const auto next =
-      messaging::open_consumer(params_of(server.consumer_url("&session_expiry=1m"), 1s));
+      messaging::open_consumer(params_of(server.consumer_url("&session_expiry=1m"), 2s));
   EXPECT_EQ(next.error().code, errc::broker_unreachable) << "which this server does not answer";
   EXPECT_EQ(server.packets(subscribe).size(), 1u);
 }
@@ -223,12 +223,12 @@ TEST_F(mqtt_protocol, a_message_that_comes_again_is_counted_and_one_of_qos_0_is_
 
 TEST_F(mqtt_protocol, a_server_that_is_silent_is_asked_and_then_given_up) {
   const mqtt_script server(sending({}));
-  const auto receiver = consume(server, 600ms);
   const auto begin = base::boot_now();
+  const auto receiver = consume(server, 1'500ms);
   const auto got = receiver->receive(1, 10s);
   ASSERT_FALSE(got.has_value());
   EXPECT_EQ(got.error().code, errc::broker_unreachable);
-  EXPECT_GE(base::boot_now() - begin, 1'100ms);
+  EXPECT_GE(base::boot_now() - begin, 3s);
   EXPECT_LT(base::boot_now() - begin, 9s);
   EXPECT_EQ(server.packets(pingreq).size(), 1u);
   EXPECT_EQ(receiver->extend(1).error().code, errc::broker_unreachable);
@@ -241,9 +241,15 @@ TEST_F(mqtt_protocol, signs_of_life_keep_the_interval_of_the_server) {
     return got.type == subscribe ? mqtt_suback(1) : std::string();
   });
   const auto receiver = consume(server);
-  EXPECT_TRUE(receiver->receive(1, 1'200ms).value().empty());
-  EXPECT_GE(server.packets(pingreq).size(), 2u);
-  EXPECT_LE(server.packets(pingreq).size(), 4u);
+  // A busy machine may be late with one of them, and hardly each time.
+  const auto kept = [&] {
+    const auto before = server.packets(pingreq).size();
+    const auto begin = base::boot_now();
+    EXPECT_TRUE(receiver->receive(1, 1'200ms).value().empty());
+    const auto came = server.packets(pingreq).size() - before;
+    return base::boot_now() - begin < 1'300ms && came >= 2 && came <= 4;
+  };
+  EXPECT_TRUE(kept() || kept() || kept() || kept() || kept());
 }
 
 TEST_F(mqtt_protocol, a_server_that_ends_the_connection_says_why) {
@@ -340,7 +346,7 @@ TEST_F(mqtt_protocol, a_confirmation_that_does_not_come_is_of_unknown_effect) {
   const mqtt_script server([](const packet& got) {
     return got.type == connect ? mqtt_connack(false, 0) : std::string();
   });
-  const auto done = publish_texts(server, {"x"}, 1s);
+  const auto done = publish_texts(server, {"x"}, 2s);
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().code, errc::broker_unreachable);
   EXPECT_EQ(done.error().effect, effect::unknown);

@@ -91,7 +91,7 @@ class nats_session {
 
 class nats_broker final : public broker_server {
  public:
-  static constexpr milliseconds hold{1'000};
+  static constexpr milliseconds hold{2'000};
 
   explicit nats_broker(const std::string& settings = {}) : server_(settings) {}
 

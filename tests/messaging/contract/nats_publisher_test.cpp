@@ -199,7 +199,7 @@ TEST_F(nats_publisher, a_missing_permission_has_the_words_of_the_server) {
       "authorization { users: [{ user: me, password: secret, permissions: "
       "{ publish: { deny: \"closed.>\" } } }] }");
   auto params = at(strict.server().url("/closed.a", "me:secret@"));
-  params.timeout = 300ms;
+  params.timeout = 1'500ms;
   const auto lonely = messaging::open_publisher(params).value();
   const std::vector<message> batch{text("x")};
   const auto out = lonely->publish(batch);

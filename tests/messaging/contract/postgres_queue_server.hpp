@@ -11,13 +11,13 @@ namespace onceguard::testing {
 
 class postgres_queue_server final : public broker_server {
  public:
-  static constexpr milliseconds hold{1'000};
+  static constexpr milliseconds hold{2'000};
 
   [[nodiscard]] test_queue make_queue() override {
     const auto url = server_.url() + "?queue=queue_" + std::to_string(++count_);
     const auto made = messaging::postgres_queue::create_queue(url);
     if (!made) throw std::runtime_error("create_queue: " + made.error().detail);
-    return {url + "&hold=1s", url, url + "&dead=yes"};
+    return {url + "&hold=2s", url, url + "&dead=yes"};
   }
   [[nodiscard]] std::string missing_url() override { return server_.url() + "?queue=missing"; }
   /// The server's way to crash: with SIGKILL its first process leaves the others behind.

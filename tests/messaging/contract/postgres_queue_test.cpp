@@ -59,7 +59,7 @@ TEST_F(postgres_queue, the_statement_for_programs_publishes) {
 
 TEST_F(postgres_queue, who_held_for_too_long_can_not_settle) {
   publish({text("x"), text("y"), text("z")});
-  const auto slow = connect("&hold=300ms");
+  const auto slow = connect("&hold=2s");
   std::vector<delivery> late;
   for (int i = 0; i < 3; ++i) late.push_back(take_one(*slow));
   const auto other = connect("&hold=30s");
@@ -296,7 +296,11 @@ TEST_F(postgres_queue, a_server_that_hangs_holds_up_nobody) {
   publish({text("x")});
   auto brief = params(url());
   brief.timeout = 500ms;
-  const auto impatient = checked(messaging::open_consumer(brief));
+  std::unique_ptr<messaging::consumer> impatient;
+  wait_until("a server that answers within the timeout", [&] {
+    impatient = checked(messaging::open_consumer(brief));
+    return true;
+  });
   const auto got = take_one(*receiver);
   server().pause();
   const auto begin = base::boot_now();

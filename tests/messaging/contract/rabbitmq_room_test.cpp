@@ -69,7 +69,11 @@ class alarm {
       : end_(std::move(end)) {
     const auto queue = broker().make_queue();
     broker().server().control(std::move(begin));
-    const auto sender = messaging::open_publisher(params_of(queue.publisher_url, 1s)).value();
+    std::unique_ptr<messaging::publisher> sender;
+    wait_until("a publisher", [&] {
+      sender = messaging::open_publisher(params_of(queue.publisher_url, 1s)).value();
+      return true;
+    });
     const auto one = messages(1);
     wait_until("the alarm", [&] { return !sender->publish(one).has_value(); });
   }
@@ -120,7 +124,7 @@ TEST(rabbitmq_room, attempts_amid_an_alarm_leave_no_copies) {
 TEST(rabbitmq_room, what_an_alarm_meets_on_its_way_is_waited_for) {
   const auto queue = broker().make_queue();
   auto all = messages(21);
-  messaging::batch_publisher sender(params_of(queue.publisher_url, 500ms));
+  messaging::batch_publisher sender(params_of(queue.publisher_url, 1s));
   ASSERT_TRUE(sender.publish(std::span(all).first(1)).has_value());
   const auto batch = std::span(all).subspan(1);
   alarm low;

@@ -340,7 +340,11 @@ TEST(rabbitmq, a_delivery_that_is_held_beyond_the_brokers_limit_costs_the_consum
 
 TEST(rabbitmq, a_consumer_that_waits_notices_a_broker_that_hangs) {
   const auto queue = broker().make_queue();
-  const auto receiver = messaging::open_consumer(params_of(queue.consumer_url, 500ms)).value();
+  std::unique_ptr<messaging::consumer> receiver;
+  wait_until("a broker that answers within the timeout", [&] {
+    receiver = messaging::open_consumer(params_of(queue.consumer_url, 500ms)).value();
+    return true;
+  });
   broker().pause();
   const auto begin = base::boot_now();
   const auto got = receiver->receive(1, long_wait);

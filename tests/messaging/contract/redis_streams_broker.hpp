@@ -11,7 +11,7 @@ namespace onceguard::testing {
 
 class redis_streams_server final : public broker_server {
  public:
-  static constexpr milliseconds hold{1'000};
+  static constexpr milliseconds hold{2'000};
 
   [[nodiscard]] test_queue make_queue() override {
     const auto stream = "queue-" + std::to_string(++made_);

@@ -94,6 +94,10 @@ class redis_streams_test : public ::testing::Test {
   void receive_as(const std::string& name) const {
     server().session().run({"XREADGROUP", "GROUP", "workers", name, "STREAMS", stream_, ">"});
   }
+  /// As if the consumer had done nothing about the entry for an hour.
+  void grow_idle(const std::string& consumer, const std::string& entry) const {
+    run({"XCLAIM", stream_, "workers", consumer, "0", entry, "IDLE", "3600000", "JUSTID"});
+  }
   static std::string run(const std::vector<std::string>& words) {
     return server().session().run(words);
   }

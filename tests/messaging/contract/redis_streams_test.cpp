@@ -27,7 +27,7 @@ TEST_F(redis_streams_holds, one_consumer_receives_in_the_order_of_the_stream) {
 
 TEST_F(redis_streams_holds, an_entry_that_is_deleted_while_it_is_held_can_be_acknowledged) {
   publish_text("x");
-  const auto receiver = open();
+  const auto receiver = open("&hold=1m");
   const auto got = take_one(*receiver);
   EXPECT_EQ(run({"XTRIM", stream_, "MAXLEN", "0"}), "1");
   EXPECT_TRUE(receiver->acknowledge(got.tag).has_value());
@@ -37,7 +37,7 @@ TEST_F(redis_streams_holds, an_entry_that_is_deleted_while_it_is_held_can_be_ack
 TEST_F(redis_streams_holds, an_entry_that_is_deleted_can_be_neither_extended_nor_given_back) {
   publish_text("x");
   publish_text("y");
-  const auto receiver = open();
+  const auto receiver = open("&hold=1m");
   const auto got = take_all(*receiver, 2);
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(run({"XTRIM", stream_, "MAXLEN", "0"}), "2");
@@ -121,11 +121,14 @@ TEST_F(redis_streams_holds, a_consumer_that_was_stopped_for_too_long_can_not_ack
   // A hold that is over on its clock, and one that only the server knows to be over.
   for (const std::string hold : {"&hold=300ms", "&hold=1m"}) {
     publish_text("x");
-    const auto child = begin_stopping_consumer(consumer_url(hold));
+    const auto child = begin_stopping_consumer(consumer_url(hold + "&consumer=stopped"));
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
     ASSERT_TRUE(WIFSTOPPED(status));
-    const auto other = open("&hold=300ms");
+    const auto end = base::boot_now() + 300ms;
+    wait_until("the end of the shorter hold", [&] { return base::boot_now() >= end; });
+    grow_idle("stopped", first_pending());
+    const auto other = open("&hold=1m");
     const auto got = take_one(*other);
     ::kill(child, SIGCONT);
     EXPECT_EQ(exit_code_of(child), static_cast<int>(errc::not_found)) << hold;
@@ -136,11 +139,11 @@ TEST_F(redis_streams_holds, a_consumer_that_was_stopped_for_too_long_can_not_ack
 
 TEST_F(redis_streams_holds, a_name_that_is_used_again_after_a_crash_gets_its_entries_again) {
   publish_text("x");
-  receive_as("worker-1");
   const auto begin = base::boot_now();
-  const auto receiver = open("&hold=700ms&consumer=worker-1");
+  receive_as("worker-1");
+  const auto receiver = open("&hold=2s&consumer=worker-1");
   const auto got = take_one(*receiver);
-  EXPECT_GE(base::boot_now() - begin, 600ms);
+  EXPECT_GE(base::boot_now() - begin, 1'950ms);
   EXPECT_EQ(got.count, 2u);
   EXPECT_TRUE(receiver->acknowledge(got.tag).has_value());
   EXPECT_EQ(pending(), "0");
@@ -156,7 +159,7 @@ TEST_F(redis_streams_holds, abandoned_entries_are_found_behind_many_that_are_hel
   publish_text("abandoned");
   receive_as("dead");
   const auto last = server().session().list({"XPENDING", stream_, "workers"}).at(2);
-  run({"XCLAIM", stream_, "workers", "dead", "0", last, "IDLE", "3600000", "JUSTID"});
+  grow_idle("dead", last);
   const auto receiver = open("&hold=1m");
   EXPECT_EQ(take_one(*receiver).received.payload, "abandoned");
 }
@@ -165,14 +168,14 @@ TEST_F(redis_streams_holds, abandoned_entries_are_found_behind_many_that_are_hel
 
 TEST_F(redis_streams_holds, a_delay_may_be_longer_than_the_hold) {
   publish_text("x");
-  const auto receiver = open("&hold=300ms");
+  const auto receiver = open("&hold=2s");
   const auto other = open("&hold=300ms");
   const auto begin = base::boot_now();
-  ASSERT_TRUE(receiver->give_back(take_one(*receiver).tag, 2'500ms).has_value());
+  ASSERT_TRUE(receiver->give_back(take_one(*receiver).tag, 4s).has_value());
   EXPECT_TRUE(take(*other, 1, 1s).empty());
   EXPECT_TRUE(has_consumer("onceguard:until:"));
   const auto again = take_one(*receiver);
-  EXPECT_GE(base::boot_now() - begin, 2'450ms);
+  EXPECT_GE(base::boot_now() - begin, 3'950ms);
   EXPECT_EQ(again.count, 2u);
   EXPECT_FALSE(has_consumer("onceguard:until:"));  // its name is gone with the entry
 }
@@ -182,16 +185,16 @@ TEST_F(redis_streams_holds, a_delay_outlives_the_consumer_that_wanted_it) {
   publish_text("y");
   const auto begin = base::boot_now();
   {
-    const auto receiver = open("&hold=400ms");
+    const auto receiver = open("&hold=1500ms");
     const auto got = take_all(*receiver, 2);
-    ASSERT_TRUE(receiver->give_back(got.at(0).tag, 1'200ms).has_value());
-    ASSERT_TRUE(receiver->give_back(got.at(1).tag, 300ms).has_value());
+    ASSERT_TRUE(receiver->give_back(got.at(0).tag, 2'500ms).has_value());
+    ASSERT_TRUE(receiver->give_back(got.at(1).tag, 700ms).has_value());
   }
-  const auto other = open("&hold=400ms");
+  const auto other = open("&hold=1500ms");
   std::set<std::string> payloads;
   while (payloads.size() < 2) {
     const auto got = take_one(*other);
-    EXPECT_GE(base::boot_now() - begin, got.received.payload == "x" ? 1'150ms : 250ms);
+    EXPECT_GE(base::boot_now() - begin, got.received.payload == "x" ? 2'450ms : 650ms);
     payloads.insert(got.received.payload);
     EXPECT_TRUE(other->acknowledge(got.tag).has_value());
   }
@@ -199,9 +202,9 @@ TEST_F(redis_streams_holds, a_delay_outlives_the_consumer_that_wanted_it) {
 
 TEST_F(redis_streams_holds, what_is_given_back_is_another_consumers_as_well) {
   publish_text("x");
-  const auto giver = open("&hold=400ms");
+  const auto giver = open("&hold=1m");
   ASSERT_TRUE(giver->give_back(take_one(*giver).tag, 0ms).has_value());
-  const auto other = open("&hold=400ms");
+  const auto other = open("&hold=1m");
   EXPECT_EQ(take_one(*other).count, 2u);
 }
 

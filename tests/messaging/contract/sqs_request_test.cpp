@@ -87,7 +87,7 @@ TEST_F(sqs_request_test, a_throttled_server_is_asked_again) {
 TEST_F(sqs_request_test, a_server_that_stays_throttled_is_out_of_reach_after_the_timeout) {
   for (int i = 0; i < 1'000; ++i) server_.answer(400, throttled);
   auto brief = params();
-  brief.timeout = milliseconds(300);
+  brief.timeout = milliseconds(1'500);
   const auto begin = base::boot_now();
   const auto opened = messaging::open_consumer(brief);
   ASSERT_FALSE(opened.has_value());

@@ -123,7 +123,7 @@ TEST_F(guarded_inbox_test, what_could_not_be_recorded_is_not_reported_as_handled
 TEST_F(guarded_inbox_test, a_message_is_remembered_for_the_inboxs_retention) {
   process({"m1", "a"}, counting());
   process({"m2", "a"}, [](const inbox_message&, running&) { throw message_rejected("no"); });
-  records_.advance(three_attempts().retention - milliseconds(1'000));
+  records_.advance(three_attempts().retention - milliseconds(60'000));
   // Of another process: this one remembers by itself.
   guard elsewhere = guard::open(records_.open()).value();
   guarded_inbox later(elsewhere, "billing", three_attempts());

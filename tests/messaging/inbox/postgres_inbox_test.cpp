@@ -71,7 +71,7 @@ TEST_F(postgres_inbox, what_others_handle_now_is_busy) {
 
 TEST_F(postgres_inbox, a_frozen_consumer_keeps_its_messages_for_its_lease_only) {
   inbox_policy short_lease = impatient();
-  short_lease.lease = milliseconds(300);
+  short_lease.lease = milliseconds(2'000);
   libpq_till frozen(database_.url());
   const auto late = postgres::inbox(frozen.on(), "billing", short_lease)
                         .process(message_, [&](const inbox_message&, const lease&) {

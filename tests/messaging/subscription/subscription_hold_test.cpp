@@ -53,7 +53,7 @@ TEST_F(subscription_hold, a_batch_of_a_former_connection_settles_nothing_on_the_
 }
 
 TEST_F(subscription_hold, a_message_is_extended_long_before_its_hold_is_over) {
-  queue_->traits.hold = milliseconds(6'000);
+  queue_->traits.hold = milliseconds(12'000);
   queue_->put("a", "1");
   const auto begin = base::boot_now();
   run(answering([&](const delivered&) {

@@ -67,7 +67,7 @@ TEST_F(dynamodb_fault_test, a_hanging_service_is_reported_unreachable_within_the
   server.pause();
   const auto request = claim_of("k");
   const auto begun = base::boot_now();
-  const auto verdict = caller.try_claim(request, milliseconds(400));
+  const auto verdict = caller.try_claim(request, milliseconds(1'500));
   EXPECT_LT(base::boot_now() - begun, std::chrono::seconds(10));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
@@ -190,7 +190,7 @@ TEST_F(dynamodb_script_test, a_throttled_claim_is_sent_again) {
 TEST_F(dynamodb_script_test, a_service_that_stays_throttled_is_unreachable_without_effect) {
   for (int i = 0; i < 1'000; ++i) server_.answer(400, problem("ThrottlingException", "slow down"));
   const auto begun = base::boot_now();
-  const auto verdict = caller_->try_claim(claim_of("k"), milliseconds(400));
+  const auto verdict = caller_->try_claim(claim_of("k"), milliseconds(1'500));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   EXPECT_EQ(verdict.error().effect, effect::none);

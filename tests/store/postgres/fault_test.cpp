@@ -82,8 +82,12 @@ TEST_F(postgres_fault_test, a_hanging_server_is_reported_unreachable_within_the_
   postgres_database database(server);
   auto value = params();
   value.url = database.url();
-  value.timeout = milliseconds(400);
-  const auto tested = open(value);
+  value.timeout = milliseconds(1'000);
+  store_ptr tested;
+  wait_until("a server that answers within the timeout", [&] {
+    tested = open(value);
+    return true;
+  });
   blocking_store caller(*tested);
   expect_out_of_reach_while_it_hangs(caller, server);
 }

@@ -65,7 +65,7 @@ TEST_F(postgres_store_test, a_newer_or_an_older_schema_is_refused) {
 
 TEST_F(postgres_store_test, a_missing_database_or_role_is_named_in_the_error) {
   auto value = params();
-  value.timeout = milliseconds(300);
+  value.timeout = milliseconds(1'200);
   const auto why = [&] {
     const auto opened = postgres_store::open(value);
     EXPECT_FALSE(opened);

@@ -63,7 +63,7 @@ TEST_F(redis_notes_test, a_sweep_drops_a_note_that_no_record_bears_out_and_keeps
 
 TEST_F(redis_notes_test, a_sweep_notes_a_record_whose_holder_is_gone_once_its_lease_is_over) {
   auto request = claim_of("gone");
-  request.lease = milliseconds(1'000);
+  request.lease = milliseconds(2'500);
   caller_.leased(request);
   caller_.sweep();
   EXPECT_THAT(notes(), IsEmpty());

@@ -280,7 +280,7 @@ TEST_F(redis_cluster_test, a_master_that_restarts_with_older_data_changes_the_id
 
 TEST_F(redis_cluster_test, a_hanging_master_delays_only_the_claims_of_its_own_slots) {
   auto value = params_for(cluster_.url());
-  value.timeout = milliseconds(1'000);
+  value.timeout = milliseconds(3'000);
   const auto tested = open(value);
   blocking_store caller(*tested);
   auto& hanging = cluster_.owner_of(slot_of(0));

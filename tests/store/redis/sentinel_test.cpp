@@ -22,7 +22,7 @@ class redis_sentinel_test : public redis_fixture {
   }
   static error refusal_of(const std::string& url) {
     auto value = params_for(url);
-    value.timeout = milliseconds(1'000);
+    value.timeout = milliseconds(2'000);
     const auto opened = redis::redis_store::open(value);
     EXPECT_FALSE(opened);
     return opened ? error() : opened.error();
@@ -165,7 +165,7 @@ TEST_F(redis_sentinel_test, a_master_whose_replicas_hang_confirms_no_claim) {
     if (each != &master) each->pause();
   }
   const auto request = claim_of("alone");
-  const auto verdict = caller.try_claim(request, milliseconds(300));
+  const auto verdict = caller.try_claim(request, milliseconds(1'500));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().effect, effect::unknown);
   for (auto* each : fleet_.servers()) each->go_on();

@@ -104,7 +104,7 @@ TEST_F(redis_store_test, a_server_that_would_evict_keys_is_refused) {
 
 TEST_F(redis_store_test, a_replica_or_an_absent_server_is_unreachable) {
   redis_server replica({"--replicaof", "127.0.0.1", std::to_string(server_.port())});
-  const auto why = refusal_of(replica.url(), milliseconds(300));
+  const auto why = refusal_of(replica.url(), milliseconds(1'500));
   EXPECT_EQ(why.code, errc::store_unreachable);
   EXPECT_THAT(why.detail, HasSubstr("replica"));
   const auto nowhere = refusal_of(redis_server::url_at(free_port()), milliseconds(300));
@@ -308,11 +308,11 @@ TEST_F(redis_store_test, a_server_that_is_full_from_the_start_can_be_opened_and_
 TEST_F(redis_store_test, a_claim_waits_for_its_replicas_if_min_replicas_is_set) {
   redis_server master({"--repl-diskless-sync-delay", "0"});
   auto value = params_for(master.url("min_replicas=1"));
-  value.timeout = milliseconds(200);
+  value.timeout = milliseconds(1'000);
   const auto tested = open(value);
   blocking_store caller(*tested);
   const auto request = claim_of("k");
-  const auto verdict = caller.try_claim(request, milliseconds(300));
+  const auto verdict = caller.try_claim(request, milliseconds(1'000));
   ASSERT_FALSE(verdict);
   EXPECT_EQ(verdict.error().code, errc::store_unreachable);
   EXPECT_EQ(verdict.error().effect, effect::unknown);
