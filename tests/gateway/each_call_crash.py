@@ -17,7 +17,7 @@ def whole_answer(gateway, key):
     return None if answer.truncated else answer
 
 
-def die_at_each_call(gateway, point):
+def die_at_each_call(gateway, point, upstream):
     """By key, the call before which the gateway died, and the answer if one came all the same."""
     deaths = {}
     # Threads take turns as they like, so each number is tried more than once.
@@ -29,7 +29,9 @@ def die_at_each_call(gateway, point):
         point.set(number)
         answer = whole_answer(gateway, key)
         if answer and answer.problem == "overloaded":
-            # A busy machine left too little of the lease to begin.
+            # A busy machine left too little of the lease to begin: no try, and nothing ran.
+            assert gateway.left_no_time(answer)
+            assert key not in upstream.effects(), key
             answer = None
             if not point.reached():
                 continue
@@ -53,7 +55,7 @@ def test_no_key_runs_twice_wherever_the_gateway_dies(start_gateway, own_upstream
                             started=False)
     gateway.environment = point.environment
     gateway.start()
-    deaths = die_at_each_call(gateway, point)
+    deaths = die_at_each_call(gateway, point, own_upstream)
     calls = [call for call, _ in deaths.values()]
     assert {"recv", "send"} <= set(calls), calls
     if store.get("url", "journal:").startswith("journal:"):  # or the SQLite file

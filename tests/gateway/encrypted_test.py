@@ -187,15 +187,20 @@ def test_a_ring_that_is_rewritten_in_place_loses_no_key(start_gateway, own_upstr
         path = pathlib.Path(config["store"]["encryption_keys_file"])
         with path.open("w", encoding="ascii") as file:  # as `>` does
             file.write(SECOND + "\n")
+            written, answers = Stopwatch(), []
             for _ in range(8):
                 file.write("# slowly\n")
                 file.flush()
-                written = Stopwatch()
-                pause(0.3)
-                answer = gateway.post(**same)
                 if written.seconds > 0.9:
                     return False
-                assert_replay_of(answer, first)
+                written = Stopwatch()
+                for answer in answers:
+                    assert_replay_of(answer, first)
+                pause(0.3)
+                answers = [gateway.post(**same)]
+            if written.seconds > 0.9:
+                return False
+            assert_replay_of(answers[0], first)
             file.write(FIRST + "\n")
         gateway.says("file-read-again")
         assert_replay_of(gateway.post(**same), first)

@@ -178,7 +178,7 @@ def test_a_transaction_longer_than_the_lease_commits_at_any_level(start_gateway,
     """What renews a lease would write the row that the transaction completes."""
     shop.level = level
     began = Stopwatch()
-    shop.before_commit = lambda _: wait_until(lambda: began.seconds > 1.5, what="the time")
+    shop.before_commit = lambda _: wait_until(lambda: began.seconds > 4.5, what="the time")
     config["defaults"]["upstream_timeout"] = "20s"
     gateway = start_gateway(shop.url, config)
     assert gateway.post(key=key).body == b"paid"

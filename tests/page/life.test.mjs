@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { countsOf, inOrder, knownSince, lifeOf, withOwnRun } from "../../web/record/life.js";
+import { countsOf, inOrder, knownSince, lifeOf, withFirstRun } from "../../web/record/life.js";
 
 const at = (seconds) => new Date(Date.UTC(2026, 0, 1, 12, 0, seconds)).toISOString();
 const record = (more = {}) => ({ attempt: 1, ...more, timeline: [
@@ -119,19 +119,20 @@ test("requests stand in the order in which they came, whenever they were answere
 
 test("the run that completed a record is listed though nobody knows its request any more", () => {
   const busy = { outcome: "busy", at: at(1), total_us: 10, status: 409 };
-  const completed = record({ state: "completed", status: 201 });
-  const listed = inOrder(withOwnRun(completed, [busy]));
+  const completed = record({ state: "completed", status: 201, method: "POST" });
+  const listed = inOrder(withFirstRun(completed, [busy]));
   assert.deepEqual(listed.map((one) => [one.outcome, one.begin - Date.parse(at(0))]),
     [["ran", 0], ["busy", 1000]]);
   assert.equal(listed[0].upstream_status, 201);
-  assert.equal(withOwnRun(completed, [busy, ran]).length, 2);
-  const [late] = withOwnRun({ ...completed, attempt: 2 }, []);
-  assert.deepEqual([late.at, late.total_us], [at(2), 0]); // when it began is not known
+  assert.equal(withFirstRun(completed, [busy, ran]).length, 2);
 });
 
-test("no run is made up where a person or the application says what happened", () => {
-  for (const more of [{ state: "unknown" }, { state: "in_progress" },
-    { state: "completed", by_operator: true }, { state: "completed", by_application: true }]) {
-    assert.deepEqual(withOwnRun(record(more), []), []);
+test("no run is made up of what a probe, a person, another door or a late settle says", () => {
+  const completed = { state: "completed", status: 201, method: "POST" };
+  for (const more of [{ state: "unknown" }, { state: "in_progress" }, { attempt: 2 },
+    { by_operator: true }, { by_application: true }, { method: "exec" }]) {
+    assert.deepEqual(withFirstRun(record({ ...completed, ...more }), []), []);
   }
+  const late = [{ ...ran, outcome: "store_failed", status: 503 }]; // it ran, and was settled behind
+  assert.deepEqual(withFirstRun(record(completed), late), late);
 });

@@ -21,6 +21,7 @@ from collections import Counter
 from support.pattern import blocks, pattern
 
 KEPT_BODY = 64 * 1024
+LINGER = 5  # seconds in which a client may read what is left on a connection that ends
 
 
 class Gone(Exception):
@@ -316,7 +317,10 @@ class Upstream:
         """Whoever is told so finds the socket closed: asyncio does that some time after close()."""
         writer.close()
         with contextlib.suppress(OSError):
-            await writer.wait_closed()
+            try:
+                await asyncio.wait_for(asyncio.shield(writer.wait_closed()), LINGER)
+            except TimeoutError:  # nobody reads what is left
+                writer.transport.abort()
 
     async def control(self, reader, writer):
         while line := await reader.readline():

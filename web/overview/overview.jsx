@@ -129,13 +129,14 @@ function Condition({ value, refused, pressing }) {
   const open = value.records.oldest_unknown_at || value.records.by_state?.unknown
     || value.records.by_state?.unreadable;
   const works = (pressing.length && "well_refusing") || (open || refused ? "well_but" : "well");
+  const goingOn = pressing.reduce((sum, one) => sum + one.count, 0); // said already
   const grade = (troubles.length && "bad") || (pressing.length ? "warn" : "good");
   return (
     <div class={`condition ${grade}`} role="status">
       <b>{text(troubles.length ? "not_well" : works)}</b>
       {" "}Onceguard {value.version}, {text("store")} {value.store.name}
       {pressing.length > 0 && <Pressing pressing={pressing} />}
-      {refused > 0 && !pressing.length && (
+      {refused > goingOn && (
         <div>
           <a href="#/routes">
             {text(refused === 1 ? "refused_lately_one" : "refused_lately", number(refused))}

@@ -77,23 +77,23 @@ export function countsOf(record, requests) {
   return { all: ran + rest.length, ran, answered, refused: [...refused.values()] };
 }
 
+const HTTP = /^[A-Z]+$/; // other doors have a name of their own in the method's place
+
 /**
- * The requests with the run that completed the record. The process forgets that one first, as the
- * record itself says what became of it.
+ * The requests with the one that completed the record at its first attempt. The process forgets
+ * that one first, as the record itself says what became of it. (A later attempt may be a probe's.)
  * @param {object} record
  * @param {object[]} requests those that are known
  */
-export function withOwnRun(record, requests) {
-  const { state, attempt, status, by_operator: byOperator, by_application: byApplication } = record;
-  if (state !== "completed" || byOperator || byApplication
-    || requests.some((one) => one.outcome === "ran" && one.attempt === attempt)) return requests;
+export function withFirstRun(record, requests) {
+  const { state, attempt, method, by_operator: byOperator, by_application: byApplication } = record;
   const timeOf = (name) => record.timeline?.find(({ event }) => event === name)?.at;
-  const end = timeOf("settled");
-  if (!end) return requests;
-  // Of a later attempt the record does not say when it began.
-  const took = attempt === 1 ? Date.parse(end) - Date.parse(timeOf("claimed") ?? end) : 0;
-  return [{ outcome: "ran", attempt, at: end, total_us: took * 1000, upstream_status: status,
-    settled: "complete" }, ...requests];
+  const [begin, end] = [timeOf("claimed"), timeOf("settled")];
+  if (state !== "completed" || attempt !== 1 || !HTTP.test(method) || byOperator || byApplication
+    || !begin || !end || requests.some((one) => one.attempt === attempt)) return requests;
+  return [{ outcome: "ran", attempt, at: end, settled: "complete",
+    total_us: (Date.parse(end) - Date.parse(begin)) * 1000, upstream_status: record.status },
+  ...requests];
 }
 
 /** The requests of a key in the order in which they came. */

@@ -5,7 +5,7 @@ import { beside, call, query } from "../shared/api.js";
 import { moment, number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
 import { has, text } from "../shared/texts.js";
-import { countsOf, inOrder, knownSince, lifeOf, withOwnRun } from "./life.js";
+import { countsOf, inOrder, knownSince, lifeOf, withFirstRun } from "./life.js";
 
 const MOST = 2000; // requests that are read
 
@@ -23,7 +23,7 @@ export async function readLife(id, signal) {
   const since = kept ? knownSince(record, requests, kept) : null;
   const life = lifeOf(record, requests, recent.events ?? [], audit.entries ?? [], since);
   return { ...record, life, since, counts: kept && countsOf(record, requests),
-    requests: inOrder(withOwnRun(record, requests)) };
+    requests: inOrder(recent.missing ? [] : withFirstRun(record, requests)) };
 }
 
 /** Like "3 requests: 1 attempt, 1 got the stored answer." */

@@ -2,7 +2,7 @@
 
 export const LIST_TEXTS = {
   choose_listed: ["Choose by a list", "Nach einer Liste wählen"],
-  keys_listed: ["Keys, one a line (or key, tab, begin of its scope)",
+  keys_listed: ["Keys, one a line (or key, tab, the beginning of its scope)",
     "Schlüssel, einer je Zeile (oder Schlüssel, Tabulator, Anfang seines Bereichs)"],
   scope_listed: ["Scope of all of them, or where it begins (if it is known)",
     "Bereich von allen, oder wie er beginnt (wenn er bekannt ist)"],

@@ -2,7 +2,7 @@
 
 export const RECORD_TEXTS = {
   attempt: ["Attempts at the service", "Versuche beim Dienst"],
-  attempts: ["Runs", "Läufe"],
+  attempts: ["Attempts", "Versuche"],
   ran_once: ["It ran once at the service.", "Es lief einmal beim Dienst."],
   attempts_began: ["{} attempts began; not each need have reached the service.",
     "{} Versuche begannen; nicht jeder muss den Dienst erreicht haben."],
@@ -21,7 +21,7 @@ export const RECORD_TEXTS = {
     "Der Dienst wird gefragt, ob es wirkte."],
   key_requests: ["Requests with the key", "Anfragen mit dem Schlüssel"],
   request_ran: ["ran; the service answered {}", "lief; der Dienst antwortete {}"],
-  request_completed: ["ran; it took effect", "lief; wirkte"],
+  request_completed: ["ran; it took effect", "lief und wirkte"],
   request_ran_unanswered: ["ran; the service's answer is not known",
     "lief; die Antwort des Dienstes ist nicht bekannt"],
   request_unsent: ["began, and was released: it counts as not done",
