@@ -44,14 +44,15 @@ forgetful_store::forgetful_store(bool by_wall_clock)
       begun_wall_(clock_.wall_ms()),
       real_(std::make_unique<memory_store>(clock_)) {}
 
-void forgetful_store::note(act again) {
+forgetful_store::one_moment forgetful_store::note(act again) {
   log_.push_back(
       {base::system_clock().boot_ms(), clock_.boot_ms(), clock_.wall_ms(), std::move(again)});
+  return {clock_, log_.back()};
 }
 
 awaitable<std::vector<result<verdict>>> forgetful_store::claim(std::vector<onceguard::claim> batch,
                                                                milliseconds timeout) {
-  note([batch](store& there) -> awaitable<void> {
+  const auto moment = note([batch](store& there) -> awaitable<void> {
     static_cast<void>(co_await there.claim(batch, milliseconds(0)));
   });
   auto replies = co_await real_->claim(std::move(batch), timeout);
@@ -63,7 +64,7 @@ awaitable<std::vector<result<verdict>>> forgetful_store::claim(std::vector<onceg
 
 awaitable<std::vector<result<settled>>> forgetful_store::settle(std::vector<settlement> batch,
                                                                 milliseconds timeout) {
-  note([batch](store& there) -> awaitable<void> {
+  const auto moment = note([batch](store& there) -> awaitable<void> {
     static_cast<void>(co_await there.settle(batch, milliseconds(0)));
   });
   co_return co_await real_->settle(std::move(batch), timeout);
@@ -71,7 +72,7 @@ awaitable<std::vector<result<settled>>> forgetful_store::settle(std::vector<sett
 
 awaitable<std::vector<result<bool>>> forgetful_store::extend(std::vector<extension> batch,
                                                              milliseconds timeout) {
-  note([batch](store& there) -> awaitable<void> {
+  const auto moment = note([batch](store& there) -> awaitable<void> {
     static_cast<void>(co_await there.extend(batch, milliseconds(0)));
   });
   co_return co_await real_->extend(std::move(batch), timeout);
@@ -79,14 +80,14 @@ awaitable<std::vector<result<bool>>> forgetful_store::extend(std::vector<extensi
 
 awaitable<result<resolve_decision>> forgetful_store::resolve(resolution request,
                                                              milliseconds timeout) {
-  note([request](store& there) -> awaitable<void> {
+  const auto moment = note([request](store& there) -> awaitable<void> {
     static_cast<void>(co_await there.resolve(request, milliseconds(0)));
   });
   co_return co_await real_->resolve(std::move(request), timeout);
 }
 
 awaitable<result<std::size_t>> forgetful_store::sweep(std::size_t limit, milliseconds timeout) {
-  note([limit](store& there) -> awaitable<void> {
+  const auto moment = note([limit](store& there) -> awaitable<void> {
     static_cast<void>(co_await there.sweep(limit, milliseconds(0)));
   });
   co_return co_await real_->sweep(limit, timeout);
@@ -107,7 +108,7 @@ awaitable<void> forgetful_store::forget(milliseconds length) {
   clock_.stands = false;
   real_ = std::move(before);
   const auto mark = mark_of(highest_);
-  note([mark](store& there) -> awaitable<void> {
+  const auto moment = note([mark](store& there) -> awaitable<void> {
     static_cast<void>(co_await there.import_record(mark, milliseconds(0)));
   });
   co_await log_.back().again(*real_);

@@ -52,7 +52,22 @@ class forgetful_store final : public forwarding_store {
     std::int64_t wall;
     act again;
   };
-  void note(act again);
+  /// While an act runs, the clock stands: when it is played again, it reads the same.
+  class [[nodiscard]] one_moment {
+   public:
+    one_moment(moment_clock& clock, const written& at) : clock_(clock) {
+      clock.boot = at.boot;
+      clock.wall = at.wall;
+      clock.stands = true;
+    }
+    ~one_moment() { clock_.stands = false; }
+    one_moment(const one_moment&) = delete;
+    one_moment& operator=(const one_moment&) = delete;
+
+   private:
+    moment_clock& clock_;
+  };
+  one_moment note(act again);
 
   moment_clock clock_;
   std::int64_t begun_boot_;
