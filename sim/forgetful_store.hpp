@@ -55,9 +55,9 @@ class forgetful_store final : public forwarding_store {
   /// While an act runs, the clock stands: when it is played again, it reads the same.
   class [[nodiscard]] one_moment {
    public:
-    one_moment(moment_clock& clock, const written& at) : clock_(clock) {
-      clock.boot = at.boot;
-      clock.wall = at.wall;
+    one_moment(moment_clock& clock, const written& noted) : clock_(clock) {
+      clock.boot = noted.boot;
+      clock.wall = noted.wall;
       clock.stands = true;
     }
     ~one_moment() { clock_.stands = false; }

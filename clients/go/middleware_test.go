@@ -130,7 +130,7 @@ func TestAServiceThatIsAwayRunsNothing(t *testing.T) {
 
 func TestAClaimThatStaysInDoubtRunsNothing(t *testing.T) {
 	service := scripted(t, func(w http.ResponseWriter, _ said, _ int) { lose(t, w) })
-	client := service.client(t, Timeout(300*time.Millisecond), Wait(0))
+	client := service.client(t, Timeout(2*time.Second), Wait(0))
 	server := guarded(t, client, func(http.ResponseWriter, *http.Request) { t.Error("ran") })
 	want(t, "status", post(t, server.URL, "x").status, 503)
 	ids := map[any]bool{}
@@ -182,19 +182,34 @@ func TestAClaimGoesOnToTheSuccessorOfAProcessThatDrains(t *testing.T) {
 	want(t, "new", calls[3].connection != calls[2].connection, true)
 }
 
-func TestAProcessThatDrainsWithoutASuccessorIsAway(t *testing.T) {
-	service := scripted(t, func(w http.ResponseWriter, _ said, _ int) {
+func drains(t *testing.T) *script {
+	t.Helper()
+	return scripted(t, func(w http.ResponseWriter, _ said, _ int) {
 		w.WriteHeader(503)
 		_, _ = io.WriteString(w, draining)
 	})
-	began := time.Now()
-	server := guarded(t, service.client(t), func(http.ResponseWriter, *http.Request) { t.Error("ran") })
-	answer := post(t, server.URL, "x")
-	want(t, "status", answer.status, 503)
-	if !strings.Contains(answer.body, "store-unreachable") || time.Since(began) > 4*time.Second || len(service.seen()) < 3 {
-		t.Error(answer.body, time.Since(began), len(service.seen()))
+}
+
+func TestAProcessThatDrainsWithoutASuccessorIsAway(t *testing.T) {
+	for tries := 1; ; tries++ {
+		service := drains(t)
+		began := time.Now()
+		server := guarded(t, service.client(t), func(http.ResponseWriter, *http.Request) { t.Error("ran") })
+		answer := post(t, server.URL, "x")
+		took, calls := time.Since(began), len(service.seen())
+		want(t, "status", answer.status, 503)
+		if !strings.Contains(answer.body, "store-unreachable") {
+			t.Error(answer.body)
+		}
+		if calls > 2 && took < 4*time.Second {
+			break
+		}
+		// A busy machine lets the time pass in which it is tried, or more of it.
+		if took < succession || tries == 3 {
+			t.Fatal(took, calls)
+		}
 	}
-	server = guarded(t, service.client(t, Open()), charge)
+	server := guarded(t, drains(t).client(t, Open()), charge)
 	want(t, "open", post(t, server.URL, "x").body, "charged x")
 }
 
@@ -442,7 +457,7 @@ func TestAConnectionThatBreaksAmidTheWorkIsReplaced(t *testing.T) {
 	service := scripted(t, func(w http.ResponseWriter, call said, number int) {
 		switch call.path {
 		case "/op1/renew":
-			say(w, `{"outcome":"renewed","lease_ms":1000}`)
+			say(w, `{"outcome":"renewed","lease_ms":30000}`)
 			close(renewed)
 		default:
 			usual(w, call, number)

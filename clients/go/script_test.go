@@ -94,7 +94,7 @@ func lose(t *testing.T, w http.ResponseWriter) {
 	connection.Close()
 }
 
-const run = `{"verdict":"run","operation":"op1","lease":"L","token":7,"attempt":1,"lease_ms":1000,` +
+const run = `{"verdict":"run","operation":"op1","lease":"L","token":7,"attempt":1,"lease_ms":30000,` +
 	`"headers":[["Onceguard-Token","7"]],"answer_limit":100,"of_a_later_version":{"x":[1]}}`
 const settled = `{"outcome":"settled","of_a_later_version":true}`
 

@@ -161,11 +161,12 @@ def test_a_completed_record_is_not_released_but_deleted(running, fresh_key):
 def test_a_running_operation_is_left_alone_without_force(running, own_upstream, fresh_key):
     gateway, admin = running
     key = fresh_key()
-    client = gateway.begin_post(key=key, plan={"delay_ms": 3000})
+    client = gateway.begin_post(key=key, plan={"gate": key})
     record = wait_until(lambda: next(iter(
         admin.records(f"key={key}&state=in_progress")), None))
     refused = act(admin, record, "release")
     assert refused.status == 409 and int(refused.get("Retry-After")) >= 1
+    own_upstream.open(key)
     assert client.read().status == 201
     client.close()
 

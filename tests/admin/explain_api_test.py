@@ -55,16 +55,17 @@ def test_what_is_unknown_is_held_or_run_again_as_the_route_says(explained, fresh
     assert explain(url, key)["verdict"] == verdict
 
 
-def test_a_failed_one_waits_and_one_that_runs_is_busy(explained, fresh_key):
+def test_a_failed_one_waits_and_one_that_runs_is_busy(explained, own_upstream, fresh_key):
     gateway, admin, explain = explained
     failed, running = fresh_key(), fresh_key()
     answer = gateway.post("/fails", key=failed, body=BODY.encode(), plan={"status": 503})
     assert answer.status == 503
     seen = explain("/fails", failed)
     assert seen["verdict"] == "backoff" and 0 < seen["retry_after_ms"] <= 60_000
-    with gateway.begin_post(key=running, body=BODY.encode(), plan={"delay_ms": 3000}):
+    with gateway.begin_post(key=running, body=BODY.encode(), plan={"gate": running}):
         wait_until(lambda: admin.records(f"key={running}"), what="the claim")
         wait_until(lambda: explain(key=running)["verdict"] == "busy", what="the lease")
+    own_upstream.open(running)
 
 
 def test_what_a_route_refuses_or_only_observes(explained, fresh_key):

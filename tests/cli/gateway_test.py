@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from support.client import all_at_once, request_bytes
 from support.gateway import clean_environment
 from support.waiting import wait_until
 
@@ -137,13 +138,20 @@ def test_sighup_with_a_wrong_file_changes_nothing(start_gateway, own_upstream):
     assert gateway.post().status < 300
 
 
+BURST = 200  # lines of one event, of which twenty a second are written
+
+
+def burst(gateway):
+    requests = [request_bytes("GET", "/", [], b"")] * BURST
+    assert {answer.status for answer in all_at_once(gateway.address, requests)} == {502}
+
+
 def test_an_outage_does_not_fill_the_log(start_gateway, own_upstream):
     gateway = start_gateway(own_upstream)
     own_upstream.refuse()
 
     def reported_missing():
-        for _ in range(60):
-            assert gateway.get("/").status == 502
+        burst(gateway)
         return [line for line in gateway.log_lines() if line["event"] == "lines-left-out"]
 
     reported = wait_until(reported_missing, 30, "a line about those that are missing")
@@ -164,25 +172,23 @@ def assert_all_accounted(gateway, requests):
 def test_another_event_reports_what_a_lone_burst_left_out(start_gateway, own_upstream):
     gateway = start_gateway(own_upstream)
     own_upstream.refuse()
-    for _ in range(100):
-        assert gateway.get("/").status == 502
+    burst(gateway)
 
     def reported_after_a_signal():
         gateway.signal(signal.SIGUSR1)
         return left_out(gateway)
     wait_until(reported_after_a_signal, 20, "the number of lines that were left out")
     assert gateway.stop() == 0
-    assert_all_accounted(gateway, 100)
+    assert_all_accounted(gateway, BURST)
 
 
 def test_the_stop_reports_what_a_burst_left_out(start_gateway, own_upstream):
     gateway = start_gateway(own_upstream)
     own_upstream.refuse()
-    for _ in range(100):
-        assert gateway.get("/").status == 502
+    burst(gateway)
     assert gateway.stop() == 0
     assert left_out(gateway)
-    assert_all_accounted(gateway, 100)
+    assert_all_accounted(gateway, BURST)
 
 
 @pytest.mark.parametrize("listen, why", [

@@ -225,7 +225,7 @@ def test_an_export_keeps_a_file_that_came_meanwhile(make_store, onceguard, file,
     for _ in range(200):
         assert_first(gateway.post(key=fresh_key(), plan=BIG))
     export = stopped_amid_its_work([str(onceguard), "keys", "export", str(file), "--store", store],
-                                   f"{file}.part")
+                                   f"{file}.part", made=file)
     file.write_text("somebody else's")
     export.send_signal(signal.SIGCONT)
     _, why = export.communicate(timeout=60)

@@ -35,7 +35,7 @@ def gateway(start_gateway, own_upstream, postgres_server, database):
     return start_gateway(own_upstream, {
         "store": {"url": postgres_server.url(database), "timeout": "5s"},
         "gateway": {"replay_cache": "0"},
-        "defaults": {"lease": "1s", "upstream_timeout": "1s"},
+        "defaults": {"lease": "3s", "upstream_timeout": "1s"},
         "reconcile": {"query": "SELECT 200 WHERE $1 <> '' AND $2 <> ''", "absent": "none"}})
 
 

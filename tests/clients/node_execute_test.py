@@ -70,7 +70,7 @@ def test_another_fingerprint_and_another_scope(calls, key):
 
 
 def test_twins(calls, key):
-    said, runs = calls.make(*[plan(key, result=1, delay=300)] * 5)
+    said, runs = calls.make(*[plan(key, result=1, delay=2000)] * 5)
     assert runs == 1 and said.count({"result": 1}) == 1
     refused = [one for one in said if "kind" in one]
     assert {(one["kind"], one["retryable"]) for one in refused} == {("busy", True)}

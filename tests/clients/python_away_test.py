@@ -54,7 +54,7 @@ def test_an_end_that_is_not_recorded_is_no_answer(start_serve, start_example, fr
     serve = start_serve(CONFIG)
     example = start_example("flask", serve)
     key = fresh_key()
-    first = example.begin_post(key, {"delay": 1500})
+    first = example.begin_post(key, {"delay": 4000})
     example.ran(key)
     serve.kill()
     refused = answered(first)

@@ -43,7 +43,7 @@ def test_a_repeat_is_the_first_answer_byte_by_byte(example, fresh_key):
 
 def test_of_many_at_once_one_runs(example, fresh_key):
     key = fresh_key()
-    call = request_bytes("POST", "/conformance", example.fields(key, work={"delay": 100}), BODY)
+    call = request_bytes("POST", "/conformance", example.fields(key, work={"delay": 1000}), BODY)
     answers = all_at_once(example.address, [call] * 12)
     assert example.effects()[key] == 1
     assert {answer.status for answer in answers} == {201, 409}

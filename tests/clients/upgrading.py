@@ -6,7 +6,7 @@ import signal
 from clients.serving import answered
 from support.client import all_at_once, request_bytes
 from support.upgrading import Descendant, adopting_orphans
-from support.waiting import wait_until
+from support.waiting import Stopwatch, wait_until
 
 CONFIG = {"gateway": {"drain": "60s"}, "log": {"format": "json"}}
 
@@ -26,7 +26,7 @@ def answers_through_an_upgrade(serve, service, fresh_key):
 
     with adopting_orphans():
         assert set(together()) == {201}, "and now it has connections that it keeps"
-        key, former = fresh_key(), serve.process
+        key, former, clock = fresh_key(), serve.process, Stopwatch()
         long = service.begin_post(key, {"delay": 4000})
         service.ran(key)
         serve.signal(signal.SIGUSR2)
@@ -36,12 +36,17 @@ def answers_through_an_upgrade(serve, service, fresh_key):
             during.append(service.post(fresh_key()).status)
             return successor(serve)
 
+        def waits():  # the long one ends no earlier than that
+            return former.poll() is None or clock.seconds > 4
+
         serve.process = Descendant(wait_until(handed_over, 60, "the hand-over"))
+        assert waits(), "for the long one"
         for _ in range(3):
             during += together()
+            assert waits(), "for the long one"
         during += [service.post(fresh_key()).status for _ in range(10)]
         assert set(during) == {201}
-        assert former.poll() is None, "it waits for the long one"
+        assert waits(), "for the long one"
         assert answered(long).status == 201
         assert former.wait(60) == 0
         again = service.post(key, {"delay": 4000})

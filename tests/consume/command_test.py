@@ -116,7 +116,7 @@ def test_a_stopped_consumer_has_no_command_beyond_its_lease(consume, stream, tmp
     """Another consumer may handle the message again by then."""
     stream.add("x", "m1")
     script = "trap '' TERM; while :; do echo x >> effects; sleep 0.05; done"
-    consumer = consume(command=["/bin/sh", "-c", script], lease="1s", timeout="5m")
+    consumer = consume(command=["/bin/sh", "-c", script], lease="3s", timeout="5m")
     wait_until(lambda: (tmp_path / "effects").exists(), 30, "the command")
     consumer.process.send_signal(signal.SIGSTOP)
     wait_until(lambda: "m1" in consumer.command("keys", "list", "--state", "unknown").stdout, 30,

@@ -106,7 +106,7 @@ def test_a_message_is_handled_once_with_everything_as_long_as_it_may_be(consume,
 def test_a_hold_of_any_length_is_one_or_is_refused(consume, stream, own_upstream, hold, is_one):
     stream.add("x", "m1")
     consumer = consume(to=own_upstream.url, ready="broker-connected" if is_one else None,
-                       **{"from": stream.url.replace("hold=1s", f"hold={hold}")})
+                       **{"from": stream.url.replace("hold=5s", f"hold={hold}")})
     if not is_one:
         assert consumer.process.wait(30) == 3
         assert "the parameter hold " in (consumer.folder / "log").read_text()

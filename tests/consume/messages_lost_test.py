@@ -12,7 +12,7 @@ def test_a_retry_that_is_killed_amid_the_attempt_neither_loses_nor_doubles(
         billing, queues, own_upstream, onceguard):
     own_upstream.plan("/", {"status": 500}, {"gate": "never"}, {"status": 200})
     queues.send("x", "m1")
-    consumer = billing(lease="1s", **queues.box_of_short_holds())
+    consumer = billing(lease="3s", **queues.box_of_short_holds())
     settled(consumer, 1)
     retry = subprocess.Popen([onceguard, "messages", "retry", "m1", "--config", consumer.config],
                              env=clean_environment(), stdout=subprocess.DEVNULL,

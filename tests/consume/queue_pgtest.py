@@ -16,7 +16,7 @@ def migrate(onceguard, *arguments):
 
 def consumer_of(onceguard, folder, url, kind="queue", **table):
     return Consumer(onceguard, folder, [{
-        "subscriber": "billing", "from": url + f"?{kind}=jobs&hold=1s", "dead_letter": "drop",
+        "subscriber": "billing", "from": url + f"?{kind}=jobs&hold=5s", "dead_letter": "drop",
         **table}], store=url)
 
 

@@ -127,7 +127,7 @@ def service(request, postgres_server, tmp_path):
 def gateway(start_gateway, service):
     return start_gateway(service.url, {
         "store": {"url": service.server.url(service.database, "guard"), "timeout": "5s"},
-        "defaults": {"effect": "transactional", "lease": "1s", "on_busy": "wait"}})
+        "defaults": {"effect": "transactional", "lease": "10s", "on_busy": "wait"}})
 
 
 def completed(gateway, key):

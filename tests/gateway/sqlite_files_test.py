@@ -155,7 +155,8 @@ def test_a_backup_keeps_a_file_that_came_meanwhile(start_gateway, upstream):
         assert_first(gateway.post(key=f"large-{uuid.uuid4()}", plan={"size": 200_000}))
     saved = gateway.folder / "saved"
     command = [str(gateway.binary), "backup", str(saved), "--store", gateway.store_url()]
-    process = stopped_amid_its_work(command, f"{saved}.onceguard-part", cwd=gateway.folder)
+    process = stopped_amid_its_work(command, f"{saved}.onceguard-part", made=saved,
+                                    cwd=gateway.folder)
     saved.write_text("somebody else's")
     process.send_signal(signal.SIGCONT)
     _, why = process.communicate(timeout=60)

@@ -44,6 +44,7 @@ const shape = { amount: z.number().optional(), text: z.string().optional() };
 
 async function legacyServer() {
   const { McpServer } = await import(`${sdk}/server/mcp.js`);
+  const { EmptyResultSchema } = await import(`${sdk}/types.js`);
   return () => {
     const server = new McpServer(identity, { capabilities: { logging: {} } });
     for (const [name, annotations, run] of tools) {
@@ -56,9 +57,10 @@ async function legacyServer() {
           method: 'notifications/progress',
           params: { progressToken: context._meta?.progressToken ?? 0, progress: i, total: 3 },
         });
-        // The client of the SDK loses those that arrive in one piece with the result.
-        await new Promise((done) => setTimeout(done, 50));
       }
+      // The client of the SDK loses those that arrive in one piece with the result: it answers a
+      // ping when it has handled what came before.
+      await context.sendRequest({ method: 'ping' }, EmptyResultSchema);
       return text('three steps');
     });
     server.registerTool('ask', { inputSchema: shape }, async () => {

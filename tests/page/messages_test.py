@@ -149,7 +149,7 @@ def test_many_dead_messages_are_sent_again_after_one_pause(begin_consumer, own_u
     body = {"reason": "mended", "dry_run": False,
             "messages": wanted(*[one for key, one in listed(admin).items() if key in keys])}
     begin = time.monotonic()
-    done = admin.post(f"{path}/retry", body).json()
+    done = admin.post(f"{path}/retry", body, timeout=5 * len(keys)).json()
     assert [one["outcome"] for one in done["messages"]] == 20 * ["done"], done
     assert 5 <= time.monotonic() - begin < 5 * len(keys)
     assert [own_upstream.runs(key) for key in keys] == 20 * [2]

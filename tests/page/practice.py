@@ -52,7 +52,7 @@ class Practice:
             "gateway": {"admin": self.admin.text, "admin_token_file": str(tokens),
                         "audit_log": str(folder / "audit.jsonl"),
                         "metrics_records_interval": "2s"},
-            "defaults": {"lease": "2s"},
+            "defaults": {"lease": "4s"},
             "route": [{"path": path, **({"required": True} if path == "/refunds" else {})}
                       for path in ROUTES]})
         self.ended = threading.Event()
@@ -63,6 +63,7 @@ class Practice:
         self.gateway.start()
         self.crash()
         self.retry()
+        self.gateway.post("/refunds")  # an old client's, whatever the draws below make
         for _ in range(60):
             self.one_request()
         self.customers.start()
@@ -80,9 +81,9 @@ class Practice:
         """Forty payouts are on their way when the gateway dies."""
         draw = random.Random(40)
         self.keys = [f"payout-{number}" for number in draw.sample(range(1_000, 10_000), UNKNOWN)]
-        open_ones = [self.gateway.begin_post("/payouts", key=key, body=b'{"amount":2500}',
-                                             plan={"delay_ms": 60_000}) for key in self.keys]
-        wait_until(lambda: len(self.upstream.requests()) >= UNKNOWN, 30, "the payouts")
+        open_ones = [self.gateway.begin_in_time(
+            self.upstream, "/payouts", key=key, body=b'{"amount":2500}',
+            plan={"delay_ms": 60_000}) for key in self.keys]
         self.gateway.kill()
         for one in open_ones:
             one.close()

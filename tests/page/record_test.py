@@ -103,7 +103,7 @@ def test_the_commands_of_a_key_work_in_a_shell(strange, act_out, onceguard, tmp_
 
 
 def test_a_lease_that_was_renewed_stands_in_the_timeline(begin_page, act_out, own_upstream):
-    gateway, admin, facts = begin_page(defaults={"lease": "2s"})
+    gateway, admin, facts = begin_page(defaults={"lease": "6s"})
     first = threading.Thread(target=gateway.post, kwargs={
         "key": "order-17", "plan": {"delay_ms": 4000}})
     first.start()

@@ -20,7 +20,7 @@ class Shop:
     def __init__(self, onceguard, server):
         name = server.create_store()
         self.url = server.url(name)
-        self.outbox = self.url + "?outbox=events&hold=1s"
+        self.outbox = self.url + "?outbox=events&hold=3s"
         made = subprocess.run([onceguard, "migrate", "--store", self.url, "--outbox", "events"],
                               capture_output=True, text=True, timeout=60, check=False)
         assert made.returncode == 0, made

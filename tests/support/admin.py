@@ -21,7 +21,7 @@ class Admin:
     def close(self):
         self.port.close()
 
-    def ask(self, method, target, body=None, token=None, fields=()):
+    def ask(self, method, target, body=None, token=None, fields=(), timeout=20.0):
         sent = list(fields)
         token = token or self.token
         if token:
@@ -31,7 +31,7 @@ class Admin:
         if method == "POST":
             sent.append(("Content-Type", "application/json"))
             body = body or b""
-        with Connection(self.address) as connection:
+        with Connection(self.address, timeout=timeout) as connection:
             connection.send_request(method, target, sent, body, host=self.text)
             return connection.read()
 

@@ -18,7 +18,7 @@ class Stream:
         self.redis = redis
         self.name = name
         self.at = f"redis://127.0.0.1:{redis.port.number}"
-        self.url = f"{self.at}/{name}?group=consumers&create=yes&hold=1s"
+        self.url = f"{self.at}/{name}?group=consumers&create=yes&hold=5s"
         self.dead_url = f"{self.at}/{name}-dead"
 
     def command(self, *words):

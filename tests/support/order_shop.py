@@ -10,6 +10,7 @@ import subprocess
 import psycopg
 
 from support.cards import Cards
+from support.waiting import Stopwatch, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILT = pathlib.Path(os.environ.get("ONCEGUARD_BIN") or ROOT / "build/release/onceguard").parent
@@ -55,10 +56,17 @@ class Shop:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def kill_at(self, point, number, kind):
-        process = self.start("tests/order_stops", *self.words(number, kind), point)
-        with process:
-            assert process.stdout.readline() == f"at {point}\n"
-            process.kill()
+        """Kills the order there. An attempt whose lease was over before goes no further."""
+        def killed():
+            clock = Stopwatch()
+            process = self.start("tests/order_stops", *self.words(number, kind), point)
+            with process:
+                said = process.stdout.readline()
+                late = clock.seconds > int(LEASE) / 1000
+                process.kill()
+            assert said == f"at {point}\n" or late, said
+            return said == f"at {point}\n"
+        wait_until(killed, 30, f"the order {point}")
 
     def place(self, number, kind):
         """Places the order until its outcome is known."""

@@ -296,15 +296,17 @@ class Upstream:
 
     def bound(self):
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
         listener.bind(("127.0.0.1", self.port))
         self.port = listener.getsockname()[1]
         return listener
 
     async def refuse(self):
+        following = self.bound()  # before the other is closed: no other program gets the port
         self.server.close()
         await self.cut()
-        self.listener = self.bound()  # no other program gets the port meanwhile
+        self.listener = following
 
     async def cut(self):
         writers = list(self.connections.values())

@@ -12,7 +12,7 @@ const values = (ends) => ends.map(({ value, reason }) => value ?? reason.kind);
 /** Answers each call of a batch by itself. */
 const each = (make) => (_, response, { calls }) =>
   reply(response, { results: calls.map((call) => ({ status: 200, ...make(call) })) });
-const granted = ({ key }) => ({ ...RUN, operation: `op-${key}`, lease_ms: 400 });
+const granted = ({ key }) => ({ ...RUN, operation: `op-${key}` });
 
 test('what becomes ready in one turn goes as one message', async () => {
   at.service.next('/batch', each(granted)).next('/batch', each(() => SETTLED));
@@ -112,7 +112,7 @@ test('of a batch in doubt each is repeated as the same claim', async () => {
 
 test('all leases of a connection that ended go along', async () => {
   at.service.next('/batch', each(granted));
-  at.service.next('/batch', each(() => ({ outcome: 'renewed', lease_ms: 400 })));
+  at.service.next('/batch', each(() => ({ outcome: 'renewed', lease_ms: 30_000 })));
   at.service.next('/batch', each(() => SETTLED));
   await run(['a', 'b'], async (key) => {
     if (key === 'a') at.service.connections[0].destroy();

@@ -303,7 +303,7 @@ test('a settle that the service refuses leaves the outcome unknown, at once', as
 test('a lease goes along to another connection', async () => {
   service
     .next('/operations', RUN)
-    .next('/renew', { outcome: 'renewed', lease_ms: 400 })
+    .next('/renew', { outcome: 'renewed', lease_ms: 30_000 })
     .next('/complete', SETTLED);
   await client.execute(ORDER, async ({ signal }) => {
     service.connections[0].destroy();

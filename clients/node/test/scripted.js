@@ -14,7 +14,7 @@ const RUN = {
   lease: 'OG1-lease',
   token: 7,
   attempt: 1,
-  lease_ms: 400,
+  lease_ms: 30_000,
   headers: [
     ['Onceguard-Token', '7'],
     ['Onceguard-Attempt', '1'],

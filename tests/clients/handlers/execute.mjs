@@ -10,7 +10,7 @@ async function work({ result, delay = 0, fails }, running) {
   runs += 1;
   await pause(delay);
   if (fails === 'not-done') throw new NotDone('no card');
-  if (fails === 'try-later') throw new TryLater('busy', { backoff: 200 });
+  if (fails === 'try-later') throw new TryLater('busy', { backoff: 2000 });
   if (fails) throw new Error(fails);
   return result === 'token' ? running.token : result;
 }

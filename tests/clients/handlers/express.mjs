@@ -1,7 +1,7 @@
 import express from 'express';
 import { connect, keepRawBody } from 'onceguard';
 
-import { fail, leaveMark, port, stream, url } from './handlers.mjs';
+import { fail, leaveMark, port, stream, told, url } from './handlers.mjs';
 
 const guard = connect({ url });
 const app = express();
@@ -49,9 +49,10 @@ app.post('/stream/:size', (request, response) =>
   stream(Number(request.params.size)).pipe(response),
 );
 app.post('/file', (request, response) => response.sendFile(process.argv[1]));
-app.post('/events', (request, response) => {
+app.post('/events', async (request, response) => {
   response.type('text/event-stream').write('data: 1\n\n');
-  setTimeout(() => response.end('data: 2\n\n'), 100);
+  await told(request.headers);
+  response.end('data: 2\n\n');
 });
 app.post('/twice', (request, response) => {
   response.status(201).json({ first: true });

@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import { connect } from 'onceguard';
 
-import { fail, leaveMark, port, stream, url } from './handlers.mjs';
+import { fail, leaveMark, port, stream, told, url } from './handlers.mjs';
 
 const app = Fastify();
 app.register(connect({ url }).fastify());
@@ -30,10 +30,11 @@ app.post('/next/:what', async (request, reply) => {
 app.post('/stream/:size', async (request, reply) =>
   reply.send(stream(Number(request.params.size))),
 );
-app.post('/events', (request, reply) => {
+app.post('/events', async (request, reply) => {
   reply.hijack();
   reply.raw.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n');
-  setTimeout(() => reply.raw.end('data: 2\n\n'), 100);
+  await told(request.headers);
+  reply.raw.end('data: 2\n\n');
 });
 app.post('/twice', (request, reply) => {
   reply.code(201).send({ first: true });

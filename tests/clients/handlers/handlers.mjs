@@ -1,6 +1,7 @@
 // What handlers may do, the same in each framework.
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { NotDone, TryLater } from 'onceguard';
 
 export const port = Number(process.env.PORT);
@@ -9,6 +10,12 @@ export const url = process.env.ONCEGUARD_URL;
 /** An effect of a request, by its key. */
 export function leaveMark(headers) {
   appendFileSync(process.env.EFFECTS, `${headers['idempotency-key']}\n`);
+}
+
+/** Waits until the test has made the file of this request's key. */
+export async function told(headers) {
+  const file = `${process.env.EFFECTS}.${headers['idempotency-key']}`;
+  while (!existsSync(file)) await pause(10);
 }
 
 /** Throws what the path names. */

@@ -90,34 +90,54 @@ class alarm {
   bool over_ = false;
 };
 
+std::unique_ptr<alarm> make_alarm(bool disk) {
+  if (!disk) return std::make_unique<alarm>();
+  return std::make_unique<alarm>(
+      std::vector<std::string>{"set_disk_free_limit", "1000000000000000"},
+      std::vector<std::string>{"set_disk_free_limit", "1000000"});
+}
+
+/// Once the alarm is over: `sent` says what the broker took of the batch, and gets the rest.
+void publish_rest(messaging::batch_publisher& sender, const std::vector<message>& batch,
+                  const result<messaging::refusals>& sent) {
+  ASSERT_TRUE(sent.has_value());
+  EXPECT_TRUE(sent->front().empty());
+  std::vector<message> rest;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!(*sent)[i].empty()) rest.push_back(batch[i]);
+  }
+  EXPECT_EQ(rest.size(), 19u) << "nothing was written after the broker said so";
+  ASSERT_TRUE(sender.publish(rest).has_value());
+}
+
+/// False: within the timeout the broker neither took the first message nor said that it takes none.
+bool leaves_no_copies(bool disk, milliseconds timeout) {
+  const auto queue = broker().make_queue();
+  const auto batch = messages(20);
+  const auto low = make_alarm(disk);
+  messaging::batch_publisher sender(params_of(queue.publisher_url, timeout));
+  auto sent = sender.publish(batch);
+  if (!sent && sent.error().code == errc::broker_unreachable) return false;
+  for (int i = 0; i < 3; ++i) {
+    if (sent || !sender.waits()) {
+      ADD_FAILURE() << "the first of a connection is on its way: "
+                    << (sent ? "stored" : sent.error().detail);
+      return true;
+    }
+    EXPECT_EQ(sent.error().code, errc::store_full) << sent.error().detail;
+    sent = sender.wait_on(batch);
+  }
+  low->over();
+  while (sender.waits()) sent = sender.wait_on(batch);
+  publish_rest(sender, batch, sent);
+  EXPECT_EQ(drained(queue.consumer_url, 20), payloads(batch));
+  return true;
+}
+
 TEST(rabbitmq_room, attempts_amid_an_alarm_leave_no_copies) {
   for (const bool disk : {false, true}) {
-    const auto queue = broker().make_queue();
-    const auto batch = messages(20);
-    auto low = disk ? std::make_unique<alarm>(
-                          std::vector<std::string>{"set_disk_free_limit", "1000000000000000"},
-                          std::vector<std::string>{"set_disk_free_limit", "1000000"})
-                    : std::make_unique<alarm>();
-    // Time enough for the connection, whose broker says only then what it does not take.
-    messaging::batch_publisher sender(params_of(queue.publisher_url, 1s));
-    auto sent = sender.publish(batch);
-    for (int i = 0; i < 3; ++i) {
-      ASSERT_TRUE(sender.waits()) << "the first of a connection is on its way: "
-                                  << (sent ? "stored" : sent.error().detail);
-      EXPECT_EQ(sent.error().code, errc::store_full) << sent.error().detail;
-      sent = sender.wait_on(batch);
-    }
-    low->over();
-    while (sender.waits()) sent = sender.wait_on(batch);
-    ASSERT_TRUE(sent.has_value());
-    EXPECT_TRUE(sent->front().empty());
-    std::vector<message> rest;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (!(*sent)[i].empty()) rest.push_back(batch[i]);
-    }
-    EXPECT_EQ(rest.size(), 19u) << "nothing was written after the broker said so";
-    ASSERT_TRUE(sender.publish(rest).has_value());
-    EXPECT_EQ(drained(queue.consumer_url, 20), payloads(batch));
+    EXPECT_TRUE(leaves_no_copies(disk, 1s) || leaves_no_copies(disk, 4s) ||
+                leaves_no_copies(disk, 16s));
   }
 }
 

@@ -114,7 +114,7 @@ def test_reconcile_asks_its_query_through_the_pooler_and_leaves_nothing(
         "query": "SELECT 201 AS status FROM orders WHERE scope = $1 AND key = $2",
         "absent": "none"})
     key = fresh_key()
-    assert gateway.post(key=key, plan={"status": 500}).status == 500
+    assert gateway.post_in_time(key=key, plan={"status": 500}).status == 500
     admin.execute("INSERT INTO orders VALUES (%s, %s)",
                   (own_upstream.requests(key)[0]["scope"], key))
     with pooler.connect(database) as other:
