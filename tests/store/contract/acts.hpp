@@ -1,6 +1,8 @@
 // Claims, settles and other requests for the store suites, and a wrapper whose store calls wait for
 // their replies.
 #pragma once
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -130,9 +132,18 @@ class blocking_store {
     if (!found) throw std::logic_error("there is no record " + base::to_hex(id));
     return *std::move(found);
   }
+  /// As its callers do, goes on where a page ended before it was full: it took the store too long.
   list_page list(const list_filter& filter = {}, const std::string& cursor = {},
                  std::size_t limit = 100) {
-    return run(context_, store_->list(filter, cursor, limit, patience)).value();
+    auto out = run(context_, store_->list(filter, cursor, limit, patience)).value();
+    while (!out.cursor.empty() && out.records.size() < limit) {
+      const auto left = limit - out.records.size();
+      auto more = run(context_, store_->list(filter, out.cursor, left, patience)).value();
+      std::ranges::move(more.records, std::back_inserter(out.records));
+      std::ranges::move(more.unreadable, std::back_inserter(out.unreadable));
+      out.cursor = std::move(more.cursor);
+    }
+    return out;
   }
   std::uint64_t counted(observed_state state) {
     return counts_of_all().by_state[static_cast<std::size_t>(state)];
