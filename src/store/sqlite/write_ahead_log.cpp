@@ -34,9 +34,7 @@ void write_ahead_log::set_bound() {
   constexpr std::int64_t least = 64;
   const auto room = volume_of(path_).room + size_of(path_ + "-wal");
   const auto most = std::int64_t{params_.checkpoint_pages};
-  const auto bound =
-      static_cast<int>(std::clamp(room / page_size / 8, std::min(least, most), most));
-  bound_ = bound;
+  bound_ = static_cast<int>(std::clamp(room / page_size / 8, std::min(least, most), most));
 }
 
 /// The size that a longer write-ahead log keeps when it restarts. Not set within the hook, where no
