@@ -19,7 +19,8 @@ struct target {
 /// Asks the test service how long answers take, and what it knows. The error says what is missing.
 [[nodiscard]] result<target> known(target service);
 
-/// Runs one case with keys and a counter of its own. What differs; empty: the server conforms.
+/// Runs one case with keys and a counter of its own, and once more where an answer came too late to
+/// be one beside the work of another. What differs; empty: the server conforms.
 /// Thread-safe.
 [[nodiscard]] std::vector<difference> run(const target& target, const test_case& test);
 

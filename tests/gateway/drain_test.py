@@ -1,7 +1,6 @@
 """What ends, and what does not, between SIGTERM and the end of the process."""
 
 import signal
-import socket
 import threading
 
 import pytest
@@ -9,23 +8,13 @@ import pytest
 from support.client import fields_for, request_bytes
 from support.expecting import assert_first, assert_replay_of
 from support.pattern import pattern
-from support.waiting import Stopwatch, wait_until
+from support.waiting import Stopwatch
 
 CONFIG = {"gateway": {"drain": "40s"}}
 # Far below the drain, and far above what a slow machine needs.
 SOON = 30
 # A request that has begun has a second to arrive.
 BEGUN = 0.9
-
-
-def refused(gateway):
-    try:
-        socket.create_connection(gateway.address, timeout=1).close()
-        return False
-    except ConnectionRefusedError:
-        return True
-    except ConnectionResetError:
-        return False
 
 
 class Drip:
@@ -140,7 +129,7 @@ def test_a_body_that_comes_in_time_is_run(start_gateway, upstream, key):
         upstream_busy = gateway.begin_post(f"/{key}", plan={"gate": key})
         upstream.arrived(1, path=f"/{key}")
         gateway.signal(signal.SIGTERM)
-        wait_until(lambda: refused(gateway), what="the closed listener")
+        gateway.await_closed_listener()
         connection.send(body[5_000:])
         answer = assert_first(connection.read())
         assert answer.get("Connection") == "close"
@@ -167,7 +156,7 @@ def test_answers_say_that_the_connection_closes(start_gateway, upstream, key, gu
                                 fields_for(key if guarded else None, {"gate": key}), b"x")
         upstream.arrived(1, path=f"/{key}")
         gateway.signal(signal.SIGTERM)
-        wait_until(lambda: refused(gateway), what="the closed listener")
+        gateway.await_closed_listener()
         upstream.open(key)
         first = assert_first(connection.read())
         assert first.all("Connection") == ["close"]
@@ -187,7 +176,7 @@ def test_a_problem_says_so_too(start_gateway, upstream, key):
         upstream.arrived(1, key)
         upstream.arrived(1, path=f"/{key}")
         gateway.signal(signal.SIGTERM)
-        wait_until(lambda: refused(gateway), what="the closed listener")
+        gateway.await_closed_listener()
         upstream.cut()
         for one in (running, second):
             answer = one.read()

@@ -11,16 +11,6 @@ from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.waiting import Stopwatch, wait_until
 
 
-def refused(gateway):
-    try:
-        socket.create_connection(gateway.address, timeout=1).close()
-        return False
-    except ConnectionRefusedError:
-        return True
-    except (ConnectionResetError, TimeoutError):
-        return False  # it was in the listener's queue when that closed, or on its way there
-
-
 def test_an_idle_gateway_ends_at_once(start_gateway, upstream):
     gateway = start_gateway(upstream)
     with gateway.connect() as idle:
@@ -40,7 +30,7 @@ def test_running_requests_finish(start_gateway, upstream, key, number):
         upstream.arrived(1, key)
         upstream.arrived(1, path=f"/{key}")
         gateway.signal(number)
-        wait_until(lambda: refused(gateway), what="the closed listener")
+        gateway.await_closed_listener()
         upstream.open(key)
         first = assert_first(running.read())
         assert_first(unguarded.read())
@@ -61,7 +51,7 @@ def test_a_request_whose_body_is_still_coming_finishes(start_gateway, upstream, 
         assert connection.read_interim().status == 100
         connection.send(b"ha")
         gateway.signal(signal.SIGTERM)
-        wait_until(lambda: refused(gateway), what="the closed listener")
+        gateway.await_closed_listener()
         connection.send(b"lf")
         assert_first(connection.read())
         assert gateway.wait() == 0

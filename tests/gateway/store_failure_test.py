@@ -38,14 +38,6 @@ def ran_while_locked(gateway, upstream, key):
             yield connection, clock
 
 
-def accepts(gateway):
-    try:
-        socket.create_connection(gateway.address, timeout=1).close()
-    except ConnectionRefusedError:
-        return False
-    return True
-
-
 def test_without_the_store_nothing_runs(start_gateway, upstream, fresh_key):
     gateway = start_gateway(upstream, SHORT)
     keys = [fresh_key() for _ in range(4)]
@@ -179,7 +171,7 @@ def test_a_shutdown_waits_for_what_is_still_to_be_recorded(start_gateway, upstre
         assert_problem(connection.read(), 503, "store-unreachable", True, retry_after=True)
         gateway.process.send_signal(signal.SIGTERM)
         assert connection.closed_within(5)
-        wait_until(lambda: not accepts(gateway), what="the listener closing")
+        gateway.await_closed_listener()
     assert gateway.wait() == 0
     gateway.start()
     again = gateway.post(key=key)

@@ -98,6 +98,17 @@ class Gateway:
                 return False
         wait_until(ready, timeout, "the gateway listening")
 
+    def await_closed_listener(self):
+        def closed():
+            try:
+                socket.create_connection(self.address, timeout=1).close()
+            except ConnectionRefusedError:
+                return True
+            except (ConnectionResetError, TimeoutError):
+                pass  # it was in the listener's queue when that closed, or on its way there
+            return False
+        wait_until(closed, what="the closed listener")
+
     def signal(self, number):
         self.process.send_signal(number)
         if number == signal.SIGSTOP:
