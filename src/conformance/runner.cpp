@@ -52,7 +52,8 @@ milliseconds time_of(const target& target, duration wanted) {
 
 milliseconds time_of_work(const target& target, const request_plan& plan) {
   if (plan.delay.count.count() == 0 && !plan.delay.is_long) return milliseconds{0};
-  return time_of(target, plan.delay) + (plan.delay.is_long ? long_work_margin : milliseconds{0});
+  const auto margin = plan.delay.is_long ? time_of(target, {long_work_margin}) : milliseconds{0};
+  return time_of(target, plan.delay) + margin;
 }
 
 /// Puts the key, filled up to so many bytes, in the place of each "{key:N}".

@@ -84,8 +84,7 @@ def test_the_decision_service_is_killed_amid_the_work(framework, start_serve, st
                                                       tmp_path):
     serve = start_serve({"defaults": {"lease": "2s"}})
     service = start_service(example(framework, tmp_path), serve)
-    client = service.begin_post(key, {"delay": 3000})
-    service.ran(key)
+    client = service.begin_work(key, {"delay": 3000})
     serve.kill()
     serve.start()
     first = client.read()
@@ -100,8 +99,7 @@ def test_the_decision_service_is_killed_amid_the_work(framework, start_serve, st
 def test_the_service_is_killed_amid_the_work(framework, start_serve, start_service, key, tmp_path):
     serve = start_serve({"defaults": {"lease": "2s"}})
     service = start_service(example(framework, tmp_path), serve)
-    client = service.begin_post(key, {"delay": 20000})
-    service.ran(key)
+    client = service.begin_work(key, {"delay": 20000})
     service.kill()
     client.close()
     service.start()
@@ -167,8 +165,7 @@ def test_many_at_once_each_get_their_own_answer(framework, start_serve, start_se
 def test_a_client_that_leaves_gets_the_answer_later(framework, start_serve, start_service, key,
                                                     tmp_path):
     service = start_service(example(framework, tmp_path), start_serve())
-    client = service.begin_post(key, {"delay": 300})
-    service.ran(key)
+    client = service.begin_work(key, {"delay": 300})
     client.reset()
     answer = final(service, key, {"delay": 300})
     assert answer.status == 201 and answer.replayed and service.effects()[key] == 1

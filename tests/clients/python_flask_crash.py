@@ -22,9 +22,7 @@ def test_a_killed_worker_takes_no_siblings_lease_along(start_serve, start_exampl
     example = start_example("flask-gunicorn", serve)
     for _ in range(scaled(20, 4)):
         lost, safe = fresh_key(), fresh_key()
-        requests = {key: example.begin_post(key, {"delay": 700}) for key in (lost, safe)}
-        for key in requests:
-            example.ran(key)
+        requests = {key: example.begin_work(key, {"delay": 700}) for key in (lost, safe)}
         wait_until(lambda: len(workers(example)) == 2, what="both workers")
         os.kill(int(workers(example)[0]), signal.SIGKILL)
         ends = {key: answered(connection) for key, connection in requests.items()}

@@ -46,8 +46,7 @@ def test_each_payment_is_made_exactly_once_amid_kills(shop, victim, fresh_key):
     moments = random.Random(seed := random.SystemRandom().randrange(1 << 32))
     keys = [fresh_key() for _ in range(scaled(60, 5))]
     for key in keys:
-        client = shop.begin_post(key, {"delay": moments.choice([0, 20, 60])}, path="/payments")
-        shop.ran(key)
+        client = shop.begin_work(key, {"delay": moments.choice([0, 20, 60])}, path="/payments")
         killed.kill()
         killed.start()
         answered(client)
@@ -62,8 +61,7 @@ def test_each_payment_is_made_exactly_once_amid_kills(shop, victim, fresh_key):
 
 def test_a_key_of_a_killed_service_is_free_when_its_lease_ends(shop, fresh_key):
     key = fresh_key()
-    client = shop.begin_post(key, {"delay": 60_000}, path="/payments")
-    shop.ran(key)
+    client = shop.begin_work(key, {"delay": 60_000}, path="/payments")
     began = Stopwatch()
     shop.kill()
     shop.start()

@@ -102,8 +102,7 @@ def test_work_that_breaks_off_is_unknown(example, fresh_key):
 
 def test_a_client_that_leaves_finds_its_answer(example, fresh_key):
     key = fresh_key()
-    connection = example.begin_post(key, {"delay": 300})
-    example.ran(key)
+    connection = example.begin_work(key, {"delay": 300})
     connection.close()
     last = final(example, key, {"delay": 300})
     assert (last.status, last.replayed, example.effects()[key]) == (201, True, 1)

@@ -27,8 +27,7 @@ def answers_through_an_upgrade(serve, service, fresh_key):
     with adopting_orphans():
         assert set(together()) == {201}, "and now it has connections that it keeps"
         key, former, clock = fresh_key(), serve.process, Stopwatch()
-        long = service.begin_post(key, {"delay": 4000})
-        service.ran(key)
+        long = service.begin_work(key, {"delay": 4000})
         serve.signal(signal.SIGUSR2)
         during = []
 

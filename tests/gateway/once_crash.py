@@ -124,7 +124,8 @@ class Load:
         if answer.problem == "outcome-unknown":
             self.unknown.add(key)
             return True
-        if answer.problem not in ("in-progress", "store-unreachable"):
+        # Overloaded: a busy machine left too little of the lease.
+        if answer.problem not in ("in-progress", "store-unreachable", "overloaded"):
             self.wrong.append((key, "unexpected", answer))
         return False
 

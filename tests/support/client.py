@@ -45,7 +45,7 @@ def fields_for(key=None, plan=None, fields=()):
 class Connection:
     """One TCP connection, used with raw bytes."""
 
-    def __init__(self, address, source=None, timeout=20.0, sink=None, receive_buffer=None):
+    def __init__(self, address, source=None, timeout=60.0, sink=None, receive_buffer=None):
         self.socket = socket.socket()
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -146,14 +146,14 @@ class Connection:
         return not select.select([self.socket], [], [], seconds)[0]
 
 
-def ask(address, method="GET", target="/", fields=(), body=None, source=None, timeout=20.0, **how):
+def ask(address, method="GET", target="/", fields=(), body=None, source=None, timeout=60.0, **how):
     """One request over a connection of its own."""
     with Connection(address, source, timeout) as connection:
         connection.send_request(method, target, fields, body, **how)
         return connection.read()
 
 
-async def ask_async(address, data, method="POST", timeout=30.0):
+async def ask_async(address, data, method="POST", timeout=60.0):
     """As ask(), for many at once; `data` are the request's bytes."""
     async with asyncio.timeout(timeout):
         reader, writer = await asyncio.open_connection(*address, limit=4 << 20)

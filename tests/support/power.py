@@ -24,7 +24,7 @@ def run(*words):
 class Volume:
     """A small ext4, mounted at `path`."""
 
-    def __init__(self, options="data=ordered", size="48M"):
+    def __init__(self, options, size):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="onceguard-power-"))
         self.path = self.folder / "volume"
         self.path.mkdir()
@@ -65,10 +65,10 @@ class Volume:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def volume_or_why(options):
+def volume_or_why(options, size):
     """A volume; where this user may have none, None and the reason."""
     try:
-        made = Volume(options)
+        made = Volume(options, size)
     except (OSError, PermissionError) as why:
         return None, str(why)
     return made, ""
