@@ -258,7 +258,7 @@ def test_the_token_decides_what_may_be_done(begin_admin, onceguard, tokens, fres
 @pytest.mark.parametrize("records", ["null", "7", '"text"', "{}", "[null]", "[7]"])
 def test_a_list_that_is_none_is_no_empty_list(onceguard, records):
     with fixed_answer(f'{{"records":{records},"cursor":""}}') as address:
-        done = subprocess.run([str(onceguard), "keys", "list", "--admin", address], timeout=30,
+        done = subprocess.run([str(onceguard), "keys", "list", "--admin", address], timeout=120,
                               capture_output=True, text=True, check=False, env=clean_environment())
     assert (done.returncode, done.stdout) == (1, ""), done
     assert "no answer of an admin API" in done.stderr
@@ -266,7 +266,7 @@ def test_a_list_that_is_none_is_no_empty_list(onceguard, records):
 
 def test_a_name_whose_resolution_hangs_ends_with_the_timeout(onceguard, names):
     names.add("slow.test", hangs=True)
-    done = subprocess.run([str(onceguard), "health", "--admin", "slow.test:8081"], timeout=30,
+    done = subprocess.run([str(onceguard), "health", "--admin", "slow.test:8081"], timeout=60,
                           capture_output=True, text=True, check=False,
                           env={**clean_environment(), **names.environment})
     assert done.returncode == 1 and "slow.test:8081" in done.stderr

@@ -135,7 +135,7 @@ to = "http://127.0.0.1:9000/events"
 """)
     for command, code in (("check", 0), ("gateway", 3)):
         done = subprocess.run([onceguard, command, "--config", "consume.toml"], cwd=tmp_path,
-                              capture_output=True, text=True, timeout=20, check=False)
+                              capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == code, done
 
 

@@ -177,7 +177,7 @@ def test_a_wrong_question_is_refused(watched, query, why):
 def test_without_a_token(onceguard, watched):
     _, admin = watched
     done = subprocess.run([onceguard, "tail", "--admin", admin.text], capture_output=True,
-                          text=True, timeout=30, check=False, env=clean_environment())
+                          text=True, timeout=120, check=False, env=clean_environment())
     assert done.returncode == 4 and "A token is needed" in done.stderr
 
 

@@ -67,7 +67,7 @@ def helps(onceguard):
     @functools.lru_cache(maxsize=None)
     def say(*words):
         done = subprocess.run([onceguard, *words, "--help"], capture_output=True, text=True,
-                              timeout=20, check=False)
+                              timeout=120, check=False)
         return done.stdout if done.returncode == 0 else None
     return say
 

@@ -72,7 +72,7 @@ def test_modern_versions(secure, authority, version, key):
 def s_client(gateway, *arguments, text=b""):
     return subprocess.run(
         ["openssl", "s_client", "-connect", f"127.0.0.1:{gateway.port.number}", *arguments],
-        input=text, capture_output=True, timeout=30, check=False)
+        input=text, capture_output=True, timeout=120, check=False)
 
 
 @pytest.mark.parametrize("arguments", [
@@ -102,10 +102,10 @@ def test_curl_verifies_it(secure, authority, key):
     command = ["curl", "-s", "--cacert", authority.file, "--resolve",
                f"localhost:{gateway.port.number}:127.0.0.1", "-H", f"Idempotency-Key: {key}",
                "--json", "{}", "-o", "/dev/null", "-w", "%{http_code} %header{idempotent-replayed}"]
-    said = [subprocess.run([*command, url], capture_output=True, text=True, timeout=30,
+    said = [subprocess.run([*command, url], capture_output=True, text=True, timeout=120,
                            check=True).stdout for _ in range(2)]
     assert said == ["201 ", "201 true"]
-    without = subprocess.run(["curl", "-s", url], capture_output=True, timeout=30, check=False)
+    without = subprocess.run(["curl", "-s", url], capture_output=True, timeout=120, check=False)
     assert without.returncode == 60
 
 

@@ -50,7 +50,7 @@ def test_a_url_that_no_request_can_have_is_refused_at_the_start(tools, url, why)
     got = subprocess.run(
         [str(tools.onceguard), "mcp", "--store", tools.executing.store, "--listen", "127.0.0.1:0",
          "--upstream", url], env=tools.environment(), cwd=tools.folder, capture_output=True,
-        text=True, timeout=30)
+        text=True, timeout=120)
     assert 0 < got.returncode < 128
     assert f"--upstream: {why}" in got.stderr
 

@@ -95,7 +95,7 @@ class Lines:
 
     def next(self):
         """The next response."""
-        while "method" in (message := self.said.get(timeout=30)):
+        while "method" in (message := self.said.get(timeout=120)):
             pass
         return message
 

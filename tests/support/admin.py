@@ -21,7 +21,7 @@ class Admin:
     def close(self):
         self.port.close()
 
-    def ask(self, method, target, body=None, token=None, fields=(), timeout=20.0):
+    def ask(self, method, target, body=None, token=None, fields=(), timeout=60.0):
         sent = list(fields)
         token = token or self.token
         if token:
@@ -82,4 +82,4 @@ def ask_socket(path, target):
 def run_health(onceguard, address):
     """What `onceguard health` says."""
     return subprocess.run([str(onceguard), "health", "--admin", address], capture_output=True,
-                          text=True, timeout=30, check=False, env=clean_environment())
+                          text=True, timeout=120, check=False, env=clean_environment())

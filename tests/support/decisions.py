@@ -36,7 +36,7 @@ class Reply:
 class Client:
     """One connection; by TLS if `tls`, an ssl.SSLContext, is given."""
 
-    def __init__(self, address, token=None, tls=None, timeout=30, host="localhost"):
+    def __init__(self, address, token=None, tls=None, timeout=60, host="localhost"):
         if isinstance(address, str):
             self.socket = socket.socket(socket.AF_UNIX)
             self.socket.settimeout(timeout)
@@ -103,7 +103,7 @@ class Client:
 class Call(http.client.HTTPConnection):
     """A connection to the service's Unix socket that gives status and object of each answer."""
 
-    def __init__(self, path, timeout=20):
+    def __init__(self, path, timeout=60):
         super().__init__("service", timeout=timeout * PATIENCE)
         self.path = str(path)
 
@@ -214,7 +214,7 @@ class DecisionService:
             return probe.getresponse().status == 200
         return False
 
-    def connect(self, timeout=20):
+    def connect(self, timeout=60):
         made = Call(self.address, timeout)
         self.opened.append(made)
         return made

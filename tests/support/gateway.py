@@ -114,13 +114,13 @@ class Gateway:
         if number == signal.SIGSTOP:
             stands_still(self.process.pid)
 
-    def wait(self, timeout=30):
+    def wait(self, timeout=90):
         """Waits for its end and returns the exit code."""
         code = self.process.wait(timeout)
         self.process = None
         return code
 
-    def stop(self, timeout=30):
+    def stop(self, timeout=90):
         self.signal(signal.SIGTERM)
         return self.wait(timeout)
 

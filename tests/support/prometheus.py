@@ -45,7 +45,7 @@ class Prometheus:
         if kept:
             (folder / "kept.txt").write_text(kept + "# EOF\n")
             subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q",
-                            folder / "kept.txt", folder / "data"], check=True, timeout=120,
+                            folder / "kept.txt", folder / "data"], check=True, timeout=400,
                            capture_output=True)
         (folder / "prometheus.yml").write_text(json.dumps({
             "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
