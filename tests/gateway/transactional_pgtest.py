@@ -20,6 +20,7 @@ class Shop:
 
     def __init__(self, conninfo):
         self.conninfo = conninfo
+        self.before_begin = lambda: None
         self.before_commit = lambda lease: None
         self.after_commit = lambda: None
         self.failures = []
@@ -59,6 +60,7 @@ class Shop:
 
     def charge(self, fields):
         lease, key = fields["Onceguard-Lease"], fields["Idempotency-Key"].strip('"')
+        self.before_begin()
         with psycopg.connect(self.conninfo) as at:
             at.execute(f"SET TRANSACTION ISOLATION LEVEL {self.level}")
             at.execute("INSERT INTO charges VALUES (%s, %s)", (key, int(fields["Onceguard-Token"])))
@@ -172,13 +174,31 @@ def test_exactly_once_whenever_the_gateway_dies(start_gateway, shop, config, fre
     assert shop.charges() == {key: 1 for key in keys}
 
 
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
+def test_a_transaction_longer_than_the_lease_commits_at_any_level(
+        start_gateway, shop, config, key, level, postgres_server, database):
+    """Only another lease, in its place, makes it stale."""
+    def end_lease():
+        with postgres_server.connect(database) as at:
+            done = at.execute("UPDATE onceguard.records SET deadline_at = 1 WHERE deadline_at > 1")
+            assert done.rowcount == 1
+
+    shop.level, shop.before_begin = level, end_lease
+    gateway = start_gateway(shop.url, config)
+    assert gateway.post(key=key).body == b"paid"
+    assert gateway.post(key=key).body == b"paid"
+    assert shop.charges() == {key: 1} and not shop.failures
+
+
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
-def test_a_transaction_longer_than_the_lease_commits_at_any_level(start_gateway, shop, config, key,
-                                                                  level):
-    """What renews a lease would write the row that the transaction completes."""
-    shop.level = level
-    began = Stopwatch()
-    shop.before_commit = lambda _: wait_until(lambda: began.seconds > 4.5, what="the time")
+def test_a_lease_is_not_renewed_while_its_transaction_lasts(start_gateway, shop, config, key,
+                                                           level):
+    """What renews one, after a third of it, would write the row that the transaction completes."""
+    def last(_):
+        began = Stopwatch()
+        wait_until(lambda: began.seconds > 2.5, what="the time")
+
+    shop.level, shop.before_commit = level, last
     config["defaults"]["upstream_timeout"] = "20s"
     gateway = start_gateway(shop.url, config)
     assert gateway.post(key=key).body == b"paid"

@@ -7,6 +7,7 @@ const modern = revision === '2026-07-28';
 const older = revision === '2025-06-18' ? 'mcp-sdk-1.17' : '@modelcontextprotocol/sdk';
 const overHttp = command[0].startsWith('http');
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
+const patience = 400_000; // as in support/waiting.py: a machine may be busy
 const seen = { progress: 0, elicited: 0, sampled: 0, changed: 0 };
 const capabilities = { elicitation: { form: {} }, sampling: {} };
 
@@ -56,7 +57,7 @@ async function connect() {
     }
   }
   client.onclose = () => say({ closed: true });
-  await client.connect(transport);
+  await client.connect(transport, { timeout: patience });
   return client;
 }
 
@@ -70,7 +71,7 @@ async function obey(order) {
   if (call !== undefined) {
     const params = { name: call, arguments: order.arguments ?? {} };
     if (meta !== undefined) params._meta = meta;
-    const options = { timeout: timeout ?? 60_000 };
+    const options = { timeout: timeout ?? patience };
     controllers.set(order.order, new AbortController());
     options.signal = controllers.get(order.order).signal;
     if (order.progress) options.onprogress = () => { seen.progress += 1; };

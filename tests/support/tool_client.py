@@ -8,6 +8,7 @@ import subprocess
 import threading
 
 from support.node import NODE
+from support.waiting import LONGEST
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "mcp"
 REVISIONS = ("2025-11-25", "2026-07-28")
@@ -21,8 +22,8 @@ class Answer:
         self.ready = threading.Event()
         self.value = None
 
-    def wait(self, seconds=60):
-        assert self.ready.wait(seconds), "no answer came"
+    def wait(self):
+        assert self.ready.wait(LONGEST), "no answer came"
         return self.value
 
     @property
@@ -70,11 +71,11 @@ class ToolClient:
                 self.events.put(value)
 
     def wait_connected(self):
-        assert self.events.get(timeout=60) == {"connected": True}
+        assert self.events.get(timeout=LONGEST) == {"connected": True}
         return self
 
     def wait_closed(self):
-        assert self.events.get(timeout=60) == {"closed": True}
+        assert self.events.get(timeout=LONGEST) == {"closed": True}
 
     def order(self, **what):
         number = next(self.numbers)

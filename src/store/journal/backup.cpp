@@ -65,22 +65,23 @@ class part_folder {
   bool made_ = false;
 };
 
-/// Where the whole groups of a segment end, by now. They stay as they are, whatever is appended.
-std::uint64_t whole_end(const file& source, std::uint64_t seed) {
-  window seen(source);
-  std::uint64_t offset = segment_header_size;
-  std::uint64_t end = offset;
+/// Reads on from `end` to the end of the last whole group. Returns the last one's number, or
+/// `before`.
+std::uint64_t pass_groups(window& seen, std::uint64_t seed, std::uint64_t& end,
+                          std::uint64_t before) {
+  auto offset = end;
   bool whole = true;
   for (;;) {
     const auto bytes = seen.at(offset, frame_header_size);
     const auto header = bytes.size() < frame_header_size ? std::nullopt : read_header(bytes, seed);
-    if (!header) return end;
+    if (!header) return before;
     const auto body = seen.at(offset + frame_header_size, header->body_size);
     whole = whole && body_fits(*header, seed, body);
     offset += header->whole_size();
     if (header->kind != frame_kind::commit) continue;
     // One that is damaged, and not just being written, is known by the groups behind it.
     if (whole) end = offset;
+    if (whole) before = header->group;
     whole = true;
   }
 }
@@ -107,7 +108,8 @@ enum class part_of_segment : std::uint8_t { whole_file, whole_groups };
 result<void> copy_segment(const std::string& folder, std::uint32_t number,
                           const std::string& target, part_of_segment part,
                           const std::string& identity) {
-  posix_folder source(folder, base::descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY)),
+  posix_folder source(folder,
+                      base::descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
                       folder_use::reader);
   auto read = source.open(segment_name(number), open_file::existing);
   if (!read) {
@@ -115,7 +117,8 @@ result<void> copy_segment(const std::string& folder, std::uint32_t number,
                ? read.error()
                : error(errc::not_found, read.error().detail);
   }
-  posix_folder copies(target, base::descriptor(::open(target.c_str(), O_RDONLY | O_DIRECTORY)),
+  posix_folder copies(target,
+                      base::descriptor(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
                       folder_use::owner);
   auto made = copies.open(segment_name(number), open_file::created);
   if (!made) return made.error();
@@ -130,7 +133,9 @@ result<void> copy_segment(const std::string& folder, std::uint32_t number,
   if (failed == 0) failed = (*made)->write(head, 0);
   std::uint64_t end = 0;
   if (failed == 0) failed = (*read)->size(end);
-  if (part == part_of_segment::whole_groups && header) end = whole_end(**read, header->seed);
+  if (failed == 0 && part == part_of_segment::whole_groups && header) {
+    failed = find_whole_end(**read, header->seed, end);
+  }
   if (failed == 0) failed = copy(**read, segment_header_size, end, **made);
   if (failed == 0) failed = (*made)->flush();
   return failed == 0 ? result<void>() : to_error(failed, target, "copy " + segment_name(number));
@@ -240,6 +245,26 @@ std::string another_identity() {
 }
 
 }  // namespace
+
+int find_whole_end(const file& source, std::uint64_t seed, std::uint64_t& end) {
+  std::uint64_t size = 0;
+  const auto written = source.written_end();  // before anything is read
+  if (const int failed = source.size(size); failed != 0) return failed;
+  end = segment_header_size;
+  std::uint64_t group = 0;
+  for (;;) {
+    const auto before = end;
+    window seen(source);  // anew: a group whose begin was read too early is whole by now
+    group = pass_groups(seen, seed, end, group);
+    // One more may be just being written, or was torn.
+    const bool followed = has_later_group(seen, seed, end, std::min(size, written), group + 1);
+    const int failed = seen.failed();
+    if (failed != 0 || !followed) return failed;
+    if (end != before) continue;
+    end = size;  // damage: who reads the copy finds out where
+    return 0;
+  }
+}
 
 result<checked_journal> back_up(const journal_params& params, const std::string& target) {
   const auto whole = absolute(target);

@@ -5,6 +5,7 @@
 
 #include <onceguard/error.hpp>
 
+#include "store/journal/file_layer.hpp"
 #include "store/journal/journal_params.hpp"
 
 namespace onceguard::journal {
@@ -27,5 +28,10 @@ struct checked_journal {
 /// Reads every frame of a journal that nobody has open, or of a copy. Changes nothing.
 /// errc::store_lost: a segment is damaged or missing.
 [[nodiscard]] result<checked_journal> check(const std::string& path);
+
+/// Where the whole groups of a segment end, by now, whatever its owner appends meanwhile: all of
+/// the file where a group behind them is damaged, and later ones are there. Returns 0, or the
+/// errno.
+[[nodiscard]] int find_whole_end(const file& source, std::uint64_t seed, std::uint64_t& end);
 
 }  // namespace onceguard::journal

@@ -78,9 +78,16 @@ result<base::descriptor> open_directory(const std::string& path) {
   return to_error(errno, path, "open the folder");
 }
 
-result<void> lock(const std::string& path, int folder) {
+/// Opens the folder once more, to lock it: a forked process would keep the lock.
+bool open_to_lock(base::unshared_descriptor& target, int folder) {
+  return target.open(
+      [folder] { return ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+}
+
+result<std::unique_ptr<base::unshared_descriptor>> lock(const std::string& path, int folder) {
   // The folder itself, and no file in it: a file that is removed would let another process in.
-  if (::flock(folder, LOCK_EX | LOCK_NB) == 0) return {};
+  auto out = std::make_unique<base::unshared_descriptor>();
+  if (open_to_lock(*out, folder) && ::flock(out->get(), LOCK_EX | LOCK_NB) == 0) return out;
   return errno == EWOULDBLOCK ? occupied(path, folder) : to_error(errno, path, "lock the folder");
 }
 
@@ -117,8 +124,10 @@ result<std::unique_ptr<file_layer>> open_folder(const std::string& path) {
     return to_error(errno, path, "this user may not write in the folder");
   }
   const int number = opened->get();
-  if (auto locked = lock(path, number); !locked) return locked.error();
-  auto out = std::make_unique<posix_folder>(path, std::move(*opened), folder_use::owner);
+  auto locked = lock(path, number);
+  if (!locked) return locked.error();
+  auto out = std::make_unique<posix_folder>(path, std::move(*opened), folder_use::owner,
+                                            std::move(*locked));
   if (auto checked = check_content(*out); !checked) return checked.error();
   note_owner(number);
   if (made) {
@@ -138,7 +147,11 @@ result<std::unique_ptr<file_layer>> open_folder_to_read(const std::string& path)
 
 std::optional<std::string> find_owner(const std::string& path) {
   const base::descriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened.is_open() || ::flock(opened.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
+  base::unshared_descriptor locked;
+  if (!opened.is_open() || !open_to_lock(locked, opened.get()) ||
+      ::flock(locked.get(), LOCK_SH | LOCK_NB) == 0) {
+    return std::nullopt;
+  }
   return owner_of(opened.get());
 }
 

@@ -22,11 +22,11 @@ result<const record*> group::load(const record_id& id) {
     return &loaded_.stored;
   }
   auto read = read_record(journal_.location_of(*entry), id, present_);
-  if (!read) {
+  {
     const std::lock_guard locked(journal_.lock);
-    entry->unreadable = true;  // lists of what needs a person have it from now on
-    return read.error();
+    entry->unreadable = !read;  // lists of what needs a person have it from now on
   }
+  if (!read) return read.error();
   loaded_ = std::move(*read);
   // As of this boot: a lease that has ended with an earlier one ends once.
   cache_.put(id, {entry->location, present_.boot, loaded_});

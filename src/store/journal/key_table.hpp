@@ -22,7 +22,7 @@ struct key_entry {
   std::int64_t expires_at = 0;  ///< 0: never
   frame_location location;
   record_state state = record_state::started;
-  bool unreadable = false;  ///< a call has found its record unreadable
+  bool unreadable = false;  ///< the last call that read its record could not
   bool gone = false;        ///< not in the table any more
 };
 static_assert(sizeof(key_entry) <= 64);

@@ -1,8 +1,10 @@
 // The folder of a journal on a disk, and its files, by POSIX.
 #pragma once
+#include <memory>
 #include <string>
 
 #include "base/descriptor.hpp"
+#include "base/unshared_descriptor.hpp"
 #include "store/journal/file_layer.hpp"
 
 namespace onceguard::journal {
@@ -16,8 +18,10 @@ void give_to_owner(int file, int folder) noexcept;
 
 class posix_folder final : public file_layer {
  public:
-  posix_folder(std::string path, base::descriptor opened, folder_use use)
-      : path_(std::move(path)), opened_(std::move(opened)), use_(use) {}
+  /// `lock`: kept as long as the object lives.
+  posix_folder(std::string path, base::descriptor opened, folder_use use,
+               std::unique_ptr<base::unshared_descriptor> lock = nullptr)
+      : path_(std::move(path)), opened_(std::move(opened)), use_(use), lock_(std::move(lock)) {}
 
   [[nodiscard]] result<std::unique_ptr<file>> open(const std::string& name,
                                                    open_file mode) override;
@@ -31,8 +35,9 @@ class posix_folder final : public file_layer {
 
  private:
   const std::string path_;
-  const base::descriptor opened_;  // with the lock of the owner
+  const base::descriptor opened_;
   const folder_use use_;
+  const std::unique_ptr<base::unshared_descriptor> lock_;
 };
 
 }  // namespace onceguard::journal

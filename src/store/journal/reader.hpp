@@ -35,6 +35,8 @@ class record_queries {
   template <class Visit>
   result<std::string> walk(const std::string& cursor, Visit visit);
   [[nodiscard]] moment poll_clocks();
+  /// One that succeeds ends the time for which the disk has not delivered the record.
+  [[nodiscard]] result<record_in_boot> read(const seen_entry& it, const moment& present);
   void note_unreadable(const record_id& id, const error& why);
 
   open_journal& journal_;

@@ -39,6 +39,16 @@ moment record_queries::poll_clocks() {
   return journal_.poll_clocks();
 }
 
+result<record_in_boot> record_queries::read(const seen_entry& it, const moment& present) {
+  auto out = read_record(it.located, it.entry.id, present);
+  if (out && it.entry.unreadable) {
+    const std::lock_guard locked(journal_.lock);
+    auto* entry = journal_.table.find(it.entry.id);
+    if (entry && entry->location == it.entry.location) entry->unreadable = false;
+  }
+  return out;
+}
+
 void record_queries::note_unreadable(const record_id& id, const error& why) {
   base::log(
       base::event::stored_record_unreadable,
@@ -49,18 +59,18 @@ void record_queries::note_unreadable(const record_id& id, const error& why) {
 
 result<std::optional<record_view>> record_queries::find(const record_id& id) {
   const auto present = poll_clocks();
-  located_frame located;
+  seen_entry it;
   {
     const std::lock_guard locked(journal_.lock);
     const auto* entry = journal_.table.find(id);
     if (entry == nullptr) return std::optional<record_view>();
-    located = journal_.location_of(*entry);
+    it = {*entry, journal_.location_of(*entry)};
   }
-  auto read = read_record(located, id, present);
-  if (!read) return read.error();
-  if (expired(read->stored, present.now)) return std::optional<record_view>();
+  auto found = read(it, present);
+  if (!found) return found.error();
+  if (expired(found->stored, present.now)) return std::optional<record_view>();
   return std::optional(
-      make_view(id, std::move(read->stored), present.now, present.wall_ahead, read->revision));
+      make_view(id, std::move(found->stored), present.now, present.wall_ahead, found->revision));
 }
 
 /// Calls `visit` with the entries behind the cursor until it returns false, or until the piece is
@@ -104,11 +114,11 @@ result<list_page> record_queries::list(const list_filter& filter, const std::str
   auto walked = walk(cursor, [&](const seen_entry& it) {
     if (page.records.size() >= limit) return false;
     if (!it.entry.unreadable && !may_be(it.entry.state, states)) return true;
-    auto read = read_record(it.located, it.entry.id, present);
-    if (!read) return left_out(it.entry, read.error());
-    if (expired(read->stored, present.now)) return true;
-    auto view = make_view(it.entry.id, std::move(read->stored), present.now, present.wall_ahead,
-                          read->revision);
+    auto found = read(it, present);
+    if (!found) return left_out(it.entry, found.error());
+    if (expired(found->stored, present.now)) return true;
+    auto view = make_view(it.entry.id, std::move(found->stored), present.now, present.wall_ahead,
+                          found->revision);
     if (matches(filter, view)) page.records.push_back(std::move(view));
     return true;
   });
@@ -121,12 +131,12 @@ result<counts> record_queries::count(const std::string& cursor) {
   const auto present = poll_clocks();
   counts out;
   auto walked = walk(cursor, [&](const seen_entry& it) {
-    const auto read = read_record(it.located, it.entry.id, present);
-    if (!read) {
-      note_unreadable(it.entry.id, read.error());
+    const auto found = read(it, present);
+    if (!found) {
+      note_unreadable(it.entry.id, found.error());
       ++out.unreadable;
-    } else if (!expired(read->stored, present.now)) {
-      ++out.by_state[static_cast<std::size_t>(observe(read->stored, present.now))];
+    } else if (!expired(found->stored, present.now)) {
+      ++out.by_state[static_cast<std::size_t>(observe(found->stored, present.now))];
     }
     return true;
   });

@@ -269,24 +269,12 @@ class replay {
     out_.segments[entry.location.segment - first]->live += entry.location.whole_size();
   }
 
-  /// Is there a frame of a later group than `group` behind `offset`? A group is written once the
-  /// one before is on the disk: then that one was not torn by a crash, but damaged since.
+  /// A group is written once the one before is on the disk: one that is followed was not torn by a
+  /// crash, but damaged since.
   [[nodiscard]] bool is_followed(window& seen, std::uint64_t offset, std::uint64_t group) const {
     std::uint64_t size = 0;
     if (segment_->bytes->size(size) != 0) return true;
-    constexpr std::size_t piece = std::size_t{1} << 16;
-    while (offset < std::min(size, written_end_)) {
-      const auto bytes = seen.at(offset, piece);
-      if (bytes.size() < frame_header_size) break;
-      for (std::size_t i = 0; i + frame_header_size <= bytes.size(); i += frame_step) {
-        if (bytes[i] == '\0') continue;  // most of what is reserved
-        const auto header = read_header(bytes.substr(i), segment_->seed);
-        if (header && header->group > group) return true;
-      }
-      // A header that begins in this piece may end in the next one.
-      offset += bytes.size() < piece ? bytes.size() : piece - frame_header_size;
-    }
-    return false;
+    return has_later_group(seen, segment_->seed, offset, std::min(size, written_end_), group);
   }
 
   /// What is behind the last whole group is nothing, or one group that was not finished, with
@@ -318,6 +306,23 @@ class replay {
 };
 
 }  // namespace
+
+bool has_later_group(window& seen, std::uint64_t seed, std::uint64_t offset, std::uint64_t end,
+                     std::uint64_t group) {
+  constexpr std::size_t piece = std::size_t{1} << 16;
+  while (offset < end) {
+    const auto bytes = seen.at(offset, piece);
+    if (bytes.size() < frame_header_size) break;
+    for (std::size_t i = 0; i + frame_header_size <= bytes.size(); i += frame_step) {
+      if (bytes[i] == '\0') continue;  // most of what is reserved
+      const auto header = read_header(bytes.substr(i), seed);
+      if (header && header->group > group) return true;
+    }
+    // A header that begins in this piece may end in the next one.
+    offset += bytes.size() < piece ? bytes.size() : piece - frame_header_size;
+  }
+  return false;
+}
 
 result<recovered> recover(file_layer& files, key_table& table, checkpoint_use use) {
   return replay(files, table, use).run();

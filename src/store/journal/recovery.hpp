@@ -10,6 +10,7 @@
 #include "store/journal/segment.hpp"
 #include "store/journal/segment_log.hpp"
 #include "store/journal/state.hpp"
+#include "store/journal/window.hpp"
 
 namespace onceguard::journal {
 
@@ -36,5 +37,10 @@ enum class checkpoint_use : std::uint8_t {
 /// whose body alone is damaged is no error: its record is unreadable.
 [[nodiscard]] result<recovered> recover(file_layer& files, key_table& table,
                                         checkpoint_use use = checkpoint_use::taken);
+
+/// Is there a frame of a later group than `group` between these offsets of a segment? False, too,
+/// if a read fails, which `seen` tells.
+[[nodiscard]] bool has_later_group(window& seen, std::uint64_t seed, std::uint64_t offset,
+                                   std::uint64_t end, std::uint64_t group);
 
 }  // namespace onceguard::journal

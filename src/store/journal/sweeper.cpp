@@ -12,25 +12,22 @@ namespace onceguard::journal {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;  // moved in one step
-/// A cable or a path to a disk may come back. A sector does not.
-constexpr std::int64_t patience = 3'600'000;
 
 }  // namespace
 
-std::optional<bool> sweeper::read_expired(const key_entry& entry, const moment& present) {
-  const auto now = clock_.boot_ms();
+std::optional<bool> sweeper::read_expired(key_entry& entry, const moment& present) {
   // A record that can't be read may hold a lease: it stays. A sweep comes often.
-  if (unread_.has_failed_within(entry.location, patience, now)) return false;
+  if (unread_.has_just_failed(entry.location, clock_.boot_ms())) return false;
   const auto read = read_record(journal_.location_of(entry), entry.id, present);
   if (!read) {
-    unread_.note(entry.location, now);
+    note_unread(entry);
     return std::nullopt;
   }
   unread_.forget(entry.location);
   return expired(read->stored, present.now);
 }
 
-std::optional<bool> sweeper::is_expired(const key_entry& entry, const moment& present) {
+std::optional<bool> sweeper::is_expired(key_entry& entry, const moment& present) {
   if (entry.expires_at == 0 || present.now.wall < entry.expires_at) return false;
   if (entry.state < record_state::completed) return read_expired(entry, present);
   record settled;
@@ -148,9 +145,13 @@ sweeper::step sweeper::moves_by_table(const segment& oldest) {
     if (entry == nullptr || entry->location.segment != oldest.number) continue;
     int failed = 0;
     auto whole = read_frame(oldest, entry->location, entry->id, &failed);
-    if (failed != 0 && !is_given_up(*entry)) {
-      note_unread(*entry, failed);
-      out.more = true;
+    if (failed != 0) note_unread(*entry);
+    // Its segment would keep all later ones.
+    if (failed != 0 && !unread_.is_lost(entry->location)) {
+      ++failed_reads_;
+      report(entry->location.offset(),
+             std::string("a record that is needed can't be read now: ") + std::strerror(failed));
+      out.more = true;  // the record stays where it is for now, and with it the segment
       return out;
     }
     bytes += entry->location.whole_size();
@@ -179,21 +180,14 @@ sweeper::step sweeper::moves_by_table(const segment& oldest) {
   return out;
 }
 
-/// The record stays where it is for now, and with it the segment.
-void sweeper::note_unread(key_entry& entry, int failed) {
-  ++failed_reads_;
-  unread_.note(entry.location, clock_.boot_ms());
-  {
+/// A read that has succeeded meanwhile, whoever needed the record, has taken the mark away.
+void sweeper::note_unread(key_entry& entry) {
+  const bool failed_before = [&] {
     const std::lock_guard locked(journal_.lock);  // a query may note it, too
-    entry.unreadable = true;
-  }
-  report(entry.location.offset(),
-         std::string("a record that is needed can't be read now: ") + std::strerror(failed));
-}
-
-/// Its segment would keep all later ones.
-bool sweeper::is_given_up(const key_entry& entry) const {
-  return unread_.has_failed_for(entry.location, patience, clock_.boot_ms());
+    return std::exchange(entry.unreadable, true);
+  }();
+  if (!failed_before) unread_.forget(entry.location);
+  unread_.note(entry.location, clock_.boot_ms());
 }
 
 /// Each place once, however often it is read anew, as on a full disk it is with each sweep. What is

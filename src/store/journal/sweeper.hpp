@@ -49,12 +49,11 @@ class sweeper {
   void begin_with(std::uint32_t segment) noexcept;
   [[nodiscard]] step moves_by_frames(const segment& oldest);
   [[nodiscard]] step moves_by_table(const segment& oldest);
-  void note_unread(key_entry& entry, int failed);
-  [[nodiscard]] bool is_given_up(const key_entry& entry) const;
+  void note_unread(key_entry& entry);
   void report(std::uint64_t offset, const std::string& why, bool given_up = false);
   /// Of a record in no final state: its frame says so. None: it can't be read.
-  [[nodiscard]] std::optional<bool> read_expired(const key_entry& entry, const moment& present);
-  [[nodiscard]] std::optional<bool> is_expired(const key_entry& entry, const moment& present);
+  [[nodiscard]] std::optional<bool> read_expired(key_entry& entry, const moment& present);
+  [[nodiscard]] std::optional<bool> is_expired(key_entry& entry, const moment& present);
 
   const base::clock& clock_;
   open_journal& journal_;

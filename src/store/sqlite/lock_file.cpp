@@ -3,13 +3,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <mutex>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
-#include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/hash.hpp"
 #include "store/sqlite/connection.hpp"
 
@@ -52,75 +50,27 @@ struct flock range(short kind, std::int64_t first, std::int64_t length) {
 
 void wait_one_step() { std::this_thread::sleep_for(lock_step); }
 
-/// Closes these files in each process that is forked. What executes a program does so by itself.
-class open_lock_files {
- public:
-  static void add(lock_file& file) {
-    static const int watched = ::pthread_atfork(lock, unlock, close_all);
-    static_cast<void>(watched);
-    const std::lock_guard guard(mutex());
-    all().push_back(&file);
-  }
-  static void remove(lock_file& file) noexcept {
-    const std::lock_guard guard(mutex());
-    std::erase(all(), &file);
-    if (file.file_ >= 0) ::close(file.file_);
-  }
-  /// While somebody has it, no process is forked: it would have a file that is not known yet.
-  static std::mutex& mutex() {
-    static auto& out = *new std::mutex;  // never destroyed, as a process may fork at any time
-    return out;
-  }
-
- private:
-  static void lock() { mutex().lock(); }
-  static void unlock() { mutex().unlock(); }
-  /// POSIX, fork(): of a process with threads, only what is async-signal-safe.
-  static void close_all() {
-    for (auto* const file : all()) {
-      if (file->file_ >= 0) ::close(file->file_);
-      file->file_ = -1;
-    }
-    unlock();
-  }
-  static std::vector<lock_file*>& all() {
-    static auto& out = *new std::vector<lock_file*>;
-    return out;
-  }
-};
-
 lock_file::lock_file(const std::string& database) : database_(database), path_(database + "-lock") {
-  open_lock_files::add(*this);
-  try {
-    open();
-  } catch (...) {
-    open_lock_files::remove(*this);
-    throw;
-  }
+  open();
 }
 
-lock_file::~lock_file() { open_lock_files::remove(*this); }
-
 void lock_file::open() {
-  const std::lock_guard guard(open_lock_files::mutex());
+  if (!file_.open([this] { return open_or_make(); })) give_up(path_);
+  mark_ = mark_of(path_);
+}
+
+int lock_file::open_or_make() const {
   struct stat about {};
   const bool there = ::stat(database_.c_str(), &about) == 0;
   const mode_t mode = there ? about.st_mode & 0666 : S_IRUSR | S_IWUSR;
-  int made = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (made >= 0) {
-    // A lock file made by root, or under a narrow umask, must not lock the database's users out.
-    if (::fchmod(made, mode) != 0 ||
-        (there && ::geteuid() == 0 && ::fchown(made, about.st_uid, about.st_gid) != 0)) {
-      ::close(made);
-      give_up(path_);
-    }
-  } else if (errno == EEXIST) {
-    made = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  base::descriptor made(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!made.is_open()) return errno == EEXIST ? ::open(path_.c_str(), O_RDWR | O_CLOEXEC) : -1;
+  // A lock file made by root, or under a narrow umask, must not lock the database's users out.
+  if (::fchmod(made.get(), mode) != 0 ||
+      (there && ::geteuid() == 0 && ::fchown(made.get(), about.st_uid, about.st_gid) != 0)) {
+    give_up(path_);
   }
-  if (made < 0) give_up(path_);
-  if (file_ >= 0) ::close(file_);
-  file_ = made;
-  mark_ = mark_of(path_);
+  return made.release();
 }
 
 /// Reopens a lock file that was deleted or replaced: locks on a file without a name keep nobody
@@ -137,7 +87,7 @@ bool lock_file::lock(short kind, std::int64_t first, std::int64_t length) const 
   // Locks of the open file: with classic record locks two sessions of one process would not see
   // each other, and closing any descriptor of the file would drop them all (fcntl(2)).
   auto lock = range(kind, first, length);
-  if (::fcntl(file_, F_OFD_SETLK, &lock) == 0) return true;
+  if (::fcntl(file_.get(), F_OFD_SETLK, &lock) == 0) return true;
   // POSIX, fcntl(): another's lock is either of the two.
   if (errno != EAGAIN && errno != EACCES) give_up(path_);
   return false;
@@ -146,7 +96,7 @@ bool lock_file::lock(short kind, std::int64_t first, std::int64_t length) const 
 bool lock_file::others_hold(std::int64_t first, std::int64_t end) const {
   if (first == end) return false;
   auto lock = range(F_WRLCK, first, end - first);
-  if (::fcntl(file_, F_OFD_GETLK, &lock) != 0) give_up(path_);
+  if (::fcntl(file_.get(), F_OFD_GETLK, &lock) != 0) give_up(path_);
   return lock.l_type != F_UNLCK;
 }
 
@@ -186,25 +136,25 @@ void lock_file::declare_durable(std::uint64_t index) {
 void lock_file::withdraw() noexcept {
   if (durable_ == 0) return;
   auto lock = range(F_UNLCK, durable_, 1);
-  ::fcntl(file_, F_OFD_SETLK, &lock);
+  ::fcntl(file_.get(), F_OFD_SETLK, &lock);
   durable_ = 0;
 }
 
 void lock_file::keep_reserve(std::int64_t bytes) noexcept {
   struct stat about {};
-  if (::fstat(file_, &about) != 0 || about.st_size >= bytes) return;
+  if (::fstat(file_.get(), &about) != 0 || about.st_size >= bytes) return;
   // Not every file system can reserve room. Then there is no reserve.
-  static_cast<void>(::fallocate(file_, 0, 0, bytes));
+  static_cast<void>(::fallocate(file_.get(), 0, 0, bytes));
 }
 
 bool lock_file::give_up_reserve() noexcept {
   struct stat about {};
-  return ::fstat(file_, &about) == 0 && about.st_size > 0 && ::ftruncate(file_, 0) == 0;
+  return ::fstat(file_.get(), &about) == 0 && about.st_size > 0 && ::ftruncate(file_.get(), 0) == 0;
 }
 
 void lock_file::end_turn() noexcept {
   auto lock = range(F_UNLCK, move_byte, 1);
-  ::fcntl(file_, F_OFD_SETLK, &lock);
+  ::fcntl(file_.get(), F_OFD_SETLK, &lock);
 }
 
 }  // namespace onceguard::sqlite

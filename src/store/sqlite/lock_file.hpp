@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/unshared_descriptor.hpp"
 #include "store/sqlite/location.hpp"
 
 namespace onceguard::sqlite {
@@ -25,7 +26,6 @@ class lock_file {
  public:
   /// Opens the file, or creates it for the owner of the database.
   explicit lock_file(const std::string& database);
-  ~lock_file();
   lock_file(const lock_file&) = delete;
   lock_file& operator=(const lock_file&) = delete;
 
@@ -57,15 +57,15 @@ class lock_file {
   [[nodiscard]] bool give_up_reserve() noexcept;
 
  private:
-  friend class open_lock_files;
   void open();
+  [[nodiscard]] int open_or_make() const;
   void reopen_if_replaced();
   [[nodiscard]] bool lock(short kind, std::int64_t first, std::int64_t length) const;
   [[nodiscard]] bool others_hold(std::int64_t first, std::int64_t end) const;
 
   const std::string database_;
   const std::string path_;
-  int file_ = -1;  // of a forked process: none
+  base::unshared_descriptor file_;
   file_mark mark_;
   std::int64_t byte_ = 0;     // the byte of the boot id; 0: not registered
   std::int64_t durable_ = 0;  // the byte of the index of a durable log; 0: none is declared

@@ -1,15 +1,16 @@
 #include "store/sqlite/wal_reader.hpp"
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unistd.h>
 #include <vector>
 
+#include "base/descriptor.hpp"
 #include "base/url.hpp"
 #include "store/sqlite/location.hpp"
 #include "store/sqlite/schema.hpp"
@@ -157,7 +158,12 @@ class log_reader {
  public:
   // To open and close the log is harmless: SQLite's locks are on the database and on the index, and
   // POSIX drops them when a descriptor of those files is closed.
-  explicit log_reader(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit log_reader(const std::string& path)
+      : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (!file_.is_open()) {
+      if (errno == ENOENT) return;
+      throw failure(SQLITE_CANTOPEN, path_ + ": " + std::strerror(errno));
+    }
     std::array<unsigned char, begin_bytes> head{};
     if (!read(head, 0)) return;
     const auto kind = big_endian(head.data());
@@ -173,9 +179,6 @@ class log_reader {
   }
   log_reader(const log_reader&) = delete;
   log_reader& operator=(const log_reader&) = delete;
-  ~log_reader() {
-    if (file_ >= 0) ::close(file_);
-  }
 
   struct frame {
     std::array<unsigned char, 8> begin{};
@@ -217,11 +220,15 @@ class log_reader {
   static checksum checksum_at(const unsigned char* bytes) noexcept {
     return {big_endian(bytes), big_endian(bytes + 4)};
   }
+  /// False: the log ends before. What the disk does not deliver is thrown: it is not the end.
   [[nodiscard]] bool read(std::span<unsigned char> out, off_t offset) const {
-    return ::pread(file_, out.data(), out.size(), offset) == static_cast<ssize_t>(out.size());
+    const auto got = ::pread(file_.get(), out.data(), out.size(), offset);
+    if (got < 0) throw failure(SQLITE_IOERR_READ, path_ + ": " + std::strerror(errno));
+    return got == static_cast<ssize_t>(out.size());
   }
 
-  const int file_;
+  const std::string path_;
+  const base::descriptor file_;
   bool big_ = false;
   bool readable_ = false;
   std::array<unsigned char, 8> salts_{};

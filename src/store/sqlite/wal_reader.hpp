@@ -14,7 +14,7 @@ namespace onceguard::sqlite {
 
 /// True only if a committed transaction, with another one behind it, certainly follows. A last
 /// transaction that a crash left incomplete, the remains of transactions that failed, and a former
-/// log that was moved, are no damage.
+/// log that was moved, are no damage. What can't be read is thrown as a failure.
 [[nodiscard]] bool has_damaged_frames(const std::string& log, const log_position& read);
 
 /// Where the frames of the log's last transaction stand in its file, in bytes.

@@ -2,10 +2,12 @@
 #include "store/journal/backup.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +15,7 @@
 #include "store/contract/acts.hpp"
 #include "store/journal/files.hpp"
 #include "store/journal/journal_store.hpp"
+#include "store/journal/watched_folder.hpp"
 #include "store/linked_stores.hpp"
 #include "support/small_disk.hpp"
 #include "support/temporary_folder.hpp"
@@ -140,6 +143,47 @@ TEST_F(journal_backup_test, of_a_journal_with_a_damaged_header_there_is_none) {
   EXPECT_THAT(refused.error().detail, HasSubstr(journal::segment_name(frame.segment)));
   EXPECT_FALSE(std::filesystem::exists(folder_.file("copy")));
   EXPECT_FALSE(std::filesystem::exists(folder_.file("copy.part")));
+}
+
+/// Its owner does not know: it reads only what is asked of it.
+TEST_F(journal_backup_test, of_one_whose_last_segment_has_it_there_is_none_either) {
+  reopen();
+  std::vector<journal_files::found_frame> groups;  // of the last segment: where each begins
+  for (int i = 0; groups.size() < 4; ++i) {
+    complete("k" + std::to_string(i) + " ", 1);
+    groups.clear();
+    const auto last = files_.segments().back();
+    bool begins = true;
+    for (const auto& each : files_.frames()) {
+      if (each.segment != last) continue;
+      if (begins) groups.push_back(each);
+      begins = each.header.kind == journal::frame_kind::commit;
+    }
+  }
+  for (const auto& damaged : {groups[0], groups[1]}) {
+    files_.flip(damaged, 8);
+    const auto refused = journal::back_up(params(), folder_.file("copy"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::store_lost);
+    EXPECT_THAT(refused.error().detail, HasSubstr("byte " + std::to_string(damaged.offset)));
+    files_.flip(damaged, 8);
+  }
+  back_up();
+}
+
+TEST_F(journal_backup_test, what_the_disk_does_not_deliver_is_not_the_end_of_a_segment) {
+  reopen();
+  complete("k", 3);
+  const auto number = files_.segments().back();
+  auto folder = journal::open_folder_to_read(params().path).value();
+  folder_watch watch;
+  const watched_file last(
+      folder->open(journal::segment_name(number), journal::open_file::existing).value(), "", watch);
+  std::uint64_t end = 0;
+  EXPECT_EQ(journal::find_whole_end(last, files_.seed_of(number), end), 0);
+  EXPECT_GT(end, journal::segment_header_size);
+  watch.read_failure = [](const std::string&, std::uint64_t, std::size_t) { return EIO; };
+  EXPECT_EQ(journal::find_whole_end(last, files_.seed_of(number), end), EIO);
 }
 
 TEST_F(journal_backup_test, a_check_finds_a_damaged_record_wherever_it_stands) {

@@ -119,6 +119,14 @@ class journal_moves_test : public ::testing::Test {
   void take_turns(int count) {
     for (int i = 0; i <= count; ++i) static_cast<void>(caller_->try_claim(claim_of("a turn")));
   }
+  /// The next twenty minutes are over, and a sweep has tried all that the disk does not deliver.
+  void try_again_later(int steps = 5) {
+    clock_.advance(std::chrono::minutes(20));
+    for (int i = 0; i < 2; ++i) {
+      caller_->sweep();
+      take_turns(steps);
+    }
+  }
   /// Until all others are at the end of the log.
   void sweep_until_moved(const claim& other) {
     caller_->sweep();
@@ -180,7 +188,8 @@ TEST_F(journal_moves_test, what_the_disk_does_not_deliver_for_an_hour_is_unreada
   lose(running[7]);
   clock_.advance(day);
   sweep_until_moved(running.back());
-  clock_.advance(std::chrono::minutes(59));
+  for (int i = 0; i < 2; ++i) try_again_later();
+  clock_.advance(std::chrono::minutes(19));
   sweep_until_moved(running.back());
   EXPECT_EQ(files_.segments().front(), 1u);
   clock_.advance(std::chrono::minutes(1));
@@ -194,20 +203,58 @@ TEST_F(journal_moves_test, what_the_disk_does_not_deliver_for_an_hour_is_unreada
   }
 }
 
+/// The machine was suspended, say, and its disk is not back yet.
+TEST_F(journal_moves_test, two_failures_an_hour_apart_cost_no_record) {
+  const auto running = fill(50);
+  lose(running[7]);
+  clock_.advance(day);
+  for (int i = 0; i < 3; ++i) {
+    sweep_until_moved(running.back());
+    clock_.advance(std::chrono::hours(1));
+  }
+  take_turns(40);
+  EXPECT_EQ(log_.count("is given up"), 0u);
+  heal();
+  caller_->sweep();
+  wait_until_first_segment_is_gone();
+  EXPECT_EQ(caller_->seen(running[7].id).state, observed_state::unknown);
+}
+
+TEST_F(journal_moves_test, what_a_caller_could_read_meanwhile_begins_its_hour_anew) {
+  const auto running = fill(50);
+  const auto reads = {+[](blocking_store& caller, const claim& request) {
+                        const auto again = caller.claim(claim_of(request.about->key));
+                        EXPECT_EQ(again.kind, verdict_kind::unknown);
+                      },
+                      +[](blocking_store& caller, const claim& request) {
+                        EXPECT_EQ(caller.seen(request.id).state, observed_state::unknown);
+                      },
+                      +[](blocking_store& caller, const claim&) {
+                        EXPECT_EQ(caller.list().unreadable.size(), 0u);
+                      }};
+  clock_.advance(day);
+  for (const auto read : reads) {
+    lose(running[7]);
+    for (int i = 0; i < 3; ++i) try_again_later();
+    heal();
+    read(*caller_, running[7]);
+  }
+  lose(running[7]);
+  for (int i = 0; i < 3; ++i) try_again_later();
+  EXPECT_EQ(log_.count("is given up"), 0u);
+  EXPECT_EQ(files_.segments().front(), 1u);
+  try_again_later();
+  EXPECT_EQ(log_.count("is given up"), 1u);
+}
+
 TEST_F(journal_moves_test, the_hour_is_that_of_the_record) {
   const auto running = fill(50);
   for (int i = 0; i < 20; ++i) lose(running[static_cast<std::size_t>(i)]);
   clock_.advance(day);
   EXPECT_EQ(caller_->list().unreadable.size(), 20u);  // a query finds all of them
   caller_->sweep();
-  take_turns(40);  // sixteen, and then the others
-  clock_.advance(std::chrono::minutes(59));
-  sweep_until_moved(running.back());
-  clock_.advance(std::chrono::minutes(1));
-  for (int i = 0; i < 2; ++i) {
-    caller_->sweep();
-    take_turns(40);
-  }
+  take_turns(40);  // sixteen, and the others twenty minutes later
+  for (int i = 0; i < 3; ++i) try_again_later(40);
   EXPECT_EQ(log_.count("is given up"), 16u);
   heal();
   caller_->sweep();
@@ -220,7 +267,8 @@ TEST_F(journal_moves_test, callers_get_their_turn_behind_each_record_that_is_giv
   for (std::size_t i = 0; i < 5; ++i) lose(running[i]);
   clock_.advance(day);
   sweep_until_moved(running.back());
-  clock_.advance(std::chrono::hours(1));
+  for (int i = 0; i < 2; ++i) try_again_later(12);
+  clock_.advance(std::chrono::minutes(20));
   take_turns(1);
   take_acts();
   caller_->sweep();

@@ -8,6 +8,7 @@
 
 #include "store/contract/acts.hpp"
 #include "store/journal/reopened_journal.hpp"
+#include "support/forked_process.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard::testing {
@@ -29,6 +30,14 @@ TEST_F(journal_recovery_test, another_owner_is_refused_and_answered_what_to_do) 
               AllOf(HasSubstr("another process (" + std::to_string(::getpid()) + ") has it open"),
                     HasSubstr("sqlite:PATH")));
   EXPECT_EQ(caller_->claim(claim_of("k")).kind, verdict_kind::replay);
+}
+
+/// A program of the user's forks, and ends. What it forked executes nothing, and lives on.
+TEST_F(journal_recovery_test, what_is_forked_does_not_own_it) {
+  reopen().completed(claim_of("k"));
+  const forked_process forked;
+  EXPECT_FALSE(try_open());
+  EXPECT_EQ(reopen().claim(claim_of("k")).kind, verdict_kind::replay);
 }
 
 TEST_F(journal_recovery_test, a_file_is_no_folder_of_a_journal) {

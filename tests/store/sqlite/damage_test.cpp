@@ -11,6 +11,7 @@
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/fault_vfs.hpp"
 #include "store/sqlite/sqlite_store.hpp"
+#include "store/sqlite/wal_reader.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
 
@@ -255,6 +256,15 @@ TEST_F(sqlite_damage_test, a_damaged_newest_page_still_allows_settles_on_other_p
   EXPECT_EQ(caller_->settle(settle_of(early, held)).outcome, settle_outcome::done);
   EXPECT_EQ(caller_->claim(claim_of("early")).kind, verdict_kind::replay);
   EXPECT_EQ(caller_->claim(claim_of(old_key(1))).kind, verdict_kind::replay);
+}
+
+TEST(sqlite_log, that_can_not_be_read_has_no_end_there) {
+  const temporary_folder folder;
+  const sqlite::log_position nothing_read;
+  EXPECT_FALSE(sqlite::has_damaged_frames(folder.file("none-wal"), nothing_read));
+  // A folder can be opened, and each read of it fails.
+  EXPECT_THROW(static_cast<void>(sqlite::has_damaged_frames(folder.path(), nothing_read)),
+               sqlite::failure);
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
 // The lock file, through which processes that share one SQLite file agree.
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <optional>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +14,7 @@
 #include "store/sqlite/session.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/sqlite/wal_reader.hpp"
+#include "support/forked_process.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace onceguard::testing {
@@ -84,20 +81,10 @@ TEST_F(sqlite_neighbours_test, what_is_forked_keeps_no_lock) {
   EXPECT_EQ(one->enter("boot-1"), lock_file::entry::entered);
   ASSERT_TRUE(one->try_turn());
   one->declare_durable(7);
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
-  const pid_t forked = ::fork();
-  ASSERT_GE(forked, 0);
-  char one_byte = 'x';
-  if (forked == 0) {
-    ::close(ends[0]);
+  const forked_process forked([&] {
     one->withdraw();
     one->end_turn();
-    if (::write(ends[1], &one_byte, 1) != 1) ::_exit(1);
-    ::_exit(::read(ends[1], &one_byte, 1) == 0 ? 0 : 1);  // lives until the other end is closed
-  }
-  ::close(ends[1]);
-  ASSERT_EQ(::read(ends[0], &one_byte, 1), 1);
+  });
   lock_file other(path_);
   EXPECT_TRUE(other.is_declared_durable(7));
   EXPECT_FALSE(other.try_turn());
@@ -105,8 +92,6 @@ TEST_F(sqlite_neighbours_test, what_is_forked_keeps_no_lock) {
   EXPECT_FALSE(other.is_declared_durable(7));
   EXPECT_TRUE(other.try_turn());
   EXPECT_TRUE(other.keep_all_out());
-  ::close(ends[0]);
-  EXPECT_EQ(::waitpid(forked, nullptr, 0), forked);
 }
 
 TEST_F(sqlite_neighbours_test, exclusive_use_needs_an_unused_lock_file_and_keeps_others_out) {
