@@ -50,9 +50,9 @@ class Bench:
             at.execute((HERE / "postgres_bare.sql").read_text(encoding="ascii"))
         return self.store
 
-    def _run(self, what, callers):
-        done = subprocess.run([self.bench, self.url(), what, str(callers), self.seconds],
-                              capture_output=True, text=True, check=False)
+    def _run(self, what, callers, *connections):
+        done = subprocess.run([self.bench, self.url(), what, str(callers), self.seconds,
+                               *map(str, connections)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit("postgres_bench failed:\n" + done.stdout + done.stderr)
         rate, took = re.fullmatch(r"(\d+) per second, ([\d.]+) us\n", done.stdout).groups()

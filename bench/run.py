@@ -22,8 +22,8 @@ from servers import BINARY, Servers, UPSTREAM, free_port
 from side_by_side import compare
 
 WHAT = ("peers", "gateway", "memory", "sqlite", "growth", "cost", "sizes", "watched", "redis",
-        "postgres", "postgres-soak", "postgres-large", "attention", "page", "library", "inbox",
-        "patterns", "tls", "exec", "clients", "sealed", "profile")
+        "postgres", "postgres-variants", "postgres-soak", "postgres-large", "attention", "page",
+        "library", "inbox", "patterns", "tls", "exec", "clients", "sealed", "profile")
 BENCHES = os.path.join(os.path.dirname(BINARY), "bench")
 SQLITE_BENCH = os.path.join(BENCHES, "sqlite_bench")
 
@@ -189,6 +189,9 @@ def measure_beside_servers(name, wanted, servers):
         case "postgres":
             import postgres
             postgres.bench_postgres(servers, rounds, seconds, wrk, send_once, PROGRAMS)
+        case "postgres-variants":
+            import postgres_variants
+            postgres_variants.measure_variants(PROGRAMS, rounds, seconds)
         case "postgres-soak":
             import postgres
             postgres.bench_soak()
