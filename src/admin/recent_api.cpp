@@ -13,6 +13,7 @@
 #include "base/hex.hpp"
 #include "base/number_in.hpp"
 #include "base/value_text.hpp"
+#include "core/kept_key.hpp"
 #include "engine/background.hpp"
 #include "http/request_report.hpp"
 #include "text/json_text.hpp"
@@ -100,7 +101,7 @@ result<void> read_parameter(std::string_view name, const std::string& value, rec
   } else if (name == "begun_at") {
     out.begun_at = value;
   } else if (name == "key") {
-    out.key = value;
+    out.key = core::key_to_find(value);
   } else if (name == "record") {
     record_id id{};
     if (!base::from_hex(value, id)) return wrong("record: 64 hex digits were expected");

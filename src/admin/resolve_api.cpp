@@ -13,6 +13,7 @@
 #include "admin/responses.hpp"
 #include "audit/audited_resolve.hpp"
 #include "base/clock.hpp"
+#include "core/kept_key.hpp"
 #include "store/resolve.hpp"
 #include "store/sealed/sealed_answer.hpp"
 #include "text/record_json.hpp"
@@ -109,11 +110,12 @@ resolution resolution_of_listed(act which, const resolve_request& wanted, const 
 /// The subject of a record that can't be read, as the caller names it; null: it is not named.
 result<subject_ptr> subject_of(const resolve_request& wanted, const record_id& id) {
   if (!wanted.key || !wanted.scope) return subject_ptr();
-  if (make_record_id(*wanted.scope, *wanted.key) != id) {
+  auto key = core::key_to_find(*wanted.key);
+  if (make_record_id(*wanted.scope, key) != id) {
     return error(errc::invalid_argument, "key and scope: they are those of another record");
   }
   auto out = std::make_shared<subject>();
-  out->key = *wanted.key;
+  out->key = std::move(key);
   out->scope = *wanted.scope;
   return subject_ptr(std::move(out));
 }

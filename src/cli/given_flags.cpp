@@ -13,6 +13,7 @@
 #include "config/table/parsers.hpp"
 #include "config/table/secret_file.hpp"
 #include "http1/message.hpp"
+#include "store/pepper.hpp"
 
 namespace onceguard::cli {
 
@@ -134,7 +135,7 @@ given_flags_ptr add_all_flags(const command& command) {
 given_flags_ptr add_store_flags(const command& command, const std::vector<std::string_view>& also) {
   return add_flags(command, [&](const option& o) {
     return o.flag == "store" || o.flag == "store-timeout" || o.flag == "encryption-keys-file" ||
-           std::find(also.begin(), also.end(), o.flag) != also.end();
+           o.flag == "key-pepper-file" || std::find(also.begin(), also.end(), o.flag) != also.end();
   });
 }
 
@@ -161,7 +162,13 @@ std::optional<config::settings> load_settings(const given_flags& given, bool nee
 
 std::optional<config::loaded> load_config(const given_flags& given, bool need_upstream) {
   auto read = config::load(sources_of(given, need_upstream));
-  if (read.ok()) return read;
+  if (read.ok()) {
+    // Filters are made of keys before a store is opened.
+    const auto used = use_pepper(read.values.store.key_pepper_file);
+    if (used) return read;
+    std::cerr << used.error().detail << "\n";
+    return std::nullopt;
+  }
   for (const auto& r : read.remarks) {
     if (r.weight == config::remark::grade::fault) std::cerr << r.text() << "\n";
   }

@@ -71,6 +71,7 @@ int with_store(const config::settings& settings, const store_work& work, missing
   auto params = settings.store;
   params.of_application = true;
   params.for_people = true;
+  params.takes_no_keys = if_missing != missing_file::made;
   auto opened = config::known_stores().open(params);
   if (!opened) {
     std::cerr << "onceguard: " << opened.error().detail << "\n";

@@ -24,9 +24,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::vector<std::string> environment_of(const subject& about, const lease& held) {
-  return {"ONCEGUARD_IDEMPOTENCY_KEY=" + about.key,
-          "ONCEGUARD_ATTEMPT=" + std::to_string(held.attempt),
+std::vector<std::string> environment_of(const std::string& key, const lease& held) {
+  return {"ONCEGUARD_IDEMPOTENCY_KEY=" + key, "ONCEGUARD_ATTEMPT=" + std::to_string(held.attempt),
           "ONCEGUARD_TOKEN=" + std::to_string(held.token)};
 }
 
@@ -211,7 +210,7 @@ class attempts {
 
   settled_attempt attempt_once(lease_handle held, process::time_point begin, command_attempt& run,
                                collected_output& output) {
-    auto environment = environment_of(held.about(), held.lease());
+    auto environment = environment_of(request_.key, held.lease());
     environment.push_back("ONCEGUARD_RECORD_LEASE=" + held.text());
     attempt_lease lease{held.stop_when_lost(), policy_.lease, [&held] { return held.left(); }};
     attempt_result ended;
@@ -329,7 +328,7 @@ std::function<effect_report(const subject&, const lease&)> probe_by_command(comm
     collected_output output(rules, {});
     command_attempt asked(question, rules, output, nullptr);
     const std::stop_callback on_stop(stop, [&asked] { asked.give_up(); });
-    auto made = asked.run(environment_of(about, held), {});
+    auto made = asked.run(environment_of(about.key, held), {});
     output.move_to(made.result);
     for (const auto& piece : made.result.output) {
       if (piece.stream != output_stream::err) continue;

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "config/consume_options.hpp"
 #include "config/listener_check.hpp"
+#include "config/pepper_check.hpp"
 #include "config/policy/operation_policies.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/relay_options.hpp"
@@ -59,6 +60,7 @@ class loader {
     check_serve(result_.values, serve_positions_, result_.remarks);
     check_accelerator();
     check_reconcile();
+    check_pepper(result_.values, positions_["query"], result_.remarks);
     check_admin();
     check_variables();
     put_in_order(result_.remarks);
@@ -229,8 +231,8 @@ class loader {
             "get another's answers; list the proxies alone");
   }
 
-  /// Checks a policy against the store.
   void check_effect(const policy_draft& draft) {
+    check_pepper(result_.values, draft, result_.remarks);
     if (draft.policy.effect != effect_rule::transactional) return;
     if (store() != nullptr && store()->traits.transactional) return;
     const auto& position = draft.origins.at("effect");

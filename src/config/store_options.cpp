@@ -2,6 +2,7 @@
 #include "config/all_options.hpp"
 #include "config/stores.hpp"
 #include "config/table/option.hpp"
+#include "store/pepper.hpp"
 #include "store/sealed/key_ring.hpp"
 
 namespace onceguard::config {
@@ -19,6 +20,11 @@ std::string store_complaint(std::string_view url) { return known_stores().url_fa
 std::string key_ring_complaint(std::string_view path) {
   const auto ring = sealed::key_ring::read(std::string(path));
   return ring ? std::string() : ring.error().detail;
+}
+
+std::string pepper_complaint(std::string_view path) {
+  const auto pepper = read_pepper(std::string(path));
+  return pepper ? std::string() : pepper.error().detail;
 }
 
 constexpr std::array<std::string_view, 2> after_loss_words{"refuse", "flag"};
@@ -88,6 +94,15 @@ const row<settings> store_table[]{
       .may_be_empty = true,
       .complaint = key_ring_complaint},
      assign<&settings::store, &store_params::encryption_keys_file>},
+    {{.name = "key_pepper_file",
+      .flag = "key-pepper-file",
+      .example = "/etc/onceguard/key-pepper",
+      .text = "A file with a secret of at least 32 bytes. With it, keys are kept as their "
+              "HMAC-SHA-256 in the store, in lists and in the audit log. All processes of the "
+              "store need the same one, from its first key on. Empty: keys are kept in the clear.",
+      .may_be_empty = true,
+      .complaint = pepper_complaint},
+     assign<&settings::store, &store_params::key_pepper_file>},
     {{.name = "sweep",
       .flag = "store-sweep",
       .kind = value_kind::duration,

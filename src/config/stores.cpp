@@ -1,8 +1,8 @@
 #include "config/stores.hpp"
 
+#include "store/pepper.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/redis_store.hpp"
-#include "store/sealed/sealed_store.hpp"
 #include "store/tiered/tiered_store.hpp"
 
 namespace onceguard::config {
@@ -39,12 +39,14 @@ result<std::unique_ptr<store>> open_tiered(const settings& settings) {
   auto opened =
       tiered::tiered_store::open(std::move(*truth), epochs, accelerator_of(settings), params);
   if (!opened) return opened.error();
-  return sealed::sealed_store::over(std::move(*opened), settings.store.encryption_keys_file);
+  return with_secrets(std::move(*opened), settings.store);
 }
 
 }  // namespace
 
 result<std::unique_ptr<late_store>> open_store(const settings& settings) {
+  // Requests may come before the store can be opened, and files may be out of reach by then.
+  if (const auto used = use_pepper(settings.store.key_pepper_file); !used) return used.error();
   const auto* kind = known_stores().kind_of(settings.store.url);
   auto known = kind == nullptr ? store_traits{} : kind->traits;
   const bool tiered = !settings.accelerator.url.empty();

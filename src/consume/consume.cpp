@@ -8,6 +8,7 @@
 #include "base/value_text.hpp"
 #include "consume/message_id.hpp"
 #include "consume/signature.hpp"
+#include "core/kept_key.hpp"
 #include "messaging/delivery_limits.hpp"
 
 // The way of a message: run_subscription receives it (messaging/subscription), and a worker calls
@@ -89,7 +90,7 @@ class consumption {
         ++counters_.last_deliveries;
         base::log(base::event::message_last_delivery,
                   {{"subscriber", subscriber},
-                   {"message", std::string_view(base::shown_id(happened.id))},
+                   {"message", std::string_view(base::shown_id(core::kept_key(happened.id)))},
                    {"deliveries", happened.message->count}});
         return;
       case dropped:
@@ -107,7 +108,7 @@ class consumption {
         ++counters_.not_settled;
         base::log(base::event::message_not_settled,
                   {{"subscriber", subscriber},
-                   {"message", std::string_view(base::shown_id(happened.id))},
+                   {"message", std::string_view(base::shown_id(core::kept_key(happened.id)))},
                    {"why", happened.text}});
         return;
       case connected:
@@ -145,7 +146,7 @@ class consumption {
       event = base::event::message_dead;
     }
     base::log(event, {{"subscriber", std::string_view(params_.subscriber)},
-                      {"message", std::string_view(base::shown_id(happened.id))},
+                      {"message", std::string_view(base::shown_id(core::kept_key(happened.id)))},
                       {"outcome", name_of(outcome.kind)},
                       {"attempt", outcome.attempt},
                       {"reason", std::string_view(outcome.reason)}});

@@ -6,6 +6,7 @@
 #include <onceguard/key.hpp>
 
 #include "base/hash.hpp"
+#include "core/kept_key.hpp"
 
 namespace onceguard {
 
@@ -51,7 +52,7 @@ digest scope_digest_of(const request& request) {
 request_digests digests_of(const request& request) {
   request_digests out;
   out.scope = scope_digest_of(request);
-  out.id = make_record_id(out.scope, request.key);
+  out.id = make_record_id(out.scope, core::kept_key(request.key));
   out.print.method = print_method;
   out.print.value = base::sha256_of(request.fingerprint);
   return out;
@@ -61,7 +62,7 @@ subject_ptr subject_of(const request& request, const request_digests& digests) {
   auto about = std::make_shared<subject>();
   about->scope = digests.scope;
   about->scope_kind = request.scope_kind;
-  about->key = request.key;
+  about->key = core::kept_key(request.key);
   about->method = request.method;
   about->path = request.path;
   about->print = digests.print;

@@ -18,6 +18,7 @@ struct request_digests {
   record_id id{};
   onceguard::fingerprint print;
 };
+/// Of the key as it is kept (core/kept_key.hpp).
 [[nodiscard]] request_digests digests_of(const request& request);
 
 [[nodiscard]] subject_ptr subject_of(const request& request, const request_digests& digests);

@@ -7,6 +7,7 @@
 #include "gateway/replay_check.hpp"
 #include "gateway/request_work.hpp"
 #include "http/client_reply.hpp"
+#include "http/operation.hpp"
 #include "http/replayed_answer.hpp"
 
 namespace onceguard::gateway {
@@ -102,7 +103,7 @@ asio::awaitable<bool> client_answer::send_stored(answer_ptr answer) {
       http::answer_for(std::move(answer), session_.head().fields, policy_, policy_.max_answer_body);
   if (answer->body.size() > small_body) {
     session_.rule().answers.note_longer(answer->body.size());
-    const auto id = make_record_id(job_.admitted.scope, job_.admitted.key);
+    const auto id = http::id_of(job_.admitted);
     auto& shared = session_.thread().shared;
     const auto left = left_by_replays(shared.budget.bytes_max(), policy_.max_answer_body);
     answer = shared.replays.share(id, std::move(answer), left);
@@ -137,7 +138,7 @@ asio::awaitable<bool> client_answer::send_refusal(http::reply reply) {
   if (reply.which == http::problem::record_unreadable) {
     session_.report().outcome = http::request_outcome::store_failed;
   }
-  http::log_refusal(reply, make_record_id(job_.admitted.scope, job_.admitted.key));
+  http::log_refusal(reply, http::id_of(job_.admitted));
   return session_.send_problem(reply.which, std::move(reply.more));
 }
 

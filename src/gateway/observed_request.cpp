@@ -1,6 +1,7 @@
 #include "gateway/observed_request.hpp"
 
 #include "base/field.hpp"
+#include "core/kept_key.hpp"
 #include "gateway/buffers.hpp"
 #include "gateway/request_work.hpp"
 #include "http/forwarded_fields.hpp"
@@ -18,10 +19,20 @@ bool observes(const route_policy& policy, const http::admission& admitted,
          admitted.why != http::unguarded_reason::method;
 }
 
+namespace {
+
+/// Nothing is sent to anybody by what is seen here, only shown.
+http::admission with_kept_key(http::admission admitted) {
+  admitted.key = core::kept_key(admitted.key);
+  return admitted;
+}
+
+}  // namespace
+
 observed_request::observed_request(session& session, http::admission admitted,
                                    const http::request& request, http::scope_memo& memo)
     : session_(session),
-      admitted_(std::move(admitted)),
+      admitted_(with_kept_key(std::move(admitted))),
       policy_(session.rule().rule.policy),
       body_room_(session.thread().shared.budget) {
   auto& report = session_.report();
@@ -85,7 +96,10 @@ void observed_request::compare_tries() {
   std::string_view key = seen_.with_key ? std::string_view(admitted_.key) : "";
   // It has a key, and its caller is not known by the route's scope; by what else it may be counts.
   const auto* const sent = base::find_field(head.fields, "idempotency-key");
-  if (key.empty() && seen_.problem == "scope-missing" && sent != nullptr) key = sent->value;
+  std::string sent_key;
+  if (key.empty() && seen_.problem == "scope-missing" && sent != nullptr) {
+    key = sent_key = core::kept_key(sent->value);
+  }
   auto& tries = session_.thread().shared.observed.tries();
   tries.see(session_.rule().name, key, request, keeps_body_);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "core/kept_key.hpp"
 #include "engine/background.hpp"
 #include "engine/held_lease.hpp"
 #include "gateway/probe.hpp"
@@ -89,6 +90,8 @@ inquiries::inquiries(upstream_pool& pool, const std::vector<route_params>& route
 inquiries::~inquiries() = default;
 
 bool inquiries::any() const noexcept {
+  // The application does not know what keys are kept as: "no such key" would let them run again.
+  if (core::pepper_in_use() != nullptr) return false;
   return query_ != nullptr ||
          std::any_of(routes_.begin(), routes_.end(), [](const auto& r) { return r->has_probe(); });
 }

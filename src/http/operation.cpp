@@ -1,6 +1,7 @@
 #include "http/operation.hpp"
 
 #include "base/field.hpp"
+#include "core/kept_key.hpp"
 #include "http/request_target.hpp"
 #include "http/route_table.hpp"
 
@@ -11,14 +12,14 @@ scoped_operation make_scoped(const admission& admitted, const scope_match& under
                              const route_policy& policy, const std::string& route_name,
                              const fingerprint_input& input) {
   scoped_operation out;
-  out.id = make_record_id(under.scope, admitted.key);
   out.input = input;
   out.input.more = under.more;
   if (!under.more.empty()) out.more_before = under.more_before;
   auto about = std::make_shared<subject>();
   about->scope = under.scope;
   about->scope_kind = under.scope_kind;
-  about->key = admitted.key;
+  about->key = core::kept_key(admitted.key);
+  out.id = make_record_id(under.scope, about->key);
   about->method = input.method;
   about->path = input.path;
   about->route = route_name;
@@ -57,6 +58,12 @@ fingerprint_rule rule_of(const route_policy& policy) {
   out.head = policy.fingerprint_head;
   out.headers = policy.fingerprint_headers;
   return out;
+}
+
+record_id id_of(const admission& admitted) { return id_of(admitted, admitted); }
+
+record_id id_of(const admission& admitted, const scope_match& under) {
+  return make_record_id(under.scope, core::kept_key(admitted.key));
 }
 
 operation make_operation(const admission& admitted, const route_policy& policy,

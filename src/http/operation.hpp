@@ -18,6 +18,10 @@ namespace onceguard::http {
 /// How the fingerprints of a route's requests are made.
 [[nodiscard]] fingerprint_rule rule_of(const route_policy& policy);
 
+/// Of the record, under the admitted scope or a former one.
+[[nodiscard]] record_id id_of(const admission& admitted);
+[[nodiscard]] record_id id_of(const admission& admitted, const scope_match& under);
+
 /// The operation under its scope, and under each former one. The caller adds the upstream and the
 /// answer's room. `admitted`, `policy` and the views of `input` must outlive the claim.
 [[nodiscard]] operation make_operation(const admission& admitted, const route_policy& policy,

@@ -1,5 +1,6 @@
 #include "middleware/observed_request.hpp"
 
+#include "core/kept_key.hpp"
 #include "http/operation.hpp"
 #include "http/settle_by_answer.hpp"
 
@@ -42,12 +43,12 @@ void observed_request::compare(const admission& admitted, const std::optional<sc
     return make_fingerprint(rule_of(policy), input).value;
   };
   seen_.with_key = with_key;
-  const std::string_view key = with_key ? std::string_view(admitted.key) : "";
+  const auto key = with_key ? core::kept_key(admitted.key) : std::string();
   owner_.observed->tries().see(rule_.name, key, arrived, fits);
   if (with_key) {
-    record_ = make_record_id(admitted.scope, admitted.key);
+    record_ = make_record_id(admitted.scope, key);
     if (!fits) return refuse(problem::request_too_large);
-    seen_ = owner_.observed->see(policy, admitted.key, admitted.scope, print(admitted));
+    seen_ = owner_.observed->see(policy, key, admitted.scope, print(admitted));
   } else {
     seen_.would_be = request_outcome::unguarded;
     if (scope && fits) seen_ = owner_.observed->see_without_key(scope->scope, print(*scope));

@@ -4,6 +4,7 @@
 
 #include "base/hex.hpp"
 #include "base/value_text.hpp"
+#include "core/kept_key.hpp"
 #include "store/record_view.hpp"
 
 namespace onceguard {
@@ -69,7 +70,7 @@ std::vector<std::string> record_filter::reasons() {
 result<void> record_filter::add(std::string_view name, const std::string& value) {
   if (value.empty()) return wrong_filter(name, "a value was expected");
   if (name == "key") {
-    of_store_.key = value;
+    of_store_.key = core::key_to_find(value);
   } else if (name == "scope") {
     if (!is_digest_prefix(value))
       return wrong_filter(name, "the digest is up to 64 digits 0-9 a-f");
@@ -89,7 +90,8 @@ result<void> record_filter::add(std::string_view name, const std::string& value)
     of_store_.reason = reason_of(value);
     if (!of_store_.reason) return wrong_filter(name, "there is none " + base::quoted(value));
   } else if (name == "text") {
-    of_store_.text = value;
+    // A part of a key says nothing about its kept form; a whole key, or a part of that form, does.
+    of_store_.text = value.starts_with(core::kept_prefix) ? value : core::kept_key(value);
   } else if (name == "older") {
     if (auto read = read_filter_duration(name, value, of_store_.older); !read) return read;
   } else if (name == "younger") {

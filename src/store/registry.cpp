@@ -4,6 +4,7 @@
 
 #include "base/library_fault.hpp"
 #include "base/url.hpp"
+#include "store/pepper.hpp"
 #include "store/sealed/sealed_store.hpp"
 
 namespace onceguard {
@@ -14,6 +15,20 @@ namespace {
 constexpr milliseconds longest_timeout{std::chrono::hours(24)};
 
 }  // namespace
+
+result<std::unique_ptr<store>> with_secrets(std::unique_ptr<store> opened,
+                                            const store_params& params) {
+  auto fits = use_pepper(params.key_pepper_file);
+  if (fits) {
+    const auto rule = params.takes_no_keys ? mark_rule::compare : mark_rule::make;
+    fits = check_pepper(*opened, params.timeout, rule);
+  }
+  if (!fits) {
+    opened->stop();
+    return fits.error();
+  }
+  return sealed::sealed_store::over(std::move(opened), params.encryption_keys_file);
+}
 
 const store_kind* store_registry::kind_of(std::string_view url) const noexcept {
   const auto scheme = base::scheme_of(url);
@@ -72,7 +87,7 @@ result<std::unique_ptr<store>> store_registry::open(const store_params& params) 
   bounded.timeout = std::min(params.timeout, longest_timeout);
   auto opened = kind_of(params.url)->open(bounded);
   if (!opened || params.answers_as_stored) return opened;
-  return sealed::sealed_store::over(std::move(*opened), params.encryption_keys_file);
+  return with_secrets(std::move(*opened), bounded);
 }
 
 }  // namespace onceguard

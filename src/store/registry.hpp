@@ -22,6 +22,8 @@ struct store_params {
   /// The keys that answers are encrypted with (see sealed::key_ring); empty: they are kept in the
   /// clear.
   std::string encryption_keys_file{};
+  /// The secret that keys are kept with (see read_pepper); empty: they are kept in the clear.
+  std::string key_pepper_file{};
   const base::clock* clock = &base::system_clock();
   /// For operators: the records may also be those of `execute`, among the tables of an application.
   /// They are looked at and changed there, and no claim is granted.
@@ -32,7 +34,9 @@ struct store_params {
   /// For a command that shows a person what is there. What a disk has in memory and can't write is
   /// shown, too, and only acts on it fail.
   bool for_people = false;
-  /// Encrypted answers are given and taken as they are stored, without the keys.
+  /// No keys come into the store by this process: it need not be marked with the pepper.
+  bool takes_no_keys = false;
+  /// Encrypted answers and keys are given and taken as they are stored, without the secrets.
   bool answers_as_stored = false;
 };
 
@@ -117,11 +121,16 @@ class store_registry {
   [[nodiscard]] std::string accelerator_fault(std::string_view url) const;
   /// The URLs of stores that `fits`, for people: "A", "B" or "C".
   [[nodiscard]] std::string examples(bool (*fits)(const store_kind&)) const;
-  /// Its answers are sealed and opened (see sealed::sealed_store).
+  /// Its answers are sealed and opened (see sealed::sealed_store), and its keys are those of the
+  /// pepper (see check_pepper).
   [[nodiscard]] result<std::unique_ptr<store>> open(const store_params& params) const;
 
  private:
   const std::vector<const store_kind*> kinds_;
 };
+
+/// The store with what the secrets of `params` do: what store_registry::open gives.
+[[nodiscard]] result<std::unique_ptr<store>> with_secrets(std::unique_ptr<store> opened,
+                                                          const store_params& params);
 
 }  // namespace onceguard

@@ -52,9 +52,9 @@ TEST(table_of_options, takes_its_own_defaults_and_examples) {
       remarks remarks;
       const bool has = read_text(*o, o->fallback, {}, {}, remarks).has_value();
       EXPECT_EQ(has, !without_default.contains(label(s, *o))) << label(s, *o);
-      // The file of the keys is read along with the option, and there is none of the example's
-      // name.
-      if (o->example.empty() || o->name == "encryption_keys_file") continue;
+      // These files are read along with the option, and there are none of these names.
+      const bool read_too = o->name == "encryption_keys_file" || o->name == "key_pepper_file";
+      if (o->example.empty() || read_too) continue;
       EXPECT_TRUE(read_text(*o, o->example, {}, {}, remarks)) << label(s, *o);
     }
   }

@@ -275,7 +275,12 @@ int run_once(const exec_request& given, const config::settings& settings, signal
   if (given.unknown == "probe") {
     onceguard::command question;
     question.words = {"/bin/sh", "-c", given.probe};
-    params.probe = probe_by_command(std::move(question), std::chrono::minutes(1), signals.stop());
+    params.probe =
+        [ask = probe_by_command(std::move(question), std::chrono::minutes(1), signals.stop()),
+         &key = given.key](subject about, const lease& held) {
+          about.key = key;  // not as it is kept: the application knows the key itself
+          return ask(about, held);
+        };
   }
   auto wanted = settings.store;
   wanted.for_a_moment = true;

@@ -88,6 +88,9 @@ class record_words {
     const bool hides = file.empty() && url != settings.store.url;
     const bool repeats_flag = hides && !given.store_flag.empty();
     text_ += ' ' + (repeats_flag ? given.store_flag : "--store " + quoted_for_shell(url)) + ' ';
+    if (const auto& pepper = settings.store.key_pepper_file; !pepper.empty()) {
+      text_ += "--key-pepper-file " + quoted_for_shell(absolute_path(pepper)) + ' ';
+    }
     text_ += which;
     if (hides && !repeats_flag) {
       note_ = "\nThe password is hidden here: give the store as you gave it to this command.";

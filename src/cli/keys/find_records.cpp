@@ -12,6 +12,7 @@
 #include "cli/keys/filter_flags.hpp"
 #include "cli/keys/record_text.hpp"
 #include "cli/store_work.hpp"
+#include "core/kept_key.hpp"
 #include "store/sealed/sealed_answer.hpp"
 #include "text/json_text.hpp"
 
@@ -42,7 +43,7 @@ awaitable<result<findings>> find_records(record_access& store, const key_choice&
                                          bool released, milliseconds timeout) {
   constexpr std::size_t page_size = 200;
   list_filter filter;
-  filter.key = choice.key;
+  filter.key = core::key_to_find(choice.key);
   findings found;
   std::string cursor;
   do {
@@ -112,11 +113,12 @@ awaitable<found_record> find_one(record_access& store, const key_choice& choice,
                                  milliseconds timeout) {
   found_record out;
   if (digest scope{}; base::from_hex(choice.scope, scope)) {
-    out = co_await find_by_id(store, make_record_id(scope, choice.key), released, timeout);
+    const auto key = core::key_to_find(choice.key);
+    out = co_await find_by_id(store, make_record_id(scope, key), released, timeout);
     if (out.unreadable) {
       auto about = std::make_shared<subject>();
       about->scope = scope;
-      about->key = choice.key;
+      about->key = key;
       out.about = std::move(about);
     }
     if (out.any() || out.exit_code != exit_ok) co_return out;

@@ -10,6 +10,7 @@
 #include "cli/keys/record_text.hpp"
 #include "cli/store_work.hpp"
 #include "config/stores.hpp"
+#include "core/kept_key.hpp"
 #include "gateway/reconciling.hpp"
 
 namespace onceguard::cli::stores {
@@ -40,6 +41,13 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
   gateway::suspect_upstreams suspects;
   gateway::upstream_pool pool(io, settings.gateway, names, suspects);
   const gateway::inquiries inquiries(pool, settings.routing.routes, query.get());
+  if (core::pepper_in_use() != nullptr) {
+    std::cerr
+        << "onceguard: with key_pepper_file nobody can be asked by key, as the store does not "
+           "know the keys; a client's repeat asks the probe, and onceguard keys complete and "
+           "release settle one record\n";
+    co_return exit_configuration;
+  }
   if (!inquiries.any()) {
     std::cerr << "onceguard: nobody can be asked: set query in [reconcile], or the probe of a "
                  "route\n";

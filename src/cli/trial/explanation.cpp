@@ -143,9 +143,9 @@ explanation explain(const config::settings& settings, const described_request& r
   reply.scope = admitted.scope;
   reply.scope_kind = admitted.scope_kind;
   reply.print = make_print(assessed, admitted, request, fields, http::rule_of(rule.policy));
-  reply.id = make_record_id(admitted.scope, admitted.key);
+  reply.id = http::id_of(admitted);
   for (const auto& scope : admitted.former) {
-    reply.former.emplace_back(make_record_id(scope.scope, admitted.key), scope.scope_kind);
+    reply.former.emplace_back(http::id_of(admitted, scope), scope.scope_kind);
   }
   if (http::is_anonymous(admitted.scope_kind)) {
     reply.warnings.emplace_back(
@@ -165,7 +165,7 @@ std::optional<fingerprint> print_like(const config::settings& settings,
   const auto assessed = assess(table, request, fields);
   const http::scope_match* under = &assessed.admitted;
   for (const auto& scope : assessed.admitted.former) {
-    if (make_record_id(scope.scope, assessed.admitted.key) == id) under = &scope;
+    if (http::id_of(assessed.admitted, scope) == id) under = &scope;
   }
   return make_print(assessed, *under, request, fields, *rule);
 }

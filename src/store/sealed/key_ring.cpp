@@ -1,18 +1,15 @@
 #include "store/sealed/key_ring.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <sstream>
-#include <sys/stat.h>
-#include <system_error>
 #include <utility>
 
 #include <openssl/crypto.h>
 
 #include "base/base64.hpp"
-#include "base/file_text.hpp"
 #include "base/hex.hpp"
+#include "store/private_file.hpp"
 
 namespace onceguard::sealed {
 namespace {
@@ -53,15 +50,8 @@ result<key_ring> key_ring::read(const std::string& path) {
   const auto refused = [&](const std::string& fault) {
     return error(errc::invalid_argument, path + ": " + fault);
   };
-  const auto held = base::read_file(path, file_size_max);
-  if (!held) return refused(held.error().detail);
-  struct stat about {};
-  if (::stat(path.c_str(), &about) != 0) {
-    return refused("can't be read: " + std::generic_category().message(errno));
-  }
-  if ((about.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    return refused("others than its owner and group may read or write it; chmod o-rwx");
-  }
+  const auto held = read_private_file(path, file_size_max);
+  if (!held) return held.error();
   std::vector<ring_key> keys;
   std::istringstream input(*held);
   std::string line;

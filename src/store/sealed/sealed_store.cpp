@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/application_scope.hpp"
+#include "store/pepper.hpp"
 #include "store/record_errors.hpp"
 #include "store/sealed/sealed_answer.hpp"
 
@@ -165,6 +166,10 @@ awaitable<std::vector<result<settled>>> sealed_store::settle_sealed(std::vector<
 
 awaitable<result<resolve_decision>> sealed_store::resolve(resolution request,
                                                           milliseconds timeout) {
+  if (pepper_mark_id() == request.id) {
+    co_return error(errc::invalid_argument,
+                    "this record is the mark of the store's key pepper, and no operation");
+  }
   const auto keys = ring();
   if (keys && request.answer) {
     const auto in_the_clear = co_await read_by_applications(request, timeout);
@@ -196,6 +201,9 @@ awaitable<result<bool>> sealed_store::read_by_applications(const resolution& req
 /// look the same when it is imported once more.
 awaitable<result<import_outcome>> sealed_store::import_record(imported_record request,
                                                               milliseconds timeout) {
+  if (const auto fits = keep_imported(request); !fits) co_return fits.error();
+  // This store has its own, of the same pepper, since it was opened.
+  if (request.id == pepper_mark_id()) co_return import_outcome::already_there;
   const auto keys = ring();
   auto& kept = request.stored.answer;
   const auto& about = request.stored.about;
@@ -233,6 +241,7 @@ awaitable<result<list_page>> sealed_store::list(list_filter filter, std::string 
                                                 std::size_t limit, milliseconds timeout) {
   auto page = co_await kept_->list(std::move(filter), std::move(cursor), limit, timeout);
   if (page) {
+    std::erase_if(page->records, [](const auto& seen) { return seen.id == pepper_mark_id(); });
     const auto keys = ring();
     for (auto& seen : page->records) open_or_leave_out(seen, keys.get());
   }
