@@ -22,6 +22,6 @@ test("what is known counts for nothing in another log, and behind a gap", () => 
   const known = withNewer(NOTHING, page([3, 2, 1], { cursor: "1-1" }), 3);
   assert.deepEqual(withNewer(known, page([1]), 3).entries, [1]);
   assert.equal(withNewer(known, page([1]), 3).older, false);
-  const gap = withNewer(known, page([9, 8, 7], { follows: true, cursor: "1-6" }), 3);
-  assert.deepEqual([gap.entries, gap.older], [[9, 8, 7], true]);
+  const gap = withNewer(known, page([9, 8], { follows: true, cursor: "1-6" }), 3);
+  assert.deepEqual([gap.entries, gap.older], [[9, 8], true]);
 });
