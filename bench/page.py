@@ -132,20 +132,44 @@ def bench_calls(options):
     return slow
 
 
+def read_overview(port, known):
+    history = ask(port, f"/api/overview?after={known.get('number', 0)}")[0]["history"]
+    known["number"] = history[-1]["number"] if history else known.get("number", 0)
+
+
+def read_changes(port, known):
+    ask(port, "/api/changes")
+    after = f"&after={known['newest']}" if known.get("newest") else ""
+    known["newest"] = ask(port, f"/api/audit?limit=1000{after}")[0]["newest"]
+
+
+def read_attention(port, _):
+    ask(port, "/api/records?attention=true")
+
+
+def read_conspicuous(port, _):
+    ask(port, "/api/recent?outcome=mismatch&event=other-scope&limit=500")
+
+
+# Each five seconds and each ten, as tests/page/open_scenarios.mjs holds the page to it.
+PACE = 5
+VIEWS = [(read_overview, read_changes), (read_attention, read_conspicuous)]
+
+
 @contextlib.contextmanager
 def open_pages(port, count=PAGES):
-    """Polls as that many pages do, half of them at the overview, the others where records are."""
+    """Asks as that many pages do, half of them at the overview, the others at what needs
+    attention."""
     over = threading.Event()
     reads = [0] * count
 
     def look(number):
-        interval, targets = 5, ["/api/records?attention=true&limit=200", "/api/recent?limit=200"]
-        if number % 2:
-            interval = 2
-            targets = ["/api/overview?after=0", "/api/changes", "/api/audit?limit=200"]
-        while not over.wait(interval * (0.9 + number / count / 5)):
-            for target in targets:
-                ask(port, target)
+        known = {}
+        often, rarely = VIEWS[number % len(VIEWS)]
+        while not over.wait(PACE * (0.9 + number / count / 5)):
+            often(port, known)
+            if reads[number] % 2 == 0:
+                rarely(port, known)
             reads[number] += 1
 
     lookers = [threading.Thread(target=look, args=(number,)) for number in range(count)]

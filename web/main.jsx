@@ -60,10 +60,15 @@ function place() {
 class Page extends Component {
   constructor() {
     super();
-    this.state = { ...place(), visit: 0, open: 0, me: undefined, failure: null, trouble: null };
+    this.state = { ...place(), heading: null, visit: 0, open: 0, me: undefined, failure: null,
+      trouble: null };
     this.go = () => this.setState(
-      { ...place(), visit: this.state.visit + 1, trouble: null }, () => this.begin());
+      { ...place(), heading: null, visit: this.state.visit + 1, trouble: null },
+      () => this.begin());
     this.unknown = (open) => { if (open !== this.state.open) this.setState({ open }); };
+    this.headed = (heading) => {
+      if (heading !== this.state.heading) this.setState({ heading });
+    };
     this.signedOut = () => {
       forgetReasons();
       this.setState({ me: null, trouble: null });
@@ -129,7 +134,7 @@ class Page extends Component {
     this.setState({});
   }
 
-  render(_, { me, name: wanted, argument, asked, visit, failure, trouble, open }) {
+  render(_, { me, name: wanted, argument, asked, heading, visit, failure, trouble, open }) {
     const views = { workers: WORKER_VIEWS, consumers: CONSUMER_VIEWS }[me?.serves] ?? VIEWS;
     const name = wanted || views[0].name;
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -174,13 +179,15 @@ class Page extends Component {
           </div>
         </header>
         <main id="content" tabIndex={-1} ref={(main) => { this.main = main; }}>
-          <h1 tabIndex={-1} ref={(heading) => { this.heading = heading; }}>{text(name)}</h1>
+          <h1 tabIndex={-1} ref={(found) => { this.heading = found; }}>
+            {heading ? <bdi class="key">{heading}</bdi> : text(name)}
+          </h1>
           {trouble && <p class="failure" role="alert">{trouble}</p>}
           {View
             ? <View key={`${visit}/${language()}`} argument={argument}
                     asked={asked}
                     me={me} acts={me.role === "operator"} conspicuous={views === VIEWS}
-                    signedOut={this.signedOut} unknown={this.unknown} />
+                    signedOut={this.signedOut} unknown={this.unknown} headed={this.headed} />
             : <p>{text("no_such_view")}</p>}
         </main>
         <footer class="note">
@@ -203,4 +210,5 @@ class Page extends Component {
   }
 }
 
+document.body.replaceChildren(); // what stood there before the script was read
 render(<Page />, document.body);

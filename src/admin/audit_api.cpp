@@ -31,8 +31,11 @@ std::string take_parameter(const std::string& name, const std::string& value, au
     out.limit = *limit;
     return {};
   }
-  const std::pair<std::string_view, std::string*> members[]{
-      {"key", &out.key}, {"who", &out.author}, {"record", &out.record}, {"cursor", &out.cursor}};
+  const std::pair<std::string_view, std::string*> members[]{{"key", &out.key},
+                                                            {"who", &out.author},
+                                                            {"record", &out.record},
+                                                            {"cursor", &out.cursor},
+                                                            {"after", &out.after}};
   for (const auto& [known, member] : members) {
     if (name != known) continue;
     if (!member->empty()) return name + ": given twice";
@@ -61,6 +64,8 @@ response read_audit(const audit_source& audit, const request& wanted) {
   for (const auto& entry : page->entries) body["entries"].push_back(entry_json(entry));
   body["unreadable"] = page->unreadable;
   body["cursor"] = page->cursor;
+  body["newest"] = page->newest;
+  body["follows"] = page->follows;
   return json_response(body);
 }
 

@@ -49,12 +49,12 @@ std::string cursor_at(std::uint64_t file, std::uint64_t offset) {
 /// Takes blocks from the end of a file on, and the lines in them from the last one on.
 class backward_reader {
  public:
-  backward_reader(int file, std::uint64_t end, const audit_query& query)
-      : file_(file), start_(end), query_(query) {}
+  backward_reader(int file, std::uint64_t first, std::uint64_t end, const audit_query& query)
+      : file_(file), first_(first), start_(end), whole_(end), query_(query) {}
 
   /// 0: it went well; else the errno.
   int read(audit_page& out) {
-    while (start_ > 0 && out.entries.size() < query_.limit && scanned_ < scan_max) {
+    while (start_ > first_ && out.entries.size() < query_.limit && scanned_ < scan_max) {
       if (const int why = take_block(); why != 0) return why;
       take_lines(out);
       if (rest_.size() > line_max) rest_.clear();
@@ -64,10 +64,13 @@ class backward_reader {
 
   /// What is behind it was read.
   [[nodiscard]] std::uint64_t position() const { return start_ + rest_.size(); }
+  /// The end of the last line that is whole.
+  [[nodiscard]] std::uint64_t whole() const { return whole_; }
 
  private:
   int take_block() {
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(block_size, start_));
+    const auto size =
+        static_cast<std::size_t>(std::min<std::uint64_t>(block_size, start_ - first_));
     std::string block(size, '\0');
     std::size_t done = 0;
     while (done < size) {
@@ -79,6 +82,7 @@ class backward_reader {
       done += static_cast<std::size_t>(got);
     }
     start_ -= size;
+    if (scanned_ == 0) whole_ = start_ + block.rfind('\n') + 1;  // npos + 1: 0
     scanned_ += size;
     rest_.insert(0, block);
     return 0;
@@ -88,7 +92,7 @@ class backward_reader {
     while (!rest_.empty() && out.entries.size() < query_.limit) {
       const auto end = rest_.size() - (rest_.back() == '\n' ? 1 : 0);
       const auto before = end == 0 ? rest_.npos : rest_.rfind('\n', end - 1);
-      if (before == rest_.npos && start_ > 0) return;
+      if (before == rest_.npos && start_ > first_) return;
       const auto begin = before == rest_.npos ? 0 : before + 1;
       take_line(std::string_view(rest_).substr(begin, end - begin), out);
       rest_.resize(begin);
@@ -106,7 +110,9 @@ class backward_reader {
   }
 
   const int file_;
-  std::uint64_t start_;  // of what was read
+  const std::uint64_t first_;  // where the reading ends
+  std::uint64_t start_;        // of what was read
+  std::uint64_t whole_;
   const audit_query& query_;
   std::string rest_;  // what was read from there on, and is not taken yet
   std::size_t scanned_ = 0;
@@ -169,9 +175,14 @@ result<std::optional<audit_page>> read_audit_file(const std::string& path,
     end = *known;
   }
   audit_page out;
-  backward_reader reader(file.get(), end, query);
+  const auto known = offset_of(query.after, about.st_ino, end);
+  out.follows = known.has_value();
+  backward_reader reader(file.get(), known.value_or(0), end, query);
   if (const int why = reader.read(out); why != 0) return unreadable_file(path, why);
-  if (reader.position() > 0) out.cursor = cursor_at(about.st_ino, reader.position());
+  if (reader.position() > known.value_or(0)) {
+    out.cursor = cursor_at(about.st_ino, reader.position());
+  }
+  out.newest = cursor_at(about.st_ino, reader.whole());
   return std::optional(std::move(out));
 }
 
@@ -187,17 +198,21 @@ result<audit_page> recent_audit::read(const audit_query& query) const {
   const std::lock_guard lock(mutex_);
   auto next = first_ + entries_.size();
   if (!query.cursor.empty()) {
-    const auto known = offset_of(query.cursor, 0, next);
+    const auto known = offset_of(query.cursor, life_, next);
     if (!known) return strange_cursor();
     next = *known;
   }
   audit_page out;
   out.in_memory = true;
-  while (next > first_ && out.entries.size() < query.limit) {
+  out.newest = cursor_at(life_, next);
+  const auto known = offset_of(query.after, life_, next);
+  out.follows = known.has_value();
+  const auto first = std::max(first_, known.value_or(0));
+  while (next > first && out.entries.size() < query.limit) {
     const auto& entry = entries_[static_cast<std::size_t>(--next - first_)];
     if (fits(query, entry)) out.entries.push_back(entry);
   }
-  if (next > first_) out.cursor = cursor_at(0, next);
+  if (next > first) out.cursor = cursor_at(life_, next);
   return out;
 }
 

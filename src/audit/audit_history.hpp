@@ -11,6 +11,8 @@
 
 #include <onceguard/error.hpp>
 
+#include "base/clock.hpp"
+
 namespace onceguard {
 
 /// A line of the audit log.
@@ -35,12 +37,15 @@ struct audit_query {
   std::string record{};  ///< the first digits of the record's id
   std::size_t limit = 100;
   std::string cursor{};  ///< of a page; empty: from the newest on
+  std::string after{};   ///< `newest` of a page: what is newer alone; empty, or unknown here: all
 };
 
 struct audit_page {
   std::vector<audit_entry> entries;
   std::size_t unreadable = 0;  ///< lines among these that are no entries
   std::string cursor;          ///< of the next page; empty: there is none
+  std::string newest;          ///< for `after`: where the log ends now
+  bool follows = false;        ///< whether `after` was known
   bool in_memory = false;      ///< of this process, since its start; else of the file
 };
 
@@ -65,6 +70,8 @@ class recent_audit {
   mutable std::mutex mutex_;
   std::deque<audit_entry> entries_;
   std::uint64_t first_ = 0;  // the number of the first one
+  // Tells its numbers from those of another process.
+  const std::uint64_t life_ = static_cast<std::uint64_t>(base::system_clock().wall_ms());
 };
 
 }  // namespace onceguard

@@ -35,6 +35,23 @@ def test_the_lines_of_the_file_come_from_the_newest_on(acted, tmp_path):
         assert len(admin.get(f"/api/audit?{filter_}").json()["entries"]) == count, filter_
 
 
+def test_after_a_look_only_what_is_new_comes(acted, fresh_key):
+    gateway, admin, _, _ = acted
+    seen = admin.get("/api/audit").json()
+    assert seen["follows"] is False
+    nothing = admin.get(f"/api/audit?after={seen['newest']}").json()
+    assert (nothing["follows"], nothing["entries"], nothing["newest"]) == (True, [], seen["newest"])
+    key = fresh_key()
+    assert gateway.post(key=key, plan={"status": 500}).status == 500
+    record = admin.records(f"key={key}")[0]["record"]
+    assert admin.post(f"/api/records/{record}/release", {"reason": "a test"}).status == 200
+    new = admin.get(f"/api/audit?after={seen['newest']}").json()
+    assert [(one["key"], one["stage"]) for one in new["entries"]] == [(key, "done"),
+                                                                      (key, "intended")]
+    strange = admin.get("/api/audit?after=1-2").json()
+    assert strange["follows"] is False and len(strange["entries"]) == 4
+
+
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "key=", "nothing=1", "cursor=1-2",
                                    "who=a&who=b"])
 def test_a_query_that_makes_no_sense_is_refused(acted, query):

@@ -110,6 +110,45 @@ TEST_F(audit_history_test, a_cursor_is_for_the_file_that_it_came_from) {
   }
 }
 
+std::vector<std::string> keys_of(const audit_page& page) {
+  std::vector<std::string> out;
+  for (const auto& one : page.entries) out.push_back(one.key);
+  return out;
+}
+
+TEST_F(audit_history_test, what_is_newer_comes_alone_and_whole) {
+  for (int i = 0; i < 3; ++i) append(line_of(i));
+  append(line_of(3).substr(0, 40));  // a line that is being written
+  const auto first = read_audit_file(path_, {}).value().value();
+  EXPECT_FALSE(first.follows);
+  append(line_of(3).substr(40) + line_of(4));
+  const auto second = read_audit_file(path_, {.after = first.newest}).value().value();
+  EXPECT_TRUE(second.follows);
+  EXPECT_EQ(keys_of(second), (std::vector<std::string>{"order-4", "order-3"}));
+  EXPECT_EQ(second.unreadable, 0U);
+  EXPECT_EQ(second.cursor, "");
+  const auto third = read_audit_file(path_, {.after = second.newest}).value().value();
+  EXPECT_TRUE(third.follows && third.entries.empty());
+  EXPECT_EQ(third.newest, second.newest);
+  std::filesystem::rename(path_, path_ + ".1");
+  append(line_of(9));
+  const auto other = read_audit_file(path_, {.after = third.newest}).value().value();
+  EXPECT_FALSE(other.follows);
+  EXPECT_EQ(keys_of(other), std::vector<std::string>{"order-9"});
+}
+
+TEST_F(audit_history_test, of_much_that_is_newer_the_rest_has_a_cursor) {
+  append(line_of(0));
+  const auto first = read_audit_file(path_, {}).value().value();
+  for (int i = 1; i < 6; ++i) append(line_of(i));
+  const auto page = read_audit_file(path_, {.limit = 3, .after = first.newest}).value().value();
+  const auto rest =
+      read_audit_file(path_, {.cursor = page.cursor, .after = first.newest}).value().value();
+  EXPECT_EQ(keys_of(page), (std::vector<std::string>{"order-5", "order-4", "order-3"}));
+  EXPECT_EQ(keys_of(rest), (std::vector<std::string>{"order-2", "order-1"}));
+  EXPECT_EQ(rest.cursor, "");
+}
+
 TEST_F(audit_history_test, a_file_that_is_not_there_has_no_lines_and_a_stream_is_none) {
   EXPECT_TRUE(read_audit_file(path_, {}).value().value().entries.empty());
   EXPECT_FALSE(read_audit_file("/dev/null", {}).value().has_value());
@@ -133,6 +172,22 @@ TEST(recent_audit_test, the_last_entries_are_kept_and_a_page_goes_on_where_one_e
   EXPECT_EQ(second.entries.front().key, "order-209");
   EXPECT_EQ(second.entries.back().key, "order-11");
   EXPECT_TRUE(second.cursor.empty());
+}
+
+TEST(recent_audit_test, what_is_newer_comes_alone) {
+  recent_audit kept;
+  audit_entry one;
+  one.key = "order-1";
+  kept.add(one);
+  const auto first = kept.read({}).value();
+  one.key = "order-2";
+  kept.add(one);
+  const auto second = kept.read({.after = first.newest}).value();
+  EXPECT_TRUE(second.follows && !first.follows);
+  ASSERT_EQ(second.entries.size(), 1U);
+  EXPECT_EQ(second.entries[0].key, "order-2");
+  EXPECT_EQ(second.cursor, "");
+  EXPECT_FALSE(kept.read({.after = "0-1"}).value().follows);  // of another process
 }
 
 }  // namespace

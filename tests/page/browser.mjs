@@ -11,6 +11,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 // ms; a machine may be far slower than the one on which a scenario was written.
 const PATIENCE = 120_000;
 
+const MOST_KEYS = 1000; // that a table is scrolled by
+
 let running = null;
 
 /** It starts with the first page: that takes as much work as a scenario. */
@@ -96,6 +98,34 @@ export async function assertFits(page, what) {
     .filter((one) => one.checkVisibility() && one.textContent.length > 5 && one.offsetWidth < 50)
     .map((one) => one.textContent));
   assert.deepEqual(narrow, [], `${what}: keys of a letter a line`);
+}
+
+/** Each table that is wider than the window says so, and the keyboard moves it to its end. */
+export async function assertReachable(page, what) {
+  for (const region of await page.locator(".scroll:visible").all()) {
+    const rest = () => region.evaluate(async (one) => {
+      await new Promise(requestAnimationFrame); // the keys' scrolling is drawn frame by frame
+      return one.scrollWidth - one.clientWidth - one.scrollLeft;
+    });
+    const hint = region.locator("xpath=preceding-sibling::*").getByText("Wider than the window");
+    if (await rest() <= 0) {
+      await hint.waitFor({ state: "detached" });
+      continue;
+    }
+    await hint.waitFor();
+    await region.focus();
+    for (let keys = 0; await rest() > 1; keys += 1) {
+      assert.ok(keys < MOST_KEYS, `${what}: the keyboard does not reach the table's end`);
+      await page.keyboard.press("ArrowRight");
+    }
+  }
+  // What a small window leaves out stands there elsewhere.
+  const lost = await page.evaluate(() => [...document.querySelectorAll("header *, td, td *")]
+    .filter((one) => one.textContent && !one.checkVisibility() && !one.matches(".small *, .small")
+      && !one.closest("details:not([open]), select"))
+    .filter((one) => !(one.closest("tr") ?? document.body).innerText.includes(one.textContent))
+    .map((one) => one.textContent));
+  assert.deepEqual(lost, [], `${what}: can't be seen`);
 }
 
 /** What axe finds in the page as it is now. Its script runs as the developer tools' do, and stays

@@ -20,9 +20,25 @@ test("events, acts and routes that began to refuse stand in one row, the newest 
   const found = changesOf(events, audit, routes, SINCE);
   assert.deepEqual(found.map((one) => [one.name, one.link, one.grade]), [
     ["store-back", "#/stores", ""], ["release", "#/search?key=a%20b", ""],
-    ["store-away", "#/stores", "bad"], ["key-reused", "#/routes", "bad"],
+    ["store-away", "#/stores", ""], ["key-reused", "#/routes", ""],
     ["drain", "#/audit", ""], ["reloaded", "#/routes", ""]]);
   assert.equal(found[3].more.route, "/charges");
+});
+
+test("what is over, or was long ago, has no colour of what needs a person now", () => {
+  const refused = (problem, last) => ({ problem, began_at: at(5), last_at: at(last) });
+  const routes = [{ route: "/", refusals: [refused("key-reused", 49), refused("key-missing", 51),
+    refused("in-progress", 59)] }];
+  const file = { path: "/a" };
+  const found = changesOf([event(1, "store-back"), event(2, "store-away", "error"),
+    event(3, "accelerator-away", "warning"), event(4, "accelerator-back"),
+    event(6, "file-refused", "error", file),
+    event(7, "file-read-again", "info", { path: "/b" })], [], routes, SINCE);
+  const bad = found.filter(({ grade }) => grade === "bad").map(({ name }) => name);
+  assert.deepEqual(bad, ["file-refused", "key-missing", "store-away"]);
+  const later = changesOf([event(6, "file-refused", "error", file),
+    event(7, "file-read-again", "info", file)], [], [], SINCE);
+  assert.deepEqual(later.map(({ grade }) => grade), ["", ""]);
 });
 
 test("what is older, what was not done, and who looked is left out", () => {

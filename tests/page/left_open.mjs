@@ -41,7 +41,7 @@ export const longScenarios = {
       const until = async (hours) => {
         while (reads * facts.step < hours * 3600) {
           const before = reads;
-          await page.clock.runFor(2_100);
+          await page.clock.runFor(5_100);
           for (let tries = 0; reads === before && tries < 200; tries += 1) {
             await page.waitForTimeout(5);
           }

@@ -13,5 +13,5 @@ def test_a_page_that_is_left_open_for_eight_hours_holds_no_more(begin_page, act_
     make_unknown(gateway, ["charge-1"])
     record = admin.records("state=unknown")[0]["record"]
     assert admin.post(f"/api/records/{record}/release", {"reason": "not paid"}).status == 200
-    # A read stands for 240 s instead of 2.
+    # A read stands for 240 s instead of 5.
     act_out("left_open", {**facts, "step": 240})

@@ -69,7 +69,8 @@ def test_the_timeline_of_a_key(filled, act_out):
 
 
 @pytest.mark.parametrize("name", ["life", "commands", "texts", "times", "changes",
-                                  "lists", "list_acts", "verdict", "reason"])
+                                  "lists", "list_acts", "verdict", "reason", "acts",
+                                  "audit_tail", "latest"])
 def test_what_the_scripts_make_of_answers(name):
     done = subprocess.run(["node", "--test", HERE / f"{name}.test.mjs"], capture_output=True,
                           text=True, timeout=60, check=False)
@@ -127,6 +128,28 @@ def test_a_request_is_explained(begin_page, act_out):
 def test_a_scenario_without_tokens(begin_page, act_out, name):
     _, _, facts = begin_page(tokens=False)
     act_out(name, facts)
+
+
+def test_the_order_the_number_and_the_latest_keys_of_a_search(begin_page, act_out):
+    gateway, admin, facts = begin_page(tokens=False)
+    keys = [f"order-{number}" for number in range(3)]
+    for key in [*keys, keys[1]]:
+        assert gateway.post(key=key).status == 201
+    make_unknown(gateway, ["order-3"])
+    for key, count in ((keys[1], 2), (keys[2], 1), ("order-3", 1)):
+        noted(admin, key, count)
+    wait_until(lambda: sum(admin.get("/api/overview").json()["records"].get("by_state", {})
+                           .values()) == 4, what="the count")
+    act_out("newest", {**facts, "keys": [*keys, "order-3"], "completed": 3,
+                       "latest": ["order-3", keys[1], keys[2], keys[0]]})
+
+
+def test_an_open_page_asks_for_little_and_a_hidden_one_for_nothing(begin_page, act_out):
+    gateway, admin, facts = begin_page()
+    make_unknown(gateway, ["charge-1"])
+    record = admin.records("state=unknown")[0]["record"]
+    assert admin.post(f"/api/records/{record}/release", {"reason": "not paid"}).status == 200
+    act_out("asks_for_little", facts)
 
 
 def test_a_gateway_that_is_gone_and_comes_back(begin_page, browser):

@@ -9,7 +9,7 @@ const SMALL = { viewport: { width: 360, height: 740 } };
 /** Goes to the view of a record by the address alone, perhaps from that of another one. */
 async function open(page, record) {
   await page.evaluate((id) => { location.hash = `#/record/${id}`; }, record);
-  await page.getByRole("heading", { level: 2 }).waitFor();
+  await page.locator("h1 .key").waitFor();
   await page.locator("pre").filter({ hasText: `keys show ${record}` }).waitFor();
 }
 
@@ -130,7 +130,7 @@ export const recordScenarios = {
       }
       for (const { record, shown } of facts.keys) {
         await open(page, record);
-        assert.equal(await page.getByRole("heading", { level: 2 }).textContent(), shown);
+        assert.equal(await page.getByRole("heading", { level: 1 }).textContent(), shown);
         await assertFits(page, shown);
       }
       await open(page, facts.unknown.record);

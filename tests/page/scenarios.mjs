@@ -5,13 +5,15 @@ import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 
 import { acting } from "./acting.mjs";
-import { assertFits, closeBrowser, openList, say, signIn, violations, visit, withPage }
-  from "./browser.mjs";
+import { assertFits, assertReachable, closeBrowser, openList, say, signIn, violations, visit,
+  withPage } from "./browser.mjs";
 import { budgetScenarios } from "./budget_scenarios.mjs";
 import { changeScenarios } from "./change_scenarios.mjs";
 import { longScenarios } from "./left_open.mjs";
 import { monitoringScenarios } from "./monitoring_scenarios.mjs";
+import { openScenarios } from "./open_scenarios.mjs";
 import { recordScenarios } from "./record_scenarios.mjs";
+import { searchScenarios } from "./search_scenarios.mjs";
 import { workScenarios } from "./work_scenarios.mjs";
 import { workerActs } from "./worker_acts_scenarios.mjs";
 import { workerScenarios } from "./worker_scenarios.mjs";
@@ -50,7 +52,9 @@ const scenarios = {
   ...changeScenarios,
   ...longScenarios,
   ...monitoringScenarios,
+  ...openScenarios,
   ...recordScenarios,
+  ...searchScenarios,
 
   /** Every view in both themes and on a small screen: axe finds nothing, nothing is cut off. */
   async every_view(facts) {
@@ -64,6 +68,7 @@ const scenarios = {
           // What axe finds depends on the theme, and on what is scrolled in a small window.
           if (name !== "wide") assert.deepEqual(await violations(page), [], `${view}, ${name}`);
           await assertFits(page, `${view}, ${name}`);
+          if (name === "small" && view !== "act") await assertReachable(page, view);
           if (facts.folder) {
             await page.screenshot({ path: `${facts.folder}/${view}-${name}.png`, fullPage: true });
           }
@@ -105,6 +110,8 @@ const scenarios = {
         await visit(page, "Audit");
         await page.getByText("showed the stored answer").first().waitFor();
         await assertSeen(page, ["When", "Who", "Act", "Key"], `audit, ${name}`);
+        await page.getByText("Details").first().click();
+        await page.getByText("here, or by the admin API").first().waitFor();
         await look("audit");
         await visit(page, "Store");
         await page.getByText("It answers, and takes writes.").waitFor();
@@ -215,10 +222,13 @@ const scenarios = {
       const shown = rows.filter({ hasText: "showed the stored answer" });
       await shown.filter({ hasText: facts.completed }).filter({ hasText: "bob" }).waitFor();
       await page.getByLabel("Part of a key").fill(facts.unknown[0]);
-      await page.getByText("2 lines, the newest first.").waitFor();
+      await page.getByText("1 act.").waitFor(); // of which the log has two lines
+      assert.equal(await rows.count(), 1);
       assert.match(await rows.first().textContent(), /alice.*released.*not at the bank.*was done/);
+      await rows.first().getByText("Details").click();
+      await rows.first().getByText("Noted before it began").waitFor();
       await page.getByLabel("Who").fill("bob");
-      await page.getByText("No line fits here.").waitFor();
+      await page.getByText("No act fits here.").waitFor();
       await page.getByLabel("Language").selectOption("de");
       await page.getByText("gespeicherte Antwort angezeigt").waitFor();
       assert.deepEqual(await violations(page), []);
@@ -326,33 +336,6 @@ const scenarios = {
       await chart("7").waitFor();
       const points = await page.locator(".chart polygon").first().getAttribute("points");
       assert.equal(points.split(" ").length, 4, points); // one sample: two corners above, two below
-    });
-  },
-
-  /** In a large store, the pieces before the one with the key are empty. */
-  async search_goes_on(facts) {
-    await withPage(facts, async (page) => {
-      // A search goes on by itself for five seconds, which a slow machine may take for a piece.
-      await page.clock.setFixedTime(new Date());
-      await page.getByText(/^(All is well|It works)\.$/).waitFor();
-      const record = { record: "a".repeat(64), key: "order-9", state: "completed", attempt: 1,
-        method: "POST", route: "/", claimed_at: new Date().toISOString() };
-      const cursors = [];
-      await page.route("**/api/records?*", (route) => {
-        const asked = new URL(route.request().url()).searchParams;
-        const cursor = Number(asked.get("cursor"));
-        cursors.push(cursor);
-        const records = cursor === 4 && asked.get("key") === "order-9" ? [record] : [];
-        return route.fulfill({ json: { records, cursor: cursor === 4 ? "" : `${cursor + 1}` } });
-      });
-      await visit(page, "Search");
-      await page.getByText("No record fits.").waitFor();
-      await page.getByLabel("Key", { exact: true }).fill("order-9");
-      await page.getByRole("link", { name: "order-9" }).waitFor();
-      assert.deepEqual(cursors.slice(-5), [0, 1, 2, 3, 4]);
-      await page.getByLabel("Key", { exact: true }).fill("rder-9");
-      await Promise.all([page.waitForRequest(/\?text=rder-9/),
-        page.getByRole("button", { name: "Search as a part of a key" }).click()]);
     });
   },
 

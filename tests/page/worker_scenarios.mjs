@@ -33,7 +33,7 @@ export const workerScenarios = {
         await look(page);
       }
       await visit(page, "Audit");
-      await page.getByText("4 lines, the newest first.").waitFor();
+      await page.getByText("2 acts, the newest first.").waitFor();
       await page.getByRole("row").nth(1).getByText("resumed").waitFor();
     });
     for (const options of [{ colorScheme: "dark" }, { viewport: { width: 360, height: 740 } }]) {

@@ -1,5 +1,8 @@
 // What changed for the gateway, from three sources in one row: the events of its process, what
 // people did, and the routes that began to refuse.
+import { pressingOf } from "../shared/refusals.js";
+
+const HOUR = 3_600_000; // ms: of which the changes are
 
 // Who looks changes nothing; nor does what was not done.
 const LOOKS = new Set(["show", "look"]);
@@ -12,6 +15,17 @@ const PLACES = [["store-", "#/stores"], ["accelerator-", "#/stores"], ["epoch-",
   ["checkpoint-", "#/stores"], ["scope", "#/routes"], ["key-source-", "#/routes"],
   ["upstream-", "#/routes"], ["reload", "#/routes"], ["quota-", "#/routes"]];
 
+// What is over once the other event has come.
+const ENDS = { "store-away": "store-back", "store-not-opened": "store-opened",
+  "accelerator-away": "accelerator-back", "reload-refused": "reloaded",
+  "file-refused": "file-read-again" };
+
+/** Whether a later event says so, of the same file where it is about one. */
+function isOver(one, events) {
+  return events.some(({ event, at, fields }) => event === ENDS[one.event]
+    && Date.parse(at) >= Date.parse(one.at) && fields.path === one.fields.path);
+}
+
 function placeOf({ event, fields }) {
   return (fields.route !== undefined && "#/routes")
     || PLACES.find(([begin]) => event.startsWith(begin))?.[1];
@@ -23,7 +37,7 @@ function placeOf({ event, fields }) {
  * @property {"event"|"act"|"refusals"} kind
  * @property {string} name of the event, the act, or the problem
  * @property {string} [link] the view that says more
- * @property {"bad"|""} grade
+ * @property {"bad"|""} grade whether it may need a person now
  * @property {object} more what the source has of it; of several that are one line, the newest
  * @property {object[]} all of several, what the source has of each
  * @property {boolean} atLeast whether an act may be of more records than that
@@ -39,7 +53,8 @@ function placeOf({ event, fields }) {
  */
 export function changesOf(events, audit, routes, since, older = false) {
   const out = events.map((one) => ({ at: Date.parse(one.at), kind: "event", name: one.event,
-    link: placeOf(one), grade: one.level === "info" ? "" : "bad", more: one.fields }));
+    link: placeOf(one), grade: one.level === "info" || isOver(one, events) ? "" : "bad",
+    more: one.fields }));
   for (const one of audit) {
     if (!DONE.has(one.stage) || LOOKS.has(one.action)) continue;
     out.push({ at: Date.parse(one.at), kind: "act", name: one.action,
@@ -47,10 +62,13 @@ export function changesOf(events, audit, routes, since, older = false) {
       link: one.key ? `#/search?key=${encodeURIComponent(one.key)}` : "#/audit", grade: "",
       more: one });
   }
+  const pressing = pressingOf(routes, since + HOUR)
+    .map(({ route, problem }) => `${route} ${problem}`);
   for (const { route, refusals } of routes) {
     for (const one of refusals) {
       out.push({ at: Date.parse(one.began_at), kind: "refusals", name: one.problem,
-        link: "#/routes", grade: "bad", more: { route, ...one } });
+        link: "#/routes", grade: pressing.includes(`${route} ${one.problem}`) ? "bad" : "",
+        more: { route, ...one } });
     }
   }
   const end = older && audit.length ? Date.parse(audit.at(-1).at) : null;

@@ -1,7 +1,8 @@
 // What changed in the last hour: reloads, outages, what people did, routes that began to refuse.
 import { h } from "preact";
 
-import { beside, call } from "../shared/api.js";
+import { call } from "../shared/api.js";
+import { AuditTail } from "../shared/audit_tail.js";
 import { number, span } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
@@ -16,14 +17,15 @@ const LINES = 1000; // of the audit log: as many as its API gives at once; each 
 export class Changes extends Reading {
   interval = 10_000;
 
+  audit = new AuditTail({}, LINES);
+
   state = { ...this.state, all: false };
 
   async load() {
     const [log, audit] = await Promise.all([
       call("GET", "/api/changes", undefined, this.calls.signal),
-      beside(`/api/audit?limit=${LINES}`, this.calls.signal)]);
-    return { ...log, entries: audit.entries ?? [], older: Boolean(audit.cursor),
-      missing: audit.missing };
+      this.audit.read(this.calls.signal)]);
+    return { ...log, ...audit };
   }
 
   render({ routes }, { value, failure, all }) {

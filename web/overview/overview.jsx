@@ -18,7 +18,7 @@ const PRESSING = 5; // lines
 const SPANS = ["1h", "6h", "1d", "7d", "30d"];
 
 export class Overview extends Reading {
-  interval = 2000;
+  interval = 5000;
 
   history = [];
 

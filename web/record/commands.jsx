@@ -33,7 +33,7 @@ export function Commands({ record, acts, signedIn }) {
   const commands = commandsOf(record, location, signedIn);
   return (
     <section>
-      <h3>{text("commands")}</h3>
+      <h2>{text("commands")}</h2>
       {signedIn && <p class="note">{text("commands_token")}</p>}
       {commands.show.map((one) => <Command key={one} line={one} />)}
       {acts && commands.acts.length > 0 && <p class="note">{text("commands_acts")}</p>}

@@ -2,6 +2,7 @@
 import { h } from "preact";
 
 import { call } from "../shared/api.js";
+import { AuditTail } from "../shared/audit_tail.js";
 import { bytes, span } from "../shared/forms.js";
 import { keyName, Scope, scopeKind, State } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
@@ -12,13 +13,19 @@ import { Commands } from "./commands.jsx";
 import { readLife, Timeline } from "./timeline.jsx";
 import { Verdict } from "./verdict.jsx";
 
+const ACTS = 50; // lines of the audit log
+
 export class RecordView extends Reading {
   interval = 3000;
 
+  audit = new AuditTail({ record: this.props.argument }, ACTS);
+
   state = { ...this.state, act: null, answer: null };
 
-  load() {
-    return readLife(this.props.argument, this.calls.signal);
+  async load() {
+    const record = await readLife(this.props.argument, this.audit, this.calls.signal);
+    this.props.headed(keyName(record));
+    return record;
   }
 
   async showAnswer() {
@@ -46,7 +53,6 @@ export class RecordView extends Reading {
     return (
       <article>
         {this.notice()}
-        <h2 class="key"><bdi>{keyName(value)}</bdi></h2>
         <p><State record={value} /></p>
         {value.state === "unreadable" && <p>{value.why}</p>}
         {value.requests && <Verdict record={value} />}
@@ -66,7 +72,7 @@ export class RecordView extends Reading {
         {value.timeline && <Timeline record={value} traceUrl={me.trace_url} />}
         {value.state === "completed" && value.status !== undefined && (
           <section>
-            <h3>{text("answer")}</h3>
+            <h2>{text("answer")}</h2>
             <p>{text("answer_is", value.status, bytes(value.body_size))}</p>
             {answer?.token === value.token
               ? <Answer answer={answer} />
@@ -74,7 +80,7 @@ export class RecordView extends Reading {
           </section>
         )}
         {value.state === "completed" && value.status === undefined && (
-          <section><h3>{text("answer")}</h3><p>{text("no_answer_kept")}</p></section>
+          <section><h2>{text("answer")}</h2><p>{text("no_answer_kept")}</p></section>
         )}
         {value.state !== "unreadable" && (
           <details>

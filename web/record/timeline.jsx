@@ -10,18 +10,18 @@ import { countsOf, inOrder, knownSince, lifeOf, withFirstRun } from "./life.js";
 const MOST = 2000; // requests that are read
 
 /** The record with `life`: what became of it so far; and `counts` of its `requests`, which are known
- * from `since` on, null: all of them. */
-export async function readLife(id, signal) {
+ * from `since` on, null: all of them. `tail`: of the audit log, its lines. */
+export async function readLife(id, tail, signal) {
   const record = await call("GET", `/api/records/${encodeURIComponent(id)}?body=no`, undefined,
     signal);
   if (record.state === "unreadable") return record;
   const [recent, audit] = await Promise.all([
     beside(`/api/recent?${query({ record: record.record, limit: MOST })}`, signal),
-    beside(`/api/audit?${query({ record: record.record, limit: 50 })}`, signal)]);
+    tail.read(signal)]);
   const requests = recent.requests ?? [];
   const kept = requests.length < MOST ? recent.requests_since : requests[0].at;
   const since = kept ? knownSince(record, requests, kept) : null;
-  const life = lifeOf(record, requests, recent.events ?? [], audit.entries ?? [], since);
+  const life = lifeOf(record, requests, recent.events ?? [], audit.entries, since);
   return { ...record, life, since, counts: kept && countsOf(record, requests),
     requests: inOrder(recent.missing ? [] : withFirstRun(record, requests)) };
 }
@@ -79,7 +79,7 @@ function Trace({ id, url }) {
 export function Timeline({ record, traceUrl }) {
   return (
     <section>
-      <h3>{text("timeline")}</h3>
+      <h2>{text("timeline")}</h2>
       <ol class="timeline">
         {record.life.map((one) => (
           <li key={`${one.at} ${one.kind} ${one.name}`}

@@ -2,6 +2,7 @@
 import { Component, h } from "preact";
 
 import { call, Refused } from "../shared/api.js";
+import { Scroll } from "../shared/scroll.jsx";
 import { text } from "../shared/texts.js";
 
 /** `read` gets them, too. */
@@ -40,7 +41,7 @@ function Policy({ route, methods, upstream, policy }) {
         <bdi>{[methods.join(", "), route].join(" ").trim()}</bdi> → <bdi>{upstream}</bdi>{" "}
         ({text("values_set", set.length)})
       </summary>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`${text("policies")} ${route}`}>
+      <Scroll label={`${text("policies")} ${route}`}>
         <table>
           <thead>
             <tr>
@@ -61,7 +62,7 @@ function Policy({ route, methods, upstream, policy }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </details>
   );
 }

@@ -5,6 +5,7 @@ import { call, query, Refused } from "../shared/api.js";
 import { number } from "../shared/forms.js";
 import { Time } from "../shared/parts.jsx";
 import { REFUSALS, refusalsOf } from "../shared/refusals.js";
+import { Scroll } from "../shared/scroll.jsx";
 import { text } from "../shared/texts.js";
 import { shown } from "../shared/writing.js";
 
@@ -89,7 +90,7 @@ class Route extends Component {
 function Latest({ route, requests }) {
   if (!requests.length) return <p role="status">{text("refused_long_ago")}</p>;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`${text("latest_refused")}: ${route}`}>
+    <Scroll label={`${text("latest_refused")}: ${route}`}>
       <table>
         <thead>
           <tr>
@@ -112,6 +113,6 @@ function Latest({ route, requests }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }

@@ -1,31 +1,34 @@
 // What the requests of each route got since the start.
 import { h } from "preact";
 
-import { call } from "../shared/api.js";
+import { call, NUMBERS_NOW } from "../shared/api.js";
 import { duration, number } from "../shared/forms.js";
 import { Reading } from "../shared/reading.jsx";
-import { refusedOf } from "../shared/refusals.js";
+import { pressingOf, refusedOf } from "../shared/refusals.js";
+import { Scroll } from "../shared/scroll.jsx";
 import { text } from "../shared/texts.js";
 import { Explain } from "../explain/explain.jsx";
 import { Policies } from "./policies.jsx";
 import { Refusals } from "./refusals.jsx";
 
 export class Routes extends Reading {
-  interval = 2000;
+  interval = 5000;
 
   state = { ...this.state, policies: [] };
 
   load() {
-    return call("GET", "/api/overview?after=18446744073709551615", undefined, this.calls.signal);
+    return call("GET", NUMBERS_NOW, undefined, this.calls.signal);
   }
 
   render(_, { value, policies }) {
     if (!value) return this.notice();
+    const pressing = new Set(pressingOf(value.routes, Date.parse(value.at))
+      .map(({ route }) => route));
     return (
       <div>
         {this.notice()}
         <p class="note">{text("counts_since_start")}</p>
-        <div class="scroll" tabIndex={0} role="region" aria-label={text("routes")}>
+        <Scroll label={text("routes")}>
           <table class="routes">
             <thead>
               <tr>
@@ -40,7 +43,7 @@ export class Routes extends Reading {
               {value.routes.map(({ route, outcomes, times_us: times }) => (
                 <tr key={route}>
                   <th scope="row"><bdi>{route}</bdi></th>
-                  <td class={refusedOf(outcomes) ? "number refusing" : "number"}>
+                  <td class={pressing.has(route) ? "number refusing" : "number"}>
                     {number(refusedOf(outcomes))}
                   </td>
                   <td class="number">{number(outcomes.ran ?? 0)}</td>
@@ -54,7 +57,7 @@ export class Routes extends Reading {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
         <Refusals routes={value.routes} now={Date.parse(value.at)} policies={policies}
                   signedOut={this.props.signedOut} />
         <Policies read={(read) => this.setState({ policies: read })} signedOut={this.props.signedOut} />

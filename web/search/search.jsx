@@ -1,10 +1,12 @@
 // Records by what is known of them.
 import { h } from "preact";
 
-import { call, query } from "../shared/api.js";
+import { beside, call, NUMBERS_NOW, query } from "../shared/api.js";
+import { number, span } from "../shared/forms.js";
 import { Listing } from "../shared/listing.jsx";
 import { RecordTable } from "../shared/parts.jsx";
 import { text } from "../shared/texts.js";
+import { Latest } from "./latest.jsx";
 
 const STATES = ["started", "in_progress", "probing", "completed", "failed", "released", "unknown"];
 const FIELDS = ["key", "text", "scope", "route", "method", "older", "younger"];
@@ -20,18 +22,47 @@ export class Search extends Listing {
     super.componentDidMount();
   }
 
-  /** A page may be empty before the last: it is a piece of the store. */
   async load() {
     const wanted = this.filter;
+    const [page, counted] = await Promise.all([this.piece(wanted), this.counted(wanted)]);
+    // What was typed since is read by itself, perhaps already.
+    if (wanted !== this.filter && this.state.value) return this.state.value;
+    return { records: page.records, cursor: page.cursor, counted };
+  }
+
+  /** A page may be empty before the last: it is a piece of the store. */
+  async piece(wanted) {
     const until = Date.now() + PATIENCE;
     let page = { records: [], cursor: this.cursor };
     do {
       page = await call("GET", `/api/records?${query({ ...wanted, cursor: page.cursor })}`,
         undefined, this.calls.signal);
     } while (!page.records.length && page.cursor && wanted === this.filter && Date.now() < until);
-    // What was typed since is read by itself, perhaps already.
-    if (wanted !== this.filter && this.state.value) return this.state.value;
-    return { records: page.records, cursor: page.cursor };
+    return page;
+  }
+
+  /** How many there are in all, where the last count of the process says so: nothing else knows it
+   * without reading the whole store. */
+  async counted({ state, ...others }) {
+    if (Object.values(others).some(Boolean)) return null;
+    const { records } = await beside(NUMBERS_NOW, this.calls.signal);
+    const { by_state: counts, counted_at: at } = records ?? {};
+    if (!counts) return null;
+    const count = state ? counts[state] : Object.values(counts).reduce((sum, one) => sum + one, 0);
+    return { count, at };
+  }
+
+  /** How many are here, in which order, and how many there are. */
+  found() {
+    const { records: { length }, cursor, counted } = this.state.value;
+    if (!length) return this.state.failure ? "" : text("found_none");
+    if (!cursor && !this.before.length) {
+      return text(length === 1 ? "found_one" : "found_all", number(length));
+    }
+    const here = text(length === 1 ? "found_here_one" : "found_here", number(length));
+    if (!counted) return here;
+    return `${here} ${text("found_counted", number(counted.count),
+      span(Date.now() - Date.parse(counted.at)))}`;
   }
 
   /** What was typed as a whole key is looked for within keys. */
@@ -44,7 +75,7 @@ export class Search extends Listing {
     part.focus();
   }
 
-  render(_, { value }) {
+  render({ conspicuous: hasRequests }, { value, latest }) {
     return (
       <div>
         <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}
@@ -68,12 +99,19 @@ export class Search extends Listing {
             </select>
           </label>
         </form>
+        {hasRequests && !latest && (
+          <p>
+            <button type="button" onClick={() => this.setState({ latest: true })}>
+              {text("latest_keys")}
+            </button>
+          </p>
+        )}
+        {latest && <Latest signedOut={this.props.signedOut} />}
         {this.notice()}
         {value && (
           <div>
             <p role="status">
-              {value.records.length ? text(value.records.length === 1 ? "found_one" : "found",
-                value.records.length) : !this.state.failure && text("found_none")}{" "}
+              {this.found()}{" "}
               {!value.records.length && !value.cursor && this.filter.key && !this.filter.text && (
                 <button type="button" onClick={() => this.askForPart()}>
                   {text("search_part")}

@@ -43,6 +43,9 @@ export async function call(method, path, body, signal) {
   return answer;
 }
 
+/** The numbers of the process as they are now, without the history of them. */
+export const NUMBERS_NOW = "/api/overview?after=18446744073709551615";
+
 const RARELY = 60_000; // ms
 const away = new Map(); // by its path: until when it is not asked for again, and why
 

@@ -2,6 +2,7 @@
 import { h } from "preact";
 
 import { inUtc, moment, number, span } from "./forms.js";
+import { Scroll } from "./scroll.jsx";
 import { has, text } from "./texts.js";
 import { shown } from "./writing.js";
 
@@ -72,8 +73,7 @@ function scopeName({ scope, scope_kind: kind }) {
 /** `mayChoose`: which of them have a box; missing: all. `label`: which of several tables it is. */
 export function RecordTable({ records, chosen, choose, mayChoose = () => true, label = "" }) {
   return (
-    <div class="scroll" tabIndex={0} role="region"
-         aria-label={[text("records"), label].filter(Boolean).join(": ")}>
+    <Scroll label={[text("records"), label].filter(Boolean).join(": ")}>
       <table class="records">
         <thead>
           <tr>
@@ -115,7 +115,7 @@ export function RecordTable({ records, chosen, choose, mayChoose = () => true, l
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 

@@ -11,6 +11,13 @@ function isActing() {
   return document.querySelector("dialog[open]") !== null;
 }
 
+/** A page that nobody sees asks for nothing. */
+function whenSeen(signal, work) {
+  if (!document.hidden) return work();
+  return document.addEventListener("visibilitychange", () => whenSeen(signal, work),
+    { once: true, signal });
+}
+
 export class Reading extends Component {
   /** Milliseconds between two reads; 0: one read, and another only where that failed. */
   interval = 0;
@@ -55,7 +62,7 @@ export class Reading extends Component {
     }
     const pause = this.interval || (failed ? RETRY : 0);
     if (pause && !this.calls.signal.aborted) {
-      this.timer = setTimeout(this.refresh, document.hidden ? 10 * pause : pause);
+      this.timer = setTimeout(() => whenSeen(this.calls.signal, this.refresh), pause);
     }
   }
 

@@ -5,6 +5,7 @@ import { call } from "../shared/api.js";
 import { bytes, duration, number, span } from "../shared/forms.js";
 import { Counted, Time } from "../shared/parts.jsx";
 import { Reading } from "../shared/reading.jsx";
+import { Scroll } from "../shared/scroll.jsx";
 import { text } from "../shared/texts.js";
 
 const TRAITS = ["durable", "shared", "transactional"];
@@ -75,7 +76,7 @@ function Numbers({ numbers }) {
   return (
     <section>
       <h2>{text("numbers")}</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label={text("numbers")}>
+      <Scroll label={text("numbers")}>
         <table>
           <thead>
             <tr>
@@ -94,7 +95,7 @@ function Numbers({ numbers }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </section>
   );
 }

@@ -2,6 +2,7 @@
 import { h } from "preact";
 
 import { Reading } from "../shared/reading.jsx";
+import { Scroll } from "../shared/scroll.jsx";
 import { text } from "../shared/texts.js";
 import { LetterAct } from "./letter_act.jsx";
 
@@ -64,7 +65,7 @@ export class Choosing extends Reading {
     const { id, nameOf } = this.about;
     const { acts } = this.props;
     return (
-      <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      <Scroll label={label}>
         <table>
           <thead>
             <tr>
@@ -89,7 +90,7 @@ export class Choosing extends Reading {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     );
   }
 }

@@ -6,6 +6,7 @@ import { Drain } from "../shared/drain.jsx";
 import { number } from "../shared/forms.js";
 import { actFailure, isRefusal } from "../shared/lost.js";
 import { Reading } from "../shared/reading.jsx";
+import { Scroll } from "../shared/scroll.jsx";
 import { text } from "../shared/texts.js";
 import { DeadRows } from "./dead_rows.jsx";
 import { workerPath } from "./worker_path.js";
@@ -90,7 +91,7 @@ class Worker extends Component {
           </form>
         )}
         {failure && <p class="failure" role="alert">{failure}</p>}
-        <div class="scroll" tabIndex={0} role="region" aria-label={`${text("numbers")} ${name}`}>
+        <Scroll label={`${text("numbers")} ${name}`}>
           <table>
             <tbody>
               {numbers.map((one) => (
@@ -101,7 +102,7 @@ class Worker extends Component {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       </section>
     );
   }
