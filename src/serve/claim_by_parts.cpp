@@ -9,6 +9,18 @@ namespace onceguard::serve {
 
 namespace asio = boost::asio;
 
+namespace {
+
+subject_ptr subject_of_call(const claim_call& call, const request_digests& digests,
+                            const route_policy& policy) {
+  auto out = std::make_shared<subject>(*subject_of(*call.parts, digests));
+  // A client that is cut off from the service works on after its lease.
+  out->run_timeout = policy.upstream_timeout;
+  return out;
+}
+
+}  // namespace
+
 rules_kind claim_by_parts::kind() const {
   if (call_.policy.empty()) return rules_kind::defaults;
   return call_.policy_is_object ? rules_kind::object : rules_kind::policy;
@@ -78,7 +90,7 @@ asio::awaitable<claim_result> claim_by_parts::claim(const request_digests& diges
   held_->answer_room = byte_reservation(owner_.records().budget());
   operation wanted;
   wanted.id = digests.id;
-  wanted.about = subject_of(*call_.parts, digests);
+  wanted.about = subject_of_call(call_, digests, *held_->policy);
   wanted.policy = held_->policy.get();
   wanted.upstream = held_->service;
   wanted.answer_room = &held_->answer_room;

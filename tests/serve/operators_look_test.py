@@ -2,10 +2,11 @@
 
 import json
 import subprocess
+import uuid
 
 import pytest
 
-from support.decisions import parts
+from support.decisions import as_request, parts
 from support.gateway import PATIENT, clean_environment
 from support.waiting import PATIENCE, wait_until
 
@@ -51,6 +52,21 @@ def test_what_was_decided_before_the_client_came_back_is_refused(start_service, 
         assert "it has changed since it was seen" in refused.stderr
     assert service.state(key) == "unknown"
     assert keys(service, "release", key, "--seen", now).returncode == 0
+
+
+@pytest.mark.parametrize("wanted", [parts, as_request])
+def test_nobody_says_that_it_did_not_happen_while_it_may(start_service, keys, wanted):
+    """A client that is cut off works on after its lease, for as long as its work may take."""
+    service = start_service(options=("--lease", "3s", "--upstream-timeout", "1h"))
+    key = uuid.uuid4().hex
+    client = service.connect()
+    begun = client.claim(**wanted(key))
+    client.close()
+    wait_until(lambda: service.state(key) == "unknown", what="the end of the lease")
+    refused = keys(service, "release", key)
+    assert refused.returncode == 1 and "it may still be running" in refused.stderr
+    other = service.connect()
+    assert other.complete(begun["operation"])["outcome"] == "settled"
 
 
 @pytest.mark.parametrize("words", [
