@@ -94,19 +94,22 @@ class backward_reader {
       const auto before = end == 0 ? rest_.npos : rest_.rfind('\n', end - 1);
       if (before == rest_.npos && start_ > first_) return;
       const auto begin = before == rest_.npos ? 0 : before + 1;
-      take_line(std::string_view(rest_).substr(begin, end - begin), out);
+      const bool taken = take_line(std::string_view(rest_).substr(begin, end - begin), out);
+      if (taken && end == rest_.size()) whole_ = start_ + end;  // it lacks its newline alone
       rest_.resize(begin);
     }
   }
 
-  void take_line(std::string_view line, audit_page& out) {
-    if (line.empty()) return;
+  /// Whether it is an entry.
+  bool take_line(std::string_view line, audit_page& out) {
+    if (line.empty()) return false;
     auto entry = read_audit_line(line);
     if (!entry) {
       ++out.unreadable;
-    } else if (fits(query_, *entry)) {
-      out.entries.push_back(*std::move(entry));
+      return false;
     }
+    if (fits(query_, *entry)) out.entries.push_back(*std::move(entry));
+    return true;
   }
 
   const int file_;
@@ -157,6 +160,17 @@ std::optional<audit_entry> read_audit_line(std::string_view line) {
   return out;
 }
 
+namespace {
+
+/// A file that was cut off and has grown since, or another one of the same number, has other lines.
+bool begins_line(int file, std::uint64_t offset) {
+  char before = 0;
+  return offset == 0 ||
+         (::pread(file, &before, 1, static_cast<off_t>(offset - 1)) == 1 && before == '\n');
+}
+
+}  // namespace
+
 result<std::optional<audit_page>> read_audit_file(const std::string& path,
                                                   const audit_query& query) {
   // O_NONBLOCK: what stands at the path may be a FIFO by now.
@@ -175,14 +189,15 @@ result<std::optional<audit_page>> read_audit_file(const std::string& path,
     end = *known;
   }
   audit_page out;
-  const auto known = offset_of(query.after, about.st_ino, end);
+  auto known = offset_of(query.after, about.st_ino, end);
+  if (known && !begins_line(file.get(), *known)) known.reset();
   out.follows = known.has_value();
   backward_reader reader(file.get(), known.value_or(0), end, query);
   if (const int why = reader.read(out); why != 0) return unreadable_file(path, why);
   if (reader.position() > known.value_or(0)) {
     out.cursor = cursor_at(about.st_ino, reader.position());
   }
-  out.newest = cursor_at(about.st_ino, reader.whole());
+  if (query.cursor.empty()) out.newest = cursor_at(about.st_ino, reader.whole());
   return std::optional(std::move(out));
 }
 
@@ -204,10 +219,10 @@ result<audit_page> recent_audit::read(const audit_query& query) const {
   }
   audit_page out;
   out.in_memory = true;
-  out.newest = cursor_at(life_, next);
+  if (query.cursor.empty()) out.newest = cursor_at(life_, next);
   const auto known = offset_of(query.after, life_, next);
-  out.follows = known.has_value();
-  const auto first = std::max(first_, known.value_or(0));
+  out.follows = known && *known >= first_;  // else some of what came since is gone
+  const auto first = out.follows ? *known : first_;
   while (next > first && out.entries.size() < query.limit) {
     const auto& entry = entries_[static_cast<std::size_t>(--next - first_)];
     if (fits(query, entry)) out.entries.push_back(entry);

@@ -44,7 +44,7 @@ struct audit_page {
   std::vector<audit_entry> entries;
   std::size_t unreadable = 0;  ///< lines among these that are no entries
   std::string cursor;          ///< of the next page; empty: there is none
-  std::string newest;          ///< for `after`: where the log ends now
+  std::string newest;          ///< for `after`: where the log ends now; not of a page by `cursor`
   bool follows = false;        ///< whether `after` was known
   bool in_memory = false;      ///< of this process, since its start; else of the file
 };

@@ -149,6 +149,32 @@ TEST_F(audit_history_test, of_much_that_is_newer_the_rest_has_a_cursor) {
   EXPECT_EQ(rest.cursor, "");
 }
 
+TEST_F(audit_history_test, a_last_line_that_lacks_its_newline_does_not_come_twice) {
+  append(line_of(0));
+  auto last = line_of(1);
+  last.pop_back();
+  append(last);
+  const auto first = read_audit_file(path_, {}).value().value();
+  EXPECT_EQ(keys_of(first), (std::vector<std::string>{"order-1", "order-0"}));
+  const auto again = read_audit_file(path_, {.after = first.newest}).value().value();
+  EXPECT_TRUE(!again.follows || again.entries.empty());
+  append("\n" + line_of(2));
+  const auto second = read_audit_file(path_, {.after = first.newest}).value().value();
+  EXPECT_EQ(keys_of(second), second.follows
+                                 ? (std::vector<std::string>{"order-2"})
+                                 : (std::vector<std::string>{"order-2", "order-1", "order-0"}));
+}
+
+TEST_F(audit_history_test, a_file_that_was_cut_off_and_has_grown_since_is_read_anew) {
+  append(line_of(0) + line_of(1));
+  const auto first = read_audit_file(path_, {}).value().value();
+  std::filesystem::resize_file(path_, 0);
+  append(line_of(7, "a much longer reason than those of the lines before") + line_of(8));
+  const auto second = read_audit_file(path_, {.after = first.newest}).value().value();
+  EXPECT_FALSE(second.follows);
+  EXPECT_EQ(keys_of(second), (std::vector<std::string>{"order-8", "order-7"}));
+}
+
 TEST_F(audit_history_test, a_file_that_is_not_there_has_no_lines_and_a_stream_is_none) {
   EXPECT_TRUE(read_audit_file(path_, {}).value().value().entries.empty());
   EXPECT_FALSE(read_audit_file("/dev/null", {}).value().has_value());
@@ -188,6 +214,8 @@ TEST(recent_audit_test, what_is_newer_comes_alone) {
   EXPECT_EQ(second.entries[0].key, "order-2");
   EXPECT_EQ(second.cursor, "");
   EXPECT_FALSE(kept.read({.after = "0-1"}).value().follows);  // of another process
+  for (std::size_t i = 0; i < recent_audit::number_max + 1; ++i) kept.add(one);
+  EXPECT_FALSE(kept.read({.after = second.newest}).value().follows) << "one is gone meanwhile";
 }
 
 }  // namespace

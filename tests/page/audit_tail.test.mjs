@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { withNewer } from "../../web/shared/audit_tail.js";
+import { AuditTail, withNewer } from "../../web/shared/audit_tail.js";
 
 const page = (entries, more) => ({ entries, cursor: "", newest: "1-9", follows: false, ...more });
 const NOTHING = { entries: [], older: false, newest: "" };
@@ -24,4 +24,15 @@ test("what is known counts for nothing in another log, and behind a gap", () => 
   assert.equal(withNewer(known, page([1]), 3).older, false);
   const gap = withNewer(known, page([9, 8], { follows: true, cursor: "1-6" }), 3);
   assert.deepEqual([gap.entries, gap.older], [[9, 8], true]);
+});
+
+test("a line that two reads meet at once is known once", async (about) => {
+  let line = 1;
+  about.mock.method(globalThis, "fetch", async () => new Response(JSON.stringify(
+    page([line], { follows: line > 1 })), { headers: { "Content-Type": "application/json" } }));
+  const tail = new AuditTail({}, 9);
+  await tail.read();
+  line = 2;
+  await Promise.all([tail.read(), tail.read()]);
+  assert.deepEqual(tail.known.entries, [2, 1]);
 });

@@ -45,7 +45,8 @@ def strange(begin_page, onceguard, tmp_path):
     try:
         with service.client() as client:
             for number, key in enumerate(KEYS):
-                operation = client.run(key=key)["operation"]
+                # An operator waits for work that may still run.
+                operation = client.run(key=key, policy={"upstream_timeout": "100ms"})["operation"]
                 done = (client.settle(operation, "abandon") if number == 1
                         else client.complete(operation))
                 assert done.status == 200, done.body

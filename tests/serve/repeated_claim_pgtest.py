@@ -109,7 +109,10 @@ def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, serve
                                     wanted["fingerprint"].encode()]).fetchone()
             assert begun[0] == "run"
             for claim in (wanted["claim"], uuid.uuid4().hex):
-                assert call.claim(**{**wanted, "claim": claim})["verdict"] == "busy"
+                verdicts = [call.claim(**{**wanted, "claim": claim})["verdict"]]
+                while verdicts[-1] == "store_failed":  # of a busy machine, within its second
+                    verdicts.append(call.claim(**{**wanted, "claim": claim})["verdict"])
+                assert verdicts[-1] == "busy" and len(verdicts) < 20, verdicts
             # Without an id there is no earlier try, and nothing to wait for.
             plain = {name: value for name, value in wanted.items() if name != "claim"}
             watch = Stopwatch()

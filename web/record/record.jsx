@@ -18,7 +18,7 @@ const ACTS = 50; // lines of the audit log
 export class RecordView extends Reading {
   interval = 3000;
 
-  audit = new AuditTail({ record: this.props.argument }, ACTS);
+  audit = new AuditTail({ record: this.props.argument.toLowerCase() }, ACTS);
 
   state = { ...this.state, act: null, answer: null };
 

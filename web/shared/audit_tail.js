@@ -28,9 +28,10 @@ export class AuditTail {
 
   /** `entries`: the newest first; `older`: whether there are more; `missing`: as beside(). */
   async read(signal) {
+    const { known } = this; // two reads may overlap
     const page = await beside(`/api/audit?${query({ ...this.filter, limit: this.most,
-      after: this.known.newest })}`, signal);
-    this.known = page.missing ? NOTHING : withNewer(this.known, page, this.most);
+      after: known.newest })}`, signal);
+    this.known = page.missing ? NOTHING : withNewer(known, page, this.most);
     return { ...this.known, missing: page.missing };
   }
 }

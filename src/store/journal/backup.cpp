@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <utility>
 
 #include "base/hash.hpp"
 #include "base/random.hpp"
@@ -252,15 +253,24 @@ int find_whole_end(const file& source, std::uint64_t seed, std::uint64_t& end) {
   if (const int failed = source.size(size); failed != 0) return failed;
   end = segment_header_size;
   std::uint64_t group = 0;
+  bool again = false;
   for (;;) {
     const auto before = end;
     window seen(source);  // anew: a group whose begin was read too early is whole by now
     group = pass_groups(seen, seed, end, group);
     // One more may be just being written, or was torn.
-    const bool followed = has_later_group(seen, seed, end, std::min(size, written), group + 1);
+    const auto bytes = seen.at(end, frame_header_size);
+    const auto torn = bytes.size() < frame_header_size ? std::nullopt : read_header(bytes, seed);
+    const bool followed =
+        has_later_group(seen, seed, end, std::min(size, written), torn ? torn->group : group + 1);
     const int failed = seen.failed();
     if (failed != 0 || !followed) return failed;
-    if (end != before) continue;
+    if (end != before) {
+      again = false;
+      continue;
+    }
+    // What was found may have been written behind the pass, but never before the next one.
+    if (!std::exchange(again, true)) continue;
     end = size;  // damage: who reads the copy finds out where
     return 0;
   }

@@ -24,6 +24,7 @@ result<const record*> group::load(const record_id& id) {
   auto read = read_record(journal_.location_of(*entry), id, present_);
   {
     const std::lock_guard locked(journal_.lock);
+    entry->read_again = entry->read_again || (read && entry->unreadable);
     entry->unreadable = !read;  // lists of what needs a person have it from now on
   }
   if (!read) return read.error();
@@ -148,6 +149,7 @@ void group::publish() {
       entry.expires_at = each.header.expires_at;
       // A move mends nothing. What could not be read any more moves without a body.
       entry.unreadable = !each.stored && (entry.unreadable || each.body.empty());
+      entry.read_again = false;
       log.find(entry.location.segment)->live += entry.location.whole_size();
     }
     journal_.state = next_;

@@ -23,6 +23,7 @@ struct key_entry {
   frame_location location;
   record_state state = record_state::started;
   bool unreadable = false;  ///< the last call that read its record could not
+  bool read_again = false;  ///< it could be read since a sweep could not
   bool gone = false;        ///< not in the table any more
 };
 static_assert(sizeof(key_entry) <= 64);

@@ -44,7 +44,10 @@ result<record_in_boot> record_queries::read(const seen_entry& it, const moment& 
   if (out && it.entry.unreadable) {
     const std::lock_guard locked(journal_.lock);
     auto* entry = journal_.table.find(it.entry.id);
-    if (entry && entry->location == it.entry.location) entry->unreadable = false;
+    if (entry && entry->location == it.entry.location) {
+      entry->read_again = entry->read_again || entry->unreadable;
+      entry->unreadable = false;
+    }
   }
   return out;
 }

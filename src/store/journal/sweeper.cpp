@@ -180,11 +180,13 @@ sweeper::step sweeper::moves_by_table(const segment& oldest) {
   return out;
 }
 
-/// A read that has succeeded meanwhile, whoever needed the record, has taken the mark away.
+/// A read that has succeeded meanwhile, whoever needed the record, begins the hour anew, also where
+/// another one has failed since.
 void sweeper::note_unread(key_entry& entry) {
   const bool failed_before = [&] {
     const std::lock_guard locked(journal_.lock);  // a query may note it, too
-    return std::exchange(entry.unreadable, true);
+    const bool read_again = std::exchange(entry.read_again, false);
+    return std::exchange(entry.unreadable, true) && !read_again;
   }();
   if (!failed_before) unread_.forget(entry.location);
   unread_.note(entry.location, clock_.boot_ms());

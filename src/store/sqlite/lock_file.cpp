@@ -79,6 +79,7 @@ void lock_file::reopen_if_replaced() {
   if (mark_of(path_) == mark_) return;
   open();
   if (byte_ != 0 && !lock(F_RDLCK, byte_, 1)) {
+    mark_ = {};  // to be tried again: without its byte nothing goes on
     throw failure(SQLITE_BUSY, path_ + ": another process has the store for itself");
   }
 }
