@@ -117,6 +117,16 @@ TEST_F(pepper_test, a_mark_that_a_crash_left_half_made_is_made_again) {
   EXPECT_EQ(there.seen(pepper_mark_id()).state, observed_state::completed);
 }
 
+TEST_F(pepper_test, what_else_lies_at_the_id_of_the_mark_closes_no_store) {
+  auto laid = claim_of("onceguard-pepper");
+  laid.id = pepper_mark_id();
+  kept_.settle(settle_of(laid, kept_.claim(laid).lease));
+  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(refusal(mark_rule::compare), "");
+  use(first_secret);
+  EXPECT_NE(refusal(), "") << "it is a key in the clear";
+}
+
 TEST_F(pepper_test, is_not_turned_on_over_keys_in_the_clear) {
   complete("order-17");
   use(first_secret);
