@@ -1,5 +1,6 @@
 #include "store/pepper.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -32,6 +33,8 @@ constexpr milliseconds mark_pause{20};
 // As good as for ever, and no store's arithmetic comes near its end.
 constexpr milliseconds mark_retention{std::chrono::hours(24 * 365 * 200)};
 constexpr std::size_t scanned_at_once = 200;
+// A pass over all records takes time.
+constexpr milliseconds least_scan_timeout{60'000};
 
 using core::mark_scope_kind;
 constexpr const char* mark_key = "onceguard-pepper";
@@ -75,6 +78,7 @@ awaitable<result<void>> find_no_clear_key(store& records, milliseconds timeout) 
   };
   const list_filter all;
   std::string cursor;
+  timeout = std::max(timeout, least_scan_timeout);
   do {
     auto page = co_await records.list(all, cursor, scanned_at_once, timeout);
     if (!page) co_return page.error();
