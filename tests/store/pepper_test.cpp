@@ -38,10 +38,12 @@ class watched_store final : public forwarding_store {
   boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
                                                                   milliseconds timeout) override {
     found_within = timeout;
+    if (find_fails) co_return *find_fails;
     co_return co_await below_.find(id, timeout);
   }
 
   std::optional<list_page> damaged;
+  std::optional<error> find_fails;
   milliseconds listed_within{0};
   milliseconds found_within{0};
 
@@ -174,6 +176,15 @@ TEST_F(pepper_test, a_look_through_a_big_store_gets_more_time_than_a_call) {
   ASSERT_TRUE(check_pepper(over, milliseconds(2'000), mark_rule::make));
   EXPECT_GE(over.listed_within, milliseconds(60'000));
   EXPECT_EQ(over.found_within, milliseconds(2'000));
+}
+
+TEST_F(pepper_test, a_mark_that_can_not_be_read_keeps_out_only_those_who_claim) {
+  watched_store over(below_);
+  over.find_fails.emplace(errc::record_unreadable, "torn");
+  EXPECT_TRUE(check_pepper(over, patience, mark_rule::compare));
+  EXPECT_FALSE(check_pepper(over, patience, mark_rule::make));
+  over.find_fails->code = errc::store_unreachable;
+  EXPECT_FALSE(check_pepper(over, patience, mark_rule::compare));
 }
 
 TEST_F(pepper_test, a_store_that_lost_its_mark_alone_gets_it_again) {
