@@ -7,19 +7,16 @@
 
 #include "base/hash.hpp"
 #include "core/kept_key.hpp"
+#include "core/request_names.hpp"
 
 namespace onceguard {
-
-namespace {
-
-// The name that onceguard.claim in SQL gives to the fingerprint that an application makes.
-constexpr const char* print_method = "application";
-
-}  // namespace
 
 std::optional<error> complaint(const request& request) {
   if (request.key.empty() || request.key.size() > key_size_max) {
     return error(errc::invalid_argument, "request: a key has 1 to 255 bytes");
+  }
+  if (request.scope_kind == core::mark_scope_kind) {
+    return error(errc::invalid_argument, "request: this kind of scope is Onceguard's own");
   }
   return std::nullopt;
 }
@@ -53,7 +50,7 @@ request_digests digests_of(const request& request) {
   request_digests out;
   out.scope = scope_digest_of(request);
   out.id = make_record_id(out.scope, core::kept_key(request.key));
-  out.print.method = print_method;
+  out.print.method = core::application_print;
   out.print.value = base::sha256_of(request.fingerprint);
   return out;
 }

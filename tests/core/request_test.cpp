@@ -17,6 +17,14 @@ TEST(request_digests, the_kind_of_a_scope_counts_also_for_the_thread_that_rememb
   EXPECT_EQ(digests_of(by_tenant).id, first.id);
 }
 
+TEST(request_complaint, nobody_has_the_scope_of_the_mark_of_a_pepper) {
+  request wanted("", "onceguard-pepper");
+  EXPECT_FALSE(complaint(wanted));
+  wanted.scope_kind = "onceguard pepper";
+  ASSERT_TRUE(complaint(wanted));
+  EXPECT_EQ(complaint(wanted)->code, errc::invalid_argument);
+}
+
 TEST(request_digests, a_scope_counts_however_long_it_is) {
   const request one(std::string(1'000, 'a'), "order-1");
   const request other(std::string(999, 'a') + 'b', "order-1");

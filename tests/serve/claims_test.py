@@ -139,6 +139,12 @@ def test_a_malformed_key_is_refused(call):
     assert refused["kind"] == "invalid-request" and not refused["retryable"]
 
 
+def test_nobody_claims_what_would_be_the_mark_of_a_pepper(call):
+    refused = call.claim(**{**parts("onceguard-pepper"), "scope": "",
+                            "scope_kind": "onceguard pepper"})
+    assert refused["verdict"] == "refused" and refused["reply"]["status"] == 400
+
+
 # ---- as requests
 
 def test_a_request_is_guarded_by_its_key(call):

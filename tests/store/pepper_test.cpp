@@ -25,6 +25,33 @@ using ::testing::Not;
 const std::string first_secret(32, 'p');
 const std::string second_secret(40, 'q');
 
+/// A store whose calls are seen, and fail if they shall.
+class watched_store final : public forwarding_store {
+ public:
+  explicit watched_store(store& below) : below_(below) {}
+  boost::asio::awaitable<result<list_page>> list(list_filter filter, std::string cursor,
+                                                 std::size_t limit, milliseconds timeout) override {
+    listed_within = timeout;
+    if (damaged) co_return *damaged;
+    co_return co_await below_.list(std::move(filter), std::move(cursor), limit, timeout);
+  }
+  boost::asio::awaitable<result<std::optional<record_view>>> find(record_id id,
+                                                                  milliseconds timeout) override {
+    found_within = timeout;
+    if (find_fails) co_return *find_fails;
+    co_return co_await below_.find(id, timeout);
+  }
+
+  std::optional<list_page> damaged;
+  std::optional<error> find_fails;
+  milliseconds listed_within{0};
+  milliseconds found_within{0};
+
+ private:
+  [[nodiscard]] result<store*> target() const override { return &below_; }
+  store& below_;
+};
+
 class pepper_test : public ::testing::Test {
  protected:
   ~pepper_test() override { use(""); }
@@ -117,6 +144,16 @@ TEST_F(pepper_test, a_mark_that_a_crash_left_half_made_is_made_again) {
   EXPECT_EQ(there.seen(pepper_mark_id()).state, observed_state::completed);
 }
 
+TEST_F(pepper_test, what_else_lies_at_the_id_of_the_mark_closes_no_store) {
+  auto laid = claim_of("onceguard-pepper");
+  laid.id = pepper_mark_id();
+  kept_.settle(settle_of(laid, kept_.claim(laid).lease));
+  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(refusal(mark_rule::compare), "");
+  use(first_secret);
+  EXPECT_NE(refusal(), "") << "it is a key in the clear";
+}
+
 TEST_F(pepper_test, is_not_turned_on_over_keys_in_the_clear) {
   complete("order-17");
   use(first_secret);
@@ -125,24 +162,29 @@ TEST_F(pepper_test, is_not_turned_on_over_keys_in_the_clear) {
 }
 
 TEST_F(pepper_test, is_not_turned_on_over_what_can_not_be_read) {
-  class damaged final : public forwarding_store {
-   public:
-    explicit damaged(store& below) : below_(below) {}
-    boost::asio::awaitable<result<list_page>> list(list_filter, std::string, std::size_t,
-                                                   milliseconds) override {
-      list_page page;
-      page.unreadable.push_back({record_id{1}, "torn"});
-      co_return page;
-    }
-
-   private:
-    [[nodiscard]] result<store*> target() const override { return &below_; }
-    store& below_;
-  };
   use(first_secret);
-  damaged over(below_);
+  watched_store over(below_);
+  over.damaged.emplace();
+  over.damaged->unreadable.push_back({record_id{1}, "torn"});
   EXPECT_THAT(check_pepper(over, patience, mark_rule::make).error().detail,
               HasSubstr("can't be read"));
+}
+
+TEST_F(pepper_test, a_look_through_a_big_store_gets_more_time_than_a_call) {
+  use(first_secret);
+  watched_store over(below_);
+  ASSERT_TRUE(check_pepper(over, milliseconds(2'000), mark_rule::make));
+  EXPECT_GE(over.listed_within, milliseconds(60'000));
+  EXPECT_EQ(over.found_within, milliseconds(2'000));
+}
+
+TEST_F(pepper_test, a_mark_that_can_not_be_read_keeps_out_only_those_who_claim) {
+  watched_store over(below_);
+  over.find_fails.emplace(errc::record_unreadable, "torn");
+  EXPECT_TRUE(check_pepper(over, patience, mark_rule::compare));
+  EXPECT_FALSE(check_pepper(over, patience, mark_rule::make));
+  over.find_fails->code = errc::store_unreachable;
+  EXPECT_FALSE(check_pepper(over, patience, mark_rule::compare));
 }
 
 TEST_F(pepper_test, a_store_that_lost_its_mark_alone_gets_it_again) {
