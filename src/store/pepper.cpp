@@ -44,13 +44,13 @@ error refusal_of(std::string why) { return error(errc::invalid_argument, std::mo
 
 error other_pepper() {
   return refusal_of(
-      "key pepper: the keys of this store are kept with another pepper than that of [store] "
+      "key pepper: these keys are kept with another pepper than that of [store] "
       "key_pepper_file; with this one, operations that were done would run again");
 }
 
 error no_pepper() {
   return refusal_of(
-      "key pepper: the keys of this store are kept with a pepper; set [store] key_pepper_file, or "
+      "key pepper: these keys are kept with a pepper; set [store] key_pepper_file, or "
       "operations that were done would run again");
 }
 
@@ -134,8 +134,8 @@ awaitable<result<void>> check_mark(store& records, milliseconds timeout, mark_ru
   const auto found = co_await records.find(pepper_mark_id(), timeout);
   if (!found) {
     // An operator's command must be able to see to it.
-    const bool looks = rule == mark_rule::compare && found.error().code == errc::record_unreadable;
-    co_return looks ? result<void>() : result<void>(found.error());
+    const bool let_in = rule == mark_rule::compare && found.error().code == errc::record_unreadable;
+    co_return let_in ? result<void>() : result<void>(found.error());
   }
   if (pepper == nullptr) {
     const bool marked = *found && is_mark((*found)->id, (*found)->stored.about);
@@ -198,25 +198,37 @@ result<void> check_pepper(store& records, milliseconds timeout, mark_rule rule) 
   return checked.get();
 }
 
-result<void> keep_imported(imported_record& request) {
+void imported_keys::note(const imported_record& one) {
+  const auto& about = one.stored.about;
+  if (is_mark(one.id, about)) mark_ = about->print.value;
+}
+
+result<void> imported_keys::fit() const {
   const auto* pepper = core::pepper_in_use();
-  const auto& about = request.stored.about;
-  const bool marks = is_mark(request.id, about);
-  const bool kept = marks || (about && core::is_kept_form(about->key));
-  if (pepper == nullptr) return kept ? result<void>(no_pepper()) : result<void>();
-  if (marks) {
-    const bool same = about->print.value == pepper->mark();
-    return same ? result<void>() : result<void>(other_pepper());
+  if (!mark_) return {};
+  if (pepper == nullptr) return no_pepper();
+  return *mark_ == pepper->mark() ? result<void>() : result<void>(other_pepper());
+}
+
+result<void> imported_keys::keep(imported_record& one) const {
+  const auto* pepper = core::pepper_in_use();
+  const auto& about = one.stored.about;
+  if (is_mark(one.id, about)) return {};
+  if (about && core::is_kept_form(about->key)) {
+    if (mark_) return {};
+    return refusal_of(
+        "key pepper: its key has the form that a pepper gives to keys, and the file has no mark "
+        "that says which: export the whole store that it is from");
   }
-  if (kept) return {};
+  if (pepper == nullptr) return {};
   if (!about) return refusal_of("key pepper: nothing says what its key is");
-  if (request.stored.answer && sealed::is_sealed(*request.stored.answer)) {
+  if (one.stored.answer && sealed::is_sealed(*one.stored.answer)) {
     return refusal_of("key pepper: its answer is encrypted for the key in the clear");
   }
   auto renamed = std::make_shared<subject>(*about);
   renamed->key = pepper->kept(about->key);
-  request.id = make_record_id(renamed->scope, renamed->key);
-  request.stored.about = std::move(renamed);
+  one.id = make_record_id(renamed->scope, renamed->key);
+  one.stored.about = std::move(renamed);
   return {};
 }
 

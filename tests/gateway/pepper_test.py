@@ -145,6 +145,23 @@ def test_keys_in_the_clear_move_into_a_store_with_a_pepper(start_gateway, own_up
     assert own_upstream.runs(key) == 1
 
 
+def test_a_file_of_another_pepper_brings_nothing(start_gateway, own_upstream, pepper, tmp_path,
+                                                 key):
+    """Its clear keys neither: whose file it is was a mistake."""
+    gateway = start_gateway(own_upstream, with_pepper(pepper("p")))
+    assert_first(gateway.post(key=key))
+    gateway.stop()
+    moved = tmp_path / "moved.jsonl"
+    assert onceguard_of(gateway, "keys", "export", str(moved)).returncode == 0
+    other = start_gateway(own_upstream, with_pepper(pepper("q")), started=False)
+    audit = tmp_path / "audit"
+    refused = onceguard_of(other, "keys", "import", str(moved), "--reason", "moving",
+                           "--audit-log", str(audit))
+    assert refused.returncode == 1 and "with another pepper" in refused.stderr, refused
+    assert "records imported" not in refused.stdout and audit.read_text() == ""
+    assert onceguard_of(other, "keys", "list").stdout == ""
+
+
 def test_an_operator_finds_by_the_key(start_gateway, own_upstream, pepper, admin_listener, key):
     gateway = start_gateway(own_upstream, with_pepper(pepper("p"), {"admin": admin_listener.text}))
     for caller in ("ann", "bob"):
