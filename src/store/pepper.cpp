@@ -214,14 +214,18 @@ result<void> imported_keys::keep(imported_record& one) const {
   const auto* pepper = core::pepper_in_use();
   const auto& about = one.stored.about;
   if (is_mark(one.id, about)) return {};
-  if (about && core::is_kept_form(about->key)) {
+  const bool unknown = !about || about->key.empty();
+  if (!unknown && core::is_kept_form(about->key)) {
     if (mark_) return {};
     return refusal_of(
         "key pepper: its key has the form that a pepper gives to keys, and the file has no mark "
         "that says which: export the whole store that it is from");
   }
-  if (pepper == nullptr) return {};
-  if (!about) return refusal_of("key pepper: nothing says what its key is");
+  // Under a mark, the id of a record that nobody knows more of is that of a kept key.
+  if (pepper == nullptr || (unknown && mark_)) return {};
+  if (unknown) {
+    return refusal_of("key pepper: nothing says what its key is, so that no repeat would find it");
+  }
   if (one.stored.answer && sealed::is_sealed(*one.stored.answer)) {
     return refusal_of("key pepper: its answer is encrypted for the key in the clear");
   }

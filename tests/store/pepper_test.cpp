@@ -307,5 +307,18 @@ TEST_F(imported_keys_test, a_kept_form_without_a_mark_does_not_come_in) {
   EXPECT_EQ(refused(clear), "");
 }
 
+TEST_F(imported_keys_test, a_record_whose_key_nobody_knows_comes_in_only_from_the_same_pepper) {
+  auto unknown = exported("order-17");
+  const auto id = unknown.id;
+  unknown.stored.about = std::make_shared<subject>();
+  EXPECT_EQ(refused(unknown), "");
+  keys_.note(unknown);
+  use(first_secret);
+  EXPECT_THAT(refused(unknown), HasSubstr("nothing says what its key is"));
+  keys_.note(mark_of(first_secret));
+  EXPECT_EQ(refused(unknown), "");
+  EXPECT_EQ(unknown.id, id);
+}
+
 }  // namespace
 }  // namespace onceguard
