@@ -320,5 +320,23 @@ TEST_F(imported_keys_test, a_record_whose_key_nobody_knows_comes_in_only_from_th
   EXPECT_EQ(unknown.id, id);
 }
 
+TEST_F(imported_keys_test, a_key_that_an_application_claims_itself_does_not_come_in) {
+  use(first_secret);
+  const auto is_refused = [&](auto&& change) {
+    auto one = exported("order-17");
+    auto about = std::make_shared<subject>(*one.stored.about);
+    about->scope_kind = "header:X-Tenant";
+    about->print.method = "bytes";
+    one.stored.by_application = true;
+    change(one, *about);
+    one.stored.about = std::move(about);
+    return refused(one).find("an application") != std::string::npos;
+  };
+  EXPECT_FALSE(is_refused([](auto&, auto&) {})) << "a gateway has claimed it";
+  EXPECT_TRUE(is_refused([](auto&, auto& about) { about.scope_kind = "application:jobs"; }));
+  EXPECT_TRUE(is_refused([](auto&, auto& about) { about.print.method = "application"; }));
+  EXPECT_TRUE(is_refused([](auto& one, auto&) { one.recovery.emplace(); }));
+}
+
 }  // namespace
 }  // namespace onceguard
