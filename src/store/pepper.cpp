@@ -15,6 +15,7 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 #include "base/random.hpp"
 #include "core/application_scope.hpp"
 #include "core/request_names.hpp"
@@ -31,8 +32,7 @@ constexpr std::size_t pepper_size_max = 4u << 10;
 
 constexpr milliseconds mark_lease{10'000};
 constexpr milliseconds mark_pause{20};
-// As good as for ever, and no store's arithmetic comes near its end.
-constexpr milliseconds mark_retention{std::chrono::hours(24 * 365 * 200)};
+constexpr milliseconds mark_retention = base::for_ever;
 constexpr std::size_t scanned_at_once = 200;
 // A pass over all records takes time.
 constexpr milliseconds least_scan_timeout{60'000};
