@@ -6,6 +6,7 @@
 
 #include "admin/responses.hpp"
 #include "base/number_in.hpp"
+#include "core/kept_key.hpp"
 
 namespace onceguard::admin {
 
@@ -39,7 +40,9 @@ std::string take_parameter(const std::string& name, const std::string& value, au
   for (const auto& [known, member] : members) {
     if (name != known) continue;
     if (!member->empty()) return name + ": given twice";
-    *member = value;
+    // A part of a kept form may be looked for, as of a key.
+    const bool clear = name == "key" && !value.starts_with(core::kept_prefix);
+    *member = clear ? core::kept_key(value) : value;
     return {};
   }
   return name + ": there is no such parameter";

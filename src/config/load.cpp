@@ -60,7 +60,7 @@ class loader {
     check_serve(result_.values, serve_positions_, result_.remarks);
     check_accelerator();
     check_reconcile();
-    check_pepper(result_.values, positions_["query"], result_.remarks);
+    check_pepper(result_.values, positions_["query"], positions_["interval"], result_.remarks);
     check_admin();
     check_variables();
     put_in_order(result_.remarks);

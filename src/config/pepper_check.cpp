@@ -19,11 +19,18 @@ void check_pepper(const settings& made, const policy_draft& draft, remarks& out)
                      "the clear"});
 }
 
-void check_pepper(const settings& made, const origin& query, remarks& out) {
-  if (made.store.key_pepper_file.empty() || made.query.text.empty()) return;
-  out.push_back({remark::grade::fault, query,
-                 "[reconcile] query: not with [store] key_pepper_file, as the store does not know "
-                 "the keys that the application's tables have"});
+void check_pepper(const settings& made, const origin& query, const origin& interval, remarks& out) {
+  if (made.store.key_pepper_file.empty()) return;
+  if (!made.query.text.empty()) {
+    out.push_back({remark::grade::fault, query,
+                   "[reconcile] query: not with [store] key_pepper_file, as the store does not "
+                   "know the keys that the application's tables have"});
+  }
+  if (made.gateway.reconcile_interval.count() > 0) {
+    out.push_back({remark::grade::warning, interval,
+                   "[reconcile] interval: does nothing with [store] key_pepper_file, as the store "
+                   "does not know the keys to ask for; a repeat of the client asks the probe"});
+  }
 }
 
 }  // namespace onceguard::config

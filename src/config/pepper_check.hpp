@@ -9,7 +9,7 @@ namespace onceguard::config {
 /// Of a policy: whether its keys are also kept elsewhere.
 void check_pepper(const settings& made, const policy_draft& draft, remarks& out);
 
-/// Of the query of [reconcile], which stands at `query`.
-void check_pepper(const settings& made, const origin& query, remarks& out);
+/// Of [reconcile]: where its query and its interval stand.
+void check_pepper(const settings& made, const origin& query, const origin& interval, remarks& out);
 
 }  // namespace onceguard::config

@@ -10,6 +10,7 @@
 
 #include "consume/handler_output.hpp"
 #include "consume/receiver.hpp"
+#include "core/kept_key.hpp"
 #include "process/child.hpp"
 
 namespace onceguard::consume {
@@ -46,7 +47,7 @@ class command final : public receiver {
     process::child_params start;
     start.words = params_.command;
     start.environment = environment_for(given);
-    auto output = output_.begin(given.id, given.attempt);
+    auto output = output_.begin(core::kept_key(given.id), given.attempt);
     if (!output) return not_begun(output.error().detail);
     start.streams = {input->there.get(), output->get(), output->get()};
     start.limit = limit_of(given, end);

@@ -4,12 +4,17 @@
 #include <utility>
 #include <vector>
 
+#include <onceguard/fingerprint.hpp>
+
+#include "base/hash.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/value_text.hpp"
 #include "consume/message_id.hpp"
 #include "consume/signature.hpp"
 #include "core/kept_key.hpp"
 #include "messaging/delivery_limits.hpp"
+#include "messaging/inbox/inbox.hpp"
 
 // The way of a message: run_subscription receives it (messaging/subscription), and a worker calls
 // process(): the id is read, the message is claimed, the receiver runs, and the attempt is settled.
@@ -32,6 +37,14 @@ result<std::unique_ptr<receiver>> target_of(const consume_params& params) {
     secrets = std::move(*read);
   }
   return make_endpoint_receiver(params, std::move(secrets));
+}
+
+/// running::key_for("message") of the clear key: a pepper that comes between two attempts must not
+/// change what a receiver knows the message by.
+std::string key_of(const request& wanted) {
+  const auto scope = make_scope_digest(wanted.scope_kind, wanted.scope);
+  return base::to_hex(
+      base::sha256_of(base::to_hex(make_record_id(scope, wanted.key)) + "/message"));
 }
 
 class consumption {
@@ -182,8 +195,9 @@ result<inbox_outcome> message_handler::handle(const messaging::message& received
     out.reason = none ? "its id is empty" : none.error().detail;
     return out;
   }
+  const auto key = key_of(messaging::request_of(params_.subscriber, {id, {}}, params_.inbox));
   const auto work = [&](running& run) {
-    return target_->take({&received, id, run.key_for("message"), run.attempt(), &run});
+    return target_->take({&received, id, key, run.attempt(), &run});
   };
   const inbox_message message{id, received.payload};
   messaging::guarded_message attempt(records_, params_.subscriber, message, params_.inbox, rules_);

@@ -10,6 +10,7 @@
 #include "base/value_text.hpp"
 #include "consume/receiver.hpp"
 #include "consume/signature.hpp"
+#include "core/kept_key.hpp"
 #include "messaging/inbox/inbox.hpp"
 #include "messaging/postgres_queue/queue_table.hpp"
 #include "relay/destination.hpp"
@@ -154,7 +155,7 @@ class relaying {
       case settled:
         return note_outcome(happened);
       case not_settled:
-        return note_away(std::string(happened.id) + ": " + std::string(happened.text));
+        return note_away(core::kept_key(happened.id) + ": " + std::string(happened.text));
       case connected:
         counters_.outbox_up = true;
         base::log(base::event::outbox_connected, {{"relay", name}});
@@ -202,7 +203,7 @@ class relaying {
       event = base::event::relay_dead;
     }
     base::log(event, {{"relay", std::string_view(params_.name)},
-                      {"message", std::string_view(base::shown_id(happened.id))},
+                      {"message", std::string_view(base::shown_id(core::kept_key(happened.id)))},
                       {"attempt", outcome.attempt},
                       {"reason", std::string_view(outcome.reason)}});
   }

@@ -15,7 +15,9 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 #include "base/random.hpp"
+#include "core/application_scope.hpp"
 #include "core/request_names.hpp"
 #include "store/private_file.hpp"
 #include "store/sealed/sealed_answer.hpp"
@@ -30,8 +32,7 @@ constexpr std::size_t pepper_size_max = 4u << 10;
 
 constexpr milliseconds mark_lease{10'000};
 constexpr milliseconds mark_pause{20};
-// As good as for ever, and no store's arithmetic comes near its end.
-constexpr milliseconds mark_retention{std::chrono::hours(24 * 365 * 200)};
+constexpr milliseconds mark_retention = base::for_ever;
 constexpr std::size_t scanned_at_once = 200;
 // A pass over all records takes time.
 constexpr milliseconds least_scan_timeout{60'000};
@@ -44,13 +45,13 @@ error refusal_of(std::string why) { return error(errc::invalid_argument, std::mo
 
 error other_pepper() {
   return refusal_of(
-      "key pepper: the keys of this store are kept with another pepper than that of [store] "
+      "key pepper: these keys are kept with another pepper than that of [store] "
       "key_pepper_file; with this one, operations that were done would run again");
 }
 
 error no_pepper() {
   return refusal_of(
-      "key pepper: the keys of this store are kept with a pepper; set [store] key_pepper_file, or "
+      "key pepper: these keys are kept with a pepper; set [store] key_pepper_file, or "
       "operations that were done would run again");
 }
 
@@ -66,6 +67,15 @@ subject_ptr mark_of(const core::key_pepper& pepper) {
 /// Anybody else's record at its id is none.
 bool is_mark(const record_id& id, const subject_ptr& about) {
   return id == pepper_mark_id() && about && about->print.method == mark_print;
+}
+
+/// In its own database session. What a gateway has claimed, and an application completes, has
+/// neither that kind of scope nor a fingerprint of the caller's own.
+bool claimed_by_application(const imported_record& one) {
+  const auto& about = *one.stored.about;
+  return one.recovery ||
+         (one.stored.by_application &&
+          (is_of_applications(about) || about.print.method == core::application_print));
 }
 
 /// Whether all keys that lie there have the form that a pepper gives: others would be looked for in
@@ -134,8 +144,8 @@ awaitable<result<void>> check_mark(store& records, milliseconds timeout, mark_ru
   const auto found = co_await records.find(pepper_mark_id(), timeout);
   if (!found) {
     // An operator's command must be able to see to it.
-    const bool looks = rule == mark_rule::compare && found.error().code == errc::record_unreadable;
-    co_return looks ? result<void>() : result<void>(found.error());
+    const bool let_in = rule == mark_rule::compare && found.error().code == errc::record_unreadable;
+    co_return let_in ? result<void>() : result<void>(found.error());
   }
   if (pepper == nullptr) {
     const bool marked = *found && is_mark((*found)->id, (*found)->stored.about);
@@ -198,25 +208,46 @@ result<void> check_pepper(store& records, milliseconds timeout, mark_rule rule) 
   return checked.get();
 }
 
-result<void> keep_imported(imported_record& request) {
+void imported_keys::note(const imported_record& one) {
+  const auto& about = one.stored.about;
+  if (is_mark(one.id, about)) mark_ = about->print.value;
+}
+
+result<void> imported_keys::fit() const {
   const auto* pepper = core::pepper_in_use();
-  const auto& about = request.stored.about;
-  const bool marks = is_mark(request.id, about);
-  const bool kept = marks || (about && core::is_kept_form(about->key));
-  if (pepper == nullptr) return kept ? result<void>(no_pepper()) : result<void>();
-  if (marks) {
-    const bool same = about->print.value == pepper->mark();
-    return same ? result<void>() : result<void>(other_pepper());
+  if (!mark_) return {};
+  if (pepper == nullptr) return no_pepper();
+  return *mark_ == pepper->mark() ? result<void>() : result<void>(other_pepper());
+}
+
+result<void> imported_keys::keep(imported_record& one) const {
+  const auto* pepper = core::pepper_in_use();
+  const auto& about = one.stored.about;
+  if (is_mark(one.id, about)) return {};
+  const bool unknown = !about || about->key.empty();
+  if (!unknown && core::is_kept_form(about->key)) {
+    if (mark_) return {};
+    return refusal_of(
+        "key pepper: its key has the form that a pepper gives to keys, and the file has no mark "
+        "that says which: export the whole store that it is from");
   }
-  if (kept) return {};
-  if (!about) return refusal_of("key pepper: nothing says what its key is");
-  if (request.stored.answer && sealed::is_sealed(*request.stored.answer)) {
+  // Under a mark, the id of a record that nobody knows more of is that of a kept key.
+  if (pepper == nullptr || (unknown && mark_)) return {};
+  if (unknown) {
+    return refusal_of("key pepper: nothing says what its key is, so that no repeat would find it");
+  }
+  if (claimed_by_application(one)) {
+    return refusal_of(
+        "key pepper: an application has claimed this key itself; it has no pepper, and would not "
+        "find the record");
+  }
+  if (one.stored.answer && sealed::is_sealed(*one.stored.answer)) {
     return refusal_of("key pepper: its answer is encrypted for the key in the clear");
   }
   auto renamed = std::make_shared<subject>(*about);
   renamed->key = pepper->kept(about->key);
-  request.id = make_record_id(renamed->scope, renamed->key);
-  request.stored.about = std::move(renamed);
+  one.id = make_record_id(renamed->scope, renamed->key);
+  one.stored.about = std::move(renamed);
   return {};
 }
 

@@ -2,6 +2,7 @@
 // knows the pepper that its keys were kept with from the first one on.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <onceguard/error.hpp>
@@ -31,8 +32,19 @@ enum class mark_rule : std::uint8_t {
 /// Of the record that is the mark. It is no operation, and nobody may end it.
 [[nodiscard]] const record_id& pepper_mark_id();
 
-/// Gives a record that comes from another store the form that this process keeps keys in.
-/// errc::invalid_argument: that can't be done.
-[[nodiscard]] result<void> keep_imported(imported_record& request);
+/// Gives the records of a file, which come from another store, the form that this process keeps
+/// keys in.
+class imported_keys {
+ public:
+  /// Of each record of the file, before the first one comes in: whose keys they are.
+  void note(const imported_record& one);
+  /// errc::invalid_argument: no record of the file may come in.
+  [[nodiscard]] result<void> fit() const;
+  /// errc::invalid_argument: this one may not.
+  [[nodiscard]] result<void> keep(imported_record& one) const;
+
+ private:
+  std::optional<digest> mark_;  // of the pepper of the store that they come from
+};
 
 }  // namespace onceguard

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
@@ -145,8 +146,38 @@ def test_keys_in_the_clear_move_into_a_store_with_a_pepper(start_gateway, own_up
     assert own_upstream.runs(key) == 1
 
 
-def test_an_operator_finds_by_the_key(start_gateway, own_upstream, pepper, admin_listener, key):
-    gateway = start_gateway(own_upstream, with_pepper(pepper("p"), {"admin": admin_listener.text}))
+def test_a_file_of_another_pepper_brings_nothing(start_gateway, own_upstream, pepper, tmp_path,
+                                                 key):
+    """Its clear keys neither: whose file it is was a mistake."""
+    gateway = start_gateway(own_upstream, with_pepper(pepper("p")))
+    assert_first(gateway.post(key=key))
+    gateway.stop()
+    moved = tmp_path / "moved.jsonl"
+    assert onceguard_of(gateway, "keys", "export", str(moved)).returncode == 0
+    other = start_gateway(own_upstream, with_pepper(pepper("q")), started=False)
+    audit = tmp_path / "audit"
+    refused = onceguard_of(other, "keys", "import", str(moved), "--reason", "moving",
+                           "--audit-log", str(audit))
+    assert refused.returncode == 1 and "with another pepper" in refused.stderr, refused
+    assert "records imported" not in refused.stdout and audit.read_text() == ""
+    assert onceguard_of(other, "keys", "list").stdout == ""
+
+
+def test_a_process_with_another_pepper_is_no_successor(start_gateway, own_upstream, pepper, key):
+    """Over an empty store neither: the running process keeps its keys in another way."""
+    gateway = start_gateway(own_upstream)
+    gateway.write_config(with_pepper(pepper("p")))
+    gateway.signal(signal.SIGUSR2)
+    gateway.says('"upgrade-failed"')
+    assert "the running process has another store" in gateway.log()
+    assert "with key pepper" not in gateway.log()
+    assert_first(gateway.post(key=key))
+
+
+def test_an_operator_finds_by_the_key(start_gateway, own_upstream, pepper, admin_listener, tmp_path,
+                                      key):
+    gateway = start_gateway(own_upstream, with_pepper(
+        pepper("p"), {"admin": admin_listener.text, "audit_log": str(tmp_path / "audit")}))
     for caller in ("ann", "bob"):
         bearer = [("Authorization", f"Bearer {caller}")]
         assert gateway.post(key=key, plan={"status": 500}, fields=bearer).status == 500
@@ -168,6 +199,9 @@ def test_an_operator_finds_by_the_key(start_gateway, own_upstream, pepper, admin
     done = onceguard_of(gateway, "keys", "release", key, "--scope", scope, "--force", "--reason",
                         "seen at the bank")
     assert done.returncode == 0, done
+    for given in (key, kept, kept[:12]):
+        entries = admin_listener.get(f"/api/audit?key={given}").json()["entries"]
+        assert [one["key"] for one in entries] == [kept, kept], given
     statuses = sorted(gateway.post(key=key, fields=[("Authorization", f"Bearer {caller}")]).status
                       for caller in ("ann", "bob"))
     assert statuses[0] < 300 and statuses[1] == 409, statuses
@@ -182,6 +216,8 @@ def test_a_probe_asks_with_the_key_itself(start_gateway, own_upstream, pepper, k
     assert gateway.post(key=key, plan={"status": 500}).status == 500
     own_upstream.plan("/outcome/", {"status": 200, "effect": False,
                                     "headers": [["Onceguard-Outcome", "done"]]})
+    checked = onceguard_of(gateway, "check")
+    assert "interval: does nothing with [store] key_pepper_file" in checked.stdout + checked.stderr
     asked = onceguard_of(gateway, "reconcile")
     assert asked.returncode == 3 and "nobody can be asked by key" in asked.stderr
     assert own_upstream.requests(path="/outcome/") == []

@@ -51,12 +51,13 @@ def relay(onceguard, tmp_path, shop):
     """Starts relays from the shop's outbox, each with a folder of its own."""
     made = []
 
-    def begin(target, ready="outbox-connected", gateway=None, **table):
+    def begin(target, ready="outbox-connected", gateway=None, pepper=None, **table):
         folder = tmp_path / f"relay{len(made)}"
         folder.mkdir()
         table = {"name": "orders", "outbox": shop.outbox, "to": target, "backoff": "100ms",
                  "backoff_max": "200ms", "attempts": 3, **table}
-        made.append(Consumer(onceguard, folder, [table], gateway=gateway, name="relay"))
+        made.append(Consumer(onceguard, folder, [table], gateway=gateway, name="relay",
+                             pepper=pepper))
         return made[-1].start(ready)
 
     yield begin

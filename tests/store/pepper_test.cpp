@@ -225,10 +225,34 @@ TEST_F(kept_records_test, the_mark_is_not_listed_and_nobody_ends_it) {
   EXPECT_TRUE(kept_.find(pepper_mark_id()));
 }
 
-TEST_F(kept_records_test, a_key_that_comes_in_clear_is_kept_with_the_pepper) {
+/// What a file has, as `keys import` takes it.
+class imported_keys_test : public kept_records_test {
+ protected:
+  [[nodiscard]] imported_record mark_of(const std::string& secret) {
+    use(secret);
+    memory_store elsewhere(clock_);
+    EXPECT_TRUE(check_pepper(elsewhere, patience, mark_rule::make));
+    blocking_store there(elsewhere);
+    return make_imported_record(there.seen(pepper_mark_id()), clock_.wall_ms());
+  }
+  /// A record, and why it does not come in; "": it does, as `one` is then.
+  [[nodiscard]] std::string refused(imported_record& one) const {
+    const auto kept = keys_.keep(one);
+    return kept ? std::string() : kept.error().detail;
+  }
+  [[nodiscard]] std::string file_refused() const {
+    const auto fits = keys_.fit();
+    return fits ? std::string() : fits.error().detail;
+  }
+
+  imported_keys keys_;
+};
+
+TEST_F(imported_keys_test, a_key_that_comes_in_clear_is_kept_with_the_pepper) {
   use(first_secret);
   auto records = open();
-  const auto clear = exported("order-17");
+  auto clear = exported("order-17");
+  ASSERT_EQ(refused(clear), "");
   EXPECT_EQ(records.import_record(clear), import_outcome::imported);
   EXPECT_EQ(records.import_record(clear), import_outcome::already_there);
   const auto again = claim_of(core::kept_key("order-17"));
@@ -239,30 +263,79 @@ TEST_F(kept_records_test, a_key_that_comes_in_clear_is_kept_with_the_pepper) {
   EXPECT_FALSE(kept_.find(claim_of("order-17").id));
 }
 
-TEST_F(kept_records_test, an_answer_that_is_bound_to_the_clear_key_does_not_come_in) {
+TEST_F(imported_keys_test, an_answer_that_is_bound_to_the_clear_key_does_not_come_in) {
   use(first_secret);
   auto bound = exported("order-17");
   auto sealed_one = std::make_shared<answer>(*bound.stored.answer);
   sealed_one->headers = {{"onceguard sealed", "1 1 k1"}};
   bound.stored.answer = sealed_one;
   ASSERT_TRUE(sealed::is_sealed(*sealed_one));
-  EXPECT_THAT(open().try_import(bound).error().detail, HasSubstr("encrypted"));
+  EXPECT_THAT(refused(bound), HasSubstr("encrypted"));
 }
 
-TEST_F(kept_records_test, what_is_kept_comes_in_only_where_the_pepper_is) {
-  use(first_secret);
+TEST_F(imported_keys_test, what_is_kept_comes_in_as_it_is_where_its_pepper_is) {
+  auto mark = mark_of(first_secret);
+  auto kept = exported(core::kept_key("order-17"));
+  const auto id = kept.id;
+  keys_.note(kept);
+  keys_.note(mark);
+  EXPECT_EQ(file_refused(), "");
+  EXPECT_EQ(refused(kept), "");
+  EXPECT_EQ(kept.id, id);
+  ASSERT_EQ(refused(mark), "");
   ASSERT_EQ(refusal(), "");
-  const auto mark = make_imported_record(kept_.seen(pepper_mark_id()), clock_.wall_ms());
-  const auto kept = exported(core::kept_key("order-17"));
-  auto records = open();
-  EXPECT_EQ(records.import_record(kept), import_outcome::imported);
-  EXPECT_EQ(records.import_record(mark), import_outcome::already_there);
+  EXPECT_EQ(open().import_record(mark), import_outcome::already_there);
+}
+
+TEST_F(imported_keys_test, a_file_of_another_pepper_is_refused_as_a_whole) {
+  keys_.note(mark_of(first_secret));
   use(second_secret);
-  EXPECT_THAT(records.try_import(mark).error().detail, HasSubstr("another pepper"));
+  EXPECT_THAT(file_refused(), HasSubstr("another pepper"));
   use("");
-  EXPECT_THAT(records.try_import(mark).error().detail, HasSubstr("with a pepper"));
-  EXPECT_THAT(records.try_import(kept).error().detail, HasSubstr("with a pepper"));
-  EXPECT_EQ(records.import_record(exported("order-18")), import_outcome::imported);
+  EXPECT_THAT(file_refused(), HasSubstr("with a pepper"));
+}
+
+TEST_F(imported_keys_test, a_kept_form_without_a_mark_does_not_come_in) {
+  use(first_secret);
+  auto kept = exported(core::kept_key("order-17"));
+  keys_.note(kept);
+  EXPECT_EQ(file_refused(), "");
+  EXPECT_THAT(refused(kept), HasSubstr("no mark"));
+  use("");
+  EXPECT_THAT(refused(kept), HasSubstr("no mark"));
+  auto clear = exported("order-18");
+  EXPECT_EQ(refused(clear), "");
+}
+
+TEST_F(imported_keys_test, a_record_whose_key_nobody_knows_comes_in_only_from_the_same_pepper) {
+  auto unknown = exported("order-17");
+  const auto id = unknown.id;
+  unknown.stored.about = std::make_shared<subject>();
+  EXPECT_EQ(refused(unknown), "");
+  keys_.note(unknown);
+  use(first_secret);
+  EXPECT_THAT(refused(unknown), HasSubstr("nothing says what its key is"));
+  keys_.note(mark_of(first_secret));
+  EXPECT_EQ(refused(unknown), "");
+  EXPECT_EQ(unknown.id, id);
+}
+
+TEST_F(imported_keys_test, a_key_that_an_application_claims_itself_does_not_come_in) {
+  use(first_secret);
+  const auto is_refused = [&](auto&& change) {
+    auto one = exported("order-17");
+    auto about = std::make_shared<subject>(*one.stored.about);
+    about->scope_kind = "header:X-Tenant";
+    about->print.method = "bytes";
+    one.stored.by_application = true;
+    change(one, *about);
+    one.stored.about = std::move(about);
+    return refused(one).find("an application") != std::string::npos;
+  };
+  EXPECT_FALSE(is_refused([](auto&, auto&) {})) << "a gateway has claimed it";
+  EXPECT_TRUE(is_refused([](auto&, auto& about) { about.scope_kind = "application:jobs"; }));
+  EXPECT_TRUE(is_refused([](auto&, auto& about) { about.print.method = "application"; }));
+  EXPECT_TRUE(is_refused([](auto& one, auto&) { one.recovery.emplace(); }));
 }
 
 }  // namespace

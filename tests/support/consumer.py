@@ -51,7 +51,8 @@ class Stream:
 class Consumer:
     """`onceguard consume`, or another command that works until it is stopped."""
 
-    def __init__(self, onceguard, folder, tables, store=None, gateway=None, name="consume"):
+    def __init__(self, onceguard, folder, tables, store=None, gateway=None, name="consume",
+                 pepper=None):
         """`tables`: those of [[consume]], or of `name`; `gateway`: what stands in [gateway]."""
         self.name = name
         self.folder = pathlib.Path(folder)
@@ -60,7 +61,8 @@ class Consumer:
         self.process = None
         store = store or f"sqlite:{self.folder / 'inbox.db'}"
         self.config.write_text(toml_text({
-            "gateway": gateway or {}, "store": {"url": store}, "log": {"level": "debug"},
+            "gateway": gateway or {}, "log": {"level": "debug"},
+            "store": {"url": store, **({"key_pepper_file": str(pepper)} if pepper else {})},
             name: tables}))
 
     def command(self, *words):

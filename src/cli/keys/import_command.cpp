@@ -8,6 +8,7 @@
 #include "cli/keys/export_file.hpp"
 #include "cli/store_work.hpp"
 #include "config/table/parsers.hpp"
+#include "store/pepper.hpp"
 #include "text/json_text.hpp"
 
 namespace onceguard::cli::keys {
@@ -24,17 +25,24 @@ int refuse_import(const std::string& file, const error& why) {
   return exit_failed;
 }
 
+struct checked_file {
+  export_head head;
+  imported_keys keys;
+};
+
 /// Reads the whole file first, so that nothing of a damaged file is imported.
-result<export_head> check(const std::string& file) {
+result<checked_file> check(const std::string& file) {
   std::ifstream input(file, std::ios::binary);
   if (!input) return error(errc::invalid_argument, "it can't be opened");
   record_reader reader(input);
-  const auto head = reader.head();
-  if (!head) return head;
+  auto head = reader.head();
+  if (!head) return head.error();
+  checked_file out{std::move(*head), {}};
   for (;;) {
     const auto read = reader.next();
     if (!read) return read.error();
-    if (!*read) return head;
+    if (!*read) return out;
+    out.keys.note(**read);
   }
 }
 
@@ -45,8 +53,12 @@ struct import_request {
 
 class importing {
  public:
-  importing(store& records, std::istream& input, const export_head& head, milliseconds timeout)
-      : store_(records), reader_(input), exported_at_(head.exported_at), timeout_(timeout) {}
+  importing(store& records, std::istream& input, const checked_file& checked, milliseconds timeout)
+      : store_(records),
+        reader_(input),
+        keys_(checked.keys),
+        exported_at_(checked.head.exported_at),
+        timeout_(timeout) {}
 
   awaitable<int> run();
   [[nodiscard]] std::string sum() const;
@@ -57,6 +69,7 @@ class importing {
 
   store& store_;
   record_reader reader_;
+  const imported_keys& keys_;
   const std::int64_t exported_at_;
   const milliseconds timeout_;
   bool at_end_ = false;
@@ -108,6 +121,10 @@ awaitable<void> importing::import_each() {
       continue;
     }
     const auto key = plain_text(value->stored.about->key);
+    if (const auto kept = keys_.keep(*value); !kept) {
+      note(kept.error(), line, key);
+      continue;
+    }
     note(co_await store_.import_record(std::move(*value), timeout_), line, key);
   }
 }
@@ -142,17 +159,21 @@ void importing::note(const result<import_outcome>& reply, std::uint64_t line,
 }
 
 /// One line of the audit log for all records, and one for what became of them.
-awaitable<int> import_all(store& records, const import_request& request, const export_head& head,
-                          const config::settings& settings, change_log& changes) {
+awaitable<int> import_all(store& records, const import_request& request,
+                          const checked_file& checked, const config::settings& settings,
+                          change_log& changes) {
+  if (const auto fits = checked.keys.fit(); !fits) {
+    co_return refuse_import(request.file, fits.error());
+  }
   audited_change change;
   change.action = "import";
-  change.about = request.file + ", exported at " + time_text(head.exported_at);
+  change.about = request.file + ", exported at " + time_text(checked.head.exported_at);
   if (const auto line = changes.log().intend(changes.author(), change); !line) {
     std::cerr << "onceguard: " << line.error().detail << "; nothing was changed\n";
     co_return exit_failed;
   }
   std::ifstream input(request.file, std::ios::binary);
-  importing all(records, input, head, settings.store.timeout);
+  importing all(records, input, checked, settings.store.timeout);
   const int code = co_await all.run();
   if (const auto line = changes.log().conclude(changes.author(), change, all.sum()); !line) {
     std::cerr << "onceguard: " << line.error().detail << "\n";
@@ -162,14 +183,15 @@ awaitable<int> import_all(store& records, const import_request& request, const e
 }
 
 int run_keys_import(const given_flags& given, const import_request& request) {
-  const auto head = check(request.file);
-  if (!head) return refuse_import(request.file, head.error());
-  const milliseconds ahead(head->exported_at - base::system_clock().wall_ms());
+  const auto checked = check(request.file);
+  if (!checked) return refuse_import(request.file, checked.error());
+  const auto exported_at = checked->head.exported_at;
+  const milliseconds ahead(exported_at - base::system_clock().wall_ms());
   if (ahead > clocks_differ) {
     return refuse_import(
         request.file,
         error(errc::invalid_argument,
-              "exported at " + time_text(head->exported_at) + ", which is " +
+              "exported at " + time_text(exported_at) + ", which is " +
                   config::duration_text(ahead) +
                   " ahead of this machine's clock: set the clock, as retention goes on "
                   "by it"));
@@ -177,7 +199,7 @@ int run_keys_import(const given_flags& given, const import_request& request) {
   return run_change(
       given, "keys import", request.reason, false,
       [&](store& records, const config::settings& settings, change_log* changes) {
-        return import_all(records, request, *head, settings, *changes);
+        return import_all(records, request, *checked, settings, *changes);
       },
       missing_file::made);
 }

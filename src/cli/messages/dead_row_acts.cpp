@@ -1,5 +1,7 @@
 #include "cli/messages/dead_row_acts.hpp"
 
+#include "core/kept_key.hpp"
+
 namespace onceguard::cli::messages {
 namespace {
 
@@ -21,7 +23,7 @@ row_end change_row(relay::dead_rows& outbox, const std::string& relay_name,
                    const audit_author& author) {
   audited_change change;
   change.action = retries ? "retry" : "drop";
-  change.key = seen.message_id;
+  change.key = core::kept_key(seen.message_id);
   change.former = "dead";
   change.wanted = retries ? "waiting" : "dropped";
   change.about = "row " + std::to_string(seen.number) + " of the outbox of " + relay_name;

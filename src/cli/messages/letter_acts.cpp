@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/value_text.hpp"
+#include "core/kept_key.hpp"
 #include "engine/background.hpp"
 #include "store/resolve.hpp"
 #include "store/sealed/sealed_answer.hpp"
@@ -24,7 +25,7 @@ audited_change change_of(std::string_view action, const letter_desk& desk, const
   audited_change out;
   out.action = action;
   if (one.record) out.record = one.record->id;
-  out.key = one.letter.key;
+  if (!one.letter.key.empty()) out.key = core::kept_key(one.letter.key);
   out.former = name_of(one.state);
   out.wanted = std::move(wanted);
   out.about = "a message of " + desk.params.subscriber;

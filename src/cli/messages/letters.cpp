@@ -10,6 +10,7 @@
 #include "base/hex.hpp"
 #include "base/value_text.hpp"
 #include "cli/given_flags.hpp"
+#include "core/kept_key.hpp"
 #include "core/request.hpp"
 #include "messaging/inbox/inbox.hpp"
 #include "text/json_text.hpp"
@@ -82,7 +83,9 @@ bool letter_choice::fits(const known_letter& one) const {
   const auto has = [](const std::string& whole, const std::string& part) {
     return whole.find(part) != whole.npos;
   };
-  if (!key.empty() && one.letter.key != key) return false;
+  // The logs name it by its kept form.
+  const bool named = one.letter.key == key || core::kept_key(one.letter.key) == key;
+  if (!key.empty() && !named) return false;
   if (!states.empty() && std::ranges::find(states, name_of(one.state)) == states.end()) {
     return false;
   }

@@ -12,6 +12,7 @@
 #include "cli/messages/dead_row_acts.hpp"
 #include "cli/messages/stop_signals.hpp"
 #include "cli/store_work.hpp"
+#include "core/kept_key.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
 
@@ -35,7 +36,8 @@ struct outbox_request {
   [[nodiscard]] bool names_one() const { return !id.empty() || row != 0; }
   [[nodiscard]] bool changes() const { return !dry && (yes || names_one()); }
   [[nodiscard]] bool fits(const relay::dead_row& one) const {
-    return (id.empty() || one.message_id == id) && one.reason.find(why) != one.reason.npos;
+    const bool named = id.empty() || one.message_id == id || core::kept_key(one.message_id) == id;
+    return named && one.reason.find(why) != one.reason.npos;
   }
 };
 
@@ -50,7 +52,10 @@ result<std::vector<relay::dead_row>> read_rows(relay::dead_rows& outbox,
   }
   // Of an id that several rows have, one alone would be taken for the only one.
   constexpr std::size_t least = 2;
-  if (!request.id.empty()) return outbox.of_message(request.id, std::max(request.limit, least));
+  // The table does not know what the logs call a message.
+  const bool kept_form = core::pepper_in_use() != nullptr && core::is_kept_form(request.id);
+  if (!request.id.empty() && !kept_form)
+    return outbox.of_message(request.id, std::max(request.limit, least));
   return outbox.list(request.limit);
 }
 

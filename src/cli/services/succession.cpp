@@ -18,11 +18,13 @@
 
 #include <boost/asio/ip/tcp.hpp>
 
+#include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/number_in.hpp"
 #include "cli/command.hpp"
 #include "cli/hidden_arguments.hpp"
 #include "config/load.hpp"
+#include "core/kept_key.hpp"
 
 namespace onceguard::cli::services {
 namespace {
@@ -36,6 +38,7 @@ constexpr std::string_view file_for_clients = "its serve file";
 constexpr std::string_view serve_left = "\nserve left";
 constexpr std::string_view admin_left = "\nadmin left";  // the last one: versions before look there
 constexpr std::size_t message_max = 4096;
+constexpr std::size_t pepper_digits = 12;
 constexpr timeval confirm_patience{5, 0};
 /// Of a process that has closed its end of the line, which it does shortly before its configured
 /// end.
@@ -216,6 +219,10 @@ std::string store_text(const config::settings& settings) {
   out.erase(
       std::unique(out.begin(), out.end(), [](char a, char b) { return a == '*' && b == '*'; }),
       out.end());
+  // Keys that are kept in two ways would run twice, as those of two stores.
+  if (const auto* pepper = core::pepper_in_use()) {
+    out += " with key pepper " + base::to_hex(pepper->mark()).substr(0, pepper_digits);
+  }
   return out;
 }
 

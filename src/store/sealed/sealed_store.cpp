@@ -201,7 +201,6 @@ awaitable<result<bool>> sealed_store::read_by_applications(const resolution& req
 /// look the same when it is imported once more.
 awaitable<result<import_outcome>> sealed_store::import_record(imported_record request,
                                                               milliseconds timeout) {
-  if (const auto fits = keep_imported(request); !fits) co_return fits.error();
   // This store has its own, of the same pepper, since it was opened.
   if (request.id == pepper_mark_id()) co_return import_outcome::already_there;
   const auto keys = ring();
