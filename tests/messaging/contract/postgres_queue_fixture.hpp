@@ -37,6 +37,7 @@ class postgres_queue : public ::testing::Test {
     messaging::broker_params out;
     out.url = std::move(url);
     out.in_flight = in_flight;
+    out.timeout = long_wait;
     return out;
   }
   [[nodiscard]] std::unique_ptr<messaging::consumer> connect(const std::string& more = {},
