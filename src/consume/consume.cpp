@@ -195,8 +195,8 @@ result<inbox_outcome> message_handler::handle(const messaging::message& received
     out.reason = none ? "its id is empty" : none.error().detail;
     return out;
   }
-  const auto key = key_of(messaging::request_of(params_.subscriber, {id, {}}, params_.inbox));
   const auto work = [&](running& run) {
+    const auto key = key_of(messaging::request_of(params_.subscriber, {id, {}}, params_.inbox));
     return target_->take({&received, id, key, run.attempt(), &run});
   };
   const inbox_message message{id, received.payload};
