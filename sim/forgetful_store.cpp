@@ -39,10 +39,14 @@ const std::string& forgetful_store::moment_clock::boot_id() const noexcept {
 }
 
 forgetful_store::forgetful_store(bool by_wall_clock)
-    : clock_(by_wall_clock),
-      begun_boot_(clock_.boot_ms()),
-      begun_wall_(clock_.wall_ms()),
-      real_(std::make_unique<memory_store>(clock_)) {}
+    : clock_(by_wall_clock), begun_boot_(clock_.boot_ms()), begun_wall_(clock_.wall_ms()) {
+  // Begun at the very moment that is played again: a store counts its tokens from that time.
+  clock_.boot = begun_boot_;
+  clock_.wall = begun_wall_;
+  clock_.stands = true;
+  real_ = std::make_unique<memory_store>(clock_);
+  clock_.stands = false;
+}
 
 forgetful_store::one_moment forgetful_store::note(act again) {
   log_.push_back(
